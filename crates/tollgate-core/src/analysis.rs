@@ -1,0 +1,1 @@
+//! Figures and signals of a change, from its diff alone.

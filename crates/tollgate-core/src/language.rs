@@ -1,0 +1,1 @@
+//! Languages, told by a file's name.

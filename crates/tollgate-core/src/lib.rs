@@ -1,0 +1,19 @@
+//! The review as data.
+//!
+//! Everything here is a pure function over plain values: no files, no clock,
+//! no environment, no logging. A change comes in as bytes of a unified diff
+//! ([`diff`]), findings are attached to it ([`finding`]), what was looked at is
+//! counted ([`coverage`]), a verdict follows ([`verdict`]) and the whole is
+//! written in one of many formats ([`report`]).
+
+pub mod analysis;
+pub mod coverage;
+pub mod diff;
+pub mod finding;
+pub mod gate;
+pub mod language;
+pub mod path;
+pub mod report;
+pub mod review;
+pub mod sha;
+pub mod verdict;

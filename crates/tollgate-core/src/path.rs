@@ -1,0 +1,156 @@
+//! Paths inside a repository.
+
+use std::fmt;
+
+/// A file's path in a finding: relative, forward slashes, never empty, never leaving the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FilePath(String);
+
+/// Says why a text is not a path inside a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing was given.
+    #[error("a path must not be empty")]
+    Empty,
+    /// Starts at the root of the file system or of a drive.
+    #[error("a path must be relative to the repository")]
+    Absolute,
+    /// Has a `..` step.
+    #[error("a path must not contain `..`")]
+    Leaves,
+    /// Has a backslash.
+    #[error("a path must use forward slashes")]
+    Backslash,
+    /// Has a NUL or a line break.
+    #[error("a path must not contain control characters that end a line")]
+    Control,
+}
+
+impl FilePath {
+    /// Reads a path. A leading `./` is dropped, so that `./a` and `a` are one path.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let mut rest = text;
+        while let Some(shorter) = rest.strip_prefix("./") {
+            rest = shorter.trim_start_matches('/');
+        }
+        let bytes = rest.as_bytes();
+        if rest.is_empty() || rest == "." {
+            return Err(PathError::Empty);
+        }
+        let drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+        if bytes[0] == b'/' || (drive && bytes.get(2).is_none_or(|&byte| byte == b'/' || byte == b'\\')) {
+            return Err(PathError::Absolute);
+        }
+        if bytes.contains(&b'\\') {
+            return Err(PathError::Backslash);
+        }
+        if bytes.iter().any(|byte| matches!(byte, 0 | b'\n' | b'\r')) {
+            return Err(PathError::Control);
+        }
+        if rest.split('/').any(|step| step == "..") {
+            return Err(PathError::Leaves);
+        }
+        Ok(Self(rest.to_owned()))
+    }
+
+    /// Names a path that git gave us, whatever its bytes: what cannot stand in a
+    /// finding (invalid UTF-8, backslashes, line breaks) is replaced by U+FFFD.
+    #[must_use]
+    pub fn of_repo_path(path: &RepoPath) -> Self {
+        let lossy = String::from_utf8_lossy(path.as_bytes());
+        if let Ok(path) = Self::parse(&lossy) {
+            return path;
+        }
+        let safe: String = lossy
+            .split('/')
+            .filter(|step| !matches!(*step, "" | "." | ".."))
+            .map(|step| step.replace(['\\', '\0', '\n', '\r', ':'], "\u{fffd}"))
+            .collect::<Vec<_>>()
+            .join("/");
+        Self(if safe.is_empty() { "\u{fffd}".to_owned() } else { safe })
+    }
+
+    /// The path as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The last step of the path.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A path as git stores it: bytes of any encoding, forward slashes.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RepoPath(Box<[u8]>);
+
+impl RepoPath {
+    /// Takes the bytes as they are.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The raw bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepoPath({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dot_slash_is_dropped() {
+        assert_eq!(FilePath::parse("././src/a.rs").unwrap().as_str(), "src/a.rs");
+    }
+
+    #[test]
+    fn what_could_leave_the_repository_is_refused() {
+        let cases = [
+            ("", PathError::Empty),
+            ("./", PathError::Empty),
+            ("/etc/passwd", PathError::Absolute),
+            ("C:/x", PathError::Absolute),
+            ("C:\\x", PathError::Absolute),
+            ("a/../../b", PathError::Leaves),
+            ("..", PathError::Leaves),
+            ("a\\b", PathError::Backslash),
+            ("a\nb", PathError::Control),
+        ];
+        for (text, error) in cases {
+            assert_eq!(FilePath::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn any_path_of_git_can_be_named_in_a_finding() {
+        for bytes in [&b"a\xff.rs"[..], b"a\\b", b"x\ny", b"..", b"/", b"", b"C:/x", b"C:\\y"] {
+            let path = FilePath::of_repo_path(&RepoPath::from_bytes(bytes));
+            assert_eq!(FilePath::parse(path.as_str()).as_ref(), Ok(&path), "{bytes:?}");
+        }
+    }
+}

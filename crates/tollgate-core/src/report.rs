@@ -1,0 +1,1 @@
+//! Reviews as text, one module per format.
