@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The built-in reviewer: rules over code, text and changes, offline.
+//!
+//! - *Code rules* match syntax trees with ast-grep ([`code`]). They read what a
+//!   stranger wrote with parsers written in C, so they run in child processes
+//!   ([`worker`]) and only where a rule's anchor stands on an added line
+//!   ([`select`]).
+//! - *Text rules* ([`text`]) and *change rules* ([`change`]) are linear scans
+//!   over the diff and run in process.
+//!
+//! A rule never decides: it points at lines ([`hit::Hit`]).
+
+pub mod catalog;
+pub mod change;
+pub mod code;
+pub mod example;
+mod fix;
+pub mod hit;
+pub mod lines;
+pub mod select;
+pub mod text;
+pub mod user;
+pub mod worker;

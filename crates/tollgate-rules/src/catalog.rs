@@ -1,0 +1,89 @@
+//! The embedded rules as data.
+//!
+//! Each rule is one file below `rules/`; the build turns them into a static
+//! table, so that listing them is free and a run pays only for the rules that
+//! can match.
+
+use tollgate_core::finding::{Category, Severity};
+
+/// An embedded rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name, also the name of its file.
+    pub id: &'static str,
+    /// The grammars a code rule runs on; empty for text and change rules.
+    pub languages: &'static [&'static str],
+    /// How much its findings matter.
+    pub severity: Severity,
+    /// What its findings are about.
+    pub category: Category,
+    /// What is wrong, in one line.
+    pub message: &'static str,
+    /// Why it matters and what to do.
+    pub why: &'static str,
+    /// Texts of which one stands on the line that a finding is anchored to; empty when there is none.
+    pub anchors: &'static [&'static str],
+    /// False when findings in test files would be noise.
+    pub in_tests: bool,
+    /// The function that finds it; empty for code rules.
+    pub detector: &'static str,
+    /// Where to read more: CWE numbers and the like.
+    pub references: &'static [&'static str],
+    /// The ast-grep rule as a JSON object without id and language.
+    pub(crate) matcher: &'static str,
+    /// Code or changes it must report.
+    pub bad: &'static [Example],
+    /// Code or changes it must not report.
+    pub good: &'static [Example],
+}
+
+/// An example in a rule's file, which is also its test.
+#[derive(Debug, Clone, Copy)]
+pub enum Example {
+    /// A file, all of its lines new.
+    Code {
+        /// Its path, when that matters.
+        path: Option<&'static str>,
+        /// Its content; a comment line with `^` marks the line above it.
+        code: &'static str,
+    },
+    /// A change, as a unified diff.
+    Diff(&'static str),
+}
+
+/// What a rule looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The syntax tree of a changed file.
+    Code,
+    /// The added lines as text.
+    Text,
+    /// What the change adds and removes.
+    Change,
+}
+
+impl Rule {
+    /// What the rule looks at.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.detector.split_once('/') {
+            Some(("text", _)) => Kind::Text,
+            Some(_) => Kind::Change,
+            None => Kind::Code,
+        }
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+
+/// All embedded rules, ordered by folder and name.
+#[must_use]
+pub fn all() -> &'static [Rule] {
+    RULES
+}
+
+/// The rule of this name.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.id == id)
+}

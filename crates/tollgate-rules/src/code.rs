@@ -1,0 +1,190 @@
+//! Code rules: syntax trees matched with ast-grep.
+//!
+//! The traversal is our own and not ast-grep's `CombinedScan`, for two reasons:
+//! that one obeys `ast-grep-ignore` comments, with which a change could silence
+//! its own review unseen, and it visits the whole file where ours leaves out
+//! what the change does not touch.
+//!
+//! Nothing here defends against input that stalls a matcher or overflows a
+//! parser's stack: that is what [`crate::worker`] and its limits are for.
+
+use std::collections::HashMap;
+use std::str::FromStr as _;
+
+use ast_grep_config::{GlobalRules, RuleConfig, SerializableRuleConfig};
+use ast_grep_core::matcher::MatcherExt as _;
+use ast_grep_core::tree_sitter::StrDoc;
+use ast_grep_core::{AstGrep, Matcher as _, Node, NodeMatch};
+use ast_grep_language::{LanguageExt as _, SupportLang};
+
+use crate::catalog::RULES;
+use crate::hit::Hit;
+use crate::lines::LineSet;
+use crate::select::{RuleIndex, grammar_name};
+use crate::user::UserRule;
+
+/// A match over more lines than this is reported at its anchor line alone.
+const MAX_LINES: u32 = 8;
+/// A line of evidence longer than this is cut.
+const MAX_EVIDENCE_CHARS: usize = 300;
+
+type Tree = AstGrep<StrDoc<SupportLang>>;
+
+/// The grammar for a file, by its name; `None` when no rule can be written for it.
+#[must_use]
+pub fn grammar_of(path: &str) -> Option<SupportLang> {
+    use ast_grep_core::Language as _;
+    let grammar = SupportLang::from_path(path)?;
+    (!grammar_name(grammar).is_empty()).then_some(grammar)
+}
+
+/// One file, or a part of one, to be scanned.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// Its path, for users' rules that look at it.
+    pub path: &'a str,
+    /// Its grammar.
+    pub grammar: SupportLang,
+    /// Its text.
+    pub text: &'a str,
+    /// The number of the text's first line in the file.
+    pub first_line: u32,
+    /// The lines that findings may be on.
+    pub added: &'a LineSet,
+    /// The embedded rules to run.
+    pub rules: &'a [RuleIndex],
+    /// True when the text is the file's, byte for byte, so that fixes can be made.
+    pub exact: bool,
+}
+
+/// Runs rules over files and keeps what it compiled.
+#[derive(Default)]
+pub struct Scanner {
+    embedded: HashMap<(RuleIndex, &'static str), Option<RuleConfig<SupportLang>>>,
+    user: Vec<UserRule>,
+}
+
+/// One rule ready to run.
+struct Ready<'a> {
+    id: &'a str,
+    anchors: &'a [&'a str],
+    config: &'a RuleConfig<SupportLang>,
+}
+
+impl Scanner {
+    /// A scanner that also runs a user's rules.
+    #[must_use]
+    pub fn new(user: Vec<UserRule>) -> Self {
+        Self { embedded: HashMap::new(), user }
+    }
+
+    /// Everything the rules say of one file, in order of lines and rules.
+    pub fn scan(&mut self, job: &Job<'_>) -> Vec<Hit> {
+        let name = grammar_name(job.grammar);
+        for &index in job.rules {
+            self.embedded.entry((index, name)).or_insert_with(|| compile(index, name));
+        }
+        let embedded = job.rules.iter().filter_map(|&index| {
+            let config = self.embedded.get(&(index, name))?.as_ref()?;
+            Some(Ready { id: RULES[index].id, anchors: RULES[index].anchors, config })
+        });
+        let user = self.user.iter().filter(|rule| rule.wants(job.grammar, job.path));
+        let user = user.map(|rule| Ready { id: rule.id(), anchors: &[], config: rule.config() });
+        let rules: Vec<Ready<'_>> = embedded.chain(user).collect();
+        if rules.is_empty() {
+            return Vec::new();
+        }
+        let tree = job.grammar.ast_grep(job.text);
+        let mut hits = Vec::new();
+        walk(&tree, job, &rules, &mut hits);
+        hits.sort_by(|a, b| (a.line_start, &a.rule, a.line_end).cmp(&(b.line_start, &b.rule, b.line_end)));
+        hits.dedup_by(|a, b| a.rule == b.rule && a.line_start == b.line_start && a.line_end == b.line_end);
+        hits
+    }
+}
+
+/// Compiles an embedded rule; the crate's tests compile each of them.
+pub(crate) fn try_compile(
+    index: RuleIndex,
+    grammar: &str,
+) -> Result<RuleConfig<SupportLang>, Box<dyn std::error::Error>> {
+    let rule = RULES.get(index).ok_or("no such rule")?;
+    let mut value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(rule.matcher)?;
+    value.insert("id".to_owned(), rule.id.into());
+    value.insert("language".to_owned(), SupportLang::from_str(grammar)?.to_string().into());
+    let config: SerializableRuleConfig<SupportLang> = serde_json::from_value(value.into())?;
+    Ok(RuleConfig::try_from(config, &GlobalRules::default())?)
+}
+
+fn compile(index: RuleIndex, grammar: &str) -> Option<RuleConfig<SupportLang>> {
+    try_compile(index, grammar).ok()
+}
+
+/// Visits every node that shares a line with the added ones, without recursion: trees can be deep.
+fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<Hit>) {
+    let mut by_kind: Vec<Vec<usize>> = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        for kind in rule.config.matcher.potential_kinds().iter().flatten() {
+            if by_kind.len() <= kind {
+                by_kind.resize(kind + 1, Vec::new());
+            }
+            by_kind[kind].push(index);
+        }
+    }
+    let mut pending = vec![tree.root()];
+    while let Some(node) = pending.pop() {
+        let (start, end) = lines_of(&node, job.first_line);
+        if !job.added.overlaps(start, end) {
+            continue;
+        }
+        for &index in by_kind.get(usize::from(node.kind_id())).map_or(&[][..], Vec::as_slice) {
+            if let Some(found) = rules[index].config.matcher.match_node(node.clone()) {
+                hits.extend(hit(&found, job, &rules[index]));
+            }
+        }
+        pending.extend(node.children());
+    }
+}
+
+fn lines_of(node: &Node<'_, StrDoc<SupportLang>>, first_line: u32) -> (u32, u32) {
+    let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX).saturating_add(first_line);
+    (number(node.start_pos().line()), number(node.end_pos().line()))
+}
+
+/// The hit for a match, unless its anchor is on a line that the change did not add.
+fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'_>) -> Option<Hit> {
+    let (start, end) = lines_of(found.get_node(), job.first_line);
+    let anchor = anchor_line(job.text, found.range(), rule.anchors, start);
+    let counts = if rule.anchors.is_empty() { job.added.overlaps(start, end) } else { job.added.contains(anchor) };
+    if !counts {
+        return None;
+    }
+    let anchor = if rule.anchors.is_empty() { (start..=end).find(|&line| job.added.contains(line))? } else { anchor };
+    let (line_start, line_end) = if end - start >= MAX_LINES { (anchor, anchor) } else { (start, end) };
+    Some(Hit {
+        rule: rule.id.to_owned(),
+        line_start,
+        line_end,
+        left: false,
+        evidence: evidence(job, line_start, line_end),
+        fix: crate::fix::whole_lines(found, job, rule.config),
+        message: None,
+    })
+}
+
+/// The line of the first anchor inside the match, or the match's first line.
+fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[&str], start: u32) -> u32 {
+    let matched = text.get(range).unwrap_or_default();
+    let first = anchors.iter().filter_map(|anchor| matched.find(anchor)).min().unwrap_or(0);
+    let n_breaks = memchr::memchr_iter(b'\n', &matched.as_bytes()[..first]).count();
+    start.saturating_add(u32::try_from(n_breaks).unwrap_or(u32::MAX))
+}
+
+fn evidence(job: &Job<'_>, line_start: u32, line_end: u32) -> String {
+    let skip = (line_start - job.first_line.min(line_start)) as usize;
+    let n_lines = (line_end - line_start + 1) as usize;
+    let lines = job.text.split('\n').skip(skip).take(n_lines);
+    let lines = lines.map(|line| line.trim_end_matches('\r').chars().take(MAX_EVIDENCE_CHARS).collect::<String>());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    if text.trim().is_empty() { "(empty line)".to_owned() } else { text }
+}

@@ -1,0 +1,118 @@
+//! Runs a rule on the examples in its own file.
+//!
+//! A bad example must be reported and a good one must not. A comment line with
+//! nothing before its `^` marks the line above it: the finding must be there.
+//!
+//! ```js
+//! items.forEach(async (item) => save(item));
+//! //    ^ High/Error
+//! ```
+
+use tollgate_core::diff::{self, FileDiff};
+
+use crate::catalog::{Example, Kind, Rule};
+use crate::change::Declared;
+use crate::code::{Job, Scanner, grammar_of};
+use crate::hit::Hit;
+use crate::lines::LineSet;
+use crate::{change, text};
+
+/// What is wrong with a rule's examples, one line each; empty when all is well.
+#[must_use]
+pub fn test(rule: &Rule) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (number, example) in rule.bad.iter().enumerate() {
+        for (language, hits, marks) in run(rule, example) {
+            let lines: Vec<u32> = hits.iter().map(|hit| hit.line_start).collect();
+            let place = format!("{}: bad example {} as {language}", rule.id, number + 1);
+            if hits.is_empty() {
+                problems.push(format!("{place}: nothing was reported"));
+            }
+            for mark in marks {
+                if !hits.iter().any(|hit| (hit.line_start..=hit.line_end).contains(&mark)) {
+                    problems.push(format!("{place}: line {mark} is marked, but reported were {lines:?}"));
+                }
+            }
+        }
+    }
+    for (number, example) in rule.good.iter().enumerate() {
+        for (language, hits, _) in run(rule, example) {
+            for hit in hits {
+                let place = format!("{}: good example {} as {language}", rule.id, number + 1);
+                problems.push(format!("{place}: line {} was reported: {}", hit.line_start, hit.evidence));
+            }
+        }
+    }
+    problems
+}
+
+/// Runs one rule over one example, once for each of its languages.
+fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
+    match *example {
+        Example::Code { path, code } => {
+            let (code, marks) = without_marks(code);
+            if rule.kind() != Kind::Code {
+                let files = new_file(path.unwrap_or("src/example.txt"), &code);
+                return vec![("text".to_owned(), scan_diff(rule, &files), marks)];
+            }
+            let own = path.and_then(grammar_of).map(|grammar| crate::select::grammar_name(grammar));
+            let languages = rule.languages.iter().filter(|language| own.is_none_or(|own| own == **language));
+            languages
+                .map(|language| ((*language).to_owned(), scan_code(rule, language, &code), marks.clone()))
+                .collect()
+        }
+        Example::Diff(text) => {
+            let (files, refused) = diff::parse(text.as_bytes().to_vec());
+            assert!(
+                refused.is_empty() && !files.is_empty(),
+                "{}: a diff in an example is broken: {refused:?}",
+                rule.id
+            );
+            vec![("diff".to_owned(), scan_diff(rule, &files), Vec::new())]
+        }
+    }
+}
+
+fn scan_code(rule: &Rule, language: &str, code: &str) -> Vec<Hit> {
+    let index = crate::catalog::all().iter().position(|other| other.id == rule.id);
+    let (Some(index), Ok(grammar)) = (index, language.parse()) else {
+        return Vec::new();
+    };
+    let added = LineSet::all();
+    let rules = &[index];
+    let job = Job { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
+    Scanner::default().scan(&job)
+}
+
+fn scan_diff(rule: &Rule, files: &[FileDiff]) -> Vec<Hit> {
+    let enabled = |id: &str| id == rule.id;
+    match rule.kind() {
+        Kind::Text => files.iter().flat_map(|file| text::scan(file, &enabled)).collect(),
+        _ => change::scan(files, Declared::default(), &enabled).into_iter().map(|(_, hit)| hit).collect(),
+    }
+}
+
+/// Takes the marks out of an example; each gives the number of the line above it.
+fn without_marks(code: &str) -> (String, Vec<u32>) {
+    let (mut kept, mut marks, mut number) = (String::new(), Vec::new(), 0);
+    for line in code.split_inclusive('\n') {
+        let comment = line.trim_start().trim_start_matches(['/', '#', '-', '*', ' ', '~']);
+        if line.trim_start().starts_with(['/', '#', '-']) && comment.starts_with('^') {
+            marks.push(number);
+        } else {
+            kept.push_str(line);
+            number += 1;
+        }
+    }
+    (kept, marks)
+}
+
+/// A change that adds one file with this content.
+fn new_file(path: &str, code: &str) -> Vec<FileDiff> {
+    let n_lines = code.lines().count();
+    let body: String = code.lines().map(|line| format!("+{line}\n")).collect();
+    let text = format!(
+        "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{n_lines} @@\n{body}"
+    );
+    diff::parse(text.into_bytes()).0
+}

@@ -1,0 +1,114 @@
+//! Which code rules can match a changed file at all.
+//!
+//! A finding of an embedded rule is anchored to a line that holds one of the
+//! rule's anchors, and it counts only when that line was added. So a rule none
+//! of whose anchors stands on an added line has nothing to say, and a file for
+//! which no rule is left need not be parsed.
+
+use std::collections::HashMap;
+
+use aho_corasick::AhoCorasick;
+use ast_grep_language::SupportLang;
+use tollgate_core::diff::FileDiff;
+
+use crate::catalog::{Kind, RULES};
+use crate::code::grammar_of;
+
+/// An embedded rule, by its place in the table.
+pub type RuleIndex = usize;
+
+/// Finds the rules that can match, file by file.
+///
+/// What belongs to a grammar is made when its first file comes.
+#[derive(Debug, Default)]
+pub struct Selector {
+    by_grammar: HashMap<&'static str, GrammarRules>,
+    disabled: Vec<RuleIndex>,
+}
+
+#[derive(Debug)]
+struct GrammarRules {
+    always: Vec<RuleIndex>,
+    /// For each pattern of the automaton, the rule it is an anchor of.
+    owners: Vec<RuleIndex>,
+    anchors: Option<AhoCorasick>,
+}
+
+impl Selector {
+    /// A selector that never selects the rules for which `enabled` is false.
+    #[must_use]
+    pub fn new(enabled: impl Fn(&str) -> bool) -> Self {
+        let disabled = (0..RULES.len()).filter(|&index| !enabled(RULES[index].id)).collect();
+        Self { by_grammar: HashMap::new(), disabled }
+    }
+
+    /// The rules that can match the lines a change adds to this file, in table order.
+    pub fn select(&mut self, file: &FileDiff, in_test: bool) -> Vec<RuleIndex> {
+        let Some(grammar) = grammar_of(&file.path().to_string()) else {
+            return Vec::new();
+        };
+        let disabled = &self.disabled;
+        let name = grammar_name(grammar);
+        let rules = self.by_grammar.entry(name).or_insert_with(|| GrammarRules::of(name, disabled));
+        let mut selected = if file.n_added == 0 { Vec::new() } else { rules.always.clone() };
+        if let Some(anchors) = &rules.anchors {
+            for (_, line) in file.added() {
+                for found in anchors.find_overlapping_iter(line) {
+                    selected.push(rules.owners[found.pattern().as_usize()]);
+                }
+            }
+        }
+        selected.sort_unstable();
+        selected.dedup();
+        selected.retain(|&index| !in_test || RULES[index].in_tests);
+        selected
+    }
+}
+
+impl GrammarRules {
+    fn of(grammar: &str, disabled: &[RuleIndex]) -> Self {
+        let (mut always, mut owners, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, rule) in RULES.iter().enumerate() {
+            if rule.kind() != Kind::Code || !rule.languages.contains(&grammar) || disabled.contains(&index) {
+                continue;
+            }
+            if rule.anchors.is_empty() {
+                always.push(index);
+            }
+            for anchor in rule.anchors {
+                owners.push(index);
+                patterns.push(anchor.as_bytes());
+            }
+        }
+        // Building fails only on more patterns than memory holds; then every rule runs.
+        let anchors = AhoCorasick::new(&patterns).ok();
+        if anchors.is_none() {
+            always.append(&mut owners.clone());
+        }
+        Self { always, owners, anchors }
+    }
+}
+
+/// The name of a grammar as rule files write it.
+#[must_use]
+pub fn grammar_name(grammar: SupportLang) -> &'static str {
+    match grammar {
+        SupportLang::Bash => "Bash",
+        SupportLang::C => "C",
+        SupportLang::Cpp => "Cpp",
+        SupportLang::CSharp => "CSharp",
+        SupportLang::Go => "Go",
+        SupportLang::Hcl => "Hcl",
+        SupportLang::Java => "Java",
+        SupportLang::JavaScript => "JavaScript",
+        SupportLang::Kotlin => "Kotlin",
+        SupportLang::Php => "Php",
+        SupportLang::Python => "Python",
+        SupportLang::Ruby => "Ruby",
+        SupportLang::Rust => "Rust",
+        SupportLang::Tsx => "Tsx",
+        SupportLang::TypeScript => "TypeScript",
+        SupportLang::Yaml => "Yaml",
+        _ => "",
+    }
+}

@@ -1,0 +1,3 @@
+//! The embedded rules, as a user meets them.
+
+mod examples;
