@@ -17,3 +17,4 @@ pub mod report;
 pub mod review;
 pub mod sha;
 pub mod verdict;
+pub mod visible;
