@@ -1,1 +1,3 @@
 //! Reviews as text, one module per format.
+
+pub mod terminal;

@@ -1,0 +1,285 @@
+//! A review for people at a terminal.
+//!
+//! ```text
+//! src/auth.js
+//!
+//!   F001 High/Security  user input is passed to `eval`
+//!        js-eval at src/auth.js:12
+//!
+//!      11 │ function run(input) {
+//!    > 12 │   return eval(input);
+//!      13 │ }
+//!
+//!      Why  Whoever controls the input controls the process.
+//!
+//! ✖ Changes requested: 1 High
+//!   Looked at all 3 hunks in 1 file
+//! ```
+//!
+//! Frames are drawn here and not by a diagnostics crate: rules and other tools
+//! know lines rather than columns, findings can be on removed lines, and the
+//! crates that draw spans panic on spans that do not fit.
+//!
+//! All text of the change is shown through [`visible`], so that it cannot speak to the terminal.
+
+mod frame;
+mod paint;
+mod wrap;
+
+use std::fmt::Write as _;
+
+use crate::coverage::Looked;
+use crate::diff::FileDiff;
+use crate::finding::{Finding, Severity};
+use crate::gate::Gate;
+use crate::review::{Review, Withheld};
+use crate::verdict::Verdict;
+use crate::visible::visible;
+
+pub use paint::Paint;
+use wrap::wrap;
+
+/// How the terminal looks.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Colours and links, or none.
+    pub paint: Paint,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// True to list the withheld findings and the skipped hunks too.
+    pub verbose: bool,
+}
+
+/// The most entries of a list that is not the findings themselves.
+const MAX_LISTED: usize = 10;
+
+/// Renders a review.
+#[must_use]
+pub fn render(review: &Review, files: &[FileDiff], gate: Gate, look: &Look) -> String {
+    let mut out = String::new();
+    head(&mut out, review, files, look);
+    for (file, findings) in by_file(&review.findings) {
+        let _ = writeln!(out, "{}\n", look.paint.file(file, look.width));
+        for finding in findings {
+            write_finding(&mut out, finding, files, look);
+        }
+    }
+    if look.verbose {
+        withheld(&mut out, review, look);
+    }
+    verdict_line(&mut out, review, gate, look);
+    coverage_lines(&mut out, review, look);
+    out
+}
+
+fn head(out: &mut String, review: &Review, files: &[FileDiff], look: &Look) {
+    if let Some(compared) = &review.compared {
+        let text = format!("Compared {}", visible(compared));
+        for line in wrap(&text, look.width) {
+            let _ = writeln!(out, "{}", look.paint.dim(&line));
+        }
+    }
+    if !files.is_empty() {
+        let added: u64 = files.iter().map(|file| u64::from(file.n_added)).sum();
+        let removed: u64 = files.iter().map(|file| u64::from(file.n_removed)).sum();
+        let text = format!(
+            "{} changed, {} added, {} removed",
+            count(files.len() as u64, "file"),
+            count(added, "line"),
+            removed
+        );
+        for line in wrap(&text, look.width) {
+            let _ = writeln!(out, "{}", look.paint.dim(&line));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Findings grouped by file: the file with the worst finding first, and the worst finding first in it.
+fn by_file(findings: &[Finding]) -> Vec<(&str, Vec<&Finding>)> {
+    let mut groups: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    let mut index_of = std::collections::HashMap::new();
+    for finding in findings {
+        let file = finding.location.file.as_str();
+        let index = *index_of.entry(file).or_insert_with(|| {
+            groups.push((file, Vec::new()));
+            groups.len() - 1
+        });
+        groups[index].1.push(finding);
+    }
+    for (_, group) in &mut groups {
+        group.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.location.lines));
+    }
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.iter().map(|finding| finding.severity).max()));
+    groups
+}
+
+fn write_finding(out: &mut String, finding: &Finding, files: &[FileDiff], look: &Look) {
+    let label = format!("{}/{}", finding.severity, finding.category);
+    let id = finding.id.to_string();
+    let lead = 2 + id.len() + 1 + label.len() + 2;
+    let summary = visible(finding.summary.as_str());
+    let narrow = look.width < lead + 24;
+    let rest = wrap(&summary, look.width.saturating_sub(if narrow { 5 } else { lead }));
+    let label = look.paint.severity(finding.severity, &label);
+    let mut lines = rest.iter();
+    if narrow {
+        let _ = writeln!(out, "  {} {label}", look.paint.dim(&id));
+    } else {
+        let first = lines.next().map_or("", String::as_str);
+        let _ = writeln!(out, "  {} {label}  {}", look.paint.dim(&id), look.paint.bold(first));
+    }
+    let indent = if narrow { 5 } else { lead };
+    for line in lines {
+        let _ = writeln!(out, "{:indent$}{}", "", look.paint.bold(line));
+    }
+    let _ = writeln!(out, "       {}\n", origin(finding, look));
+    out.push_str(&frame::render(finding, files, look));
+    if let Some(reason) = &finding.reason {
+        paragraph(out, "Why", reason, look);
+    }
+    frame::write_fix(out, finding, files, look);
+}
+
+fn origin(finding: &Finding, look: &Look) -> String {
+    let place = format!("{}:{}", visible(finding.location.file.as_str()), finding.location.lines);
+    let place = look.paint.link(finding.location.file.as_str(), finding.location.lines.start(), &place);
+    let side = if finding.location.side == crate::finding::Side::Left { " (before the change)" } else { "" };
+    let by = match (&finding.origin.reviewer, &finding.origin.rule) {
+        (Some(reviewer), Some(rule)) if reviewer != "rules" => format!("{} {rule} at ", visible(reviewer)),
+        (_, Some(rule)) => format!("{} at ", visible(rule)),
+        (Some(reviewer), None) => format!("{} at ", visible(reviewer)),
+        (None, None) => String::new(),
+    };
+    format!("{}{place}{}", look.paint.dim(&by), look.paint.dim(side))
+}
+
+fn paragraph(out: &mut String, name: &str, text: &str, look: &Look) {
+    let indent = 5 + name.len() + 2;
+    let mut first = true;
+    for part in text.split('\n').filter(|part| !part.trim().is_empty()) {
+        for line in wrap(&visible(part.trim()), look.width.saturating_sub(indent)) {
+            if first {
+                let _ = writeln!(out, "     {}  {line}", look.paint.bold(name));
+                first = false;
+            } else {
+                let _ = writeln!(out, "{:indent$}{line}", "");
+            }
+        }
+    }
+    out.push('\n');
+}
+
+fn withheld(out: &mut String, review: &Review, look: &Look) {
+    if review.withheld.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{}\n", look.paint.bold("Findings that do not count"));
+    for withheld in &review.withheld {
+        let finding = &withheld.finding;
+        let why = match &withheld.why {
+            Withheld::Suppressed { by, reason: Some(reason) } => format!("suppressed by {by}: {reason}"),
+            Withheld::Suppressed { by, reason: None } => format!("suppressed by {by}"),
+            Withheld::OutsideChange => "on lines this change does not touch".to_owned(),
+            Withheld::Unverified(problem) => format!("unverified: {problem}"),
+            Withheld::BelowFloor => "milder than the configured floor".to_owned(),
+        };
+        let text = format!(
+            "{}/{} {}:{} {} ({why})",
+            finding.severity, finding.category, finding.location.file, finding.location.lines, finding.summary
+        );
+        for (index, line) in wrap(&visible(&text), look.width.saturating_sub(4)).iter().enumerate() {
+            let _ = writeln!(out, "  {}{}", if index == 0 { "" } else { "  " }, look.paint.dim(line));
+        }
+    }
+    out.push('\n');
+}
+
+fn verdict_line(out: &mut String, review: &Review, gate: Gate, look: &Look) {
+    let counts: Vec<String> = Severity::ALL
+        .into_iter()
+        .map(|severity| (review.findings.iter().filter(|finding| finding.severity == severity).count(), severity))
+        .filter(|(n_findings, _)| *n_findings > 0)
+        .map(|(n_findings, severity)| format!("{n_findings} {severity}"))
+        .collect();
+    let mark = look.paint.mark(gate);
+    let (words, severity) = match (review.verdict(), review.is_complete()) {
+        (Verdict::ChangesRequested, true) => ("Changes requested", Severity::Critical),
+        (Verdict::ChangesRequested, false) => ("Changes requested, and the review is partial", Severity::Critical),
+        (_, false) => ("Partial: not all of the change was reviewed", Severity::Medium),
+        (Verdict::Commented, true) => ("Commented", Severity::Medium),
+        (Verdict::Approved, true) => ("Approved", Severity::Praise),
+    };
+    let counts = if counts.is_empty() { "nothing to report".to_owned() } else { counts.join(", ") };
+    let words = format!("{mark} {words}");
+    let _ = writeln!(out, "{}: {counts}", look.paint.severity(severity, &words));
+}
+
+fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
+    let suppressed = review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. })).count();
+    let others = review.withheld.len() - suppressed;
+    if let Some(coverage) = &review.coverage {
+        let figures = coverage.count();
+        let total = figures.reviewed + figures.skipped + figures.not_reviewed;
+        let n_files = count(review.files_reviewed.len() as u64, "file");
+        let mut line = if figures.reviewed == total {
+            format!("Looked at all of it: {} in {n_files}", count(total as u64, "hunk"))
+        } else {
+            format!("Looked at {} of {} in {n_files}", figures.reviewed, count(total as u64, "hunk"))
+        };
+        for (n, words) in [(figures.skipped, "skipped by rule"), (figures.not_reviewed, "not reviewed")] {
+            if n > 0 {
+                let _ = write!(line, ", {n} {words}");
+            }
+        }
+        for (n, words) in [(suppressed, "suppressed"), (others, "withheld")] {
+            if n > 0 {
+                let _ = write!(line, ", {} {words}", count(n as u64, "finding"));
+            }
+        }
+        for line in wrap(&line, look.width.saturating_sub(2)) {
+            let _ = writeln!(out, "  {}", look.paint.dim(&line));
+        }
+        let not_reviewed = coverage.hunks.iter().filter_map(|hunk| match &hunk.looked {
+            Looked::NotReviewed(reason) => Some((hunk, "not reviewed", reason)),
+            Looked::Skipped(reason) if look.verbose => Some((hunk, "skipped", reason)),
+            _ => None,
+        });
+        list_hunks(out, not_reviewed, look);
+    }
+}
+
+/// One line per file and reason, the first few of them.
+fn list_hunks<'a>(
+    out: &mut String,
+    hunks: impl Iterator<Item = (&'a crate::coverage::Covered, &'a str, &'a String)>,
+    look: &Look,
+) {
+    let mut rows: Vec<(String, usize)> = Vec::new();
+    for (hunk, state, reason) in hunks {
+        let row = format!("{state}: {} ({})", visible(hunk.file.as_str()), visible(reason));
+        match rows.last_mut() {
+            Some((last, n_hunks)) if *last == row => *n_hunks += 1,
+            _ => rows.push((row, 1)),
+        }
+    }
+    let shown = if look.verbose { rows.len() } else { MAX_LISTED };
+    for (row, n_hunks) in rows.iter().take(shown) {
+        let row = if *n_hunks > 1 { format!("{row}, {n_hunks} hunks") } else { row.clone() };
+        for line in wrap(&row, look.width.saturating_sub(2)) {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+    if rows.len() > shown {
+        let _ = writeln!(out, "  and {} more files; `--verbose` lists them", rows.len() - shown);
+    }
+}
+
+fn count(number: u64, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Colours, links and marks, or plain text.
+
+use std::borrow::Cow;
+
+use crate::finding::Severity;
+use crate::gate::Gate;
+use crate::visible::visible;
+
+use super::wrap::cut;
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Default)]
+pub struct Paint {
+    /// True to write colours.
+    pub colour: bool,
+    /// True to write characters beyond ASCII.
+    pub unicode: bool,
+    /// The repository's root as a `file://` address without the last slash, when links work.
+    pub root: Option<String>,
+}
+
+impl Paint {
+    fn with<'a>(&self, codes: &str, text: &'a str) -> Cow<'a, str> {
+        if self.colour && !text.is_empty() {
+            Cow::Owned(format!("\x1b[{codes}m{text}\x1b[0m"))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    pub(super) fn dim<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.with("2", text)
+    }
+
+    pub(super) fn bold<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.with("1", text)
+    }
+
+    pub(super) fn added<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.with("32", text)
+    }
+
+    pub(super) fn removed<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.with("31", text)
+    }
+
+    pub(super) fn severity<'a>(&self, severity: Severity, text: &'a str) -> Cow<'a, str> {
+        let codes = match severity {
+            Severity::Critical => "1;97;41",
+            Severity::High => "1;31",
+            Severity::Medium => "1;33",
+            Severity::Low => "1;36",
+            Severity::Nit => "36",
+            Severity::Praise => "1;32",
+        };
+        self.with(codes, text)
+    }
+
+    /// A file's name as the heading of its findings.
+    pub(super) fn file(&self, path: &str, width: usize) -> String {
+        let shown = cut(&visible(path), width);
+        let shown = self.with("1;4", &shown).into_owned();
+        self.link(path, 1, &shown)
+    }
+
+    /// The text as a link to a line of a file, where the terminal has links.
+    pub(super) fn link(&self, path: &str, line_number: u32, text: &str) -> String {
+        match &self.root {
+            Some(root) => {
+                let path: String = path.split('/').map(percent_encode).collect::<Vec<_>>().join("/");
+                format!("\x1b]8;;{root}/{path}#L{line_number}\x1b\\{text}\x1b]8;;\x1b\\")
+            }
+            None => text.to_owned(),
+        }
+    }
+
+    pub(super) fn bar(&self) -> &'static str {
+        if self.unicode { "│" } else { "|" }
+    }
+
+    pub(super) fn mark(&self, gate: Gate) -> &'static str {
+        match (gate, self.unicode) {
+            (Gate::Open, true) => "✔",
+            (Gate::Closed, true) => "✖",
+            (Gate::Partial, true) => "◐",
+            (Gate::Open, false) => "ok",
+            (Gate::Closed, false) => "x",
+            (Gate::Partial, false) => "~",
+        }
+    }
+}
+
+/// Encodes one step of a path for an address: what is not plainly safe becomes `%XX`.
+pub fn percent_encode(step: &str) -> String {
+    step.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
