@@ -87,3 +87,10 @@ pub fn all() -> &'static [Rule] {
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }
+
+/// The rule whose name is nearest to this one, if any is near.
+#[must_use]
+pub fn nearest(id: &str) -> Option<&'static str> {
+    let near = RULES.iter().map(|rule| (strsim::jaro_winkler(id, rule.id), rule.id));
+    near.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
+}

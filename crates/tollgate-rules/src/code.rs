@@ -80,6 +80,13 @@ impl Scanner {
 
     /// Everything the rules say of one file, in order of lines and rules.
     pub fn scan(&mut self, job: &Job<'_>) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = self.scan_anchored(job).into_iter().map(|(_, hit)| hit).collect();
+        hits.dedup_by(|a, b| a.rule == b.rule && a.line_start == b.line_start && a.line_end == b.line_end);
+        hits
+    }
+
+    /// The same with the line that each hit is anchored to, several on one place included.
+    pub fn scan_anchored(&mut self, job: &Job<'_>) -> Vec<(u32, Hit)> {
         let name = grammar_name(job.grammar);
         for &index in job.rules {
             self.embedded.entry((index, name)).or_insert_with(|| compile(index, name));
@@ -97,8 +104,7 @@ impl Scanner {
         let tree = job.grammar.ast_grep(job.text);
         let mut hits = Vec::new();
         walk(&tree, job, &rules, &mut hits);
-        hits.sort_by(|a, b| (a.line_start, &a.rule, a.line_end).cmp(&(b.line_start, &b.rule, b.line_end)));
-        hits.dedup_by(|a, b| a.rule == b.rule && a.line_start == b.line_start && a.line_end == b.line_end);
+        hits.sort_by(|(_, a), (_, b)| (a.line_start, &a.rule, a.line_end).cmp(&(b.line_start, &b.rule, b.line_end)));
         hits
     }
 }
@@ -121,7 +127,7 @@ fn compile(index: RuleIndex, grammar: &str) -> Option<RuleConfig<SupportLang>> {
 }
 
 /// Visits every node that shares a line with the added ones, without recursion: trees can be deep.
-fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<Hit>) {
+fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<(u32, Hit)>) {
     let mut by_kind: Vec<Vec<usize>> = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         for kind in rule.config.matcher.potential_kinds().iter().flatten() {
@@ -152,16 +158,16 @@ fn lines_of(node: &Node<'_, StrDoc<SupportLang>>, first_line: u32) -> (u32, u32)
 }
 
 /// The hit for a match, unless its anchor is on a line that the change did not add.
-fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'_>) -> Option<Hit> {
+fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'_>) -> Option<(u32, Hit)> {
     let (start, end) = lines_of(found.get_node(), job.first_line);
-    let anchor = anchor_line(job.text, found.range(), rule.anchors, start);
-    let counts = if rule.anchors.is_empty() { job.added.overlaps(start, end) } else { job.added.contains(anchor) };
-    if !counts {
-        return None;
-    }
-    let anchor = if rule.anchors.is_empty() { (start..=end).find(|&line| job.added.contains(line))? } else { anchor };
+    let anchor = if rule.anchors.is_empty() {
+        job.added.first_within(start, end)?
+    } else {
+        let anchor = anchor_line(job.text, found.range(), rule.anchors, start);
+        job.added.contains(anchor).then_some(anchor)?
+    };
     let (line_start, line_end) = if end - start >= MAX_LINES { (anchor, anchor) } else { (start, end) };
-    Some(Hit {
+    let hit = Hit {
         rule: rule.id.to_owned(),
         line_start,
         line_end,
@@ -169,7 +175,8 @@ fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'
         evidence: evidence(job, line_start, line_end),
         fix: crate::fix::whole_lines(found, job, rule.config),
         message: None,
-    })
+    };
+    Some((anchor, hit))
 }
 
 /// The line of the first anchor inside the match, or the match's first line.

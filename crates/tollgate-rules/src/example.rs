@@ -92,6 +92,12 @@ fn scan_diff(rule: &Rule, files: &[FileDiff]) -> Vec<Hit> {
     }
 }
 
+/// An example as people should see it, without its marks.
+#[must_use]
+pub fn shown(code: &str) -> String {
+    without_marks(code).0
+}
+
 /// Takes the marks out of an example; each gives the number of the line above it.
 fn without_marks(code: &str) -> (String, Vec<u32>) {
     let (mut kept, mut marks, mut number) = (String::new(), Vec::new(), 0);

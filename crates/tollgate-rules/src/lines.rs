@@ -42,8 +42,15 @@ impl LineSet {
     /// True when a line from `start` to `end` is in the set.
     #[must_use]
     pub fn overlaps(&self, start: u32, end: u32) -> bool {
+        self.first_within(start, end).is_some()
+    }
+
+    /// The first line from `start` to `end` that is in the set.
+    #[must_use]
+    pub fn first_within(&self, start: u32, end: u32) -> Option<u32> {
         let after = self.0.partition_point(|&(_, last)| last < start);
-        self.0.get(after).is_some_and(|&(first, _)| first <= end)
+        let &(first, _) = self.0.get(after)?;
+        (first <= end).then_some(first.max(start))
     }
 
     /// True when the set has no line.

@@ -1,3 +1,4 @@
 //! The embedded rules, as a user meets them.
 
 mod examples;
+mod prefilter;
