@@ -138,6 +138,10 @@ fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
         if next != Some(&b'\\') || body.len == 0 {
             let marks = text.get(body.len..body.len + lefts.len()).filter(|marks| !marks.contains(&b'\n'));
             let taken = marks.is_some_and(|marks| take(marks, &mut lefts, &mut new_left, &mut body));
+            // Where all parents lost the same lines, git miscounts what the parents had, but never the result.
+            if !taken && new_left == 0 && body.n_lines > 0 {
+                return Ok(body);
+            }
             if !taken {
                 let old_left = lefts.first().copied().unwrap_or(0);
                 return Err(Broken { at: body.len, n_lines: body.n_lines, old_left, new_left });
@@ -148,7 +152,7 @@ fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     }
 }
 
-/// Counts one line of a merge; false when its marks are none, or nobody has such a line left.
+/// Counts one line of a merge; false when its marks are none, or the result has no such line left.
 fn take(marks: &[u8], lefts: &mut [u32], new_left: &mut u32, body: &mut Body) -> bool {
     let gone = marks.contains(&b'-');
     // In a line of the result, `+` says that the parent lacks it; in a line that is gone, `-` that the parent has it.
@@ -159,20 +163,15 @@ fn take(marks: &[u8], lefts: &mut [u32], new_left: &mut u32, body: &mut Body) ->
             (b'+', false) => false,
             _ => return false,
         };
-        if has {
-            let Some(fewer) = left.checked_sub(1) else { return false };
-            *left = fewer;
-        }
+        *left = left.saturating_sub(u32::from(has));
     }
     if gone {
         body.n_removed += 1;
         return true;
     }
+    let Some(fewer) = new_left.checked_sub(1) else { return false };
+    *new_left = fewer;
     body.n_added += u32::from(marks.contains(&b'+'));
-    match new_left.checked_sub(1) {
-        Some(fewer) => *new_left = fewer,
-        None => return false,
-    }
     true
 }
 
@@ -228,10 +227,16 @@ mod tests {
 
     #[test]
     fn every_parent_of_a_merge_has_its_own_count() {
-        check("@@@ -1,2 -1,1 +1,3 @@@ f", "  a\n+ b\n -c\n", "broken after 1 lines, -1 +2 missing");
+        check("@@@ -1,2 -1,1 +1,3 @@@ f", "  a\n+ b\n -c\n", "broken after 3 lines, -1 +1 missing");
         check("@@@ -1,2 -1,2 +1,3 @@@ f", "  a\n +b\n+ c\n", "+2 -0 in 3 lines, 12 bytes");
         check("@@@ -1,2 -1,1 +1,1 @@@", "  a\n- b\n", "+0 -1 in 2 lines, 8 bytes");
         check("@@@@ -1 -1 -1 +1 @@@@", "---a\n+++b\n", "+1 -1 in 2 lines, 10 bytes");
+    }
+
+    #[test]
+    fn parents_that_git_miscounts_do_not_break_a_merge() {
+        check("@@@ -1,9 -1,1 +1,1 @@@ f", "  a\n- b\n@@@ -20 -20 +20 @@@", "+0 -1 in 2 lines, 8 bytes");
+        check("@@@ -1,2 -1,9 +1,1 @@@ f", "  a\n- b\n\ncommit", "+0 -1 in 2 lines, 8 bytes");
     }
 
     #[test]
