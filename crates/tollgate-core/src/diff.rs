@@ -11,12 +11,27 @@
 //! +added
 //! ```
 //!
-//! The hunk header's counts decide where a hunk ends, never the look of a line.
+//! The hunk header's counts decide where a hunk ends, never the look of a line. Merges (`diff --cc`), binary patches,
+//! submodules, plain `diff -u`, mails of `git format-patch` and the output of `git log -p` are read, too. Content and
+//! names are bytes of any encoding; nothing is decoded, applied or looked up.
+//!
+//! [`parse`] keeps everything; [`Events`] passes over the input once and keeps nothing.
+
+mod event;
+mod header;
+mod hunk;
+mod name;
+mod print;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::path::RepoPath;
+
+pub use event::{Event, Events, HunkEvent};
+pub use header::Header;
+pub use hunk::HunkHead;
+pub use print::print;
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +64,7 @@ pub enum LineKind {
 pub struct Line<'a> {
     /// What happened to it.
     pub kind: LineKind,
-    /// Its number before the change, from 1; `None` for an added line.
+    /// Its number before the change, from 1; `None` for an added line. In a merge, its number in the first parent.
     pub old: Option<u32>,
     /// Its number after the change, from 1; `None` for a removed line.
     pub new: Option<u32>,
@@ -62,7 +77,7 @@ pub struct Line<'a> {
 /// One block of changed lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// First line before the change; 0 when there is none.
+    /// First line before the change (in a merge: in the first parent); 0 when there is none.
     pub old_start: u32,
     /// Number of lines before the change.
     pub old_len: u32,
@@ -72,8 +87,11 @@ pub struct Hunk {
     pub new_len: u32,
     /// How many versions the change merges: 1, or more in a combined diff.
     pub n_parents: u8,
-    header: Range<usize>,
-    body: Range<usize>,
+    has_bare_blanks: bool,
+    between: Span,
+    head: Span,
+    section: Span,
+    body: Span,
 }
 
 /// What a diff says of one file.
@@ -95,12 +113,17 @@ pub struct FileDiff {
     pub new_blob: Option<String>,
     /// True when the content is not text.
     pub binary: bool,
+    /// Size of the new content, when it is binary and the diff has it whole.
+    pub binary_size: Option<u64>,
     /// The blocks of changed lines.
     pub hunks: Vec<Hunk>,
     /// Number of added lines.
     pub n_added: u32,
     /// Number of removed lines.
     pub n_removed: u32,
+    before: Span,
+    header: Span,
+    after: Span,
     text: Arc<Vec<u8>>,
 }
 
@@ -125,7 +148,7 @@ impl FileDiff {
     #[must_use]
     pub fn lines<'a>(&'a self, hunk: &Hunk) -> Lines<'a> {
         Lines {
-            rest: self.text.get(hunk.body.clone()).unwrap_or_default(),
+            rest: hunk.body.of(&self.text),
             old: hunk.old_start,
             new: hunk.new_start,
             n_parents: usize::from(hunk.n_parents),
@@ -135,7 +158,8 @@ impl FileDiff {
     /// What stands behind the second `@@` of a hunk's header: usually the enclosing function.
     #[must_use]
     pub fn section(&self, hunk: &Hunk) -> &[u8] {
-        self.text.get(hunk.header.clone()).unwrap_or_default()
+        let section = hunk.section.of(&self.text);
+        section.strip_prefix(b" ").unwrap_or(section)
     }
 
     /// Every added line with its number after the change.
@@ -170,12 +194,17 @@ impl<'a> Iterator for Lines<'a> {
     type Item = Line<'a>;
 
     fn next(&mut self) -> Option<Line<'a>> {
+        self.next_with_marks().map(|(_, line)| line)
+    }
+}
+
+impl<'a> Lines<'a> {
+    fn next_with_marks(&mut self) -> Option<(&'a [u8], Line<'a>)> {
         let (line, rest) = split_line(self.rest)?;
         let no_newline = rest.starts_with(b"\\");
         self.rest = if no_newline { split_line(rest).map_or(&[][..], |(_, rest)| rest) } else { rest };
 
-        let marks = line.get(..self.n_parents).unwrap_or(line);
-        let text = line.get(self.n_parents..).unwrap_or_default();
+        let (marks, text) = line.split_at(self.n_parents.min(line.len()));
         let kind = if marks.contains(&b'-') {
             LineKind::Removed
         } else if marks.contains(&b'+') {
@@ -183,11 +212,25 @@ impl<'a> Iterator for Lines<'a> {
         } else {
             LineKind::Context
         };
-        let old = (kind != LineKind::Added).then_some(self.old);
+        // In a merge, `old` counts the lines of the first parent: it has what it lost, and what it did not gain.
+        let in_first = match kind {
+            LineKind::Removed => marks.first() == Some(&b'-'),
+            LineKind::Added | LineKind::Context => marks.first() != Some(&b'+'),
+        };
+        let old = in_first.then_some(self.old);
         let new = (kind != LineKind::Removed).then_some(self.new);
-        self.old += u32::from(old.is_some());
-        self.new += u32::from(new.is_some());
-        Some(Line { kind, old, new, text, newline: !no_newline })
+        self.old = self.old.saturating_add(u32::from(old.is_some()));
+        self.new = self.new.saturating_add(u32::from(new.is_some()));
+        Some((marks, Line { kind, old, new, text, newline: !no_newline }))
+    }
+}
+
+impl<'a> HunkEvent<'a> {
+    /// The lines of this hunk.
+    #[must_use]
+    pub fn lines(&self) -> Lines<'a> {
+        let HunkHead { old_start, new_start, n_parents, .. } = self.head;
+        Lines { rest: self.body, old: old_start, new: new_start, n_parents: usize::from(n_parents) }
     }
 }
 
@@ -202,148 +245,104 @@ fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
+/// Inputs of this size and more are refused as a whole: places in them are kept in 32 bits.
+pub const MAX_BYTES: usize = u32::MAX as usize;
+
 /// Reads a diff. What cannot be understood is given back with its line; the rest is read all the same.
 #[must_use]
 pub fn parse(text: Vec<u8>) -> (Vec<FileDiff>, Vec<Refused>) {
-    let mut parser = Parser { text: Arc::new(text), at: 0, line_number: 0, files: Vec::new(), refused: Vec::new() };
-    parser.run();
-    (parser.files, parser.refused)
-}
-
-struct Parser {
-    text: Arc<Vec<u8>>,
-    at: usize,
-    line_number: u32,
-    files: Vec<FileDiff>,
-    refused: Vec<Refused>,
-}
-
-impl Parser {
-    fn run(&mut self) {
-        let text = Arc::clone(&self.text);
-        while let Some((line, _)) = split_line(&text[self.at..]) {
-            self.step(line.len());
-            if let Some(names) = line.strip_prefix(b"diff --git ") {
-                let (old, new) = split_names(names);
-                self.files.push(FileDiff {
-                    old_path: old,
-                    new_path: new,
-                    status: Status::Modified,
-                    old_mode: None,
-                    new_mode: None,
-                    old_blob: None,
-                    new_blob: None,
-                    binary: false,
-                    hunks: Vec::new(),
-                    n_added: 0,
-                    n_removed: 0,
-                    text: Arc::clone(&text),
-                });
-            } else if let Some(file) = self.files.last_mut() {
-                if line.starts_with(b"@@ ") {
-                    self.hunk(line, &text);
-                } else {
-                    header_line(file, line);
+    if text.len() >= MAX_BYTES {
+        let problem = format!("expected less than 4 GiB, found {} bytes", text.len());
+        return (Vec::new(), vec![Refused { line_number: 1, problem }]);
+    }
+    let text = Arc::new(text);
+    let (mut files, mut refused) = (Vec::<FileDiff>::new(), Vec::new());
+    let mut end = 0;
+    for event in Events::new(&text) {
+        match event {
+            Event::File(header) => {
+                let between = Span::new(&(end..header.span.start));
+                end = header.span.end;
+                files.push(FileDiff::of_header(&header, between, &text));
+            }
+            Event::Hunk(hunk) => {
+                let between = Span::new(&(end..hunk.span.start));
+                end = hunk.span.end;
+                if let Some(file) = files.last_mut() {
+                    file.push(&hunk, between);
                 }
             }
+            Event::Refused(problem) => refused.push(problem),
         }
     }
+    if let Some(file) = files.last_mut() {
+        file.after = Span::new(&(end..text.len()));
+    }
+    (files, refused)
+}
 
-    fn step(&mut self, len: usize) {
-        self.at = (self.at + len + 1).min(self.text.len());
-        self.line_number += 1;
+/// A place in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    fn new(range: &Range<usize>) -> Self {
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: narrow(range.start), end: narrow(range.end) }
     }
 
-    fn hunk(&mut self, line: &[u8], text: &[u8]) {
-        let Some(mut hunk) = hunk_header(line) else {
-            let problem = "this hunk header cannot be read".to_owned();
-            self.refused.push(Refused { line_number: self.line_number, problem });
-            return;
-        };
-        let header_end = self.at - 1;
-        hunk.header = header_end - hunk.header.len()..header_end;
-        let start = self.at;
-        let (mut old_left, mut new_left) = (hunk.old_len, hunk.new_len);
-        let (mut added, mut removed) = (0, 0);
-        while let Some((line, _)) = split_line(&text[self.at..]) {
-            match line.first() {
-                Some(b'\\') => {}
-                _ if old_left == 0 && new_left == 0 => break,
-                Some(b'+') if new_left > 0 => (new_left, added) = (new_left - 1, added + 1),
-                Some(b'-') if old_left > 0 => (old_left, removed) = (old_left - 1, removed + 1),
-                Some(b' ') | None if old_left > 0 && new_left > 0 => {
-                    (old_left, new_left) = (old_left - 1, new_left - 1);
-                }
-                _ => break,
-            }
-            self.step(line.len());
-        }
-        hunk.body = start..self.at;
-        if let Some(file) = self.files.last_mut() {
-            file.n_added += added;
-            file.n_removed += removed;
-            file.hunks.push(hunk);
-        }
+    fn of(self, text: &[u8]) -> &[u8] {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-fn header_line(file: &mut FileDiff, line: &[u8]) {
-    let text = String::from_utf8_lossy(line);
-    let mode = |digits: &str| u32::from_str_radix(digits.trim(), 8).ok();
-    if let Some(digits) = text.strip_prefix("new file mode ") {
-        (file.status, file.old_path, file.new_mode) = (Status::Added, None, mode(digits));
-    } else if let Some(digits) = text.strip_prefix("deleted file mode ") {
-        (file.status, file.new_path, file.old_mode) = (Status::Deleted, None, mode(digits));
-    } else if let Some(digits) = text.strip_prefix("old mode ") {
-        file.old_mode = mode(digits);
-    } else if let Some(digits) = text.strip_prefix("new mode ") {
-        file.new_mode = mode(digits);
-    } else if let Some(path) = line.strip_prefix(b"rename from ") {
-        (file.status, file.old_path) = (Status::Renamed, Some(RepoPath::from_bytes(path)));
-    } else if let Some(path) = line.strip_prefix(b"rename to ") {
-        file.new_path = Some(RepoPath::from_bytes(path));
-    } else if let Some(blobs) = text.strip_prefix("index ") {
-        let mut parts = blobs.split([' ', '.']).filter(|part| !part.is_empty());
-        let real = |blob: &str| blob.bytes().any(|byte| byte != b'0').then(|| blob.to_owned());
-        file.old_blob = parts.next().and_then(real);
-        file.new_blob = parts.next().and_then(real);
-        if let Some(digits) = parts.next() {
-            (file.old_mode, file.new_mode) = (mode(digits), mode(digits));
+impl FileDiff {
+    fn of_header(header: &Header<'_>, before: Span, text: &Arc<Vec<u8>>) -> Self {
+        let path = |path: &Option<std::borrow::Cow<'_, [u8]>>| path.as_deref().map(RepoPath::from_bytes);
+        let blob = |blob: Option<&[u8]>| blob.map(|blob| String::from_utf8_lossy(blob).into_owned());
+        Self {
+            old_path: path(&header.old_path),
+            new_path: path(&header.new_path),
+            status: header.status,
+            old_mode: header.old_mode,
+            new_mode: header.new_mode,
+            old_blob: blob(header.old_blob),
+            new_blob: blob(header.new_blob),
+            binary: header.binary,
+            binary_size: header.binary_size,
+            hunks: Vec::new(),
+            n_added: 0,
+            n_removed: 0,
+            before,
+            header: Span::new(&header.span),
+            after: Span::default(),
+            text: Arc::clone(text),
         }
-    } else if line.starts_with(b"Binary files ") || line == b"GIT binary patch" {
-        file.binary = true;
     }
-}
 
-fn split_names(names: &[u8]) -> (Option<RepoPath>, Option<RepoPath>) {
-    let half = names.len() / 2;
-    let (old, new) = (names.get(2..half).unwrap_or_default(), names.get(half + 3..).unwrap_or_default());
-    (Some(RepoPath::from_bytes(old)), Some(RepoPath::from_bytes(new)))
-}
-
-fn hunk_header(line: &[u8]) -> Option<Hunk> {
-    let text = std::str::from_utf8(line).ok()?;
-    let (ranges, section) = text.strip_prefix("@@ -")?.split_once(" @@")?;
-    let (old, new) = ranges.split_once(" +")?;
-    let span = |text: &str| -> Option<(u32, u32)> {
-        let (start, len) = text.split_once(',').unwrap_or((text, "1"));
-        Some((start.parse().ok()?, len.parse().ok()?))
-    };
-    let ((old_start, old_len), (new_start, new_len)) = (span(old)?, span(new)?);
-    let section = section.strip_prefix(' ').unwrap_or(section);
-    Some(Hunk { old_start, old_len, new_start, new_len, n_parents: 1, header: 0..section.len(), body: 0..0 })
+    fn push(&mut self, hunk: &HunkEvent<'_>, between: Span) {
+        let HunkEvent { head, span, .. } = hunk;
+        let body_start = span.end - hunk.body.len();
+        let head_end = span.start + header::line_at(&self.text, span.start).len();
+        self.n_added = self.n_added.saturating_add(hunk.n_added);
+        self.n_removed = self.n_removed.saturating_add(hunk.n_removed);
+        self.hunks.push(Hunk {
+            old_start: head.old_start,
+            old_len: head.old_len,
+            new_start: head.new_start,
+            new_len: head.new_len,
+            n_parents: head.n_parents,
+            has_bare_blanks: hunk.has_bare_blanks,
+            between,
+            head: Span::new(&(span.start..body_start)),
+            section: Span::new(&(head_end - head.section.len()..head_end)),
+            body: Span::new(&(body_start..span.end)),
+        });
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_removed_line_that_looks_like_a_header_is_content() {
-        let text = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@ fn f()\n--- a/y\n keep\n";
-        let (files, refused) = parse(text.as_bytes().to_vec());
-        assert_eq!(refused, []);
-        assert_eq!(files[0].removed().collect::<Vec<_>>(), [(1, &b"-- a/y"[..])]);
-        assert_eq!(files[0].section(&files[0].hunks[0]), b"fn f()");
-    }
-}
+mod tests;

@@ -1,0 +1,207 @@
+//! A diff as a stream of events over the bytes of the input, without copies.
+//!
+//! The reader does the least that can be done: it finds files and hunks, and passes over lines by the counts of the
+//! hunk headers. What is between them (mail headers, commit messages, diffstats, signatures) is passed over. Both
+//! [`parse`](super::parse) and the analysis of a change are built on it.
+
+use std::ops::Range;
+
+use crate::diff::Refused;
+use crate::diff::header::{self, Header};
+use crate::diff::hunk::{self, Broken, HunkHead};
+
+/// The reader of a diff; an iterator over its events.
+#[derive(Debug, Clone)]
+pub struct Events<'a> {
+    text: &'a [u8],
+    at: usize,
+    line_number: u32,
+    place: Place,
+    pending: Option<Refused>,
+}
+
+/// One thing that a diff says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A file begins.
+    File(Header<'a>),
+    /// The file that began last has this hunk.
+    Hunk(HunkEvent<'a>),
+    /// Something cannot be understood.
+    Refused(Refused),
+}
+
+/// A hunk whose counts are right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HunkEvent<'a> {
+    /// Its header.
+    pub head: HunkHead<'a>,
+    /// Its lines, marks and all.
+    pub body: &'a [u8],
+    /// Where the hunk is in the input, header included.
+    pub span: Range<usize>,
+    /// Number of added lines.
+    pub n_added: u32,
+    /// Number of removed lines.
+    pub n_removed: u32,
+    /// True when a context line is empty without its leading space.
+    pub(super) has_bare_blanks: bool,
+}
+
+/// Where in a diff the reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In no file: in a mail's text or between two diffs.
+    Outside,
+    /// Behind a file's header.
+    Header {
+        /// True when a hunk must follow.
+        promises_hunk: bool,
+    },
+    /// Behind a hunk.
+    Hunks,
+    /// Behind something broken: only what is surely a header counts.
+    Lost,
+}
+
+impl<'a> Events<'a> {
+    /// Starts reading.
+    #[must_use]
+    pub fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, line_number: 1, place: Place::Outside, pending: None }
+    }
+
+    fn step(&mut self, end: usize, n_lines: u32) {
+        self.at = end;
+        self.line_number = self.line_number.saturating_add(n_lines);
+    }
+
+    fn refuse(&mut self, line_number: u32, problem: String) -> Event<'a> {
+        self.place = Place::Lost;
+        Event::Refused(Refused { line_number, problem })
+    }
+
+    fn file(&mut self, header: Header<'a>) -> Event<'a> {
+        self.step(header.span.end, header.n_lines);
+        self.place = Place::Header { promises_hunk: header.promises_hunk };
+        if header.binary_cut {
+            let problem = format!("expected more of the binary patch, found {}", excerpt(self.text, self.at));
+            self.pending = Some(Refused { line_number: self.line_number, problem });
+        }
+        Event::File(header)
+    }
+
+    /// In a file, whatever looks like a hunk header is one; elsewhere it must be right to be more than prose.
+    fn is_hunk(&self) -> bool {
+        let line = header::line_at(self.text, self.at);
+        line.starts_with(b"@@") && (self.place != Place::Outside || hunk::head(line).is_some())
+    }
+
+    fn hunk(&mut self) -> Event<'a> {
+        let start = self.at;
+        let body_start = hunk::end_of_line(self.text, start);
+        let Some(head) = hunk::head(header::line_at(self.text, start)) else {
+            let found = excerpt(self.text, start);
+            let event = self.refuse(self.line_number, format!("expected a hunk header, found {found}"));
+            self.step(body_start, 1);
+            return event;
+        };
+        if self.place == Place::Outside {
+            let event = self.refuse(self.line_number, "expected a file before this hunk, found none".to_owned());
+            self.step(body_start, 1);
+            return event;
+        }
+        match hunk::body(&head, &self.text[body_start..]) {
+            Ok(body) => {
+                let end = body_start + body.len;
+                self.step(end, body.n_lines.saturating_add(1));
+                self.place = Place::Hunks;
+                Event::Hunk(HunkEvent {
+                    head,
+                    body: &self.text[body_start..end],
+                    span: start..end,
+                    n_added: body.n_added,
+                    n_removed: body.n_removed,
+                    has_bare_blanks: body.has_bare_blanks,
+                })
+            }
+            Err(broken) => {
+                let event = self.broken(body_start, broken);
+                // The lines are looked at again: the counts may have swallowed the header of the next file.
+                self.step(body_start, 1);
+                event
+            }
+        }
+    }
+
+    fn broken(&mut self, body_start: usize, broken: Broken) -> Event<'a> {
+        let line_number = self.line_number.saturating_add(1).saturating_add(broken.n_lines);
+        let found = excerpt(self.text, body_start + broken.at);
+        let Broken { old_left, new_left, .. } = broken;
+        let problem = format!("expected {old_left} more old and {new_left} more new lines of the hunk, found {found}");
+        self.refuse(line_number, problem)
+    }
+
+    /// Says what is wrong when the promised hunk does not follow a header, or a hunk's counts left a line over.
+    fn out_of_place(&self) -> Option<String> {
+        let rest = &self.text[self.at..];
+        let expected = match self.place {
+            Place::Header { promises_hunk: true } if !rest.starts_with(b"@@") => "a hunk header",
+            Place::Hunks if matches!(rest.first(), Some(b'+' | b'-' | b' ')) && !is_signature(rest) => {
+                "the hunk to end"
+            }
+            _ => return None,
+        };
+        Some(format!("expected {expected}, found {}", excerpt(self.text, self.at)))
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        if let Some(refused) = self.pending.take() {
+            self.place = Place::Lost;
+            return Some(Event::Refused(refused));
+        }
+        while self.at < self.text.len() {
+            let first = self.text[self.at];
+            if matches!(first, b'd' | b'-' | b'S')
+                && self.place != (Place::Header { promises_hunk: true })
+                && let Some(header) = header::read(self.text, self.at)
+            {
+                return Some(self.file(header));
+            }
+            if let Some(problem) = self.out_of_place() {
+                return Some(self.refuse(self.line_number, problem));
+            }
+            if first == b'@' && self.is_hunk() {
+                return Some(self.hunk());
+            }
+            self.step(hunk::end_of_line(self.text, self.at), 1);
+            if self.place != Place::Lost {
+                self.place = Place::Outside;
+            }
+        }
+        let problem = self.out_of_place()?;
+        Some(self.refuse(self.line_number, problem))
+    }
+}
+
+/// True for the line above the version of git at the end of a mail.
+fn is_signature(text: &[u8]) -> bool {
+    matches!(text.strip_prefix(b"--"), Some([] | [b' ' | b'\r' | b'\n', ..]))
+}
+
+/// The line at `at` as a message shows it.
+fn excerpt(text: &[u8], at: usize) -> String {
+    const MAX_BYTES: usize = 40;
+    if at >= text.len() {
+        return "the end".to_owned();
+    }
+    let line = header::line_at(text, at);
+    let cut = line.len() > MAX_BYTES;
+    let shown = String::from_utf8_lossy(&line[..line.len().min(MAX_BYTES)]);
+    let shown: String = shown.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
+    format!("`{shown}{}`", if cut { "…" } else { "" })
+}

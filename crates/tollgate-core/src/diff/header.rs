@@ -1,0 +1,355 @@
+//! What stands before the hunks of a file.
+//!
+//! ```text
+//! diff --git a/old.rs b/new.rs
+//! similarity index 90%
+//! rename from old.rs
+//! rename to new.rs
+//! index 0123456..89abcde 100644
+//! --- a/old.rs
+//! +++ b/new.rs
+//! ```
+//!
+//! Also merges (`diff --cc`), plain `diff -u` (only the last two lines) and `Submodule x 0123456..89abcde:`. A binary
+//! patch is part of the header; its lines are checked for their form and not decoded.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::diff::Status;
+use crate::diff::hunk::end_of_line;
+use crate::diff::name;
+
+/// What a diff says of a file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// Path before the change; `None` for a new file.
+    pub old_path: Option<Cow<'a, [u8]>>,
+    /// Path after the change; `None` for a deleted file.
+    pub new_path: Option<Cow<'a, [u8]>>,
+    /// What happened to the file.
+    pub status: Status,
+    /// Mode before the change.
+    pub old_mode: Option<u32>,
+    /// Mode after the change.
+    pub new_mode: Option<u32>,
+    /// Blob before the change, as written; `None` when all zeros or absent.
+    pub old_blob: Option<&'a [u8]>,
+    /// Blob after the change, likewise.
+    pub new_blob: Option<&'a [u8]>,
+    /// True when the content is not text.
+    pub binary: bool,
+    /// Size of the new content when a binary patch gives it whole.
+    pub binary_size: Option<u64>,
+    /// Where the header is in the input.
+    pub span: Range<usize>,
+    /// True when `---` and `+++` promise a hunk.
+    pub(super) promises_hunk: bool,
+    /// True when a binary patch ends too early.
+    pub(super) binary_cut: bool,
+    /// Lines of the header.
+    pub(super) n_lines: u32,
+}
+
+impl Header<'_> {
+    /// The path after the change or, for a deleted file, before it.
+    #[must_use]
+    pub fn path(&self) -> &[u8] {
+        self.new_path.as_deref().or(self.old_path.as_deref()).unwrap_or_default()
+    }
+}
+
+/// What the lines of a header say, before it is settled what they mean together.
+#[derive(Default)]
+struct Said<'a> {
+    old_mode: Option<u32>,
+    new_mode: Option<u32>,
+    blobs: Option<(&'a [u8], &'a [u8])>,
+    from: Option<Cow<'a, [u8]>>,
+    to: Option<Cow<'a, [u8]>>,
+    status: Option<Status>,
+    old_side: Option<name::Side<'a>>,
+    new_side: Option<name::Side<'a>>,
+    binary: bool,
+    binary_size: Option<u64>,
+    binary_cut: bool,
+}
+
+/// Cuts the line that begins at `at` out of the text: without its line feed and, since git never writes a carriage
+/// return in a header, without that of a mail that went through Windows.
+pub(super) fn line_at(text: &[u8], at: usize) -> &[u8] {
+    let rest = text.get(at..).unwrap_or_default();
+    let line = memchr::memchr(b'\n', rest).map_or(rest, |len| &rest[..len]);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Reads the header that begins with the line at `at`, if one does.
+pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
+    match text.get(at)? {
+        b'd' => {
+            let line = line_at(text, at);
+            if let Some(names) = line.strip_prefix(b"diff --git ") {
+                return Some(git(text, at, names));
+            }
+            let merged = line.strip_prefix(b"diff --cc ").or_else(|| line.strip_prefix(b"diff --combined "))?;
+            Some(combined(text, at, merged))
+        }
+        b'-' => plain(text, at),
+        b'S' => submodule(text, at),
+        _ => None,
+    }
+}
+
+fn git<'a>(text: &'a [u8], at: usize, names: &'a [u8]) -> Header<'a> {
+    let (said, end, n_lines) = extended(text, end_of_line(text, at));
+    let old_side = said.old_side.as_ref().and_then(Option::as_deref);
+    let new_side = said.new_side.as_ref().and_then(Option::as_deref);
+    let (mut old, mut new) = match (&said.from, &said.to) {
+        (Some(from), Some(to)) => (from.clone(), to.clone()),
+        _ => {
+            let pair = match (&said.old_side, &said.new_side) {
+                (Some(Some(old)), Some(Some(new))) => Some((old.clone(), new.clone())),
+                _ => name::split(names, old_side, new_side),
+            };
+            let (old, new) = pair.unwrap_or((Cow::Borrowed(names), Cow::Borrowed(names)));
+            let (old_prefix, new_prefix) = name::prefixes(&old, &new);
+            (behind(old, old_prefix), behind(new, new_prefix))
+        }
+    };
+    if old.is_empty() {
+        old = new.clone();
+    } else if new.is_empty() {
+        new = old.clone();
+    }
+    settle(said, (old, new), at..end, n_lines + 1)
+}
+
+fn combined<'a>(text: &'a [u8], at: usize, merged: &'a [u8]) -> Header<'a> {
+    let (said, end, n_lines) = extended(text, end_of_line(text, at));
+    let path = name::bare(merged);
+    // A merge that takes each part from one of its parents has nothing to show below `+++`.
+    Header { promises_hunk: false, ..settle(said, (path.clone(), path), at..end, n_lines + 1) }
+}
+
+/// Reads `---`, `+++` with a hunk behind it, as git does, since a line of dashes is common in prose.
+fn plain(text: &[u8], at: usize) -> Option<Header<'_>> {
+    let old = line_at(text, at).strip_prefix(b"--- ")?;
+    let second = end_of_line(text, at);
+    let new = line_at(text, second).strip_prefix(b"+++ ")?;
+    let end = end_of_line(text, second);
+    if !text.get(end..)?.starts_with(b"@@ -") {
+        return None;
+    }
+    let (old, new) = (name::side(old), name::side(new));
+    let path = match (&old, &new) {
+        (Some(old), Some(new)) => behind(new.clone(), name::prefixes(old, new).1),
+        (Some(lone), None) | (None, Some(lone)) => behind(lone.clone(), name::lone_prefix(lone)),
+        (None, None) => Cow::Borrowed(&b""[..]),
+    };
+    let said = Said { old_side: Some(old), new_side: Some(new), ..Said::default() };
+    Some(settle(said, (path.clone(), path), at..end, 2))
+}
+
+/// Reads the line that `git diff --submodule=log` writes, and the commits below it.
+fn submodule(text: &[u8], at: usize) -> Option<Header<'_>> {
+    let line = line_at(text, at).strip_prefix(b"Submodule ")?;
+    let (line, note) = match line.strip_suffix(b")") {
+        Some(line) => {
+            let open = memchr::memmem::rfind(line, b" (")?;
+            (&line[..open], &line[open + 2..])
+        }
+        None => (line.strip_suffix(b":").unwrap_or(line), &b""[..]),
+    };
+    // `(rewind):` has the colon behind the note.
+    let (line, note) = match memchr::memmem::rfind(line, b" (rewind)") {
+        Some(open) if note.is_empty() => (&line[..open], &b"rewind"[..]),
+        _ => (line, note),
+    };
+    let space = memchr::memrchr(b' ', line)?;
+    let (path, range) = (&line[..space], &line[space + 1..]);
+    let dots = memchr::memmem::find(range, b"..")?;
+    let (old, new) = (&range[..dots], range[dots + 2..].strip_prefix(b".").unwrap_or(&range[dots + 2..]));
+    let is_sha = |text: &[u8]| (4..=64).contains(&text.len()) && text.iter().all(u8::is_ascii_hexdigit);
+    if path.is_empty() || !is_sha(old) || !is_sha(new) {
+        return None;
+    }
+    let mut end = end_of_line(text, at);
+    let mut n_lines = 1;
+    while matches!(text.get(end..end + 3), Some(b"  >" | b"  <")) {
+        end = end_of_line(text, end);
+        n_lines += 1;
+    }
+    let zeros = |sha: &[u8]| sha.iter().all(|&byte| byte == b'0');
+    let status = match (note == b"new submodule" || zeros(old), note == b"submodule deleted" || zeros(new)) {
+        (true, false) => Status::Added,
+        (false, true) => Status::Deleted,
+        _ => Status::Modified,
+    };
+    let mode = Some(0o160_000);
+    let said = Said {
+        old_mode: mode.filter(|_| status != Status::Added),
+        new_mode: mode.filter(|_| status != Status::Deleted),
+        blobs: Some((old, new)),
+        status: Some(status),
+        ..Said::default()
+    };
+    let path = Cow::Borrowed(path);
+    Some(settle(said, (path.clone(), path), at..end, n_lines))
+}
+
+/// Draws the conclusions from all lines of a header.
+fn settle<'a>(said: Said<'a>, names: name::Pair<'a>, span: Range<usize>, n_lines: u32) -> Header<'a> {
+    let status = said.status.unwrap_or(match (&said.old_side, &said.new_side) {
+        (Some(None), Some(Some(_))) => Status::Added,
+        (Some(Some(_)), Some(None)) => Status::Deleted,
+        _ => Status::Modified,
+    });
+    let real = |blob: &'a [u8]| blob.iter().any(|&byte| byte != b'0').then_some(blob);
+    Header {
+        old_path: (status != Status::Added).then_some(names.0),
+        new_path: (status != Status::Deleted).then_some(names.1),
+        status,
+        old_mode: said.old_mode.filter(|_| status != Status::Added),
+        new_mode: said.new_mode.filter(|_| status != Status::Deleted),
+        old_blob: said.blobs.and_then(|(old, _)| real(old)),
+        new_blob: said.blobs.and_then(|(_, new)| real(new)),
+        binary: said.binary,
+        binary_size: said.binary_size,
+        span,
+        promises_hunk: said.new_side.is_some() && !said.binary,
+        binary_cut: said.binary_cut,
+        n_lines,
+    }
+}
+
+/// Reads all lines of a header behind the first, and says where they end and how many they are.
+fn extended(text: &[u8], start: usize) -> (Said<'_>, usize, u32) {
+    let mut said = Said::default();
+    let (mut at, mut n_lines) = (start, 0);
+    while at < text.len() && said.new_side.is_none() && !said.binary {
+        let line = line_at(text, at);
+        let next = end_of_line(text, at);
+        if line == b"GIT binary patch" {
+            let (end, n_more) = binary_patch(text, next, &mut said);
+            return (said, end, n_lines + 1 + n_more);
+        }
+        if !header_line(&mut said, line, &text[next..]) {
+            break;
+        }
+        (at, n_lines) = (next, n_lines + 1);
+    }
+    (said, at, n_lines)
+}
+
+/// Takes in one line; false when it does not belong to a header.
+fn header_line<'a>(said: &mut Said<'a>, line: &'a [u8], rest: &[u8]) -> bool {
+    let Some(space) = memchr::memchr(b' ', line) else { return false };
+    let (word, value) = (&line[..space], &line[space + 1..]);
+    match word {
+        b"index" => index(said, value),
+        b"---" if rest.starts_with(b"+++ ") || rest.starts_with(b"--- ") => {
+            // A merge may name the file of every parent; the first is the one that counts.
+            said.old_side.get_or_insert(name::side(value));
+        }
+        b"+++" if said.old_side.is_some() => said.new_side = Some(name::side(value)),
+        b"old" if value.starts_with(b"mode ") => said.old_mode = mode(&value[5..]),
+        b"new" if value.starts_with(b"mode ") => said.new_mode = mode(&value[5..]),
+        b"new" if value.starts_with(b"file mode ") => {
+            (said.status, said.new_mode) = (Some(Status::Added), mode(&value[10..]));
+        }
+        b"deleted" if value.starts_with(b"file mode ") => {
+            let first = value[10..].split(|&byte| byte == b',').next().unwrap_or_default();
+            (said.status, said.old_mode) = (Some(Status::Deleted), mode(first));
+        }
+        b"mode" => {
+            let Some(dots) = memchr::memmem::find(value, b"..") else { return false };
+            let first = value[..dots].split(|&byte| byte == b',').next().unwrap_or_default();
+            (said.old_mode, said.new_mode) = (mode(first), mode(&value[dots + 2..]));
+        }
+        b"rename" | b"copy" => {
+            let (side, path) = if let Some(path) = value.strip_prefix(b"from ") {
+                (&mut said.from, path)
+            } else if let Some(path) = value.strip_prefix(b"to ") {
+                (&mut said.to, path)
+            } else {
+                return false;
+            };
+            *side = Some(name::bare(path));
+            said.status = Some(if word == b"copy" { Status::Copied } else { Status::Renamed });
+        }
+        b"similarity" | b"dissimilarity" => return value.starts_with(b"index "),
+        b"Binary" if value.starts_with(b"files ") && value.ends_with(b" differ") => said.binary = true,
+        _ => return false,
+    }
+    true
+}
+
+/// Reads `0123456..89abcde 100644`, or of a merge `0123456,789abcd..ef01234`.
+fn index<'a>(said: &mut Said<'a>, value: &'a [u8]) {
+    let (blobs, digits) = match memchr::memchr(b' ', value) {
+        Some(space) => (&value[..space], Some(&value[space + 1..])),
+        None => (value, None),
+    };
+    if let Some(dots) = memchr::memmem::find(blobs, b"..") {
+        let first = blobs[..dots].split(|&byte| byte == b',').next().unwrap_or_default();
+        said.blobs = Some((first, &blobs[dots + 2..]));
+    }
+    if let Some(mode) = digits.and_then(mode) {
+        (said.old_mode, said.new_mode) = (said.old_mode.or(Some(mode)), said.new_mode.or(Some(mode)));
+    }
+}
+
+fn mode(digits: &[u8]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
+}
+
+/// Walks over the one or two blocks of a binary patch; gives where they end and their number of lines.
+fn binary_patch(text: &[u8], start: usize, said: &mut Said<'_>) -> (usize, u32) {
+    said.binary = true;
+    let (mut at, mut n_lines) = (start, 0);
+    for block in 0..2 {
+        let line = line_at(text, at);
+        let literal = line.strip_prefix(b"literal ");
+        let Some(size) = literal.or_else(|| line.strip_prefix(b"delta ")).and_then(size) else {
+            said.binary_cut |= block == 0;
+            break;
+        };
+        if block == 0 && literal.is_some() {
+            said.binary_size = Some(size);
+        }
+        (at, n_lines) = (end_of_line(text, at), n_lines + 1);
+        while is_base85_line(line_at(text, at)) {
+            (at, n_lines) = (end_of_line(text, at), n_lines + 1);
+        }
+        if !line_at(text, at).is_empty() || at == text.len() {
+            said.binary_cut = true;
+            break;
+        }
+        (at, n_lines) = (end_of_line(text, at), n_lines + 1);
+    }
+    (at, n_lines)
+}
+
+fn size(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// True for a letter that says how many bytes follow, and five characters for every four of them.
+fn is_base85_line(line: &[u8]) -> bool {
+    let n_bytes = match line.first() {
+        Some(&letter @ b'A'..=b'Z') => usize::from(letter - b'A') + 1,
+        Some(&letter @ b'a'..=b'z') => usize::from(letter - b'a') + 27,
+        _ => return false,
+    };
+    line.len() == 1 + n_bytes.div_ceil(4) * 5
+}
+
+fn behind(name: Cow<'_, [u8]>, prefix: usize) -> Cow<'_, [u8]> {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.get(prefix..).unwrap_or_default()),
+        Cow::Owned(mut name) => {
+            name.drain(..prefix.min(name.len()));
+            Cow::Owned(name)
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A hunk: its header and the lines that its counts claim.
+//!
+//! ```text
+//! @@ -1,2 +1,2 @@ fn main() {          one parent
+//! @@@ -1,2 -1,2 +1,3 @@@ fn main() {   a merge of two parents
+//! ```
+
+/// The counts and places of a hunk header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HunkHead<'a> {
+    /// First line before the change (in a merge: in the first parent); 0 when there is none.
+    pub old_start: u32,
+    /// Number of lines before the change.
+    pub old_len: u32,
+    /// First line after the change; 0 when there is none.
+    pub new_start: u32,
+    /// Number of lines after the change.
+    pub new_len: u32,
+    /// How many versions the change merges: 1, or more in a combined diff.
+    pub n_parents: u8,
+    /// What stands behind the last `@@`, with its leading space.
+    pub section: &'a [u8],
+    /// The places and counts of every parent, as text: `-1,2 -1,2 `.
+    parents: &'a [u8],
+}
+
+/// What the counts of a hunk claim of the text behind its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Body {
+    /// Bytes of the body.
+    pub(super) len: usize,
+    /// Lines of the body, `\ No newline` lines included.
+    pub(super) n_lines: u32,
+    /// Lines only after the change.
+    pub(super) n_added: u32,
+    /// Lines only before the change.
+    pub(super) n_removed: u32,
+    /// True when a context line is empty without its leading space.
+    pub(super) has_bare_blanks: bool,
+}
+
+/// Where and why a hunk's body is not what its counts say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Broken {
+    /// Bytes before the line at fault.
+    pub(super) at: usize,
+    /// Lines before it.
+    pub(super) n_lines: u32,
+    /// Lines before the change that are still missing.
+    pub(super) old_left: u32,
+    /// Lines after the change that are still missing.
+    pub(super) new_left: u32,
+}
+
+/// Reads a hunk header, without its line feed.
+pub(super) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
+    let n_ats = line.iter().take_while(|&&byte| byte == b'@').count();
+    let n_parents = u8::try_from(n_ats.checked_sub(1)?).ok().filter(|&n_parents| n_parents > 0)?;
+    let parents = line[n_ats..].strip_prefix(b" ")?;
+    let mut rest = parents;
+    let mut first = None;
+    for _ in 0..n_parents {
+        let (place, behind) = place(rest.strip_prefix(b"-")?)?;
+        first.get_or_insert(place);
+        rest = behind.strip_prefix(b" ")?;
+    }
+    let parents = &parents[..parents.len() - rest.len()];
+    let ((new_start, new_len), behind) = place(rest.strip_prefix(b"+")?)?;
+    let section = behind.strip_prefix(b" ")?.strip_prefix(&line[..n_ats])?;
+    let (old_start, old_len) = first?;
+    Some(HunkHead { old_start, old_len, new_start, new_len, n_parents, section, parents })
+}
+
+/// Reads `12,3` or `12`; the last line must be countable.
+fn place(text: &[u8]) -> Option<((u32, u32), &[u8])> {
+    let (start, rest) = number(text)?;
+    let (len, rest) = match rest.strip_prefix(b",") {
+        Some(rest) => number(rest)?,
+        None => (1, rest),
+    };
+    start.checked_add(len)?;
+    Some(((start, len), rest))
+}
+
+fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let n_digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(n_digits);
+    let value =
+        digits.iter().try_fold(0u32, |value, digit| value.checked_mul(10)?.checked_add(u32::from(digit - b'0')))?;
+    (n_digits > 0).then_some((value, rest))
+}
+
+/// Walks over the lines that a hunk header claims; `text` begins behind the header.
+pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
+    if head.n_parents > 1 {
+        return combined_body(head, text);
+    }
+    let (mut old_left, mut new_left) = (head.old_len, head.new_len);
+    let (mut at, mut n_context, mut n_marks) = (0, 0, 0);
+    let mut has_bare_blanks = false;
+    while old_left != 0 || new_left != 0 {
+        // Everything at the end of the text that has no line feed is a line, too.
+        match text.get(at) {
+            Some(b'+') if new_left != 0 => new_left -= 1,
+            Some(b'-') if old_left != 0 => old_left -= 1,
+            Some(&byte @ (b' ' | b'\n')) if old_left != 0 && new_left != 0 => {
+                (old_left, new_left, n_context) = (old_left - 1, new_left - 1, n_context + 1);
+                has_bare_blanks |= byte == b'\n';
+            }
+            Some(b'\\') if at > 0 => n_marks += 1,
+            _ => {
+                let n_read = (head.old_len - old_left) + (head.new_len - new_left) - n_context + n_marks;
+                return Err(Broken { at, n_lines: n_read, old_left, new_left });
+            }
+        }
+        at = end_of_line(text, at);
+    }
+    if text.get(at) == Some(&b'\\') {
+        at = end_of_line(text, at);
+        n_marks += 1;
+    }
+    let (n_added, n_removed) = (head.new_len - n_context, head.old_len - n_context);
+    Ok(Body { len: at, n_lines: n_context + n_added + n_removed + n_marks, n_added, n_removed, has_bare_blanks })
+}
+
+/// The same for a merge: a column of marks and a count for every parent.
+fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
+    let mut lefts = parent_lens(head);
+    let mut new_left = head.new_len;
+    let mut body = Body { len: 0, n_lines: 0, n_added: 0, n_removed: 0, has_bare_blanks: false };
+    loop {
+        let done = new_left == 0 && lefts.iter().all(|&left| left == 0);
+        let next = text.get(body.len);
+        if done && next != Some(&b'\\') {
+            return Ok(body);
+        }
+        let end = end_of_line(text, body.len);
+        if next != Some(&b'\\') || body.len == 0 {
+            let marks = text.get(body.len..body.len + lefts.len()).filter(|marks| !marks.contains(&b'\n'));
+            let taken = marks.is_some_and(|marks| take(marks, &mut lefts, &mut new_left, &mut body));
+            // Where all parents lost the same lines, git miscounts what the parents had, but never the result.
+            if !taken && new_left == 0 && body.n_lines > 0 {
+                return Ok(body);
+            }
+            if !taken {
+                let old_left = lefts.first().copied().unwrap_or(0);
+                return Err(Broken { at: body.len, n_lines: body.n_lines, old_left, new_left });
+            }
+        }
+        body.len = end;
+        body.n_lines += 1;
+    }
+}
+
+/// Counts one line of a merge; false when its marks are none, or the result has no such line left.
+fn take(marks: &[u8], lefts: &mut [u32], new_left: &mut u32, body: &mut Body) -> bool {
+    let gone = marks.contains(&b'-');
+    // In a line of the result, `+` says that the parent lacks it; in a line that is gone, `-` that the parent has it.
+    for (mark, left) in marks.iter().zip(lefts) {
+        let has = match (mark, gone) {
+            (b'-', _) => true,
+            (b' ', gone) => !gone,
+            (b'+', false) => false,
+            _ => return false,
+        };
+        *left = left.saturating_sub(u32::from(has));
+    }
+    if gone {
+        body.n_removed += 1;
+        return true;
+    }
+    let Some(fewer) = new_left.checked_sub(1) else { return false };
+    *new_left = fewer;
+    body.n_added += u32::from(marks.contains(&b'+'));
+    true
+}
+
+fn parent_lens(head: &HunkHead<'_>) -> Vec<u32> {
+    let places = head.parents.split(|&byte| byte == b' ').filter_map(|text| place(text.strip_prefix(b"-")?));
+    places.map(|((_, len), _)| len).collect()
+}
+
+/// Where the line that begins at `at` ends, line feed included.
+#[inline]
+pub(super) fn end_of_line(text: &[u8], at: usize) -> usize {
+    match memchr::memchr(b'\n', &text[at..]) {
+        Some(len) => at + len + 1,
+        None => text.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(header: &str, text: &str, expected: &str) {
+        let shown = match head(header.as_bytes()) {
+            None => "no header".to_owned(),
+            Some(head) => match body(&head, text.as_bytes()) {
+                Ok(body) => {
+                    format!("+{} -{} in {} lines, {} bytes", body.n_added, body.n_removed, body.n_lines, body.len)
+                }
+                Err(broken) => {
+                    format!("broken after {} lines, -{} +{} missing", broken.n_lines, broken.old_left, broken.new_left)
+                }
+            },
+        };
+        assert_eq!(shown, expected, "{header}");
+    }
+
+    #[test]
+    fn the_counts_decide_where_a_hunk_ends() {
+        check("@@ -1,2 +1,1 @@ fn f()", "--- a/x\n keep\n--- a/y\n", "+0 -1 in 2 lines, 14 bytes");
+        check("@@ -1 +1 @@", "-a\n\\ No newline at end of file\n+b\n\\ No newline\n+c\n", "+1 -1 in 4 lines, 47 bytes");
+        check("@@ -1,2 +1,2 @@", "\n a", "+0 -0 in 2 lines, 3 bytes");
+        check("@@ -0,0 +0,0 @@", "+x\n", "+0 -0 in 0 lines, 0 bytes");
+    }
+
+    #[test]
+    fn what_the_counts_do_not_allow_is_broken() {
+        check("@@ -1,2 +1,2 @@", " a\n+b\n", "broken after 2 lines, -1 +0 missing");
+        check("@@ -1,2 +1,2 @@", " a\ndiff --git a/x b/x\n", "broken after 1 lines, -1 +1 missing");
+        check("@@ -1 +0,0 @@", "+a\n", "broken after 0 lines, -1 +0 missing");
+        check("@@ -1 +1 @@", "\\ No newline\n", "broken after 0 lines, -1 +1 missing");
+    }
+
+    #[test]
+    fn every_parent_of_a_merge_has_its_own_count() {
+        check("@@@ -1,2 -1,1 +1,3 @@@ f", "  a\n+ b\n -c\n", "broken after 3 lines, -1 +1 missing");
+        check("@@@ -1,2 -1,2 +1,3 @@@ f", "  a\n +b\n+ c\n", "+2 -0 in 3 lines, 12 bytes");
+        check("@@@ -1,2 -1,1 +1,1 @@@", "  a\n- b\n", "+0 -1 in 2 lines, 8 bytes");
+        check("@@@@ -1 -1 -1 +1 @@@@", "---a\n+++b\n", "+1 -1 in 2 lines, 10 bytes");
+    }
+
+    #[test]
+    fn parents_that_git_miscounts_do_not_break_a_merge() {
+        check("@@@ -1,9 -1,1 +1,1 @@@ f", "  a\n- b\n@@@ -20 -20 +20 @@@", "+0 -1 in 2 lines, 8 bytes");
+        check("@@@ -1,2 -1,9 +1,1 @@@ f", "  a\n- b\n\ncommit", "+0 -1 in 2 lines, 8 bytes");
+    }
+
+    #[test]
+    fn headers_that_cannot_be_counted_are_refused() {
+        for header in [
+            "@@ -1 +1",
+            "@@ -1,a +1 @@",
+            "@@ +1 -1 @@",
+            "@@@ -1 +1 @@@",
+            "@@ -1,4294967296 +1 @@",
+            "@@ -4294967295,1 +1 @@",
+            "@ -1 +1 @",
+            "@@-1 +1 @@",
+            "@@ - + @@",
+        ] {
+            check(header, "", "no header");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Tests of the diff reader: single cases here, laws on real repositories and real sources beside.
+
+mod hostile;
+mod numstat;
+mod repositories;
+
+use insta::assert_snapshot;
+
+use super::*;
+
+/// Shows files as `status old -> new +added -removed notes`, then what was refused.
+fn outline(text: &[u8]) -> String {
+    let (files, refused) = parse(text.to_vec());
+    let mut lines = Vec::new();
+    for file in &files {
+        let name = |path: &Option<RepoPath>| path.as_ref().map_or("none".to_owned(), |path| format!("{path:}"));
+        let mut line = format!("{:?} {} -> {}", file.status, name(&file.old_path), name(&file.new_path));
+        line += &format!(" +{} -{}", file.n_added, file.n_removed);
+        if let (Some(old), Some(new)) = (file.old_mode, file.new_mode)
+            && old != new
+        {
+            line += &format!(" mode {old:o}->{new:o}");
+        }
+        if file.binary {
+            line += " binary";
+        }
+        if file.is_submodule() {
+            line += " submodule";
+        }
+        lines.push(line);
+    }
+    lines.extend(refused.iter().map(|refused| format!("line {}: {}", refused.line_number, refused.problem)));
+    lines.join("\n")
+}
+
+/// Shows every line as `old new kind text`, `$` being the line feed.
+fn lines(text: &[u8]) -> String {
+    let (files, refused) = parse(text.to_vec());
+    assert_eq!(refused, []);
+    let number = |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
+    let mut out = Vec::new();
+    for (file, hunk) in files.iter().flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk))) {
+        for line in file.lines(hunk) {
+            let end = if line.newline { "$" } else { "" };
+            let text = line.text.escape_ascii();
+            out.push(format!("{} {} {:?} {text}{end}", number(line.old), number(line.new), line.kind));
+        }
+    }
+    out.join("\n")
+}
+
+#[test]
+fn lines_are_numbered_on_both_sides() {
+    let text =
+        b"diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -3,3 +3,3 @@ fn f()\n keep\n--- a/y\n+new\r\n\n";
+    assert_snapshot!(lines(text), @r"
+    3 3 Context keep$
+    4 - Removed -- a/y$
+    - 4 Added new\r$
+    5 5 Context $
+    ");
+    let (files, _) = parse(text.to_vec());
+    assert_eq!(files[0].section(&files[0].hunks[0]), b"fn f()");
+    assert_eq!(files[0].removed().collect::<Vec<_>>(), [(4, &b"-- a/y"[..])]);
+    assert_eq!(files[0].added().collect::<Vec<_>>(), [(4, &b"new\r"[..])]);
+}
+
+#[test]
+fn a_missing_last_line_feed_belongs_to_the_line_before() {
+    let text = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
+    assert_snapshot!(lines(text), @r"
+    1 - Removed a
+    - 1 Added b
+    ");
+}
+
+#[test]
+fn a_merge_counts_lines_of_its_first_parent() {
+    let text = b"diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,3 -1,3 +1,3 @@@ f\n  a\n+ b\n -c\n +d\n- e\n";
+    assert_snapshot!(lines(text), @r"
+    1 1 Context a$
+    - 2 Added b$
+    - - Removed c$
+    2 3 Added d$
+    3 - Removed e$
+    ");
+}
+
+#[test]
+fn what_happened_to_a_file_is_told_by_its_header() {
+    let text = b"\
+diff --git a/new b/new
+new file mode 100755
+index 0000000..e69de29
+diff --git a/gone b/gone
+deleted file mode 100644
+index e69de29..0000000
+diff --git a/one b/two words
+similarity index 100%
+rename from one
+rename to two words
+diff --git a/base b/copy
+similarity index 90%
+copy from base
+copy to copy
+index 1111111..2222222 100644
+--- a/base
++++ b/copy
+@@ -1 +1 @@
+-a
++b
+diff --git a/run.sh b/run.sh
+old mode 100644
+new mode 100755
+diff --git a/x b/x
+dissimilarity index 95%
+index 1111111..2222222 100644
+--- a/x
++++ b/x
+@@ -1 +0,0 @@
+-a
+";
+    assert_snapshot!(outline(text), @"
+    Added none -> new +0 -0
+    Deleted gone -> none +0 -0
+    Renamed one -> two words +0 -0
+    Copied base -> copy +1 -1
+    Modified run.sh -> run.sh +0 -0 mode 100644->100755
+    Modified x -> x +0 -1
+    ");
+}
+
+#[test]
+fn binary_content_is_passed_over() {
+    let text = b"\
+diff --git a/a.png b/a.png
+index 1111111..2222222 100644
+Binary files a/a.png and b/a.png differ
+diff --git a/b.bin b/b.bin
+new file mode 100644
+index 0000000000000000000000000000000000000000..f76dd238ade08917e6712764a16a22005a50573d
+GIT binary patch
+literal 1
+IcmZPo000310RR91
+
+literal 0
+HcmV?d00001
+
+diff --git a/c b/c
+old mode 100644
+new mode 100755
+";
+    assert_snapshot!(outline(text), @"
+    Modified a.png -> a.png +0 -0 binary
+    Added none -> b.bin +0 -0 binary
+    Modified c -> c +0 -0 mode 100644->100755
+    ");
+}
+
+#[test]
+fn a_link_to_another_repository_is_read_in_both_forms() {
+    let text = b"\
+diff --git a/sub b/sub
+index 1111111..2222222 160000
+--- a/sub
++++ b/sub
+@@ -1 +1 @@
+-Subproject commit 1111111111111111111111111111111111111111
++Subproject commit 2222222222222222222222222222222222222222
+Submodule lib/two words 1111111..2222222:
+  > newer
+  < older
+Submodule back 1111111..2222222 (rewind):
+  < older
+Submodule fresh 0000000...2222222 (new submodule)
+Submodule old 1111111...0000000 (submodule deleted)
+Submodule lib contains untracked content
+Submodule names are not files.
+";
+    assert_snapshot!(outline(text), @"
+    Modified sub -> sub +1 -1 submodule
+    Modified lib/two words -> lib/two words +0 -0 submodule
+    Modified back -> back +0 -0 submodule
+    Added none -> fresh +0 -0 submodule
+    Deleted old -> none +0 -0 submodule
+    ");
+}
+
+#[test]
+fn the_text_of_a_mail_is_not_content() {
+    let text = b"\
+From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001
+From: A <a@example.com>
+Subject: [PATCH 1/2] one
+
+--- not a header
++++ neither
+---
+ x | 2 +-
+ 1 file changed, 1 insertion(+), 1 deletion(-)
+
+diff --git a/x b/x
+index 1111111..2222222 100644
+--- a/x
++++ b/x
+@@ -1 +1 @@
+-a
++b
+-- \n2.47.3
+
+From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001
+Subject: [PATCH 2/2] two
+
+---
+ y | 1 +
+ 1 file changed, 1 insertion(+)
+
+diff --git a/y b/y
+new file mode 100644
+index 0000000..2222222
+--- /dev/null
++++ b/y
+@@ -0,0 +1 @@
++b
+-- \n2.47.3
+
+";
+    assert_snapshot!(outline(text), @"
+    Modified x -> x +1 -1
+    Added none -> y +1 -0
+    ");
+}
+
+#[test]
+fn plain_diffs_have_no_git_line() {
+    let text = b"\
+diff -ru old/dir/x.c new/dir/x.c
+--- old/dir/x.c\t2026-01-01 10:00:00.000000000 +0100
++++ new/dir/x.c\t2026-01-02 10:00:00.000000000 +0100
+@@ -1 +1,2 @@
+ a
++b
+Only in new/dir: z
+--- a/gone\t2026-01-01 10:00:00.000000000 +0100
++++ b/gone\t1970-01-01 01:00:00.000000000 +0100
+@@ -1 +0,0 @@
+-a
+--- x.c.orig
++++ x.c
+@@ -1 +1 @@
+-a
++b
+";
+    assert_snapshot!(outline(text), @"
+    Modified dir/x.c -> dir/x.c +1 -0
+    Deleted gone -> none +0 -1
+    Modified x.c -> x.c +1 -1
+    ");
+}
+
+#[test]
+fn names_are_settled_by_all_lines_of_the_header() {
+    let text = b"\
+diff --git \"a/\\303\\244 \\\"q\\\".txt\" \"b/\\303\\244 \\\"q\\\".txt\"
+index 1111111..2222222 100644
+--- \"a/\\303\\244 \\\"q\\\".txt\"
++++ \"b/\\303\\244 \\\"q\\\".txt\"
+@@ -1 +1 @@
+-a
++b
+diff --git src/no prefix src/no prefix
+index 1111111..2222222 100644
+--- src/no prefix\t
++++ src/no prefix\t
+@@ -1 +1 @@
+-a
++b
+diff --git b/new b/new
+new file mode 100644
+index 0000000..2222222
+--- /dev/null
++++ b/new
+@@ -0,0 +1 @@
++b
+diff --git old/deep/x b/y new/deep/x b/y
+deleted file mode 100644
+index 1111111..0000000
+--- old/deep/x b/y\t
++++ /dev/null
+@@ -1 +0,0 @@
+-b
+diff --git i/x w/x
+index 1111111..2222222 100644
+--- i/x
++++ w/x
+@@ -1 +1 @@
+-a
++b
+";
+    assert_snapshot!(outline(text), @r#"
+    Modified ä "q".txt -> ä "q".txt +1 -1
+    Modified src/no prefix -> src/no prefix +1 -1
+    Added none -> b/new +1 -0
+    Deleted deep/x b/y -> none +0 -1
+    Modified x -> x +1 -1
+    "#);
+}
+
+#[test]
+fn one_broken_hunk_does_not_lose_the_others() {
+    let text = b"\
+diff --git a/x b/x
+--- a/x
++++ b/x
+@@ -1,2 +1,2 @@
+ a
+-b
+@@ -9 +9 @@
+-c
++d
++too many
+@@ -1,x +1 @@
++lost
+diff --git a/y b/y
+--- a/y
++++ b/y
+diff --git a/z b/z
+--- a/z
++++ b/z
+@@ -1 +1,2 @@
+ a
++b
+@@ -5,2 +6 @@
+ cut off
+";
+    assert_snapshot!(outline(text), @"
+    Modified x -> x +1 -1
+    Modified y -> y +0 -0
+    Modified z -> z +1 -0
+    line 7: expected 0 more old and 1 more new lines of the hunk, found `@@ -9 +9 @@`
+    line 10: expected the hunk to end, found `+too many`
+    line 11: expected a hunk header, found `@@ -1,x +1 @@`
+    line 16: expected a hunk header, found `diff --git a/z b/z`
+    line 24: expected 1 more old and 0 more new lines of the hunk, found the end
+    ");
+}
+
+#[test]
+fn counts_that_swallow_the_next_header_give_it_back() {
+    let text = b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_snapshot!(outline(text), @"
+    Modified x -> x +0 -0
+    Modified y -> y +1 -1
+    line 8: expected 7 more old and 7 more new lines of the hunk, found `@@ -1 +1 @@`
+    ");
+}
+
+#[test]
+fn a_binary_patch_that_is_cut_off_is_refused() {
+    let text =
+        b"diff --git a/b b/b\nindex 1..2 100644\nGIT binary patch\nliteral 9\nIcmZPo0003\n\ndiff --git a/c b/c\n";
+    assert_snapshot!(outline(text), @"
+    Modified b -> b +0 -0 binary
+    Modified c -> c +0 -0
+    line 5: expected more of the binary patch, found `IcmZPo0003`
+    ");
+}
+
+#[test]
+fn a_hunk_without_a_file_is_refused() {
+    assert_snapshot!(outline(b"some prose\n@@ -1 +1 @@\n-a\n+b\n"), @"line 2: expected a file before this hunk, found none");
+}
+
+#[test]
+fn line_numbers_do_not_overflow() {
+    let text = b"--- a/x\n+++ b/x\n@@ -4294967294,1 +4294967294 @@\n-a\n+b\n@@ -4294967295 +1 @@\n-a\n+b\n";
+    assert_snapshot!(outline(text), @"
+    Modified x -> x +1 -1
+    line 6: expected a hunk header, found `@@ -4294967295 +1 @@`
+    ");
+}
+
+#[test]
+fn nothing_is_found_in_nothing() {
+    assert_snapshot!(outline(b""), @"");
+    assert_snapshot!(outline(b"\n\n\n"), @"");
+}
