@@ -1,1 +1,256 @@
-//! Figures and signals of a change, from its diff alone.
+//! What a change is made of: its files by category and language, its size, and where it deserves a closer look.
+//!
+//! Everything is told from the diff alone. Nothing here judges: a risk says that something of the kind is touched,
+//! not that it is wrong.
+//!
+//! ```text
+//! source  Rust     +3  -1  src/a.rs
+//! 1 file, +3 -1
+//! Risks
+//!   auth  src/a.rs:10
+//! ```
+
+mod category;
+mod declaration;
+mod generated;
+pub mod json;
+mod risk;
+mod text;
+mod word;
+
+use std::ops::Range;
+
+use crate::diff::{Event, Events, FileDiff, Header, Lines, Refused, Status};
+use crate::language::Language;
+use crate::path::RepoPath;
+
+pub use category::{Category, category};
+pub use generated::is_generated;
+pub use risk::{Risk, RiskKind};
+pub use text::render;
+
+/// What a change is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Analysis {
+    /// The files, in the order of the diff.
+    pub files: Vec<AnalyzedFile>,
+    /// Where to look closer, in the order of the files; at most one per kind and file.
+    pub risks: Vec<Risk>,
+    /// What of the diff could not be understood.
+    pub refused: Vec<Refused>,
+}
+
+/// One file of the change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnalyzedFile {
+    /// The path after the change or, for a deleted file, before it.
+    pub path: RepoPath,
+    /// The path before the change, where it was another one.
+    pub old_path: Option<RepoPath>,
+    /// What happened to the file.
+    pub status: Status,
+    /// What the file is for.
+    pub category: Category,
+    /// The language its name tells.
+    pub language: Option<Language>,
+    /// Number of added lines.
+    pub n_added: u32,
+    /// Number of removed lines.
+    pub n_removed: u32,
+    /// True when the content is not text.
+    pub binary: bool,
+    /// True when a program wrote it: a lock file, a vendored or compiled one.
+    pub generated: bool,
+}
+
+/// Says of a path whether the repository's attributes call it generated; `None` where they say nothing.
+pub type GeneratedAttribute<'a> = &'a dyn Fn(&[u8]) -> Option<bool>;
+
+/// The attribute of a repository that has none.
+const NO_ATTRIBUTE: GeneratedAttribute<'static> = &|_| None;
+
+/// Analyses a parsed diff.
+#[must_use]
+pub fn analyze(files: &[FileDiff]) -> Analysis {
+    analyze_with(files, NO_ATTRIBUTE)
+}
+
+/// Analyses a parsed diff of a repository with a `linguist-generated` attribute.
+#[must_use]
+pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> Analysis {
+    let mut analysis = Analysis::default();
+    for file in files {
+        let old_path = file.old_path.as_ref().map(RepoPath::as_bytes);
+        let part = Part {
+            path: file.path().as_bytes(),
+            old_path,
+            status: file.status,
+            binary: file.binary,
+            binary_size: file.binary_size,
+            n_added: file.n_added,
+            n_removed: file.n_removed,
+            text: file.text(),
+            hunks: file.hunks_range(),
+        };
+        analysis.take(&part, attribute);
+    }
+    analysis
+}
+
+/// Analyses a diff in one pass, without keeping its lines. Gives what [`analyze`] gives for the same bytes.
+#[must_use]
+pub fn analyze_bytes(text: &[u8]) -> Analysis {
+    analyze_bytes_with(text, NO_ATTRIBUTE)
+}
+
+/// Analyses a diff in one pass, for a repository with a `linguist-generated` attribute.
+#[must_use]
+pub fn analyze_bytes_with(text: &[u8], attribute: GeneratedAttribute<'_>) -> Analysis {
+    let mut analysis = Analysis::default();
+    let mut open: Option<Open<'_>> = None;
+    for event in Events::new(text) {
+        match event {
+            Event::File(header) => {
+                if let Some(open) = open.replace(Open { header, n_added: 0, n_removed: 0, hunks: None }) {
+                    analysis.take(&open.part(text), attribute);
+                }
+            }
+            Event::Hunk(hunk) => {
+                if let Some(open) = &mut open {
+                    open.n_added = open.n_added.saturating_add(hunk.n_added);
+                    open.n_removed = open.n_removed.saturating_add(hunk.n_removed);
+                    open.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
+                }
+            }
+            Event::Refused(refused) => analysis.refused.push(refused),
+        }
+    }
+    if let Some(open) = open {
+        analysis.take(&open.part(text), attribute);
+    }
+    analysis
+}
+
+/// A file whose hunks are still coming.
+struct Open<'a> {
+    header: Header<'a>,
+    n_added: u32,
+    n_removed: u32,
+    hunks: Option<Range<usize>>,
+}
+
+impl Open<'_> {
+    fn part<'p>(&'p self, text: &'p [u8]) -> Part<'p> {
+        let start = self.header.span.start;
+        let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);
+        Part {
+            path: self.header.path(),
+            old_path: self.header.old_path.as_deref(),
+            status: self.header.status,
+            binary: self.header.binary,
+            binary_size: self.header.binary_size,
+            n_added: self.n_added,
+            n_removed: self.n_removed,
+            text: &text[start..hunks.end],
+            hunks: hunks.start - start..hunks.end - start,
+        }
+    }
+}
+
+/// The part of a diff that is about one file: what its header says, and its bytes.
+///
+/// Lines are not kept but read again on demand, which few files need.
+struct Part<'a> {
+    path: &'a [u8],
+    old_path: Option<&'a [u8]>,
+    status: Status,
+    binary: bool,
+    binary_size: Option<u64>,
+    n_added: u32,
+    n_removed: u32,
+    /// From the first line of the header to the last line of the last hunk.
+    text: &'a [u8],
+    /// Where in `text` the hunks are.
+    hunks: Range<usize>,
+}
+
+impl<'a> Part<'a> {
+    /// The hunks as they stand in the diff, headers and all.
+    fn hunk_bytes(&self) -> &'a [u8] {
+        self.text.get(self.hunks.clone()).unwrap_or_default()
+    }
+
+    /// Where each hunk's body is in the hunk bytes, and its lines.
+    fn hunk_lines(&self) -> impl Iterator<Item = (Range<usize>, Lines<'a>)> {
+        let start = self.hunks.start;
+        Events::new(self.text).filter_map(move |event| match event {
+            Event::Hunk(hunk) => {
+                let body = hunk.span.end - hunk.body.len()..hunk.span.end;
+                Some((body.start - start..body.end - start, hunk.lines()))
+            }
+            Event::File(_) | Event::Refused(_) => None,
+        })
+    }
+
+    /// The number of the line at a place in the hunk bytes: after the change or, for a removed line, before it.
+    fn line_number_at(&self, at: usize) -> Option<u32> {
+        let (body, lines) = self.hunk_lines().find(|(body, _)| body.contains(&at))?;
+        let bytes = self.hunk_bytes().get(body.start..at)?;
+        let n_before = memchr::memchr_iter(b'\n', bytes).count();
+        // A `\ No newline` line is a line of the bytes, but belongs to the line before it.
+        let n_marks = memchr::memmem::find_iter(bytes, b"\n\\").count();
+        let line = { lines }.nth(n_before.saturating_sub(n_marks))?;
+        line.new.or(line.old)
+    }
+
+    /// The number of the first changed line.
+    fn first_changed_line(&self) -> Option<u32> {
+        let mut lines = self.hunk_lines().flat_map(|(_, lines)| lines);
+        let line = lines.find(|line| line.kind != crate::diff::LineKind::Context)?;
+        line.new.or(line.old)
+    }
+}
+
+/// The size of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Number of files.
+    pub n_files: u64,
+    /// Number of added lines.
+    pub n_added: u64,
+    /// Number of removed lines.
+    pub n_removed: u64,
+}
+
+impl Analysis {
+    /// The size of the change.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.files.iter().fold(Totals::default(), |totals, file| Totals {
+            n_files: totals.n_files + 1,
+            n_added: totals.n_added + u64::from(file.n_added),
+            n_removed: totals.n_removed + u64::from(file.n_removed),
+        })
+    }
+
+    fn take(&mut self, part: &Part<'_>, attribute: GeneratedAttribute<'_>) {
+        let category = category(part.path);
+        let generated = attribute(part.path).unwrap_or_else(|| is_generated(part.path) || generated::has_mark(part));
+        let file = AnalyzedFile {
+            path: RepoPath::from_bytes(part.path),
+            old_path: part.old_path.filter(|&old| old != part.path).map(RepoPath::from_bytes),
+            status: part.status,
+            category,
+            language: Language::of_path(part.path),
+            n_added: part.n_added,
+            n_removed: part.n_removed,
+            binary: part.binary,
+            generated,
+        };
+        risk::find(part, &file, &mut self.risks);
+        self.files.push(file);
+    }
+}
+
+#[cfg(test)]
+mod tests;

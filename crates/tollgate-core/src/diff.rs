@@ -323,6 +323,18 @@ impl FileDiff {
         }
     }
 
+    /// The part of the input that is about this file, from its header to its last hunk.
+    pub(crate) fn text(&self) -> &[u8] {
+        let end = self.hunks.last().map_or(self.header.end, |hunk| hunk.body.end);
+        Span { start: self.header.start, end }.of(&self.text)
+    }
+
+    /// Where in [`Self::text`] the hunks are.
+    pub(crate) fn hunks_range(&self) -> Range<usize> {
+        let start = self.hunks.first().map_or(self.header.end, |hunk| hunk.head.start);
+        (start - self.header.start) as usize..self.text().len()
+    }
+
     fn push(&mut self, hunk: &HunkEvent<'_>, between: Span) {
         let HunkEvent { head, span, .. } = hunk;
         let body_start = span.end - hunk.body.len();

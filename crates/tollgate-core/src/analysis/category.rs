@@ -1,0 +1,442 @@
+//! What a file is for, told by its path.
+//!
+//! The conventions are those of the common ecosystems. Where two speak, the order is: test, infrastructure, docs,
+//! configuration, source; a `Dockerfile` below `tests/` is there for the tests.
+
+use crate::language::{Language, file_name};
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// The program itself, and whatever is nothing else.
+    Source,
+    /// Tests and their data.
+    Test,
+    /// Settings, manifests, lock files.
+    Config,
+    /// Documentation.
+    Docs,
+    /// Continuous integration, containers, deployment.
+    Infra,
+}
+
+impl Category {
+    /// Every category, in the order in which summaries name them.
+    pub const ALL: [Self; 5] = [Self::Source, Self::Test, Self::Config, Self::Docs, Self::Infra];
+
+    /// The name in JSON and for people, e.g. `source`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Test => "test",
+            Self::Config => "config",
+            Self::Docs => "docs",
+            Self::Infra => "infra",
+        }
+    }
+}
+
+/// Tells what a file is for.
+#[must_use]
+pub fn category(path: &[u8]) -> Category {
+    let lower = path.to_ascii_lowercase();
+    let (lower, name) = (lower.as_slice(), file_name(path));
+    let folders = &lower[..lower.len() - name.len()];
+    let language = Language::of_path(path);
+    if is_test(folders, name, file_name(lower)) {
+        Category::Test
+    } else if is_infra(folders, file_name(lower), language) {
+        Category::Infra
+    } else if is_docs(folders, file_name(lower), language) {
+        Category::Docs
+    } else if is_config(file_name(lower), language) {
+        Category::Config
+    } else {
+        Category::Source
+    }
+}
+
+/// The folders of a path, outermost first.
+fn steps(folders: &[u8]) -> impl Iterator<Item = &[u8]> {
+    folders.split(|&byte| byte == b'/').filter(|step| !step.is_empty())
+}
+
+fn is_test(folders: &[u8], name: &[u8], lower: &[u8]) -> bool {
+    let by_folder = steps(folders).any(|step| {
+        matches!(
+            step,
+            b"test"
+                | b"tests"
+                | b"__tests__"
+                | b"testing"
+                | b"testdata"
+                | b"test-data"
+                | b"test_data"
+                | b"spec"
+                | b"specs"
+                | b"__mocks__"
+                | b"__snapshots__"
+                | b"__fixtures__"
+                | b"fixtures"
+                | b"e2e"
+                | b"cypress"
+                | b"androidtest"
+                | b"unittests"
+                | b"integration-tests"
+                | b"integration_tests"
+        ) || step.ends_with(b".tests")
+            || step.ends_with(b".test")
+    });
+    if by_folder {
+        return true;
+    }
+    let Some(dot) = memchr::memchr(b'.', lower) else { return false };
+    let stem = &lower[..dot];
+    if stem.starts_with(b"test_") || stem.ends_with(b"_test") || stem.ends_with(b"_tests") || stem.ends_with(b"_spec") {
+        return true;
+    }
+    // `UserTest.java`, `UserTests.cs`, `UserSpec.scala`: the capital tells them from `latest.java`.
+    let whole = &name[..dot];
+    let camel = [&b"Test"[..], b"Tests", b"Spec", b"TestCase", b"IT"]
+        .iter()
+        .any(|end| whole.strip_suffix(*end).is_some_and(|rest| rest.last().is_some_and(u8::is_ascii_lowercase)));
+    let inner = lower[dot..].split(|&byte| byte == b'.');
+    let by_inner =
+        || inner.clone().any(|part| matches!(part, b"test" | b"tests" | b"spec" | b"e2e" | b"cy" | b"stories"));
+    camel
+        || matches!(stem, b"conftest" | b"tests" | b"test")
+            && matches!(lower.get(dot..), Some(b".py" | b".rs" | b".js" | b".ts"))
+        || lower.ends_with(b".snap")
+        || lower.ends_with(b".bats")
+        || (memchr::memrchr(b'.', lower) != Some(dot) && by_inner())
+}
+
+fn is_infra(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
+    if matches!(language, Some(Language::Dockerfile | Language::Hcl)) {
+        return true;
+    }
+    let is_yaml = language == Some(Language::Yaml);
+    let by_folder = steps(folders).any(|step| match step {
+        b".circleci" | b".buildkite" | b".gitlab" | b".devcontainer" | b"terraform" | b"k8s" | b"kubernetes"
+        | b"helm" | b"ansible" | b"kustomize" | b".tekton" | b".woodpecker" | b"pulumi" => {
+            language != Some(Language::Markdown)
+        }
+        b"charts" | b"deploy" | b"deployment" | b"manifests" | b"infra" | b"infrastructure" => {
+            is_yaml || !matches!(language, Some(language) if is_code(language) || language == Language::Markdown)
+        }
+        _ => false,
+    });
+    let in_github = folders.starts_with(b".github/") && (is_yaml || folders.starts_with(b".github/workflows/"));
+    by_folder
+        || (in_github && !folders.starts_with(b".github/issue_template"))
+        || (is_yaml
+            && [
+                &b"docker-compose"[..],
+                b"compose.",
+                b"kustomization.",
+                b"serverless.",
+                b"azure-pipelines",
+                b"action.",
+                b"helmfile",
+            ]
+            .iter()
+            .any(|start| lower.starts_with(start)))
+        || matches!(
+            lower,
+            b".gitlab-ci.yml"
+                | b".travis.yml"
+                | b"appveyor.yml"
+                | b".appveyor.yml"
+                | b"jenkinsfile"
+                | b"bitbucket-pipelines.yml"
+                | b".drone.yml"
+                | b"cloudbuild.yaml"
+                | b"vagrantfile"
+                | b"procfile"
+                | b"fly.toml"
+                | b"netlify.toml"
+                | b"vercel.json"
+                | b"render.yaml"
+                | b"app.yaml"
+                | b"skaffold.yaml"
+                | b"tiltfile"
+                | b".dockerignore"
+                | b"nginx.conf"
+                | b".cirrus.yml"
+                | b"buildspec.yml"
+        )
+}
+
+fn is_docs(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
+    if matches!(language, Some(Language::Markdown | Language::Rst | Language::Tex)) {
+        return true;
+    }
+    let stem = &lower[..memchr::memchr(b'.', lower).unwrap_or(lower.len())];
+    let by_stem = matches!(
+        stem,
+        b"readme"
+            | b"license"
+            | b"licence"
+            | b"copying"
+            | b"changelog"
+            | b"changes"
+            | b"contributing"
+            | b"authors"
+            | b"notice"
+            | b"code_of_conduct"
+            | b"security"
+            | b"history"
+            | b"maintainers"
+            | b"contributors"
+            | b"todo"
+    ) || stem.starts_with(b"license-")
+        || stem.starts_with(b"readme");
+    let by_stem = by_stem && !language.is_some_and(is_code);
+    let is_listing = matches!(lower, b"robots.txt" | b"cmakelists.txt") || is_manifest(lower);
+    by_stem
+        || steps(folders).any(|step| matches!(step, b"doc" | b"docs" | b"documentation" | b"man"))
+        || (language == Some(Language::Text) && !is_listing)
+}
+
+fn is_config(lower: &[u8], language: Option<Language>) -> bool {
+    is_manifest(lower)
+        || lower.first() == Some(&b'.')
+        || matches!(
+            language,
+            Some(
+                Language::Json
+                    | Language::Toml
+                    | Language::Yaml
+                    | Language::Ini
+                    | Language::Xml
+                    | Language::Makefile
+                    | Language::CMake
+                    | Language::Starlark
+                    | Language::Nix
+            )
+        )
+        || memchr::memmem::find(lower, b".config.").is_some()
+        || memchr::memmem::find(lower, b"rc.").is_some_and(|at| lower.first() == Some(&b'.') && at > 0)
+        || matches!(lower, b"codeowners" | b"gulpfile.js" | b"gruntfile.js" | b"setup.py" | b"build.rs" | b"robots.txt")
+}
+
+/// True for a language that programs are written in.
+fn is_code(language: Language) -> bool {
+    !matches!(
+        language,
+        Language::Json
+            | Language::Toml
+            | Language::Yaml
+            | Language::Ini
+            | Language::Xml
+            | Language::Text
+            | Language::Csv
+            | Language::Markdown
+            | Language::Rst
+            | Language::Tex
+    )
+}
+
+/// True for a file that names what the program depends on, by hand or by lock; the name in lower case.
+pub(super) fn is_manifest(lower: &[u8]) -> bool {
+    matches!(
+        lower,
+        b"cargo.toml"
+            | b"package.json"
+            | b"go.mod"
+            | b"pyproject.toml"
+            | b"setup.py"
+            | b"setup.cfg"
+            | b"pipfile"
+            | b"environment.yml"
+            | b"gemfile"
+            | b"pom.xml"
+            | b"build.gradle"
+            | b"build.gradle.kts"
+            | b"build.sbt"
+            | b"libs.versions.toml"
+            | b"composer.json"
+            | b"podfile"
+            | b"cartfile"
+            | b"package.swift"
+            | b"pubspec.yaml"
+            | b"mix.exs"
+            | b"rebar.config"
+            | b"packages.config"
+            | b"directory.packages.props"
+            | b"project.clj"
+            | b"deps.edn"
+            | b"conanfile.txt"
+            | b"conanfile.py"
+            | b"vcpkg.json"
+            | b"flake.nix"
+            | b"deno.json"
+            | b"pnpm-workspace.yaml"
+            | b"gradle.properties"
+            | b"stack.yaml"
+            | b"elm.json"
+            | b"manifest.in"
+    ) || is_lock(lower)
+        || [&b".csproj"[..], b".fsproj", b".vbproj", b".gemspec", b".cabal", b".podspec"]
+            .iter()
+            .any(|end| lower.ends_with(end))
+        || (lower.ends_with(b".txt") && (lower.starts_with(b"requirements") || lower.starts_with(b"constraints")))
+}
+
+/// True for a file in which a package manager writes down what it chose; the name in lower case.
+pub(super) fn is_lock(lower: &[u8]) -> bool {
+    matches!(
+        lower,
+        b"cargo.lock"
+            | b"package-lock.json"
+            | b"npm-shrinkwrap.json"
+            | b"yarn.lock"
+            | b"pnpm-lock.yaml"
+            | b"bun.lock"
+            | b"bun.lockb"
+            | b"deno.lock"
+            | b"go.sum"
+            | b"go.work.sum"
+            | b"poetry.lock"
+            | b"uv.lock"
+            | b"pdm.lock"
+            | b"pipfile.lock"
+            | b"gemfile.lock"
+            | b"composer.lock"
+            | b"podfile.lock"
+            | b"cartfile.resolved"
+            | b"package.resolved"
+            | b"pubspec.lock"
+            | b"mix.lock"
+            | b"rebar.lock"
+            | b"packages.lock.json"
+            | b"gradle.lockfile"
+            | b"flake.lock"
+            | b"conda-lock.yml"
+            | b"pixi.lock"
+            | b"stack.yaml.lock"
+            | b".terraform.lock.hcl"
+            | b"cabal.project.freeze"
+            | b"chart.lock"
+            | b"module.bazel.lock"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(expected: Category, paths: &[&str]) {
+        for path in paths {
+            assert_eq!(category(path.as_bytes()), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn tests_are_told_by_folder_or_name() {
+        check(
+            Category::Test,
+            &[
+                "pkg/a_test.go",
+                "src/a.test.ts",
+                "src/a.spec.tsx",
+                "tests/it/main.rs",
+                "web/__tests__/a.js",
+                "test_a.py",
+                "src/test/java/A.java",
+                "spec/models/user_spec.rb",
+                "UserTest.java",
+                "Api.Tests/UserTests.cs",
+                "conftest.py",
+                "src/foo/tests.rs",
+                "cypress/a.cy.ts",
+                "ui/Button.stories.tsx",
+                "a/__snapshots__/x.snap",
+                "tests/Dockerfile",
+            ],
+        );
+    }
+
+    #[test]
+    fn words_that_only_end_in_test_are_not_tests() {
+        check(
+            Category::Source,
+            &["src/latest.rs", "contest/a.py", "src/Latest.java", "attest.go", "src/testament.rs", "inspect.js"],
+        );
+    }
+
+    #[test]
+    fn infrastructure_is_what_builds_ships_and_runs() {
+        check(
+            Category::Infra,
+            &[
+                ".github/workflows/ci.yml",
+                ".github/dependabot.yml",
+                ".gitlab-ci.yml",
+                "Jenkinsfile",
+                "Dockerfile",
+                "docker/Dockerfile.dev",
+                "docker-compose.yml",
+                "main.tf",
+                "k8s/app.yaml",
+                "charts/app/values.yaml",
+                ".circleci/config.yml",
+                "azure-pipelines.yml",
+                "deploy/prod.yaml",
+                "action.yml",
+                "Vagrantfile",
+            ],
+        );
+    }
+
+    #[test]
+    fn docs_are_prose() {
+        check(
+            Category::Docs,
+            &[
+                "README.md",
+                "docs/guide.rst",
+                "CHANGELOG",
+                "LICENSE-MIT",
+                "doc/a.png",
+                "notes.txt",
+                ".github/ISSUE_TEMPLATE/bug.md",
+            ],
+        );
+    }
+
+    #[test]
+    fn configuration_is_settings_and_manifests() {
+        check(
+            Category::Config,
+            &[
+                "Cargo.toml",
+                "package.json",
+                "package-lock.json",
+                "requirements-dev.txt",
+                ".gitignore",
+                "tsconfig.json",
+                ".eslintrc.js",
+                "vite.config.ts",
+                "Makefile",
+                "CMakeLists.txt",
+                "go.mod",
+                "pom.xml",
+                "app.csproj",
+                "Gemfile",
+                "config/settings.yaml",
+                ".editorconfig",
+            ],
+        );
+    }
+
+    #[test]
+    fn all_else_is_source() {
+        check(
+            Category::Source,
+            &["src/main.rs", "a.py", "logo.png", "", "x", "security.py", "deploy/run.go", "history.js", "db/a.sql"],
+        );
+    }
+}

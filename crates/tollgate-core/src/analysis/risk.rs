@@ -1,0 +1,187 @@
+//! Where a change deserves a closer look.
+//!
+//! Each kind is told by paths, by words in added lines, or by what removed lines declared. At most one risk of a kind is
+//! reported for a file, at the first place. No kind depends on time or on how much was looked at before.
+
+use crate::analysis::category::is_manifest;
+use crate::analysis::{AnalyzedFile, Category, Part, declaration, word};
+use crate::diff::{LineKind, Status};
+use crate::language::{Language, file_name};
+use crate::path::RepoPath;
+
+/// More added lines than this make a file large.
+const LARGE_LINES: u32 = 1_000;
+
+/// A binary file of more bytes than this is large.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// What to look out for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RiskKind {
+    /// Who may do what.
+    Auth,
+    /// Encryption, hashing.
+    Crypto,
+    /// A database is asked in SQL.
+    Sql,
+    /// The shape of a database changes.
+    Migration,
+    /// Other people's code is added, updated or removed.
+    Dependencies,
+    /// What continuous integration may do.
+    CiPermissions,
+    /// A public name is gone.
+    PublicApiRemoved,
+    /// There are fewer tests than before.
+    DeletedTests,
+    /// More than people read with care.
+    LargeFile,
+}
+
+/// One place to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Risk {
+    /// What to look out for.
+    pub kind: RiskKind,
+    /// The file.
+    pub path: RepoPath,
+    /// The line after the change, or before it for what is gone; `None` where the diff shows no lines.
+    pub line: Option<u32>,
+}
+
+impl RiskKind {
+    /// The name in JSON and for people, e.g. `ci-permissions`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Crypto => "crypto",
+            Self::Sql => "sql",
+            Self::Migration => "migration",
+            Self::Dependencies => "dependencies",
+            Self::CiPermissions => "ci-permissions",
+            Self::PublicApiRemoved => "public-api-removed",
+            Self::DeletedTests => "deleted-tests",
+            Self::LargeFile => "large-file",
+        }
+    }
+}
+
+/// Finds the risks of one file.
+pub(super) fn find(part: &Part<'_>, file: &AnalyzedFile, risks: &mut Vec<Risk>) {
+    let first = risks.len();
+    let mut push = |kind: RiskKind, line: Option<u32>| risks.push(Risk { kind, path: file.path.clone(), line });
+    let lower = part.path.to_ascii_lowercase();
+    let name = file_name(&lower);
+
+    if is_migration(&lower) && file.category == Category::Source {
+        push(RiskKind::Migration, part.first_changed_line());
+    }
+    if is_manifest(name) && file.category == Category::Config {
+        push(RiskKind::Dependencies, part.first_changed_line());
+    }
+    if is_ci(&lower)
+        && let Some(line) = permission_line(part)
+    {
+        push(RiskKind::CiPermissions, Some(line));
+    }
+    if !file.generated && (file.n_added > LARGE_LINES || file.binary && part.binary_size > Some(LARGE_BYTES)) {
+        push(RiskKind::LargeFile, part.first_changed_line());
+    }
+    if !file.generated && !file.binary {
+        find_in_lines(part, file, &mut push);
+    }
+    risks[first..].sort_by_key(|risk| risk.kind);
+}
+
+fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(RiskKind, Option<u32>)) {
+    let hunks = part.hunk_bytes();
+    let is_sql = file.language == Some(Language::Sql);
+    if matches!(file.category, Category::Source | Category::Config | Category::Infra) && file.n_added > 0 {
+        for (kind, at) in word::find(hunks).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
+            push(kind, part.line_number_at(at));
+        }
+        if is_sql {
+            push(RiskKind::Sql, part.first_changed_line());
+        }
+    }
+    if file.status == Status::Deleted && file.category == Category::Test && file.language.is_some_and(has_tests) {
+        push(RiskKind::DeletedTests, part.first_changed_line());
+    } else if file.n_removed > 0
+        && matches!(file.category, Category::Source | Category::Test)
+        && let Some(language) = file.language
+    {
+        let gone = declaration::gone(hunks, language);
+        if let Some(at) = gone.public.filter(|_| file.category == Category::Source) {
+            push(RiskKind::PublicApiRemoved, part.line_number_at(at));
+        }
+        if let Some(at) = gone.tests {
+            push(RiskKind::DeletedTests, part.line_number_at(at));
+        }
+    }
+}
+
+/// True for a language of programs; a deleted fixture in another one is no deleted test.
+fn has_tests(language: Language) -> bool {
+    !matches!(
+        language,
+        Language::Json
+            | Language::Yaml
+            | Language::Toml
+            | Language::Xml
+            | Language::Text
+            | Language::Markdown
+            | Language::Csv
+    )
+}
+
+fn is_migration(lower: &[u8]) -> bool {
+    let folders = &lower[..lower.len() - file_name(lower).len()];
+    let mut steps = folders.split(|&byte| byte == b'/');
+    steps.any(|step| matches!(step, b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase"))
+        || memchr::memmem::find(folders, b"alembic/versions/").is_some()
+        || is_flyway(file_name(lower))
+}
+
+/// True for `V12__add_users.sql`.
+fn is_flyway(name: &[u8]) -> bool {
+    let Some(rest) = name.strip_prefix(b"v") else { return false };
+    let n_digits = rest.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_')).count();
+    name.ends_with(b".sql") && n_digits > 2 && rest[..n_digits].ends_with(b"__")
+}
+
+fn is_ci(lower: &[u8]) -> bool {
+    let name = file_name(lower);
+    lower.starts_with(b".github/workflows/")
+        || lower.starts_with(b".github/actions/")
+        || lower.starts_with(b".circleci/")
+        || lower.starts_with(b".buildkite/")
+        || matches!(name, b".gitlab-ci.yml" | b"azure-pipelines.yml" | b"jenkinsfile" | b"action.yml" | b"action.yaml")
+        || matches!(name, b"bitbucket-pipelines.yml" | b".travis.yml" | b".drone.yml")
+}
+
+/// The first changed line that gives rights, or takes a limit on them away.
+fn permission_line(part: &Part<'_>) -> Option<u32> {
+    const GRANTS: &[&[u8]] = &[
+        b"permissions:",
+        b"write-all",
+        b": write",
+        b"pull_request_target",
+        b"workflow_run",
+        b"secrets.",
+        b"secrets:",
+        b"id-token",
+        b"privileged",
+    ];
+    let changed = part.hunk_lines().flat_map(|(_, lines)| lines).filter(|line| line.kind != LineKind::Context);
+    let grants = |text: &[u8]| GRANTS.iter().any(|grant| memchr::memmem::find(text, grant).is_some());
+    changed
+        .filter(|line| !line.text.trim_ascii_start().starts_with(b"#"))
+        .find(|line| match line.kind {
+            LineKind::Added => grants(line.text),
+            // A file without `permissions:` runs with whatever the repository allows.
+            LineKind::Removed => memchr::memmem::find(line.text, b"permissions:").is_some(),
+            LineKind::Context => false,
+        })
+        .and_then(|line| line.new.or(line.old))
+}

@@ -1,0 +1,232 @@
+//! Tests of the analysis as a whole; names, words and declarations are tested where they are told.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::json::AnalysisJson;
+use super::*;
+use crate::diff::parse;
+
+const CHANGE: &str = "\
+diff --git a/src/login.rs b/src/session.rs
+similarity index 90%
+rename from src/login.rs
+rename to src/session.rs
+index 1111111..2222222 100644
+--- a/src/login.rs
++++ b/src/session.rs
+@@ -9,3 +9,3 @@ fn main() {
+ // the author
+-pub fn log_in() {
++fn log_in(password: &str) {
+ }
+diff --git a/Cargo.lock b/Cargo.lock
+index 1111111..2222222 100644
+--- a/Cargo.lock
++++ b/Cargo.lock
+@@ -3 +3 @@
+-version = \"1\"
++version = \"2\"
+diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml
+index 1111111..2222222 100644
+--- a/.github/workflows/ci.yml
++++ b/.github/workflows/ci.yml
+@@ -1,2 +1,4 @@
+ on: push
++# permissions: none
++permissions: write-all
+ jobs:
+diff --git a/tests/a.py b/tests/a.py
+deleted file mode 100644
+index 1111111..0000000
+--- a/tests/a.py
++++ /dev/null
+@@ -1,2 +0,0 @@
+-def test_a():
+-    assert True
+\\ No newline at end of file
+diff --git a/db/migrations/1.sql b/db/migrations/1.sql
+new file mode 100644
+index 0000000..2222222
+--- /dev/null
++++ b/db/migrations/1.sql
+@@ -0,0 +1 @@
++drop table users;
+diff --git a/docs/a.png b/docs/a.png
+new file mode 100644
+index 0000000..2222222
+Binary files /dev/null and b/docs/a.png differ
+";
+
+#[test]
+fn people_read_a_table_the_totals_and_the_risks() {
+    assert_snapshot!(render(&analyze_bytes(CHANGE.as_bytes())), @"
+    source  Rust    +1  -1  src/session.rs (renamed from src/login.rs)
+    config  TOML    +1  -1  Cargo.lock (generated)
+    infra   YAML    +2  -0  .github/workflows/ci.yml
+    test    Python  +0  -2  tests/a.py (deleted)
+    source  SQL     +1  -0  db/migrations/1.sql (new)
+    docs            +0  -0  docs/a.png (new, binary)
+    6 files, +5 -4: 2 source, 1 test, 1 config, 1 docs, 1 infra
+
+    Risks
+      auth                src/session.rs:10
+      public-api-removed  src/session.rs:10
+      dependencies        Cargo.lock:3
+      ci-permissions      .github/workflows/ci.yml:3
+      deleted-tests       tests/a.py:1
+      sql                 db/migrations/1.sql:1
+      migration           db/migrations/1.sql:1
+    ");
+}
+
+#[test]
+fn scripts_read_the_promised_names() {
+    let start = &CHANGE[..CHANGE.find("diff --git a/Cargo.lock").unwrap()];
+    let json = AnalysisJson::from(&analyze_bytes(start.as_bytes()));
+    assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
+    {
+      "files": [
+        {
+          "path": "src/session.rs",
+          "old_path": "src/login.rs",
+          "status": "renamed",
+          "category": "source",
+          "language": "Rust",
+          "added": 1,
+          "removed": 1,
+          "binary": false,
+          "generated": false
+        }
+      ],
+      "totals": {
+        "files": 1,
+        "added": 1,
+        "removed": 1
+      },
+      "files_by_category": {
+        "source": [
+          "src/session.rs"
+        ]
+      },
+      "files_by_language": {
+        "Rust": [
+          "src/session.rs"
+        ]
+      },
+      "risks": [
+        {
+          "risk": "auth",
+          "path": "src/session.rs",
+          "line": 10
+        },
+        {
+          "risk": "public-api-removed",
+          "path": "src/session.rs",
+          "line": 10
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn the_schema_describes_what_is_written() {
+    let schema = schemars::schema_for!(AnalysisJson);
+    let json = serde_json::to_value(AnalysisJson::from(&analyze_bytes(CHANGE.as_bytes()))).unwrap();
+    let validator = jsonschema::validator_for(schema.as_value()).unwrap();
+    assert_eq!(validator.iter_errors(&json).map(|error| error.to_string()).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn a_path_cannot_break_the_table() {
+    let text = "diff --git \"a/x\\n\\033[2J\\t.rs\" \"b/x\\n\\033[2J\\t.rs\"\nold mode 100644\nnew mode 100755\n";
+    assert_snapshot!(render(&analyze_bytes(text.as_bytes())), @r"
+    source  Rust  +0  -0  x\n\u{1b}[2J\t.rs
+    1 file, +0 -0: 1 source
+    ");
+}
+
+#[test]
+fn nothing_changed_is_said_too() {
+    assert_snapshot!(render(&analyze_bytes(b"")), @"0 files, +0 -0");
+}
+
+#[test]
+fn attributes_decide_what_is_generated() {
+    let attribute = |path: &[u8]| (path != b"tests/a.py").then_some(path.ends_with(b".rs"));
+    let analysis = analyze_bytes_with(CHANGE.as_bytes(), &attribute);
+    let generated: Vec<_> = analysis.files.iter().map(|file| file.generated).collect();
+    assert_eq!(generated, [true, false, false, false, false, false]);
+    assert_eq!(analyze_with(&parse(CHANGE.as_bytes().to_vec()).0, &attribute), analysis);
+}
+
+#[track_caller]
+fn check_risks(path: &str, added: &str, expected: &str) {
+    let n_lines = added.lines().count();
+    let added = added.replace('\n', "\n+");
+    let text = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -4,0 +5,{n_lines} @@\n+{added}\n");
+    let analysis = analyze_bytes(text.as_bytes());
+    assert_eq!(analysis.refused, []);
+    let shown = analysis.risks.iter().map(|risk| format!("{}:{}", risk.kind.name(), risk.line.unwrap_or(0)));
+    assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{path}");
+}
+
+#[test]
+fn each_kind_is_reported_once_a_file_at_its_first_place() {
+    check_risks("src/a.rs", "x\nlet password = 1;\nauth()\nmd5(x)", "auth:6 crypto:8");
+    check_risks("src/a.py", "q('x')\n\"SELECT a FROM b\"", "sql:6");
+}
+
+#[test]
+fn prose_tests_and_generated_files_are_not_searched_for_words() {
+    for path in ["README.md", "tests/a.rs", "vendor/a.go", "docs/x.html"] {
+        check_risks(path, "password md5", "");
+    }
+}
+
+#[test]
+fn paths_tell_of_migrations_and_dependencies() {
+    check_risks("db/migrate/1_users.rb", "add_column", "migration:5");
+    check_risks("sql/V1__users.sql", "x", "sql:5 migration:5");
+    check_risks("app/alembic/versions/1.py", "x", "migration:5");
+    check_risks("package.json", "x", "dependencies:5");
+    check_risks("requirements/dev.txt", "x", "");
+    check_risks("requirements-dev.txt", "x", "dependencies:5");
+    check_risks("tests/fixtures/package.json", "x", "");
+}
+
+#[test]
+fn what_ci_may_do_is_told_by_its_lines() {
+    check_risks(".github/workflows/a.yml", "run: x\n  contents: write", "ci-permissions:6");
+    check_risks(".github/workflows/a.yml", "on: pull_request_target", "ci-permissions:5");
+    check_risks(".github/workflows/a.yml", "run: make", "");
+    check_risks("src/a.yml", "permissions: write-all", "");
+}
+
+#[test]
+fn more_than_people_read_with_care_is_large() {
+    check_risks("src/a.rs", &["x"; 1_000].join("\n"), "");
+    check_risks("src/a.rs", &["x"; 1_001].join("\n"), "large-file:5");
+    check_risks("dist/a.js", &["x"; 1_001].join("\n"), "");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_pass_gives_what_the_parsed_diff_gives(
+        lines in prop::collection::vec(prop::sample::select(CHANGE.lines().collect::<Vec<_>>()), 0..60),
+        damage in prop::collection::vec((0usize..3000, any::<u8>()), 0..3),
+    ) {
+        let mut text = [CHANGE, &lines.join("\n")].concat().into_bytes();
+        for (at, byte) in damage {
+            let at = at % text.len();
+            text[at] = byte;
+        }
+        let mut fast = analyze_bytes(&text);
+        let (files, refused) = parse(text);
+        prop_assert_eq!(std::mem::take(&mut fast.refused), refused);
+        prop_assert_eq!(fast, analyze(&files));
+    }
+}

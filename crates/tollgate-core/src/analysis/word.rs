@@ -1,0 +1,299 @@
+//! Words that tell what an added line is about: authentication, cryptography, SQL.
+//!
+//! All words are looked for at once, in one pass of a vector search over the bytes of a file's hunks. A hit counts when
+//! it is in an added line and is a whole word of an identifier: `auth`, `user_auth`, `AuthError`, `isAuthorized`, but
+//! not `author`. A kind that was found is not looked for again in that file.
+
+use std::sync::OnceLock;
+
+use aho_corasick::packed::{Config, MatchKind, Searcher};
+use aho_corasick::{AhoCorasick, Span};
+
+use crate::analysis::RiskKind;
+
+/// The kinds that are told by words, in the order of their bits.
+const KINDS: [RiskKind; 3] = [RiskKind::Auth, RiskKind::Crypto, RiskKind::Sql];
+
+/// Beginnings of words, and the bit of the kind they may belong to.
+const BEGINNINGS: &[(&str, u8)] = &[
+    ("auth", 1),
+    ("Auth", 1),
+    ("AUTH", 1),
+    ("login", 1),
+    ("Login", 1),
+    ("passw", 1),
+    ("Passw", 1),
+    ("PASSW", 1),
+    ("jwt", 1),
+    ("JWT", 1),
+    ("crypt", 2),
+    ("Crypt", 2),
+    ("CRYPT", 2),
+    ("cipher", 2),
+    ("Cipher", 2),
+    ("hmac", 2),
+    ("HMAC", 2),
+    ("md5", 2),
+    ("MD5", 2),
+    ("SELECT ", 4),
+    ("INSERT INTO ", 4),
+    ("DELETE FROM ", 4),
+    ("UPDATE ", 4),
+    ("ALTER TABLE ", 4),
+    ("CREATE TABLE ", 4),
+    ("DROP TABLE ", 4),
+    ("\"select ", 4),
+    ("'select ", 4),
+    ("\"insert into ", 4),
+    ("\"update ", 4),
+    ("\"delete from ", 4),
+];
+
+/// No word we look for is longer; it bounds the work on a line without word ends.
+const MAX_WORD: usize = 24;
+
+/// How far behind `SELECT` its `FROM` may be.
+const MAX_STATEMENT: usize = 300;
+
+/// Where each kind that words tell is first found in the hunks of a file.
+pub(super) fn find(hunks: &[u8]) -> impl Iterator<Item = (RiskKind, usize)> {
+    let mut places = [None; KINDS.len()];
+    let mut open = 0b111;
+    let mut search = Search::of(open);
+    let n_marks = hunks.iter().take_while(|&&byte| byte == b'@').count().saturating_sub(1).max(1);
+    let (mut at, mut line_start) = (0, 0);
+    while let Some((start, end, bit)) = search.next(hunks, at) {
+        if let Some(feed) = memchr::memrchr(b'\n', &hunks[at.min(start)..start]) {
+            line_start = at.min(start) + feed + 1;
+        }
+        let marks = &hunks[line_start..(line_start + n_marks).min(start)];
+        if marks.contains(&b'-') || !marks.contains(&b'+') {
+            at = memchr::memchr(b'\n', &hunks[start..]).map_or(hunks.len(), |len| start + len);
+            continue;
+        }
+        at = end;
+        if is_whole(hunks, line_start + n_marks, start, end, bit) {
+            places[bit.trailing_zeros() as usize] = Some(start);
+            open &= !bit;
+            if open == 0 {
+                break;
+            }
+            search = Search::of(open);
+        }
+    }
+    KINDS.into_iter().zip(places).filter_map(|(kind, place)| Some((kind, place?)))
+}
+
+/// A search for the words of some kinds.
+struct Search {
+    engine: Engine,
+    bits: Vec<u8>,
+}
+
+enum Engine {
+    Vector(Searcher),
+    Automaton(AhoCorasick),
+    Nothing,
+}
+
+impl Search {
+    /// The search for the kinds with these bits. Each is made once, when first needed.
+    fn of(open: u8) -> &'static Self {
+        static SEARCHES: [OnceLock<Search>; 8] = [const { OnceLock::new() }; 8];
+        SEARCHES[usize::from(open & 0b111)].get_or_init(|| {
+            let (words, bits): (Vec<_>, Vec<_>) = BEGINNINGS.iter().copied().filter(|(_, bit)| open & bit != 0).unzip();
+            let vector = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(&words).build();
+            // Machines without vector instructions get the automaton.
+            let automaton = || AhoCorasick::new(&words).map_or(Engine::Nothing, Engine::Automaton);
+            Self { engine: vector.map_or_else(automaton, Engine::Vector), bits }
+        })
+    }
+
+    fn next(&self, hunks: &[u8], at: usize) -> Option<(usize, usize, u8)> {
+        let found = match &self.engine {
+            Engine::Vector(searcher) => searcher.find_in(hunks, Span { start: at, end: hunks.len() }),
+            Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(hunks).range(at..)),
+            Engine::Nothing => None,
+        }?;
+        Some((found.start(), found.end(), *self.bits.get(found.pattern().as_usize())?))
+    }
+}
+
+/// True when the hit is a word of its kind and not a piece of another; `line` is where the line's text begins.
+fn is_whole(hunks: &[u8], line: usize, start: usize, end: usize, bit: u8) -> bool {
+    if bit == 4 {
+        return is_statement(hunks, line, start, end);
+    }
+    let Some(word) = word_around(hunks, line, start, end) else { return false };
+    let word = word.to_ascii_lowercase();
+    if bit == 1 { is_auth(&word) } else { is_crypto(&word) }
+}
+
+fn is_auth(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"auth"
+            | b"authn"
+            | b"authz"
+            | b"oauth"
+            | b"authenticate"
+            | b"authenticated"
+            | b"authenticates"
+            | b"authenticating"
+            | b"authentication"
+            | b"authenticator"
+            | b"authorize"
+            | b"authorized"
+            | b"authorizes"
+            | b"authorizing"
+            | b"authorization"
+            | b"authorizer"
+            | b"authorise"
+            | b"authorised"
+            | b"authorisation"
+            | b"unauthorized"
+            | b"unauthenticated"
+            | b"login"
+            | b"logins"
+            | b"password"
+            | b"passwords"
+            | b"passwd"
+            | b"jwt"
+            | b"jwts"
+    )
+}
+
+fn is_crypto(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"crypt"
+            | b"crypto"
+            | b"cryptography"
+            | b"cryptographic"
+            | b"encrypt"
+            | b"encrypts"
+            | b"encrypted"
+            | b"encrypting"
+            | b"encryption"
+            | b"decrypt"
+            | b"decrypts"
+            | b"decrypted"
+            | b"decrypting"
+            | b"decryption"
+            | b"bcrypt"
+            | b"scrypt"
+            | b"cipher"
+            | b"ciphers"
+            | b"ciphertext"
+            | b"hmac"
+            | b"hmacs"
+            | b"md"
+    )
+}
+
+/// The word of an identifier that the hit begins or ends in: `Auth` of `isAuthOk`, `encrypt` of `encrypt_all`.
+fn word_around(hunks: &[u8], line: usize, start: usize, end: usize) -> Option<&[u8]> {
+    let is_upper = hunks[start..end].iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let same = |byte: &u8| if is_upper { byte.is_ascii_uppercase() } else { byte.is_ascii_lowercase() };
+    let floor = line.max(start.saturating_sub(MAX_WORD));
+    let before = hunks.get(floor..start)?;
+    let starts_hump = hunks[start].is_ascii_uppercase() && !is_upper;
+    let n_left = if starts_hump { 0 } else { before.iter().rev().take_while(|byte| same(byte)).count() };
+    let mut left = start - n_left;
+    // `Oauth`, `Encrypt`: the capital in front belongs to the lower case behind it.
+    if !is_upper && !starts_hump && left > floor && hunks[left - 1].is_ascii_uppercase() {
+        left -= 1;
+    }
+    let behind = &hunks[end..hunks.len().min(end + MAX_WORD)];
+    let mut n_right = behind.iter().take_while(|byte| same(byte)).count();
+    // In `HTTPAuth` and `JWTError` the last capital begins the next word.
+    if is_upper && n_right > 0 && behind.get(n_right).is_some_and(u8::is_ascii_lowercase) {
+        n_right -= 1;
+    } else if is_upper && n_right == 0 && behind.first().is_some_and(u8::is_ascii_lowercase) {
+        return None;
+    }
+    if start - left > MAX_WORD - 2 || n_right > MAX_WORD - 2 {
+        return None;
+    }
+    let word = &hunks[left..end + n_right];
+    let n_letters = word.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    Some(&word[..n_letters])
+}
+
+/// True for `SELECT … FROM`, `UPDATE … SET`; the others need no second word.
+fn is_statement(hunks: &[u8], line: usize, start: usize, end: usize) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    if start > line && is_part(&hunks[start - 1]) && is_part(&hunks[start]) {
+        return false;
+    }
+    let needed: &[u8] = match hunks[start..end].to_ascii_uppercase().trim_ascii() {
+        b"SELECT" | b"\"SELECT" | b"'SELECT" => b"FROM",
+        b"UPDATE" | b"\"UPDATE" => b"SET",
+        _ => return true,
+    };
+    let behind = &hunks[end..hunks.len().min(end + MAX_STATEMENT)];
+    let mut words = behind.split(|byte| !is_part(byte));
+    words.any(|word| word.eq_ignore_ascii_case(needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let hunks = format!("@@ -1 +1,2 @@\n context\n+{line}\n");
+        let kinds: Vec<_> = find(hunks.as_bytes()).map(|(kind, _)| kind.name()).collect();
+        assert_eq!(kinds.join(" "), expected, "{line}");
+    }
+
+    #[test]
+    fn whole_words_of_identifiers_count() {
+        for line in ["auth", "user_auth(x)", "AuthError", "isAuthorized", "OAuth2", "oauth", "AUTH_TOKEN", "x.login()"]
+        {
+            check(line, "auth");
+        }
+        for line in
+            ["encrypt(x)", "Decrypt", "bcrypt::hash", "doEncryptNow", "HMAC_KEY", "md5(x)", "use crypto;", "MD5"]
+        {
+            check(line, "crypto");
+        }
+    }
+
+    #[test]
+    fn pieces_of_other_words_do_not_count() {
+        for line in
+            ["author", "Authority", "AUTHORS", "coauthored", "plugin", "cryptic", "encryptorium", "cmd5", "authx"]
+        {
+            check(line, "");
+        }
+    }
+
+    #[test]
+    fn statements_count_prose_does_not() {
+        for line in
+            ["q(\"SELECT a FROM b\")", "\"select a from b\"", "INSERT INTO t", "UPDATE t SET a = 1", "DROP TABLE t"]
+        {
+            check(line, "sql");
+        }
+        for line in ["select a from b", "SELECT the best", "please UPDATE it", "UNSELECT x FROM", "\"update the file\""]
+        {
+            check(line, "");
+        }
+    }
+
+    #[test]
+    fn only_added_lines_count() {
+        let hunks = b"@@ -1,2 +1,2 @@ fn auth()\n auth\n-auth\n+none\n\\ No newline: auth\n";
+        assert_eq!(find(hunks).count(), 0);
+        let merge = b"@@@ -1 -1 +1 @@@\n- auth\n +md5\n";
+        assert_eq!(find(merge).map(|(kind, _)| kind).collect::<Vec<_>>(), [RiskKind::Crypto]);
+    }
+
+    #[test]
+    fn every_kind_is_found_at_its_first_place() {
+        let hunks = b"@@ -0,0 +1,4 @@\n+x\n+auth auth\n+md5 SELECT a FROM b\n+auth\n";
+        let found: Vec<_> = find(hunks).map(|(kind, at)| (kind.name(), at)).collect();
+        assert_eq!(found, [("auth", 20), ("crypto", 31), ("sql", 35)]);
+    }
+}
