@@ -1,0 +1,54 @@
+//! The measures, one file each. To add one, copy a neighbour and name it in [`ALL`].
+
+mod diff_diffy;
+mod diff_growth;
+mod diff_instructions;
+mod diff_numstat;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use crate::row::Row;
+use crate::run;
+
+/// Every measure.
+pub(crate) const ALL: &[Measure] =
+    &[diff_numstat::MEASURE, diff_diffy::MEASURE, diff_instructions::MEASURE, diff_growth::MEASURE];
+
+/// Something that can be measured by name.
+pub(crate) struct Measure {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// Takes it.
+    pub(crate) take: fn(&Setting) -> io::Result<Vec<Row>>,
+}
+
+/// What the command line says.
+pub(crate) struct Setting {
+    /// A repository whose history is the material.
+    pub(crate) corpus: Option<PathBuf>,
+    /// The program to measure.
+    pub(crate) tollgate: Option<PathBuf>,
+    /// How often each program is run; the least cost counts.
+    pub(crate) n_runs: usize,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { corpus: None, tollgate: None, n_runs: 7 }
+    }
+}
+
+impl Setting {
+    /// The command that analyses a diff: `tollgate` beside this program, or this program itself in its stead.
+    pub(crate) fn analyze(&self, file: &std::path::Path) -> io::Result<Vec<OsString>> {
+        let this = std::env::current_exe()?;
+        let beside = this.with_file_name("tollgate");
+        let tollgate = self.tollgate.clone().or_else(|| beside.is_file().then_some(beside));
+        Ok(match tollgate {
+            Some(program) => vec![program.into(), "analyze".into(), "--diff".into(), file.into()],
+            None => vec![this.into(), run::ANALYZE.into(), file.into()],
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! Runs programs and meters what they cost.
+//!
+//! A process can ask the system only for the sum over all its children, so each program is run by a copy of this one,
+//! which has no other child and prints what that one cost.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+
+/// The word that makes this program run another one and meter it.
+pub(crate) const METER: &str = "__meter";
+
+/// The word that makes this program do what `tollgate analyze --diff` does.
+pub(crate) const ANALYZE: &str = "__analyze";
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    /// Time of the processor, in the program and in the system for it.
+    pub(crate) cpu_ms: f64,
+    /// The most memory the program had.
+    pub(crate) peak_mb: f64,
+}
+
+/// The least cost of several runs; the least is what the work takes when nothing disturbs it.
+pub(crate) fn least(n_runs: usize, command: &[&OsStr]) -> io::Result<Cost> {
+    let mut best: Option<Cost> = None;
+    for _ in 0..n_runs.max(1) {
+        let cost = once(command)?;
+        best = Some(match best {
+            Some(best) if best.cpu_ms <= cost.cpu_ms => best,
+            _ => cost,
+        });
+    }
+    best.ok_or_else(|| io::Error::other("no run"))
+}
+
+/// The least costs of two programs, run in turn so that a disturbance hits both.
+pub(crate) fn side_by_side(n_runs: usize, ours: &[&OsStr], peer: &[&OsStr]) -> io::Result<(Cost, Cost)> {
+    let (mut best_ours, mut best_peer) = (once(ours)?, once(peer)?);
+    for _ in 1..n_runs {
+        let (cost_ours, cost_peer) = (once(ours)?, once(peer)?);
+        if cost_ours.cpu_ms < best_ours.cpu_ms {
+            best_ours = cost_ours;
+        }
+        if cost_peer.cpu_ms < best_peer.cpu_ms {
+            best_peer = cost_peer;
+        }
+    }
+    Ok((best_ours, best_peer))
+}
+
+fn once(command: &[&OsStr]) -> io::Result<Cost> {
+    let output = Command::new(std::env::current_exe()?).arg(METER).args(command).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut figures = text.split_whitespace().map(str::parse::<f64>);
+    match (output.status.success(), figures.next(), figures.next()) {
+        (true, Some(Ok(cpu_ms)), Some(Ok(peak_mb))) => Ok(Cost { cpu_ms, peak_mb }),
+        _ => {
+            let shown: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+            let why = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(format!("`{}` failed: {}", shown.join(" "), why.trim())))
+        }
+    }
+}
+
+/// Runs a program, its output thrown away, and prints what it cost.
+pub(crate) fn meter(command: &[String]) -> ExitCode {
+    let Some((program, arguments)) = command.split_first() else { return ExitCode::from(2) };
+    let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    match (status, getrusage(UsageWho::RUSAGE_CHILDREN)) {
+        (Ok(status), Ok(usage)) if status.success() => {
+            println!("{} {}", cpu_ms(&usage), usage.max_rss() as f64 / 1024.0);
+            ExitCode::SUCCESS
+        }
+        (status, _) => {
+            eprintln!("{status:?}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The processor time of this program while it does something.
+pub(crate) fn cpu_of(work: impl FnOnce()) -> io::Result<f64> {
+    let before = cpu_ms(&getrusage(UsageWho::RUSAGE_SELF)?);
+    work();
+    Ok(cpu_ms(&getrusage(UsageWho::RUSAGE_SELF)?) - before)
+}
+
+fn cpu_ms(usage: &Usage) -> f64 {
+    let ms = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
+    ms(usage.user_time()) + ms(usage.system_time())
+}
+
+/// Does what `tollgate analyze --diff FILE` does, for when that program is not built.
+pub(crate) fn analyze(file: &str) -> ExitCode {
+    let Ok(text) = std::fs::read(Path::new(file)) else { return ExitCode::from(2) };
+    let analysis = tollgate_core::analysis::analyze_bytes(&text);
+    let rendered = tollgate_core::analysis::render(&analysis);
+    match io::stdout().lock().write_all(rendered.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(3),
+    }
+}
+
+/// Writes a text to a file of a folder and gives its path.
+pub(crate) fn file_with(dir: &Path, name: &str, text: &[u8]) -> io::Result<std::path::PathBuf> {
+    let path = dir.join(name);
+    File::create(&path)?.write_all(text)?;
+    Ok(path)
+}
