@@ -1,3 +1,157 @@
-//! Reviews as text, one module per format.
+//! A review made presentable, and reviews read back.
+//!
+//! One file per format. What is written comes from a [`Review`] alone (the HTML
+//! page also takes the diff); what is read becomes a review or loose findings,
+//! with every repair named. Nothing here touches files or terminals.
 
+pub mod json;
 pub mod terminal;
+
+use std::fmt;
+
+use crate::finding::Finding;
+use crate::review::{Review, WithheldFinding};
+use crate::sha::Sha;
+
+/// How closely what is read must keep to its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Any violation refuses the whole.
+    Strict,
+    /// What can be made sense of is read, and every repair is reported.
+    Lenient,
+}
+
+/// Where in the input a problem is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A JSON pointer; empty for the whole document.
+    Pointer(String),
+    /// A line, counted from 1.
+    Line(usize),
+    /// A line of JSON lines, counted from 1, and a JSON pointer in it.
+    LinePointer(usize, String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pointer(pointer) if pointer.is_empty() => f.write_str("the document"),
+            Self::Pointer(pointer) => f.write_str(pointer),
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::LinePointer(number, pointer) => write!(f, "line {number}, {pointer}"),
+        }
+    }
+}
+
+/// One violation of a format, or one repair that lenient reading made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is.
+    pub place: Place,
+    /// The rule that is broken, a stable name: `line-start`, `unique-id`.
+    pub rule: &'static str,
+    /// The value found there, shortened.
+    pub found: String,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.place, self.message, self.rule)?;
+        if self.found.is_empty() { Ok(()) } else { write!(f, ", found {}", self.found) }
+    }
+}
+
+/// Says why nothing could be read: every problem, never none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ReadError {
+    /// The problems, in the order of the input.
+    pub problems: Vec<Problem>,
+}
+
+impl ReadError {
+    /// An error with a single cause.
+    #[must_use]
+    pub fn one(place: Place, rule: &'static str, found: &str, message: impl Into<String>) -> Self {
+        Self { problems: vec![Problem { place, rule, found: shorten(found), message: message.into() }] }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.as_slice() {
+            [] => f.write_str("nothing could be read"),
+            [first] => first.fmt(f),
+            [first, rest @ ..] => write!(f, "{first}, and {} more", rest.len()),
+        }
+    }
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A whole review.
+    Review(Box<Review>),
+    /// Findings of a tool that does not know what a review is.
+    Findings(Vec<Finding>, Vec<WithheldFinding>),
+}
+
+/// What was read, and what had to be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The review or the findings.
+    pub content: Content,
+    /// What lenient reading repaired or had to leave out.
+    pub notes: Vec<Problem>,
+}
+
+impl Read {
+    /// The findings that count and those that do not.
+    #[must_use]
+    pub fn into_findings(self) -> (Vec<Finding>, Vec<WithheldFinding>) {
+        match self.content {
+            Content::Review(review) => (review.findings, review.withheld),
+            Content::Findings(findings, withheld) => (findings, withheld),
+        }
+    }
+
+    /// A review of what was read; loose findings get one that names no commit.
+    #[must_use]
+    pub fn into_review(self) -> Review {
+        match self.content {
+            Content::Review(review) => *review,
+            Content::Findings(findings, withheld) => {
+                let mut files_reviewed: Vec<_> = findings.iter().map(|finding| finding.location.file.clone()).collect();
+                files_reviewed.sort();
+                files_reviewed.dedup();
+                Review {
+                    title: None,
+                    reviewed: Sha::null(),
+                    base: Sha::null(),
+                    compared: None,
+                    files_reviewed,
+                    findings,
+                    withheld,
+                    coverage: None,
+                    re_review_required: false,
+                    notes: None,
+                    extra: serde_json::Map::new(),
+                }
+            }
+        }
+    }
+}
+
+/// The most characters of a found value that a message repeats.
+const MAX_FOUND_CHARS: usize = 80;
+
+/// Cuts a value for a message.
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= MAX_FOUND_CHARS {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MAX_FOUND_CHARS - 1).collect();
+    head + "…"
+}

@@ -1,0 +1,7 @@
+//! What the formats promise, tested from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod arbitrary;
+mod json;
+mod sample;
