@@ -5,6 +5,7 @@
 //! with every repair named. Nothing here touches files or terminals.
 
 pub mod json;
+pub mod markdown;
 pub mod terminal;
 
 use std::fmt;

@@ -4,4 +4,5 @@
 
 mod arbitrary;
 mod json;
+mod markdown;
 mod sample;

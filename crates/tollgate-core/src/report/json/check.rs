@@ -152,21 +152,23 @@ fn findings(reader: &mut Reader, list: Vec<Value>) -> Vec<Finding> {
     for (index, value) in list.into_iter().enumerate() {
         let at = format!("/findings/{index}");
         let Some((mut finding, id)) = finding(reader, at.clone(), value) else { continue };
-        let expected = FindingId::at(findings.len());
-        if let Some(id) = id {
-            let at = format!("{at}/id");
-            if !seen.insert(id) {
-                reader.report(&at, "unique-id", &id.to_string(), format!("`{id}` stands twice"));
-            } else if id != expected {
-                reader.report(
-                    &at,
-                    "id-order",
-                    &id.to_string(),
-                    format!("expected `{expected}`, ids count up from F001"),
-                );
+        let (expected, kept) = (FindingId::at(index), FindingId::at(findings.len()));
+        let pointer = format!("{at}/id");
+        match id {
+            Some(id) if !seen.insert(id) => {
+                reader.report(&pointer, "unique-id", &id.to_string(), format!("`{id}` stands twice"));
             }
+            Some(id) if id != expected => {
+                let message = format!("expected `{expected}`, ids count up from F001");
+                reader.report(&pointer, "id-order", &id.to_string(), message);
+            }
+            Some(id) if id != kept => {
+                let message = format!("now `{kept}`, because a finding before it was left out");
+                reader.report(&pointer, "renumbered", &id.to_string(), message);
+            }
+            _ => {}
         }
-        finding.id = expected;
+        finding.id = kept;
         findings.push(finding);
     }
     findings
