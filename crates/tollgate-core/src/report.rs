@@ -4,8 +4,11 @@
 //! page also takes the diff); what is read becomes a review or loose findings,
 //! with every repair named. Nothing here touches files or terminals.
 
+mod foreign;
 pub mod json;
 pub mod markdown;
+pub mod rdjson;
+pub mod sarif;
 pub mod terminal;
 
 use std::fmt;

@@ -5,4 +5,6 @@
 mod arbitrary;
 mod json;
 mod markdown;
+mod rdjson;
 mod sample;
+mod sarif;
