@@ -5,7 +5,9 @@
 //! with every repair named. Nothing here touches files or terminals.
 
 mod foreign;
+pub mod github;
 pub mod json;
+pub mod junit;
 pub mod markdown;
 pub mod rdjson;
 pub mod sarif;
@@ -13,9 +15,164 @@ pub mod terminal;
 
 use std::fmt;
 
+use serde::de::IgnoredAny;
+
 use crate::finding::Finding;
 use crate::review::{Review, WithheldFinding};
 use crate::sha::Sha;
+
+/// The formats a review is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// For people at a terminal.
+    Pretty,
+    /// [`json`].
+    Json,
+    /// [`markdown`].
+    Markdown,
+    /// [`sarif`].
+    Sarif,
+    /// [`rdjson`].
+    Rdjson,
+    /// [`rdjson`], one finding a line.
+    Rdjsonl,
+    /// [`github`] workflow annotations.
+    Github,
+    /// [`junit`].
+    Junit,
+    /// A page that stands alone.
+    Html,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 9] = [
+        Self::Pretty,
+        Self::Json,
+        Self::Markdown,
+        Self::Sarif,
+        Self::Rdjson,
+        Self::Rdjsonl,
+        Self::Github,
+        Self::Junit,
+        Self::Html,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pretty => "pretty",
+            Self::Json => "json",
+            Self::Markdown => "markdown",
+            Self::Sarif => "sarif",
+            Self::Rdjson => "rdjson",
+            Self::Rdjsonl => "rdjsonl",
+            Self::Github => "github",
+            Self::Junit => "junit",
+            Self::Html => "html",
+        }
+    }
+
+    /// Reads the name on the command line.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == text)
+    }
+}
+
+/// The formats findings are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InputFormat {
+    /// [`json`]: a review, a finding or a list of findings.
+    Json,
+    /// [`markdown`].
+    Markdown,
+    /// [`sarif`].
+    Sarif,
+    /// [`rdjson`].
+    Rdjson,
+    /// [`rdjson`], one finding a line.
+    Rdjsonl,
+}
+
+impl InputFormat {
+    /// The name for people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Markdown => "markdown",
+            Self::Sarif => "sarif",
+            Self::Rdjson => "rdjson",
+            Self::Rdjsonl => "rdjsonl",
+        }
+    }
+}
+
+/// The largest input that is read, in bytes.
+pub const MAX_INPUT: usize = 64 << 20;
+
+/// Tells the format of an input by its content; `None` when it is none of ours.
+#[must_use]
+pub fn detect(bytes: &[u8]) -> Option<InputFormat> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    match text.first()? {
+        b'[' => Some(InputFormat::Json),
+        b'{' => detect_object(text),
+        _ => {
+            let mut lines = text.split(|byte| *byte == b'\n').take(10_000);
+            let marks: [&[u8]; 3] = [b"# Code Review", b"### F", b"**Reviewed SHA:**"];
+            let marked = lines.any(|line| marks.iter().any(|mark| line.starts_with(mark)));
+            marked.then_some(InputFormat::Markdown)
+        }
+    }
+}
+
+fn detect_object(text: &[u8]) -> Option<InputFormat> {
+    /// The keys that tell the formats apart.
+    #[derive(serde::Deserialize)]
+    struct Probe {
+        runs: Option<IgnoredAny>,
+        diagnostics: Option<IgnoredAny>,
+        findings: Option<IgnoredAny>,
+        severity: Option<IgnoredAny>,
+        summary: Option<IgnoredAny>,
+        message: Option<IgnoredAny>,
+        location: Option<IgnoredAny>,
+    }
+    let probe = serde_json::Deserializer::from_slice(text).into_iter::<Probe>().next()?.ok()?;
+    if probe.runs.is_some() {
+        Some(InputFormat::Sarif)
+    } else if probe.diagnostics.is_some() {
+        Some(InputFormat::Rdjson)
+    } else if probe.findings.is_some() || (probe.severity.is_some() && probe.summary.is_some()) {
+        Some(InputFormat::Json)
+    } else {
+        (probe.message.is_some() && probe.location.is_some()).then_some(InputFormat::Rdjsonl)
+    }
+}
+
+/// Reads a review or findings. Absolute paths of other tools are made relative to `root`.
+pub fn read(bytes: &[u8], format: InputFormat, strictness: Strictness, root: Option<&str>) -> Result<Read, ReadError> {
+    if bytes.len() > MAX_INPUT {
+        let message = format!("the input has {} bytes, at most {MAX_INPUT} are read", bytes.len());
+        return Err(ReadError::one(Place::Pointer(String::new()), "size", "", message));
+    }
+    match format {
+        InputFormat::Json => json::read(bytes, strictness),
+        InputFormat::Sarif => sarif::read(bytes, strictness, root),
+        InputFormat::Rdjson => rdjson::read(bytes, strictness, root),
+        InputFormat::Rdjsonl => rdjson::read_lines(bytes, strictness, root),
+        InputFormat::Markdown => match std::str::from_utf8(bytes) {
+            Ok(text) => markdown::read(text, strictness),
+            Err(error) => {
+                let line_number = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+                Err(ReadError::one(Place::Line(line_number), "utf-8", "", "not valid UTF-8"))
+            }
+        },
+    }
+}
 
 /// How closely what is read must keep to its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

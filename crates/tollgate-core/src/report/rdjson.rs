@@ -65,10 +65,9 @@ pub fn read_lines(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> R
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let mut reader = Reader::default();
         let found = match parse::parse(line) {
             Ok((value, doubles)) => {
-                reader = Reader::new(doubles);
+                let mut reader = Reader::new(doubles);
                 findings.extend(finding(&mut reader, "", &value, &Value::Null, &roots));
                 reader.into_problems()
             }

@@ -1,5 +1,7 @@
 //! Findings and reviews as JSON, and the schema that describes them.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tollgate_core::finding::{Category, Severity, Side};
