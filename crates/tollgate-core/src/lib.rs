@@ -10,6 +10,7 @@ pub mod analysis;
 pub mod coverage;
 pub mod diff;
 pub mod finding;
+pub mod fingerprint;
 pub mod gate;
 pub mod language;
 pub mod path;

@@ -1,0 +1,98 @@
+//! Annotations of a GitHub workflow, printed to its log.
+//!
+//! ```text
+//! ::error file=src/a.rs,line=3,endLine=5,title=High/Security%3A SQL injection::The id is pasted in.
+//! ```
+//!
+//! Needs no token, so it also works for forks. GitHub shows ten errors, ten
+//! warnings and ten notices of a step; the rest stays in the log, and the caller
+//! is told so.
+
+use crate::coverage::Looked;
+use crate::finding::{Finding, Severity, Side};
+use crate::review::Review;
+use crate::visible::visible;
+
+/// How many annotations of one kind GitHub shows for a step.
+const MAX_SHOWN: usize = 10;
+
+/// Annotations, and what the reader of the log should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotations {
+    /// One annotation a line, the worst first.
+    pub text: String,
+    /// Says that GitHub shows fewer than there are.
+    pub note: Option<String>,
+}
+
+/// Writes the findings as annotations. Praise is left out.
+#[must_use]
+pub fn write(review: &Review) -> Annotations {
+    let mut findings: Vec<&Finding> = review.findings.iter().collect();
+    findings.retain(|finding| finding.severity != Severity::Praise);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut text: String = findings.iter().map(|finding| annotation(finding)).collect();
+    let partial = not_reviewed(review);
+    text.push_str(partial.as_deref().unwrap_or_default());
+
+    let count = |level| findings.iter().filter(|finding| self::level(finding.severity) == level).count();
+    let warnings = count("warning") + usize::from(partial.is_some());
+    let kinds = [("errors", count("error")), ("warnings", warnings), ("notices", count("notice"))];
+    let over = kinds.iter().filter(|(_, count)| *count > MAX_SHOWN);
+    let over: Vec<String> = over.map(|(kind, count)| format!("{MAX_SHOWN} of {count} {kind}")).collect();
+    let note = (!over.is_empty()).then(|| format!("GitHub shows only {}; the log has them all", over.join(" and ")));
+    Annotations { text, note }
+}
+
+fn annotation(finding: &Finding) -> String {
+    let location = &finding.location;
+    let title = format!("{}/{}: {}", finding.severity, finding.category, finding.summary);
+    let mut message = finding.reason.clone().filter(|reason| !reason.trim().is_empty());
+    // GitHub counts lines after the change, so a removed line is named in words.
+    let place = match location.side {
+        Side::Right => format!(",line={},endLine={}", location.lines.start(), location.lines.end()),
+        Side::Left => {
+            let reason = message.take().unwrap_or_else(|| finding.summary.to_string());
+            message = Some(format!("{reason}\n(removed, was line {})", location.lines));
+            String::new()
+        }
+    };
+    let mut message = message.unwrap_or_else(|| finding.summary.to_string());
+    if let Some(rule) = finding.origin.rule.as_deref().filter(|rule| !rule.is_empty()) {
+        message.push_str(&format!("\n[{rule}]"));
+    }
+    let level = level(finding.severity);
+    let file = property(location.file.as_str());
+    format!("::{level} file={file}{place},title={}::{}\n", property(&title), data(&message))
+}
+
+fn not_reviewed(review: &Review) -> Option<String> {
+    let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+    let missing = hunks.filter_map(|covered| match &covered.looked {
+        Looked::NotReviewed(reason) => {
+            let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
+            Some(format!("{}{lines}: {reason}", covered.file))
+        }
+        Looked::Reviewed | Looked::Skipped(_) => None,
+    });
+    let missing: Vec<String> = missing.collect();
+    let title = property("Part of the change was not reviewed");
+    (!missing.is_empty()).then(|| format!("::warning title={title}::{}\n", data(&missing.join("\n"))))
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical | Severity::High => "error",
+        Severity::Medium => "warning",
+        Severity::Low | Severity::Nit | Severity::Praise => "notice",
+    }
+}
+
+fn data(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    visible(&text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,225 @@
+//! Typed access to the fields of a JSON object, collecting what is wrong.
+//!
+//! One way of reading serves strict and lenient readers: each violation is
+//! reported and then repaired as well as it can be. A strict reader refuses when
+//! anything was reported, a lenient one shows the reports as notes.
+
+use serde_json::{Map, Value};
+
+use crate::report::json::parse::escape;
+use crate::report::{Place, Problem, shorten};
+
+/// More problems than these are counted, not kept.
+const MAX_PROBLEMS: usize = 500;
+
+/// Collects problems while a document is read.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    problems: Vec<Problem>,
+    n_more: usize,
+}
+
+impl Reader {
+    /// Starts with what was already found wrong.
+    pub(crate) fn new(problems: Vec<Problem>) -> Self {
+        Self { problems, n_more: 0 }
+    }
+
+    /// Notes a violation of a rule.
+    pub(crate) fn report(&mut self, at: &str, rule: &'static str, found: &str, message: impl Into<String>) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            self.n_more += 1;
+            return;
+        }
+        let place = Place::Pointer(at.to_owned());
+        self.problems.push(Problem { place, rule, found: shorten(found), message: message.into() });
+    }
+
+    /// Notes that a value has the wrong type.
+    pub(crate) fn wrong_type(&mut self, at: &str, expected: &str, found: &Value) {
+        let message = format!("expected {expected}, found {}", type_name(found));
+        self.report(at, "type", &brief(found), message);
+    }
+
+    /// Everything that was noted.
+    pub(crate) fn into_problems(mut self) -> Vec<Problem> {
+        if self.n_more > 0 {
+            let message = format!("and {} more problems", self.n_more);
+            let place = Place::Pointer(String::new());
+            self.problems.push(Problem { place, rule: "more", found: String::new(), message });
+        }
+        self.problems
+    }
+}
+
+/// The fields of one object that have not been read yet.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// The object's pointer.
+    pub(crate) at: String,
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// Opens an object; anything else is reported.
+    pub(crate) fn open(reader: &mut Reader, at: String, value: Value) -> Option<Self> {
+        match value {
+            Value::Object(map) => Some(Self { at, map }),
+            other => {
+                reader.wrong_type(&at, "an object", &other);
+                None
+            }
+        }
+    }
+
+    /// The pointer of a field.
+    pub(crate) fn pointer(&self, key: &str) -> String {
+        format!("{}/{}", self.at, escape(key))
+    }
+
+    /// Takes a field out, whatever it is.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
+        self.map.shift_remove(key)
+    }
+
+    /// Looks at a field and leaves it.
+    pub(crate) fn peek(&self, key: &str) -> Option<&Value> {
+        self.map.get(key)
+    }
+
+    /// True when the field is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    /// Takes a text; numbers and truth values are reported and taken as written.
+    pub(crate) fn text(&mut self, reader: &mut Reader, key: &str) -> Option<String> {
+        match self.take(key)? {
+            Value::String(text) => Some(text),
+            other => {
+                reader.wrong_type(&self.pointer(key), "a string", &other);
+                matches!(other, Value::Number(_) | Value::Bool(_)).then(|| other.to_string())
+            }
+        }
+    }
+
+    /// Takes a text that must be there.
+    pub(crate) fn required_text(&mut self, reader: &mut Reader, key: &str) -> Option<String> {
+        if !self.has(key) {
+            self.missing(reader, key);
+        }
+        self.text(reader, key)
+    }
+
+    /// Takes a truth value.
+    pub(crate) fn truth(&mut self, reader: &mut Reader, key: &str) -> Option<bool> {
+        match self.take(key)? {
+            Value::Bool(truth) => Some(truth),
+            other => {
+                reader.wrong_type(&self.pointer(key), "true or false", &other);
+                other.as_str().and_then(|text| text.trim().to_ascii_lowercase().parse().ok())
+            }
+        }
+    }
+
+    /// Takes a count; text and whole floating point numbers are reported and understood.
+    pub(crate) fn count(&mut self, reader: &mut Reader, key: &str) -> Option<u64> {
+        let value = self.take(key)?;
+        if let Some(count) = value.as_u64() {
+            return Some(count);
+        }
+        reader.wrong_type(&self.pointer(key), "a whole number that is not negative", &value);
+        match &value {
+            Value::String(text) => text.trim().parse().ok(),
+            #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+            #[expect(clippy::cast_sign_loss, reason = "checked not to be negative")]
+            Value::Number(number) => number
+                .as_f64()
+                .filter(|float| float.fract() == 0.0 && (0.0..4_294_967_296.0).contains(float))
+                .map(|float| float as u64),
+            _ => None,
+        }
+    }
+
+    /// Takes a list.
+    pub(crate) fn list(&mut self, reader: &mut Reader, key: &str) -> Option<Vec<Value>> {
+        match self.take(key)? {
+            Value::Array(list) => Some(list),
+            other => {
+                reader.wrong_type(&self.pointer(key), "an array", &other);
+                None
+            }
+        }
+    }
+
+    /// Reports that a field is not there.
+    pub(crate) fn missing(&self, reader: &mut Reader, key: &str) {
+        reader.report(&self.pointer(key), "required", "", format!("`{key}` is missing"));
+    }
+
+    /// What nobody took: fields of other tools.
+    pub(crate) fn rest(self) -> Map<String, Value> {
+        self.map
+    }
+
+    /// Puts what is left of an inner object back under its name.
+    pub(crate) fn keep(&mut self, key: &str, inner: Self) {
+        if !inner.map.is_empty() {
+            self.map.insert(key.to_owned(), Value::Object(inner.map));
+        }
+    }
+
+    /// Reports what nobody took in an object where nothing else may stand.
+    pub(crate) fn close(self, reader: &mut Reader) {
+        for (key, value) in &self.map {
+            reader.report(&self.pointer(key), "unknown-field", &brief(value), format!("`{key}` is not known here"));
+        }
+    }
+}
+
+/// Takes NUL out of every text and key, reporting each.
+pub(crate) fn strip_nul(reader: &mut Reader, at: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains('\0') => {
+            reader.report(at, "nul", &brief(&Value::String(text.clone())), "text must not contain NUL");
+            *text = text.replace('\0', "");
+        }
+        Value::Array(list) => {
+            for (index, value) in list.iter_mut().enumerate() {
+                strip_nul(reader, &format!("{at}/{index}"), value);
+            }
+        }
+        Value::Object(map) => {
+            if map.keys().any(|key| key.contains('\0')) {
+                reader.report(at, "nul", "", "a key must not contain NUL");
+                *map = std::mem::take(map).into_iter().map(|(key, value)| (key.replace('\0', ""), value)).collect();
+            }
+            for (key, value) in map.iter_mut() {
+                strip_nul(reader, &format!("{at}/{}", escape(key)), value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A value as it is shown in a message.
+pub(crate) fn brief(value: &Value) -> String {
+    match value {
+        // Not written out: they may be large.
+        Value::Array(list) => format!("[{} elements]", list.len()),
+        Value::Object(map) => format!("{{{} fields}}", map.len()),
+        Value::String(text) if text.len() > 400 => brief(&Value::String(text.chars().take(90).collect())),
+        other => shorten(&other.to_string()),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,318 @@
+//! The released shape of a review as JSON, first version.
+//!
+//! These types mirror the domain and exist only to be written and described by
+//! a schema; reading goes through [`super::check`], which knows every rule. The
+//! shape never changes: a new one would be `v2`.
+
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::coverage::{self, Looked};
+use crate::finding::{self, Category, LineRange, Severity, Side};
+use crate::fingerprint::Fingerprint;
+use crate::gate;
+use crate::report::json::{Form, Options};
+use crate::review::{self, Withheld};
+use crate::verdict::Verdict;
+
+/// A finished review of a change.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Review<'a> {
+    /// The commit that was reviewed.
+    pub reviewed_sha: &'a str,
+    /// The merge base it was compared with.
+    pub base_sha: &'a str,
+    /// The files a reviewer looked at.
+    pub files_reviewed: Vec<&'a str>,
+    /// The findings that count, numbered in order.
+    pub findings: Vec<Finding<'a>>,
+    /// Follows from the findings and the coverage.
+    pub verdict: &'static str,
+    /// How many blockers there are of each kind.
+    pub blocking_count: BlockingCount,
+    /// True when the change moved on so far that this review no longer speaks for it.
+    pub re_review_required: bool,
+    /// What the reviewer has to say beside the findings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer_notes: Option<&'a str>,
+    /// The title of the change or the name of its branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_title: Option<&'a str>,
+    /// What was compared, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_compared: Option<&'a str>,
+    /// What was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_coverage: Option<Coverage<'a>>,
+    /// Findings that do not count, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub x_withheld: Vec<WithheldFinding<'a>>,
+    /// Whether the change may pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_gate: Option<&'static str>,
+}
+
+/// How many blockers there are of each kind.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BlockingCount {
+    /// Findings of severity Critical.
+    pub critical: usize,
+    /// Findings of severity High.
+    pub high: usize,
+}
+
+/// One remark about a change.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Finding<'a> {
+    /// Its number in the review: F001, F002, …
+    pub id: String,
+    /// How much it matters.
+    pub severity: &'static str,
+    /// What it is about.
+    pub category: &'static str,
+    /// Where it is.
+    pub location: Location<'a>,
+    /// What is wrong, in one line of at most 80 characters.
+    pub summary: &'a str,
+    /// Why it matters; required for Critical and High.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+    /// The code or observation that shows it.
+    pub evidence: &'a str,
+    /// What to write instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<&'a str>,
+    /// The rule that matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_rule: Option<&'a str>,
+    /// Where the rule is explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_rule_url: Option<&'a str>,
+    /// Who made the finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_reviewer: Option<&'a str>,
+    /// The canonical category, when it is not one of the eight of `category`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_category: Option<&'static str>,
+    /// A replacement of whole lines, ready to apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_fix: Option<Fix<'a>>,
+    /// The key by which the finding is known again in a later review.
+    pub x_fingerprint: String,
+}
+
+/// Where a finding is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Location<'a> {
+    /// Path from the root of the repository, with forward slashes.
+    pub file: &'a str,
+    /// The first line, counted from 1.
+    pub line_start: NonZeroU32,
+    /// The last line, left out for a single line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_end: Option<NonZeroU32>,
+    /// LEFT counts lines before the change, RIGHT (the default) after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<&'static str>,
+}
+
+/// A replacement of whole lines.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Fix<'a> {
+    /// The first line to replace.
+    pub line_start: NonZeroU32,
+    /// The last line to replace, left out for a single line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_end: Option<NonZeroU32>,
+    /// What to put there, without the last line break; empty to delete the lines.
+    pub replacement: &'a str,
+}
+
+/// What a review looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Coverage<'a> {
+    /// True when nothing that should have been looked at was left out.
+    pub complete: bool,
+    /// Hunks a reviewer looked at.
+    pub reviewed: usize,
+    /// Hunks skipped by a rule.
+    pub skipped: usize,
+    /// Hunks that should have been looked at and were not.
+    pub not_reviewed: usize,
+    /// One entry per hunk, or per file that has none.
+    pub hunks: Vec<Covered<'a>>,
+}
+
+/// One hunk, or a file that has none, and what became of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Covered<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The lines of the hunk, `12` or `12-15`; left out for a file without hunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<String>,
+    /// What became of it.
+    pub state: &'static str,
+    /// Why it was skipped or not reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+/// A finding that does not count, and why.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WithheldFinding<'a> {
+    /// Why it does not count.
+    pub why: &'static str,
+    /// What suppressed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'a str>,
+    /// The reason that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+    /// The finding.
+    pub finding: Finding<'a>,
+}
+
+/// Optional fields that only the domain may set.
+pub(super) const KNOWN: [&str; 13] = [
+    "reason",
+    "suggestion",
+    "x_rule",
+    "x_rule_url",
+    "x_reviewer",
+    "x_category",
+    "x_fix",
+    "x_fingerprint",
+    "reviewer_notes",
+    "x_title",
+    "x_compared",
+    "x_coverage",
+    "x_withheld",
+];
+
+/// The words of [`Withheld`], in the order of its variants.
+pub(super) const WHY: [&str; 4] = ["suppressed", "outside-change", "unverified", "below-floor"];
+
+/// The words of [`Looked`], in the order of its variants.
+pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
+
+/// The words of [`gate::Gate`], in the order of its variants.
+pub(super) const GATE: [&str; 3] = ["open", "closed", "partial"];
+
+/// The verdicts, mildest first.
+pub(super) const VERDICT: [Verdict; 3] = [Verdict::Approved, Verdict::Commented, Verdict::ChangesRequested];
+
+/// The severities, worst first.
+pub(super) const SEVERITY: [Severity; 6] = Severity::ALL;
+
+/// The categories that `category` knows.
+pub(super) fn categories() -> impl Iterator<Item = Category> {
+    Category::ALL.into_iter().filter(|category| category.in_schema() == *category)
+}
+
+impl<'a> Review<'a> {
+    /// Mirrors a review. Fields of other tools are not part of it.
+    pub(super) fn new(review: &'a review::Review, options: Options) -> Self {
+        let blocking = review.blocking_count();
+        Self {
+            reviewed_sha: review.reviewed.as_str(),
+            base_sha: review.base.as_str(),
+            files_reviewed: review.files_reviewed.iter().map(|file| file.as_str()).collect(),
+            findings: review.findings.iter().map(|finding| Finding::new(finding, options.form)).collect(),
+            verdict: review.verdict().as_str(),
+            blocking_count: BlockingCount { critical: blocking.critical, high: blocking.high },
+            re_review_required: review.re_review_required,
+            reviewer_notes: review.notes.as_deref(),
+            x_title: review.title.as_deref(),
+            x_compared: review.compared.as_deref(),
+            x_coverage: review.coverage.as_ref().map(Coverage::new),
+            x_withheld: review.withheld.iter().map(|withheld| WithheldFinding::new(withheld, options.form)).collect(),
+            x_gate: options.gate.map(|gate| match gate {
+                gate::Gate::Open => GATE[0],
+                gate::Gate::Closed => GATE[1],
+                gate::Gate::Partial => GATE[2],
+            }),
+        }
+    }
+}
+
+impl<'a> Finding<'a> {
+    /// Mirrors a finding. Fields of other tools are not part of it.
+    pub(super) fn new(finding: &'a finding::Finding, form: Form) -> Self {
+        let schema_category = finding.category.in_schema();
+        Self {
+            id: finding.id.to_string(),
+            severity: finding.severity.as_str(),
+            category: schema_category.as_str(),
+            location: Location::new(&finding.location, form),
+            summary: finding.summary.as_str(),
+            reason: finding.reason.as_deref(),
+            evidence: &finding.evidence,
+            suggestion: finding.suggestion.as_deref(),
+            x_rule: finding.origin.rule.as_deref(),
+            x_rule_url: finding.origin.rule_url.as_deref(),
+            x_reviewer: finding.origin.reviewer.as_deref(),
+            x_category: (schema_category != finding.category).then(|| finding.category.as_str()),
+            x_fix: finding.fix.as_ref().map(|fix| Fix {
+                line_start: first(fix.lines),
+                line_end: last(fix.lines),
+                replacement: &fix.replacement,
+            }),
+            x_fingerprint: Fingerprint::of(finding).to_string(),
+        }
+    }
+}
+
+impl<'a> Location<'a> {
+    fn new(location: &'a finding::Location, form: Form) -> Self {
+        let side = match (location.side, form) {
+            (Side::Right, Form::Short) => None,
+            (side, _) => Some(side.as_str()),
+        };
+        let lines = location.lines;
+        Self { file: location.file.as_str(), line_start: first(lines), line_end: last(lines), side }
+    }
+}
+
+impl<'a> Coverage<'a> {
+    fn new(coverage: &'a coverage::Coverage) -> Self {
+        let count = coverage.count();
+        let hunks = coverage.hunks.iter().map(|covered| {
+            let (state, reason) = match &covered.looked {
+                Looked::Reviewed => (STATE[0], None),
+                Looked::Skipped(reason) => (STATE[1], Some(reason.as_str())),
+                Looked::NotReviewed(reason) => (STATE[2], Some(reason.as_str())),
+            };
+            Covered { file: covered.file.as_str(), lines: covered.lines.map(|lines| lines.to_string()), state, reason }
+        });
+        Self {
+            complete: coverage.is_complete(),
+            reviewed: count.reviewed,
+            skipped: count.skipped,
+            not_reviewed: count.not_reviewed,
+            hunks: hunks.collect(),
+        }
+    }
+}
+
+impl<'a> WithheldFinding<'a> {
+    fn new(withheld: &'a review::WithheldFinding, form: Form) -> Self {
+        let (why, by, reason) = match &withheld.why {
+            Withheld::Suppressed { by, reason } => (WHY[0], Some(by.as_str()), reason.as_deref()),
+            Withheld::OutsideChange => (WHY[1], None, None),
+            Withheld::Unverified(reason) => (WHY[2], None, Some(reason.as_str())),
+            Withheld::BelowFloor => (WHY[3], None, None),
+        };
+        Self { why, by, reason, finding: Finding::new(&withheld.finding, form) }
+    }
+}
+
+fn first(lines: LineRange) -> NonZeroU32 {
+    NonZeroU32::new(lines.start()).unwrap_or(NonZeroU32::MIN)
+}
+
+fn last(lines: LineRange) -> Option<NonZeroU32> {
+    (lines.end() != lines.start()).then(|| NonZeroU32::new(lines.end())).flatten()
+}

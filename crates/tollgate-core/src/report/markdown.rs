@@ -1,0 +1,46 @@
+//! A review as Markdown that maps one to one to its JSON.
+//!
+//! ````text
+//! # Code Review: Add API Client Retry Logic
+//!
+//! **Reviewed SHA:** `a1b2c3d4e5f6789012345678901234567890abcd`
+//! **Base SHA:** `fedcba0987654321098765432109876543210fed`
+//! **Verdict:** CHANGES_REQUESTED
+//! **Blocking Issues:** 0 Critical, 1 High
+//!
+//! ---
+//!
+//! ## Files Reviewed
+//!
+//! - `src/api/client.ts`
+//!
+//! ---
+//!
+//! ## Findings
+//!
+//! ### F001: [High/Error] Unhandled promise rejection
+//!
+//! **File:** `src/api/client.ts:42`
+//!
+//! Network failures crash the app
+//!
+//! **Evidence:**
+//! ```typescript
+//! await fetch(url).then(r => r.json())
+//! ```
+//! ````
+//!
+//! Reading what was written gives the same review, whatever its texts hold.
+//! Lines that would mean something to a reader get a backslash; what the
+//! template has no place for, or what plain text cannot carry (carriage returns,
+//! blank edges, invisible characters), stands in `<!-- tollgate: {json} -->`
+//! behind the finding or at the end. The writer reads back what it wrote to find
+//! out which fields those are.
+
+mod escape;
+mod fence;
+mod read;
+mod write;
+
+pub use read::read;
+pub use write::write;

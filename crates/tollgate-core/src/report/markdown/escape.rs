@@ -1,0 +1,248 @@
+//! Text in Markdown that means nothing but itself.
+//!
+//! Escaping and reading back are inverse to each other for every text: a
+//! backslash goes before what would be structure, and before a backslash that
+//! already stands there.
+
+use serde_json::Value;
+
+use crate::report::markdown::fence::{self, Kind};
+use crate::visible::{is_hidden, visible};
+
+/// The bold labels that a reader looks for at the start of a line.
+const LABELS: [&str; 9] = [
+    "File",
+    "Side",
+    "Evidence",
+    "Suggested Fix",
+    "Reviewed SHA",
+    "Base SHA",
+    "Verdict",
+    "Blocking Issues",
+    "Re-review Required",
+];
+
+/// Shows text of several lines so that no line of it is structure.
+pub(super) fn block(text: &str) -> String {
+    let shown = visible_lines(text);
+    let lines: Vec<&str> = shown.split('\n').collect();
+    let mut spans = Spans::default();
+    let escaped = lines.iter().zip(fence::kinds(&lines)).map(|(line, kind)| match kind {
+        Kind::Text => escape_structure(&spans.escape_tags(line)),
+        Kind::Open(_) | Kind::Inside | Kind::Close => (*line).to_owned(),
+    });
+    escaped.collect::<Vec<_>>().join("\n")
+}
+
+/// Shows text inside a fence.
+pub(super) fn visible_lines(text: &str) -> String {
+    visible(&text.replace("\r\n", "\n")).into_owned()
+}
+
+/// Reads text of several lines back.
+pub(super) fn unblock(lines: &[&str]) -> String {
+    let plain = lines.iter().zip(fence::kinds(lines)).map(|(line, kind)| match kind {
+        Kind::Text => unescape_tags(&unescape_structure(line)),
+        Kind::Open(_) | Kind::Inside | Kind::Close => (*line).to_owned(),
+    });
+    plain.collect::<Vec<_>>().join("\n")
+}
+
+/// Shows text in one line.
+pub(super) fn line(text: &str) -> String {
+    Spans::default().escape_tags(&visible(&text.replace(['\n', '\r'], " ")))
+}
+
+/// Reads text of one line back.
+pub(super) fn unline(text: &str) -> String {
+    unescape_tags(text)
+}
+
+/// Shows text as code inside a line.
+pub(super) fn code_span(text: &str) -> String {
+    let text = visible(text);
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let runs: Vec<usize> = text.split(|character| character != '`').map(str::len).collect();
+    let len = (1..=longest + 1).find(|len| !runs.contains(len)).unwrap_or(longest + 1);
+    let ticks = "`".repeat(len);
+    let edge = |text: &str| text.starts_with('`') || text.ends_with('`');
+    let padded = edge(&text) || (text.starts_with(' ') && text.ends_with(' ') && !text.trim_matches(' ').is_empty());
+    let pad = if padded { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// Reads code at the start of a text; gives it and what follows.
+pub(super) fn read_code_span(text: &str) -> Option<(&str, &str)> {
+    let inner = text.trim_start_matches('`');
+    let len = text.len() - inner.len();
+    if len == 0 {
+        return None;
+    }
+    let mut at = 0;
+    while let Some(found) = inner[at..].find('`') {
+        let start = at + found;
+        let run = inner[start..].bytes().take_while(|byte| *byte == b'`').count();
+        if run == len {
+            let code = &inner[..start];
+            let stripped = code.strip_prefix(' ').and_then(|code| code.strip_suffix(' '));
+            let code = stripped.filter(|_| !code.trim_matches(' ').is_empty()).unwrap_or(code);
+            return Some((code, &inner[start + run..]));
+        }
+        at = start + run;
+    }
+    None
+}
+
+/// Writes JSON in a comment that it cannot end, without invisible characters.
+pub(super) fn comment(value: &Value) -> String {
+    let mut json = String::new();
+    for character in value.to_string().chars() {
+        match character {
+            '<' | '>' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            '-' if json.ends_with('-') => json.push_str("\\u002d"),
+            hidden if is_hidden(hidden) => {
+                let mut units = [0; 2];
+                hidden.encode_utf16(&mut units).iter().for_each(|unit| json.push_str(&format!("\\u{unit:04x}")));
+            }
+            plain => json.push(plain),
+        }
+    }
+    format!("<!-- tollgate: {json} -->")
+}
+
+/// The JSON text in a comment of ours.
+pub(super) fn read_comment(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("<!-- tollgate:")?.strip_suffix("-->").map(str::trim)
+}
+
+/// Where code inside lines begins and ends, as far as that is certain.
+#[derive(Default)]
+struct Spans {
+    /// A run of backticks had no partner in its line, so later ones may pair up in any way.
+    uncertain: bool,
+}
+
+impl Spans {
+    /// Puts a backslash before each `<` that could open a tag, except in code.
+    fn escape_tags(&mut self, line: &str) -> String {
+        if !line.contains(['<', '`']) {
+            return line.to_owned();
+        }
+        let code = self.code(line);
+        let mut escaped = String::with_capacity(line.len() + 8);
+        for (index, character) in line.char_indices() {
+            if character == '<' && opens_tag(&line[index..]) {
+                let next = code.partition_point(|range| range.end <= index);
+                let in_code = code.get(next).is_some_and(|range| range.contains(&index));
+                if !in_code || escaped.ends_with('\\') {
+                    escaped.push('\\');
+                }
+            }
+            escaped.push(character);
+        }
+        escaped
+    }
+
+    /// The byte ranges of a line that are certainly code.
+    fn code(&mut self, line: &str) -> Vec<std::ops::Range<usize>> {
+        let mut code = Vec::new();
+        if self.uncertain {
+            return code;
+        }
+        // A partner far away is not looked for: that would be slow on text made of backticks.
+        let runs = runs(line);
+        let mut index = 0;
+        while let Some(&(start, len)) = runs.get(index) {
+            let escaped = line[..start].ends_with('\\');
+            let partner = runs[index + 1..].iter().take(64).position(|run| run.1 == len);
+            match partner {
+                Some(partner) if !escaped => {
+                    let end = runs[index + 1 + partner];
+                    code.push(start..end.0 + end.1);
+                    index += partner + 2;
+                }
+                _ => {
+                    self.uncertain = true;
+                    return code;
+                }
+            }
+        }
+        code
+    }
+}
+
+/// The runs of backticks in a line: where and how long.
+fn runs(line: &str) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (index, _) in line.match_indices('`') {
+        match runs.last_mut() {
+            Some((start, len)) if *start + *len == index => *len += 1,
+            _ => runs.push((index, 1)),
+        }
+    }
+    runs
+}
+
+fn opens_tag(text: &str) -> bool {
+    text.as_bytes().get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'?'))
+}
+
+fn unescape_tags(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    for (index, character) in line.char_indices() {
+        if character == '<' && opens_tag(&line[index..]) && plain.ends_with('\\') {
+            plain.pop();
+        }
+        plain.push(character);
+    }
+    plain
+}
+
+fn escape_structure(line: &str) -> String {
+    let (prefix, rest) = line.split_at(container_len(line));
+    let marked = is_structure(rest.trim_start_matches('\\'));
+    if marked { format!("{prefix}\\{rest}") } else { line.to_owned() }
+}
+
+fn unescape_structure(line: &str) -> String {
+    let (prefix, rest) = line.split_at(container_len(line));
+    match rest.strip_prefix('\\') {
+        Some(plain) if is_structure(rest.trim_start_matches('\\')) => format!("{prefix}{plain}"),
+        _ => line.to_owned(),
+    }
+}
+
+/// How much of a line's start is indentation, quote marks and list marks.
+fn container_len(line: &str) -> usize {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t']);
+        let bytes = rest.as_bytes();
+        let n_digits = bytes.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
+        let blank = |index: usize| matches!(bytes.get(index), Some(b' ' | b'\t'));
+        let len = match bytes.first() {
+            Some(b'>') => 1,
+            Some(b'-' | b'+' | b'*') if blank(1) => 2,
+            _ if n_digits > 0 && matches!(bytes.get(n_digits), Some(b'.' | b')')) && blank(n_digits + 1) => {
+                n_digits + 2
+            }
+            _ => return line.len() - rest.len(),
+        };
+        rest = &rest[len..];
+    }
+}
+
+/// True for the start of a heading, a rule, a fence or one of our labels.
+fn is_structure(rest: &str) -> bool {
+    let line = rest.trim_end();
+    let only = |character: char| !line.is_empty() && line.chars().all(|other| other == character);
+    let n_hashes = rest.bytes().take_while(|byte| *byte == b'#').count();
+    let heading = (1..=6).contains(&n_hashes) && matches!(rest.as_bytes().get(n_hashes), None | Some(b' ' | b'\t'));
+    let label = || {
+        let label = rest.strip_prefix("**").and_then(|rest| rest.split_once(":**"));
+        label.is_some_and(|(label, _)| LABELS.contains(&label))
+    };
+    let fence = rest.starts_with("```") || rest.starts_with("~~~");
+    let rule = only('-') || only('=') || (line.len() >= 3 && (only('*') || only('_')));
+    heading || fence || rule || label()
+}

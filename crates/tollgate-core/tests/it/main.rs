@@ -1,0 +1,13 @@
+//! What the formats promise, tested from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod arbitrary;
+mod github;
+mod input;
+mod json;
+mod junit;
+mod markdown;
+mod rdjson;
+mod sample;
+mod sarif;
