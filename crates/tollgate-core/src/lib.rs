@@ -7,15 +7,18 @@
 //! written in one of many formats ([`report`]).
 
 pub mod analysis;
+pub mod change;
 pub mod coverage;
 pub mod diff;
 pub mod finding;
 pub mod fingerprint;
 pub mod gate;
 pub mod language;
+pub mod merge;
 pub mod path;
 pub mod report;
 pub mod review;
 pub mod sha;
+pub mod suppress;
 pub mod verdict;
 pub mod visible;

@@ -1,0 +1,305 @@
+//! Findings that somebody decided not to hear.
+//!
+//! Two ways, both visible in the review: a comment in the code, on the
+//! finding's line or the one above it,
+//!
+//! ```text
+//! eval(template) // tollgate:ignore js-eval the template is ours
+//! ```
+//!
+//! and an entry of the configuration ([`Suppression`]). A Critical finding is
+//! suppressed only when a reason is given. Nothing is lost: what is suppressed
+//! is counted and listed with the reason.
+
+use globset::{GlobMatcher, GlobSet};
+
+use crate::diff::{FileDiff, LineKind};
+use crate::finding::{Category, Finding, Severity, Side};
+use crate::path::FilePath;
+use crate::review::{Withheld, WithheldFinding};
+
+/// What a comment must contain.
+pub const MARK: &str = "tollgate:ignore";
+/// A comment that names more rules than this is cut.
+const MAX_NAMES: usize = 16;
+
+/// A comment in the code that suppresses findings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignore {
+    /// The file.
+    pub file: FilePath,
+    /// The comment's line, after the change.
+    pub line_number: u32,
+    /// The rules it names; `*` is every rule.
+    pub rules: Vec<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// True when the change adds it.
+    pub added: bool,
+}
+
+/// An entry of the configuration that suppresses findings. All that is set must hold.
+#[derive(Debug, Clone, Default)]
+pub struct Suppression {
+    /// What it is called, for people: `suppress #2 in .tollgate.toml`.
+    pub name: String,
+    /// The files.
+    pub paths: Option<GlobSet>,
+    /// The rules.
+    pub rule: Option<GlobMatcher>,
+    /// The category.
+    pub category: Option<Category>,
+    /// A text that stands in the summary or the evidence.
+    pub text: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// What is left after suppressing.
+#[derive(Debug, Default)]
+pub struct Suppressed {
+    /// The findings that still count.
+    pub kept: Vec<Finding>,
+    /// The others.
+    pub withheld: Vec<WithheldFinding>,
+    /// What people should know about their suppressions.
+    pub notes: Vec<String>,
+}
+
+/// The comments that suppress findings, as far as the diff shows them.
+#[must_use]
+pub fn ignores(file: &FileDiff) -> Vec<Ignore> {
+    let mut ignores = Vec::new();
+    for line in file.hunks.iter().flat_map(|hunk| file.lines(hunk)) {
+        let Some(line_number) = line.new else {
+            continue;
+        };
+        if memchr::memmem::find(line.text, MARK.as_bytes()).is_none() {
+            continue;
+        }
+        if let Some((rules, reason)) = read(&String::from_utf8_lossy(line.text)) {
+            let added = line.kind == LineKind::Added;
+            let file = FilePath::of_repo_path(file.path());
+            ignores.push(Ignore { file, line_number, rules, reason, added });
+        }
+    }
+    ignores
+}
+
+/// Reads the rules and the reason behind the mark.
+fn read(line: &str) -> Option<(Vec<String>, Option<String>)> {
+    let (before, rest) = line.split_once(MARK)?;
+    let glued = before.ends_with(|character: char| character.is_alphanumeric() || character == '-');
+    if glued || !rest.starts_with(char::is_whitespace) {
+        return None;
+    }
+    let mut rest = rest.trim_start();
+    let mut rules = Vec::new();
+    while rules.len() < MAX_NAMES {
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_./*@".contains(c))).unwrap_or(rest.len());
+        let name = rest[..end].trim_end_matches("*/").trim_end_matches("--");
+        if name.is_empty() {
+            break;
+        }
+        rules.push(name.to_owned());
+        rest = rest[end..].trim_start();
+        match rest.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None => break,
+        }
+    }
+    let reason = rest.trim_start_matches([':', '-', '–', '—']).trim();
+    let closers = ["*/", "-->", "#}", "%>", "--}}", "*)", "-}"];
+    let reason = closers.iter().fold(reason, |reason, closer| reason.trim_end_matches(closer)).trim();
+    (!rules.is_empty()).then(|| (rules, (!reason.is_empty()).then(|| reason.to_owned())))
+}
+
+impl Ignore {
+    fn covers(&self, finding: &Finding) -> bool {
+        let lines = finding.location.lines;
+        let near = lines.contains(self.line_number) || self.line_number.checked_add(1) == Some(lines.start());
+        let rule = finding.origin.rule.as_deref();
+        let named = self.rules.iter().any(|name| Some(name.as_str()) == rule || (name == "*" && self.reason.is_some()));
+        near && named && finding.location.side == Side::Right && self.file == finding.location.file
+    }
+}
+
+impl Suppression {
+    fn covers(&self, finding: &Finding) -> bool {
+        let file = finding.location.file.as_str();
+        let says = |text: &String| finding.summary.as_str().contains(text) || finding.evidence.contains(text);
+        self.paths.as_ref().is_none_or(|paths| paths.is_match(file))
+            && self.category.is_none_or(|category| category == finding.category)
+            && self.text.as_ref().is_none_or(says)
+            && match (&self.rule, &finding.origin.rule) {
+                (None, _) => true,
+                (Some(wanted), Some(rule)) => wanted.is_match(rule),
+                (Some(_), None) => false,
+            }
+    }
+}
+
+/// Takes out what is suppressed. `is_rule` tells whether a rule of that name exists.
+#[must_use]
+pub fn apply(
+    findings: Vec<Finding>,
+    ignores: &[Ignore],
+    configured: &[Suppression],
+    is_rule: &dyn Fn(&str) -> bool,
+) -> Suppressed {
+    let mut suppressed = Suppressed::default();
+    let mut used = vec![false; ignores.len()];
+    for finding in findings {
+        let comment = ignores.iter().position(|ignore| ignore.covers(&finding));
+        let entry = configured.iter().find(|entry| entry.covers(&finding));
+        let (by, reason) = match (comment, entry) {
+            (Some(index), _) => {
+                used[index] = true;
+                let ignore = &ignores[index];
+                (format!("{MARK} at line {}", ignore.line_number), ignore.reason.clone())
+            }
+            (None, Some(entry)) => (entry.name.clone(), entry.reason.clone()),
+            (None, None) => {
+                suppressed.kept.push(finding);
+                continue;
+            }
+        };
+        if finding.severity == Severity::Critical && reason.is_none() {
+            let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
+            suppressed.notes.push(format!("{place}: a Critical finding is not suppressed without a reason ({by})"));
+            suppressed.kept.push(finding);
+        } else {
+            suppressed.withheld.push(WithheldFinding { finding, why: Withheld::Suppressed { by, reason } });
+        }
+    }
+    suppressed.notes.extend(doubtful(ignores, &used, is_rule));
+    suppressed
+}
+
+/// Comments of the change itself that cannot do what their author hoped.
+fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (ignore, &used) in ignores.iter().zip(used).filter(|(ignore, _)| ignore.added) {
+        let place = format!("{}:{}", ignore.file, ignore.line_number);
+        let unknown: Vec<&String> = ignore.rules.iter().filter(|name| *name != "*" && !is_rule(name)).collect();
+        if let Some(name) = unknown.first() {
+            notes.push(format!("{place}: `{MARK}` names `{name}`, and no rule is called that"));
+        } else if ignore.rules.iter().any(|name| name == "*") && ignore.reason.is_none() {
+            notes.push(format!("{place}: `{MARK} *` has no effect without a reason"));
+        } else if !used {
+            notes.push(format!("{place}: `{MARK}` suppresses nothing"));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{FindingId, LineRange, Location, Origin, Summary};
+
+    fn finding(severity: Severity, line_number: u32, rule: &str) -> Finding {
+        Finding {
+            id: FindingId::at(0),
+            severity,
+            category: Category::Security,
+            location: Location {
+                file: FilePath::parse("a.js").unwrap(),
+                lines: LineRange::line(line_number),
+                side: Side::Right,
+            },
+            summary: Summary::parse("eval of input").unwrap(),
+            reason: Some("why".to_owned()),
+            evidence: "eval(x)".to_owned(),
+            suggestion: None,
+            fix: None,
+            origin: Origin { rule: Some(rule.to_owned()), ..Origin::default() },
+            extra: serde_json::Map::new(),
+        }
+    }
+
+    /// Puts `added` into a file as lines 1, 2, … and a finding of `js-eval` on line 2.
+    #[track_caller]
+    fn check(severity: Severity, added: &[&str], expected: &str) {
+        let body: String = added.iter().map(|line| format!("+{line}\n")).collect();
+        let n_lines = added.len();
+        let text = format!(
+            "diff --git a/a.js b/a.js\nnew file mode 100644\n--- /dev/null\n+++ b/a.js\n@@ -0,0 +1,{n_lines} @@\n{body}"
+        );
+        let (files, _) = crate::diff::parse(text.into_bytes());
+        let is_rule = |name: &str| name == "js-eval" || name == "js-other";
+        let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &is_rule);
+        let withheld = suppressed.withheld.iter().map(|withheld| match &withheld.why {
+            Withheld::Suppressed { by, reason } => format!("{by}: {}", reason.as_deref().unwrap_or("no reason")),
+            other => format!("{other:?}"),
+        });
+        let said: Vec<String> = withheld.chain(suppressed.notes).collect();
+        assert_eq!(said.join("; "), expected);
+    }
+
+    #[test]
+    fn a_comment_on_the_line_or_above_it_suppresses_in_any_language() {
+        let ignored = "tollgate:ignore at line 2: ours";
+        check(Severity::High, &["", "eval(x) // tollgate:ignore js-eval ours"], ignored);
+        check(Severity::High, &["", "eval(x) /* tollgate:ignore js-eval: ours */"], ignored);
+        check(Severity::High, &["", "<!-- tollgate:ignore js-eval — ours -->"], ignored);
+        check(Severity::High, &["", "-- tollgate:ignore js-other, js-eval ours"], ignored);
+        check(Severity::High, &["# tollgate:ignore js-eval", "eval(x)"], "tollgate:ignore at line 1: no reason");
+        check(Severity::High, &["", "eval(x) /* tollgate:ignore js-eval*/"], "tollgate:ignore at line 2: no reason");
+    }
+
+    #[test]
+    fn every_rule_can_be_meant_but_not_without_a_reason() {
+        check(Severity::High, &["", "// tollgate:ignore * generated"], "tollgate:ignore at line 2: generated");
+        check(
+            Severity::High,
+            &["", "// tollgate:ignore *"],
+            "a.js:2: `tollgate:ignore *` has no effect without a reason",
+        );
+    }
+
+    #[test]
+    fn a_critical_finding_needs_a_reason() {
+        check(Severity::Critical, &["", "// tollgate:ignore js-eval ours"], "tollgate:ignore at line 2: ours");
+        check(
+            Severity::Critical,
+            &["", "// tollgate:ignore js-eval"],
+            "a.js:2: a Critical finding is not suppressed without a reason (tollgate:ignore at line 2)",
+        );
+    }
+
+    #[test]
+    fn comments_that_do_nothing_are_said() {
+        check(
+            Severity::High,
+            &["", "", "// tollgate:ignore js-eval x"],
+            "a.js:3: `tollgate:ignore` suppresses nothing",
+        );
+        check(
+            Severity::High,
+            &["", "// tollgate:ignore js-evil x"],
+            "a.js:2: `tollgate:ignore` names `js-evil`, and no rule is called that",
+        );
+        check(Severity::High, &["", "mytollgate:ignore js-eval"], "");
+        check(Severity::High, &["", "tollgate:ignored js-eval"], "");
+    }
+
+    #[test]
+    fn everything_an_entry_of_the_configuration_sets_must_hold() {
+        let glob = |text: &str| globset::Glob::new(text).unwrap().compile_matcher();
+        let entry = Suppression {
+            name: "suppress #1".to_owned(),
+            rule: Some(glob("js-*")),
+            category: Some(Category::Security),
+            text: Some("eval(".to_owned()),
+            ..Suppression::default()
+        };
+        let wrong_category = Suppression { category: Some(Category::Doc), ..entry.clone() };
+        let wrong_text = Suppression { text: Some("exec".to_owned()), ..entry.clone() };
+        let wrong_rule = Suppression { rule: Some(glob("py-*")), ..entry.clone() };
+        for (entry, n_kept) in [(entry, 0), (wrong_category, 1), (wrong_text, 1), (wrong_rule, 1)] {
+            let suppressed = apply(vec![finding(Severity::High, 1, "js-eval")], &[], &[entry], &|_| true);
+            assert_eq!(suppressed.kept.len(), n_kept);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Settings, and where each came from.
+//!
+//! Defaults, the user's file, `.tollgate.toml` at the top of the repository,
+//! `TOLLGATE_*` variables and flags, in this order: a later value wins, lists
+//! grow. Unknown keys are errors with a suggestion; keys for secrets are
+//! refused.
+//!
+//! ```toml
+//! [review]
+//! fail_on = "high"
+//!
+//! [paths]
+//! exclude = ["vendor/"]
+//! ```
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use tollgate_core::finding::Severity;
+use tollgate_core::gate::FailOn;
+use tollgate_core::suppress::Suppression;
+
+use crate::failure::{self, Failure};
+use crate::tree::{self, Entry};
+
+mod environment;
+mod file;
+
+pub use file::{
+    CategoryWord, FailOnWord, File, LimitsPart, PathsPart, Pattern, ReviewPart, RulesPart, SeverityWord, SuppressPart,
+};
+
+/// The name of the file at the top of a repository.
+pub const FILE_NAME: &str = ".tollgate.toml";
+/// What `tollgate init` writes.
+pub const TEMPLATE: &str = include_str!("config/template.toml");
+/// A larger file is refused.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Everything that can be set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The branch to compare with; `None` to find the main branch.
+    pub base: Option<String>,
+    /// What closes the gate.
+    pub fail_on: FailOn,
+    /// Milder findings are not shown.
+    pub floor: Severity,
+    /// The largest diff that is read.
+    pub max_diff_bytes: usize,
+    /// Which files are looked at.
+    pub paths: Paths,
+    /// Which rules run.
+    pub rules: Rules,
+    /// What is not to be heard.
+    pub suppressions: Vec<Suppression>,
+    /// What scanning a file may cost.
+    pub limits: Limits,
+    /// Each value with where it came from, for people.
+    pub shown: Vec<Shown>,
+}
+
+/// Which files are looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+}
+
+/// Which rules run and how much they matter.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// The names that are switched off, with `*` for any characters.
+    pub disable: Vec<String>,
+    disabled: GlobSet,
+    severity: Vec<(String, GlobMatcher, Severity)>,
+}
+
+/// What scanning a file may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// A larger file is not scanned.
+    pub file_bytes: u64,
+    /// How long one file may take.
+    pub file_seconds: u64,
+    /// How much processor time one file may take.
+    pub cpu_seconds: u64,
+    /// How much memory a scanning process may take.
+    pub memory_mib: u64,
+    /// How many processes scan at once; `None` for one per core.
+    pub jobs: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_bytes: 1024 * 1024, file_seconds: 10, cpu_seconds: 5, memory_mib: 512, jobs: None }
+    }
+}
+
+/// One value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The key: `review.fail_on`.
+    pub key: String,
+    /// The value as TOML.
+    pub value: String,
+    /// Where it came from: `default`, `.tollgate.toml`, `TOLLGATE_REVIEW_BASE`, `--fail-on`.
+    pub source: String,
+}
+
+/// Values from one source.
+#[derive(Debug, Clone, Default)]
+pub struct Layer {
+    /// Where they came from, for people.
+    pub source: String,
+    /// The values.
+    pub values: File,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            base: None,
+            fail_on: FailOn::default(),
+            floor: Severity::Praise,
+            max_diff_bytes: 20_000_000,
+            paths: Paths::default(),
+            rules: Rules::default(),
+            suppressions: Vec::new(),
+            limits: Limits::default(),
+            shown: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Puts the layers together, later ones winning.
+    pub fn of_layers(layers: &[Layer]) -> Result<Self, Failure> {
+        let mut settings = Self::default();
+        let mut all = File::default();
+        settings.show_defaults();
+        for layer in layers {
+            settings.take(layer);
+            all.append(&layer.values);
+        }
+        settings.paths = Paths {
+            include: all.paths.include.as_deref().map(globs).transpose()?,
+            exclude: globs(all.paths.exclude.as_deref().unwrap_or_default())?,
+        };
+        settings.rules = rules(&all.rules)?;
+        for layer in layers {
+            for (index, part) in layer.values.suppress.iter().enumerate() {
+                settings.suppressions.push(suppression(part, index + 1, &layer.source)?);
+            }
+        }
+        Ok(settings)
+    }
+
+    fn show_defaults(&mut self) {
+        let limits = Limits::default();
+        let defaults = [
+            ("review.fail_on", "\"high\"".to_owned()),
+            ("review.floor", "\"praise\"".to_owned()),
+            ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
+            ("limits.file_bytes", limits.file_bytes.to_string()),
+            ("limits.file_seconds", limits.file_seconds.to_string()),
+            ("limits.cpu_seconds", limits.cpu_seconds.to_string()),
+            ("limits.memory_mib", limits.memory_mib.to_string()),
+        ];
+        for (key, value) in defaults {
+            self.shown.push(Shown { key: key.to_owned(), value, source: "default".to_owned() });
+        }
+    }
+
+    fn take(&mut self, layer: &Layer) {
+        let (review, limits) = (&layer.values.review, &layer.values.limits);
+        self.base = review.base.clone().or(self.base.take());
+        self.fail_on = review.fail_on.map_or(self.fail_on, Into::into);
+        self.floor = review.floor.map_or(self.floor, Into::into);
+        self.max_diff_bytes = review.max_diff_bytes.map_or(self.max_diff_bytes, |bytes| bytes as usize);
+        let mine = &mut self.limits;
+        mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
+        mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
+        mine.cpu_seconds = limits.cpu_seconds.unwrap_or(mine.cpu_seconds);
+        mine.memory_mib = limits.memory_mib.unwrap_or(mine.memory_mib);
+        mine.jobs = limits.jobs.map(|jobs| jobs as usize).or(mine.jobs);
+        for (key, value) in layer.values.entries() {
+            // Lists grow, so each part of one is shown with its own source.
+            if !value.starts_with(['[', '{']) {
+                self.shown.retain(|shown| shown.key != key);
+            }
+            self.shown.push(Shown { key, value, source: layer.source.clone() });
+        }
+    }
+}
+
+impl Paths {
+    /// True when a file is looked at.
+    #[must_use]
+    pub fn wants(&self, path: &str) -> bool {
+        self.include.as_ref().is_none_or(|include| include.is_match(path)) && !self.exclude.is_match(path)
+    }
+}
+
+impl Rules {
+    /// True when a rule may speak.
+    #[must_use]
+    pub fn enabled(&self, id: &str) -> bool {
+        !self.disabled.is_match(id)
+    }
+
+    /// The severity that is set for a rule; an exact name goes before one with `*`.
+    #[must_use]
+    pub fn severity(&self, id: &str) -> Option<Severity> {
+        let exact = self.severity.iter().find(|(name, ..)| name == id);
+        let found = exact.or_else(|| self.severity.iter().find(|(_, glob, _)| glob.is_match(id)));
+        found.map(|(.., severity)| *severity)
+    }
+
+    /// The names and patterns that are set, to tell which of them no rule has.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.disable.iter().map(String::as_str).chain(self.severity.iter().map(|(name, ..)| name.as_str()))
+    }
+}
+
+/// Reads the settings for a repository.
+///
+/// `user_dir` is where the user keeps configuration (`~/.config`), `variables`
+/// are those of the environment, `flags` what the command line says.
+pub fn load(
+    root: Option<&Path>,
+    user_dir: Option<&Path>,
+    variables: &[(String, String)],
+    flags: Layer,
+) -> Result<Settings, Failure> {
+    let mut layers = Vec::new();
+    let files = [(user_dir, "tollgate/config.toml"), (root, FILE_NAME)];
+    for (dir, name) in files {
+        if let Some(dir) = dir {
+            layers.extend(read_file(dir, name)?);
+        }
+    }
+    layers.extend(environment::layers(variables)?);
+    layers.push(flags);
+    Settings::of_layers(&layers)
+}
+
+fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
+    // The user's own file may be a link: many keep such files elsewhere. One in a repository may not.
+    let read = if name == FILE_NAME {
+        tree::read(dir, name.as_bytes(), MAX_BYTES)
+    } else {
+        tree::read_own(&dir.join(name), MAX_BYTES)
+    };
+    let text = match read {
+        Ok(Entry::File { content, .. }) => content,
+        Ok(Entry::Other) => return Ok(None),
+        Ok(Entry::TooLarge(_)) => return Err(failure::bad_config(name, "the file is larger than 1 MiB")),
+        Ok(Entry::Link(_)) => return Err(failure::bad_config(name, "symbolic links are not followed")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failure::unreadable(&dir.join(name), &error)),
+    };
+    let source = if name == FILE_NAME { name.to_owned() } else { dir.join(name).display().to_string() };
+    let text = String::from_utf8(text).map_err(|_| failure::bad_config(&source, "the file is not UTF-8"))?;
+    Ok(Some(Layer { values: file::parse(&text, &source)?, source }))
+}
+
+/// The JSON Schema of the configuration file.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(File).into()
+}
+
+fn rules(part: &RulesPart) -> Result<Rules, Failure> {
+    let disable: Vec<String> = part.disable.clone().unwrap_or_default();
+    let mut disabled = GlobSetBuilder::new();
+    for name in &disable {
+        disabled.add(rule_glob(name)?);
+    }
+    let mut severity = Vec::new();
+    for (name, &word) in part.severity.iter().flatten() {
+        severity.push((name.clone(), rule_glob(name)?.compile_matcher(), word.into()));
+    }
+    let disabled = disabled.build().map_err(|error| failure::bad_config("rules.disable", &error.to_string()))?;
+    Ok(Rules { disable, disabled, severity })
+}
+
+fn rule_glob(name: &str) -> Result<globset::Glob, Failure> {
+    globset::Glob::new(name).map_err(|error| failure::bad_config("rules", &error.to_string()))
+}
+
+fn suppression(part: &SuppressPart, number: usize, source: &str) -> Result<Suppression, Failure> {
+    let rule = part.rule.as_deref().map(rule_glob).transpose()?.map(|glob| glob.compile_matcher());
+    let paths = part.paths.as_deref().map(globs).transpose()?;
+    Ok(Suppression {
+        name: format!("suppress #{number} in {source}"),
+        paths,
+        rule,
+        category: part.category.map(Into::into),
+        text: part.text.clone(),
+        reason: part.reason.clone(),
+    })
+}
+
+fn globs(patterns: &[Pattern]) -> Result<GlobSet, Failure> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(path_glob(pattern.as_str()).map_err(|error| failure::bad_config("paths", &error.to_string()))?);
+    }
+    set.build().map_err(|error| failure::bad_config("paths", &error.to_string()))
+}
+
+/// A pattern as in `.gitignore`: without a slash it holds in every folder, with one at its end for all below.
+fn path_glob(pattern: &str) -> Result<globset::Glob, globset::Error> {
+    let folder = pattern.ends_with('/');
+    let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
+    let anchored = trimmed.contains('/');
+    let trimmed = trimmed.trim_start_matches('/');
+    let (before, after) = (if anchored { "" } else { "**/" }, if folder { "/**" } else { "" });
+    GlobBuilder::new(&format!("{before}{trimmed}{after}")).literal_separator(true).build()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,399 @@
+//! The configuration file as it is written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use tollgate_core::finding::{Category, Severity};
+use tollgate_core::gate::FailOn;
+
+use crate::failure::{self, Failure};
+
+/// Settings of tollgate: `.tollgate.toml` at the top of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// What is compared and what closes the gate.
+    pub review: ReviewPart,
+    /// Which files are looked at.
+    pub paths: PathsPart,
+    /// Which rules run.
+    pub rules: RulesPart,
+    /// Findings that are not to be heard.
+    pub suppress: Vec<SuppressPart>,
+    /// What scanning a file may cost.
+    pub limits: LimitsPart,
+}
+
+/// What is compared and what closes the gate.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReviewPart {
+    /// The branch to compare with, instead of the main branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The mildest severity that closes the gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_on: Option<FailOnWord>,
+    /// Milder findings are withheld.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<SeverityWord>,
+    /// The largest diff that is read; files beyond it are not reviewed.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bytes")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub max_diff_bytes: Option<u64>,
+}
+
+/// Which files are looked at. Patterns are as in `.gitignore`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathsPart {
+    /// Only these files; all when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<Vec<Pattern>>,
+    /// Not these files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Vec<Pattern>>,
+}
+
+/// Which rules run and how much they matter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RulesPart {
+    /// Rules to switch off, by name; `*` stands for any characters.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rule_names")]
+    pub disable: Option<Vec<String>>,
+    /// Other severities for rules, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<BTreeMap<String, SeverityWord>>,
+}
+
+/// Findings that are not to be heard. All that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuppressPart {
+    /// The files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<Pattern>>,
+    /// The rule; `*` stands for any characters.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rule_name")]
+    pub rule: Option<String>,
+    /// The category.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<CategoryWord>,
+    /// A text that stands in the finding's summary or evidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Why. Critical findings are suppressed only with a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What scanning a file may cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsPart {
+    /// A larger file is not scanned.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "file_bytes")]
+    #[schemars(range(min = 1, max = 33_554_432))]
+    pub file_bytes: Option<u64>,
+    /// How long one file may take.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 1, max = 600))]
+    pub file_seconds: Option<u64>,
+    /// How much processor time one file may take.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 1, max = 600))]
+    pub cpu_seconds: Option<u64>,
+    /// How much memory a scanning process may take, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "mebibytes")]
+    #[schemars(range(min = 64, max = 65_536))]
+    pub memory_mib: Option<u64>,
+    /// How many processes scan at once; one per core when left out.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "jobs")]
+    #[schemars(range(min = 1, max = 256))]
+    pub jobs: Option<u64>,
+}
+
+/// What closes the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailOnWord {
+    /// Critical findings.
+    Critical,
+    /// High findings and worse.
+    High,
+    /// Medium findings and worse.
+    Medium,
+    /// Low findings and worse.
+    Low,
+    /// Nothing.
+    Never,
+}
+
+impl From<FailOnWord> for FailOn {
+    fn from(word: FailOnWord) -> Self {
+        match word {
+            FailOnWord::Critical => Self::Severity(Severity::Critical),
+            FailOnWord::High => Self::Severity(Severity::High),
+            FailOnWord::Medium => Self::Severity(Severity::Medium),
+            FailOnWord::Low => Self::Severity(Severity::Low),
+            FailOnWord::Never => Self::Never,
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the words are those of `Severity`, where they are explained")]
+pub enum SeverityWord {
+    #[serde(alias = "Critical")]
+    Critical,
+    #[serde(alias = "High")]
+    High,
+    #[serde(alias = "Medium")]
+    Medium,
+    #[serde(alias = "Low")]
+    Low,
+    #[serde(alias = "Nit")]
+    Nit,
+    #[serde(alias = "Praise")]
+    Praise,
+}
+
+impl From<SeverityWord> for Severity {
+    fn from(word: SeverityWord) -> Self {
+        match word {
+            SeverityWord::Critical => Self::Critical,
+            SeverityWord::High => Self::High,
+            SeverityWord::Medium => Self::Medium,
+            SeverityWord::Low => Self::Low,
+            SeverityWord::Nit => Self::Nit,
+            SeverityWord::Praise => Self::Praise,
+        }
+    }
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the words are those of `Category`, where they are explained")]
+pub enum CategoryWord {
+    #[serde(alias = "Compliance")]
+    Compliance,
+    #[serde(alias = "Security")]
+    Security,
+    #[serde(alias = "Logic")]
+    Logic,
+    #[serde(alias = "Error")]
+    Error,
+    #[serde(alias = "Type")]
+    Type,
+    #[serde(alias = "Test")]
+    Test,
+    #[serde(alias = "Perf")]
+    Perf,
+    #[serde(alias = "Architecture")]
+    Architecture,
+    #[serde(alias = "Style")]
+    Style,
+    #[serde(alias = "Doc")]
+    Doc,
+}
+
+impl From<CategoryWord> for Category {
+    fn from(word: CategoryWord) -> Self {
+        match word {
+            CategoryWord::Compliance => Self::Compliance,
+            CategoryWord::Security => Self::Security,
+            CategoryWord::Logic => Self::Logic,
+            CategoryWord::Error => Self::Error,
+            CategoryWord::Type => Self::Type,
+            CategoryWord::Test => Self::Test,
+            CategoryWord::Perf => Self::Perf,
+            CategoryWord::Architecture => Self::Architecture,
+            CategoryWord::Style => Self::Style,
+            CategoryWord::Doc => Self::Doc,
+        }
+    }
+}
+
+/// A pattern of paths that is known to be one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Reads a pattern as in `.gitignore`, without `!`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.trim_matches('/').is_empty() || text.starts_with('!') {
+            return Err(format!("`{text}` is not a pattern of paths"));
+        }
+        super::path_glob(text).map(|_| Self(text.to_owned())).map_err(|error| error.to_string())
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn within<'de, D: Deserializer<'de>>(from: D, min: u64, max: u64) -> Result<Option<u64>, D::Error> {
+    let number = i64::deserialize(from)?;
+    match u64::try_from(number) {
+        Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
+        _ => Err(D::Error::custom(format!("expected a number from {min} to {max}, found `{number}`"))),
+    }
+}
+
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 1_000_000_000)
+}
+
+// A child reads a file as one message, and messages have a limit of their own.
+fn file_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 32 * 1024 * 1024)
+}
+
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 600)
+}
+
+fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 64, 65_536)
+}
+
+fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 256)
+}
+
+fn rule_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    globset::Glob::new(&name).map_err(D::Error::custom)?;
+    Ok(Some(name))
+}
+
+fn rule_names<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+    let names = Vec::<String>::deserialize(from)?;
+    for name in &names {
+        globset::Glob::new(name).map_err(D::Error::custom)?;
+    }
+    Ok(Some(names))
+}
+
+impl File {
+    /// Adds another file's lists to these.
+    pub(super) fn append(&mut self, other: &Self) {
+        let grow = |mine: &mut Option<Vec<Pattern>>, other: &Option<Vec<Pattern>>| {
+            if let Some(other) = other {
+                mine.get_or_insert_default().extend(other.iter().cloned());
+            }
+        };
+        grow(&mut self.paths.include, &other.paths.include);
+        grow(&mut self.paths.exclude, &other.paths.exclude);
+        if let Some(disable) = &other.rules.disable {
+            self.rules.disable.get_or_insert_default().extend(disable.iter().cloned());
+        }
+        if let Some(severity) = &other.rules.severity {
+            self.rules
+                .severity
+                .get_or_insert_default()
+                .extend(severity.iter().map(|(name, word)| (name.clone(), *word)));
+        }
+    }
+
+    /// The values that are set, with their keys, as TOML.
+    pub(super) fn entries(&self) -> Vec<(String, String)> {
+        let mut entries = Vec::new();
+        let Ok(toml::Value::Table(parts)) = toml::Value::try_from(self) else {
+            return entries;
+        };
+        for (part, values) in parts {
+            match values {
+                toml::Value::Table(values) => {
+                    entries.extend(values.into_iter().map(|(key, value)| (format!("{part}.{key}"), inline(&value))));
+                }
+                toml::Value::Array(values) => {
+                    entries.extend(values.iter().map(|value| (part.clone(), inline(value))));
+                }
+                _ => {}
+            }
+        }
+        entries
+    }
+}
+
+/// A value as it stands behind `=`.
+fn inline(value: &toml::Value) -> String {
+    value.to_string()
+}
+
+/// Reads a file. `source` is what it is called in messages.
+pub(super) fn parse(text: &str, source: &str) -> Result<File, Failure> {
+    toml::from_str(text).map_err(|error| {
+        let place = match error.span() {
+            Some(span) => {
+                let (line_number, column) = position(text, span.start);
+                format!("{source}:{line_number}:{column}")
+            }
+            None => source.to_owned(),
+        };
+        explain(&place, error.message())
+    })
+}
+
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Says in our words what the reader says in its own.
+pub(super) fn explain(place: &str, message: &str) -> Failure {
+    let message = message.trim().lines().next().unwrap_or_default();
+    let Some(rest) = message.strip_prefix("unknown field `") else {
+        return failure::bad_config(place, message);
+    };
+    let mut names = rest.split('`').step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if is_secret(unknown) {
+        return failure::bad_config(
+            place,
+            &format!("`{unknown}` looks like a secret, and secrets are not read from files in a repository"),
+        )
+        .hint("Put it into an environment variable: everyone who can read the repository could read it here.");
+    }
+    let failure = failure::bad_config(place, &format!("unknown key `{unknown}`"));
+    match nearest(unknown, &known) {
+        Some(near) => failure.hint(format!("Did you mean `{near}`?")),
+        None => failure.hint(format!("Known keys here are {}.", known.join(", "))),
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let ends = ["key", "token", "secret", "password", "passwd", "credential", "credentials"];
+    ends.iter().any(|end| key == *end || key.ends_with(&format!("_{end}")) || key.ends_with(&format!("-{end}")))
+}
+
+/// The name that a misspelt one was meant to be.
+pub(super) fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
+    let scored = names.iter().map(|name| (strsim::jaro_winkler(wrong, name), *name));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}

@@ -1,0 +1,127 @@
+//! What configuration files mean and how mistakes in them are said.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+fn settings(text: &str) -> Result<Settings, Failure> {
+    Settings::of_layers(&[Layer { source: FILE_NAME.to_owned(), values: file::parse(text, FILE_NAME)? }])
+}
+
+fn problem(text: &str) -> String {
+    let failure = settings(text).unwrap_err();
+    [Some(failure.message), failure.hint].into_iter().flatten().collect::<Vec<_>>().join(" | ")
+}
+
+#[test]
+fn the_template_says_the_defaults() {
+    let plain = settings(TEMPLATE).unwrap();
+    let uncommented: String = TEMPLATE
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.contains(" = ") || rest.starts_with("[[") => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let said = settings(&uncommented).unwrap();
+    let key = |settings: &Settings| {
+        let limits = Limits { jobs: None, ..settings.limits };
+        format!("{:?} {:?} {} {limits:?}", settings.fail_on, settings.floor, settings.max_diff_bytes)
+    };
+    assert_eq!(key(&plain), key(&Settings::default()));
+    assert_eq!(key(&said), key(&Settings::default()));
+    assert_eq!(said.suppressions.len(), 1);
+}
+
+#[test]
+fn unknown_keys_are_located_with_a_suggestion() {
+    assert_snapshot!(problem("[review]\nfail-on = 'high'"), @".tollgate.toml:2:1: unknown key `fail-on` | Did you mean `fail_on`?");
+    assert_snapshot!(problem("[reviews]\n"), @".tollgate.toml:1:2: unknown key `reviews` | Did you mean `review`?");
+    assert_snapshot!(problem("[paths]\nx = 1"), @".tollgate.toml:2:1: unknown key `x` | Known keys here are include, exclude.");
+}
+
+#[test]
+fn a_secret_in_the_file_is_refused_with_the_reason() {
+    assert_snapshot!(problem("[review]\napi_key = 'x'"), @".tollgate.toml:2:1: `api_key` looks like a secret, and secrets are not read from files in a repository | Put it into an environment variable: everyone who can read the repository could read it here.");
+}
+
+#[test]
+fn wrong_values_are_located() {
+    assert_snapshot!(problem("[review]\nfail_on = 'hihg'"), @"");
+    assert_snapshot!(problem("[review]\nbase = 3"), @"");
+    assert_snapshot!(problem("[limits]\nfile_seconds = 0"), @"");
+    assert_snapshot!(problem("[paths]\nexclude = ['a', '{']"), @"");
+    assert_snapshot!(problem("[rules]\ndisable = ['[']"), @"");
+    assert_snapshot!(problem("[review\n"), @"");
+}
+
+#[test]
+fn later_layers_win_and_lists_grow() {
+    let layer =
+        |source: &str, text: &str| Layer { source: source.to_owned(), values: file::parse(text, source).unwrap() };
+    let variables = [("TOLLGATE_LIMITS_JOBS".to_owned(), "3".to_owned()), ("TOLLGATE_LOG".to_owned(), "x".to_owned())];
+    let mut layers = vec![
+        layer("user", "review.fail_on = 'low'\npaths.exclude = ['*.md']\nlimits.jobs = 1"),
+        layer(FILE_NAME, "review.fail_on = 'never'\npaths.exclude = ['vendor/']\n[[suppress]]\nrule = 'x'"),
+    ];
+    layers.extend(environment::layers(&variables).unwrap());
+    layers.push(layer("--fail-on", "review.fail_on = 'critical'"));
+    let settings = Settings::of_layers(&layers).unwrap();
+    assert_eq!(settings.fail_on, FailOn::Severity(Severity::Critical));
+    assert!(!settings.paths.wants("docs/a.md") && !settings.paths.wants("vendor/a.rs") && settings.paths.wants("a.rs"));
+    let shown: Vec<String> =
+        settings.shown.iter().map(|shown| format!("{} = {} ({})", shown.key, shown.value, shown.source)).collect();
+    assert_snapshot!(shown.join("\n"), @"");
+}
+
+#[test]
+fn variables_are_checked_like_keys() {
+    let problem = |name: &str, value: &str| {
+        environment::layers(&[(name.to_owned(), value.to_owned())]).map(|layers| layers.len()).unwrap_err()
+    };
+    let failure = problem("TOLLGATE_REVIEW_FAILON", "low");
+    assert_snapshot!(failure.message, @"TOLLGATE_REVIEW_FAILON: no setting belongs to this variable");
+    assert_snapshot!(failure.hint.unwrap(), @"Did you mean `TOLLGATE_REVIEW_FAIL_ON`?");
+    assert_snapshot!(problem("TOLLGATE_LIMITS_JOBS", "many").message, @"");
+    assert_snapshot!(problem("TOLLGATE_REVIEW_FAIL_ON", "x\ny").message, @"");
+}
+
+#[test]
+fn patterns_of_paths_hold_as_in_gitignore() {
+    let cases = [
+        ("*.md", "docs/a.md", true),
+        ("docs/*.md", "docs/a.md", true),
+        ("docs/*.md", "docs/b/a.md", false),
+        ("docs/", "docs/b/a.md", true),
+        ("docs/", "x/docs/a.md", true),
+        ("/docs/", "x/docs/a.md", false),
+        ("a/**/b", "a/x/y/b", true),
+        ("./src/", "src/a.rs", true),
+    ];
+    for (pattern, path, expected) in cases {
+        let paths = Paths { include: None, exclude: globs(&[Pattern::parse(pattern).unwrap()]).unwrap() };
+        assert_eq!(!paths.wants(path), expected, "{pattern} on {path}");
+    }
+}
+
+#[test]
+fn rules_are_switched_off_and_weighed_by_name() {
+    let settings =
+        settings("[rules]\ndisable = ['js-*']\nseverity = { 'py-*' = 'low', 'py-eval' = 'Critical' }").unwrap();
+    assert!(!settings.rules.enabled("js-eval") && settings.rules.enabled("py-eval"));
+    assert_eq!(settings.rules.severity("py-eval"), Some(Severity::Critical));
+    assert_eq!(settings.rules.severity("py-exec"), Some(Severity::Low));
+    assert_eq!(settings.rules.severity("rust-unwrap"), None);
+}
+
+#[test]
+fn a_missing_file_is_no_mistake_and_a_link_is_not_followed() {
+    let root = tempfile::tempdir().unwrap();
+    assert!(load(Some(root.path()), None, &[], Layer::default()).is_ok());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc/passwd", root.path().join(FILE_NAME)).unwrap();
+        let failure = load(Some(root.path()), None, &[], Layer::default()).unwrap_err();
+        assert_snapshot!(failure.message, @".tollgate.toml: symbolic links are not followed");
+    }
+}

@@ -1,0 +1,225 @@
+//! What goes wrong, said to a person.
+//!
+//! Each failure is made by a named function, so that the words stand in one
+//! place: `failure::no_such_revision("mian").hint("Run `git fetch` first.")`.
+//! Messages are lower case without a period; hints are sentences that say what
+//! to do next.
+
+use std::fmt;
+use std::path::Path;
+
+/// Whose turn it is to do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The command was used wrongly or its input is bad.
+    User,
+    /// A configuration or rule file is wrong.
+    Config,
+    /// Something we depend on failed: git, a file, the network.
+    External,
+    /// We are wrong.
+    Internal,
+}
+
+impl Kind {
+    /// The exit code of the program.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::User | Self::Config => 2,
+            Self::External | Self::Internal => 3,
+        }
+    }
+}
+
+/// Something went wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose turn it is.
+    pub kind: Kind,
+    /// What went wrong.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    #[must_use]
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The folder is in no git repository.
+#[must_use]
+pub fn not_a_repository(dir: &Path) -> Failure {
+    Failure::new(Kind::User, format!("`{}` is not in a git repository", dir.display()))
+        .hint("Run this inside a repository, or review a patch with `--diff FILE`.")
+}
+
+/// There is no working tree, and what was asked for needs one.
+#[must_use]
+pub fn no_working_tree(what: &str) -> Failure {
+    Failure::new(Kind::User, format!("{what} needs a working tree, and this repository is bare"))
+        .hint("Name a range of commits, as in `tollgate review main..feature`.")
+}
+
+/// A bare repository lies inside another checkout, where anybody could have put it.
+#[must_use]
+pub fn embedded_bare_repository(dir: &Path) -> Failure {
+    Failure::new(
+        Kind::User,
+        format!("`{}` is a bare repository inside another repository, which is how code is smuggled in", dir.display()),
+    )
+    .hint("If it is yours, say so with `GIT_DIR=.`.")
+}
+
+/// No commit goes by this name.
+#[must_use]
+pub fn no_such_revision(rev: &str) -> Failure {
+    Failure::new(Kind::User, format!("there is no revision `{rev}` here"))
+        .hint("Check the spelling, or run `git fetch` if it is on a remote.")
+}
+
+/// The text is not something git takes for a range of commits.
+#[must_use]
+pub fn not_a_range(text: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{text}` is not a revision or a range of revisions")).hint(
+        "Write `A..B` to compare two revisions, `A...B` to compare B with where it left A, or `A` for all since A.",
+    )
+}
+
+/// Two lines of history have no commit in common.
+#[must_use]
+pub fn no_merge_base(a: &str, b: &str, shallow: bool) -> Failure {
+    let failure = Failure::new(Kind::User, format!("`{a}` and `{b}` have no commit in common"));
+    if shallow {
+        failure.hint("This clone is shallow: run `git fetch --unshallow`, or compare directly with `A..B`.")
+    } else {
+        failure.hint("Compare them directly with `A..B`.")
+    }
+}
+
+/// A shallow clone holds nothing to compare with.
+#[must_use]
+pub fn no_main_branch() -> Failure {
+    Failure::new(Kind::User, "this clone is shallow and has no main branch to compare with")
+        .hint("Run `git fetch origin main` and set `review.base`, or name a range of commits.")
+}
+
+/// Git refuses because the repository belongs to somebody else.
+#[must_use]
+pub fn dubious_ownership(dir: &Path) -> Failure {
+    Failure::new(
+        Kind::User,
+        format!("the repository at `{}` belongs to another user, so git will not read it", dir.display()),
+    )
+    .hint(format!("If you trust it, run `git config --global --add safe.directory {}`.", dir.display()))
+}
+
+/// Objects are missing that the clone left on the server.
+#[must_use]
+pub fn missing_objects(said: &str) -> Failure {
+    Failure::new(Kind::External, format!("git cannot read part of the change: {said}"))
+        .hint("In a partial clone, run the same `git diff` once, so that git downloads what is missing.")
+}
+
+/// The git program is not there.
+#[must_use]
+pub fn no_git(problem: &std::io::Error) -> Failure {
+    Failure::new(Kind::External, format!("cannot run `git`: {problem}"))
+        .hint("Install git 2.41 or newer and make sure it is on the PATH.")
+}
+
+/// A git command failed.
+#[must_use]
+pub fn git(command: &str, said: &str) -> Failure {
+    let said = said.trim();
+    let said = said.strip_prefix("fatal: ").unwrap_or(said);
+    let said = if said.is_empty() { "it gave no reason" } else { said };
+    Failure::new(Kind::External, format!("`git {command}` failed: {said}"))
+}
+
+/// A git command took too long.
+#[must_use]
+pub fn git_too_slow(command: &str, seconds: u64) -> Failure {
+    Failure::new(Kind::External, format!("`git {command}` did not finish within {seconds} s and was stopped"))
+        .hint("Review a smaller range.")
+}
+
+/// A git command said more than we read.
+#[must_use]
+pub fn git_too_much(command: &str, limit: usize) -> Failure {
+    Failure::new(Kind::External, format!("`git {command}` printed more than {limit} bytes"))
+}
+
+/// A git command said something we do not understand.
+#[must_use]
+pub fn git_unreadable(command: &str) -> Failure {
+    Failure::new(Kind::Internal, format!("the answer of `git {command}` cannot be understood"))
+}
+
+/// A file cannot be read.
+#[must_use]
+pub fn unreadable(path: &Path, problem: &std::io::Error) -> Failure {
+    Failure::new(Kind::External, format!("cannot read `{}`: {problem}", path.display()))
+}
+
+/// A patch holds no change that can be read.
+#[must_use]
+pub fn not_a_patch(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` holds no unified diff")).hint("Make one with `git diff > change.patch`.")
+}
+
+/// A configuration file is wrong at a place.
+#[must_use]
+pub fn bad_config(place: &str, problem: &str) -> Failure {
+    Failure::new(Kind::Config, format!("{place}: {problem}"))
+}
+
+/// A user's rule file is wrong.
+#[must_use]
+pub fn bad_rule(path: &str, problem: &str) -> Failure {
+    Failure::new(Kind::Config, format!("{path}: {problem}"))
+        .hint("Rules are ast-grep YAML; `tollgate rules test` tries them.")
+}
+
+/// The scanning child process cannot be started.
+#[must_use]
+pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
+    Failure::new(Kind::Internal, format!("cannot start `{}` to scan files: {problem}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_says_is_shown_without_its_own_prefix() {
+        assert_eq!(git("diff", "fatal: bad object\n").to_string(), "`git diff` failed: bad object");
+        assert_eq!(git("diff", "").to_string(), "`git diff` failed: it gave no reason");
+    }
+
+    #[test]
+    fn the_exit_code_tells_wrong_use_from_things_that_broke() {
+        assert_eq!(not_a_range("x").kind.exit_code(), 2);
+        assert_eq!(bad_config("a:1:1", "b").kind.exit_code(), 2);
+        assert_eq!(git("diff", "").kind.exit_code(), 3);
+    }
+}

@@ -1,0 +1,290 @@
+//! The one way to call git.
+//!
+//! A repository can name programs in a dozen places (hooks, filters, diff
+//! drivers, a file system monitor, a pager …), and whoever wrote the change may
+//! have written those too. So every call goes through here: arguments as a
+//! list, an environment of our own, no global or system configuration, no
+//! hooks, no filters, no external diffs, no prompts, no network, and limits on
+//! time and on what is read.
+//!
+//! What the operator says about where the repository is (`GIT_DIR` and the
+//! like, which git itself sets for hooks) is passed on; of the operator's own
+//! configuration only a few plain values are ([`Git::adopt_settings`]).
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::failure::{self, Failure};
+use crate::process::Group;
+
+mod blobs;
+mod settings;
+
+pub use blobs::{Blob, Blobs};
+
+/// How long one git command may take.
+const WALL: Duration = Duration::from_secs(120);
+/// How much of a short answer is read.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+/// How much of what git says about an error is kept.
+const MAX_STDERR: u64 = 16 * 1024;
+const CHUNK: usize = 64 * 1024;
+
+/// Variables with which the operator, or git on its way into a hook, says where the repository is.
+const WHERE: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
+/// Where the objects of a push are that is not accepted yet; passed on only inside such a hook.
+const QUARANTINE: [&str; 3] = ["GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+
+/// Settings that hold whatever the repository's configuration says.
+const FIXED: [&str; 17] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.askPass=",
+    "core.editor=false",
+    "core.quotePath=true",
+    "credential.helper=",
+    "gpg.program=false",
+    "diff.external=",
+    "diff.suppressBlankEmpty=false",
+    "diff.autoRefreshIndex=true",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "status.submoduleSummary=false",
+];
+
+/// What we take from the environment of the program, as data.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Where programs are.
+    pub path: Option<OsString>,
+    /// The operator's home.
+    pub home: Option<OsString>,
+    /// Where the operator keeps configuration.
+    pub config_home: Option<OsString>,
+    /// What is said about where the repository is.
+    pub repository: Vec<(&'static str, OsString)>,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let get = |name: &'static str| std::env::var_os(name).map(|value| (name, value));
+        let mut repository: Vec<_> = WHERE.into_iter().filter_map(get).collect();
+        if std::env::var_os("GIT_QUARANTINE_PATH").is_some() {
+            repository.extend(QUARANTINE.into_iter().filter_map(get));
+        }
+        let plain = |name| std::env::var_os(name);
+        Self { path: plain("PATH"), home: plain("HOME"), config_home: plain("XDG_CONFIG_HOME"), repository }
+    }
+
+    /// True when somebody said where the repository is, so that nothing is searched for.
+    #[must_use]
+    pub fn names_repository(&self) -> bool {
+        self.repository.iter().any(|(name, _)| *name == "GIT_DIR")
+    }
+}
+
+/// Git, in one folder.
+#[derive(Debug, Clone)]
+pub struct Git {
+    dir: PathBuf,
+    environment: Environment,
+    /// Configuration that is only known at run time, as pairs: keys may hold any character.
+    overrides: Vec<(String, String)>,
+    config_files: ConfigFiles,
+}
+
+/// Which of the operator's configuration files a call may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ConfigFiles {
+    RepositoryOnly,
+    Operators,
+}
+
+/// What a finished command said.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// The beginning of its standard error.
+    pub stderr: String,
+    /// True when it ended with 0.
+    pub ok: bool,
+}
+
+impl Git {
+    /// Git in a folder.
+    #[must_use]
+    pub fn new(dir: &Path, environment: Environment) -> Self {
+        Self { dir: dir.to_owned(), environment, overrides: Vec::new(), config_files: ConfigFiles::RepositoryOnly }
+    }
+
+    /// The same, for a repository whose git folder is named instead of searched for.
+    #[must_use]
+    pub fn at_git_dir(mut self, git_dir: &Path) -> Self {
+        self.environment.repository.retain(|(name, _)| *name != "GIT_DIR");
+        self.environment.repository.push(("GIT_DIR", git_dir.into()));
+        self
+    }
+
+    /// What we took from the environment.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Runs a command and gives back what it said, also when it failed.
+    pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Answer, Failure> {
+        let mut stdout = Vec::new();
+        let mut too_much = false;
+        let (ok, stderr) = self.stream(args, &mut |chunk| {
+            too_much |= stdout.len() + chunk.len() > MAX_ANSWER;
+            if !too_much {
+                stdout.extend_from_slice(chunk);
+            }
+            !too_much
+        })?;
+        if too_much {
+            return Err(failure::git_too_much(&name_of(args), MAX_ANSWER));
+        }
+        Ok(Answer { stdout, stderr, ok })
+    }
+
+    /// Runs a command that must succeed and gives back its output.
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, Failure> {
+        let answer = self.ask(args)?;
+        if answer.ok { Ok(answer.stdout) } else { Err(self.explain(args, &answer.stderr)) }
+    }
+
+    /// Runs a command that must succeed; `take` is given its output piece by piece and says whether to go on.
+    pub fn run_into<S: AsRef<OsStr>>(&self, args: &[S], take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Failure> {
+        let (ok, stderr) = self.stream(args, take)?;
+        if ok { Ok(()) } else { Err(self.explain(args, &stderr)) }
+    }
+
+    /// The failure that git's words mean.
+    pub fn explain<S: AsRef<OsStr>>(&self, args: &[S], stderr: &str) -> Failure {
+        let said = |text: &str| stderr.contains(text);
+        if said("dubious ownership") {
+            failure::dubious_ownership(&self.dir)
+        } else if said("not a git repository") {
+            failure::not_a_repository(&self.dir)
+        } else if said("promisor") || said("lazy fetching") {
+            failure::missing_objects(stderr.lines().next().unwrap_or_default())
+        } else {
+            failure::git(&name_of(args), stderr)
+        }
+    }
+
+    fn stream<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(bool, String), Failure> {
+        let mut group = self.spawn(args, Stdio::null())?;
+        let stderr = drain_stderr(&mut group);
+        let chunks = read_stdout(&mut group);
+        let deadline = Instant::now() + WALL;
+        loop {
+            match chunks.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(chunk) if take(&chunk) => {}
+                Ok(_) => {
+                    let _ = group.kill();
+                    return Ok((true, String::new()));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => return Err(failure::git_too_slow(&name_of(args), WALL.as_secs())),
+            }
+        }
+        let status = group.wait().map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
+        Ok((status.success(), stderr.and_then(|thread| thread.join().ok()).unwrap_or_default()))
+    }
+
+    fn spawn<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio) -> Result<Group, Failure> {
+        let mut command = Command::new("git");
+        command.current_dir(&self.dir).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.set_environment(&mut command);
+        command.args(["--no-pager", "--no-optional-locks"]);
+        for setting in FIXED {
+            command.args(["-c", setting]);
+        }
+        command.args(args);
+        Group::spawn(&mut command).map_err(|error| failure::no_git(&error))
+    }
+
+    fn set_environment(&self, command: &mut Command) {
+        let ours = &self.environment;
+        let kept = [("PATH", &ours.path), ("HOME", &ours.home), ("XDG_CONFIG_HOME", &ours.config_home)];
+        for (name, value) in kept {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.envs(ours.repository.iter().map(|(name, value)| (name, value)));
+        command.envs([
+            ("LANG", "C"),
+            ("LC_ALL", "C"),
+            ("GIT_ALLOW_PROTOCOL", "none"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_LFS_SKIP_SMUDGE", "1"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+        ]);
+        if self.config_files == ConfigFiles::RepositoryOnly {
+            command.envs([("GIT_CONFIG_GLOBAL", null_device()), ("GIT_CONFIG_NOSYSTEM", "1")]);
+        }
+        if !self.overrides.is_empty() {
+            command.env("GIT_CONFIG_COUNT", self.overrides.len().to_string());
+        }
+        for (index, (key, value)) in self.overrides.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{index}"), key).env(format!("GIT_CONFIG_VALUE_{index}"), value);
+        }
+    }
+}
+
+fn null_device() -> &'static str {
+    if cfg!(windows) { "NUL" } else { "/dev/null" }
+}
+
+/// The name of a command, for messages.
+fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
+    args.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Reads what the child says about errors to its end, so that it never blocks, and keeps the beginning.
+fn drain_stderr(group: &mut Group) -> Option<thread::JoinHandle<String>> {
+    let mut stderr = group.child().stderr.take()?;
+    Some(thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = stderr.by_ref().take(MAX_STDERR).read_to_end(&mut text);
+        let _ = io::copy(&mut stderr, &mut io::sink());
+        String::from_utf8_lossy(&text).into_owned()
+    }))
+}
+
+fn read_stdout(group: &mut Group) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::sync_channel(4);
+    if let Some(mut stdout) = group.child().stdout.take() {
+        thread::spawn(move || {
+            let mut buffer = vec![0; CHUNK];
+            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    receiver
+}

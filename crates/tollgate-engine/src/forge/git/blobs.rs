@@ -1,0 +1,79 @@
+//! Reading blobs by name, all through one `git cat-file --batch`.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{ChildStdin, ChildStdout, Stdio};
+
+use super::{Git, drain_stderr};
+use crate::failure::{self, Failure};
+use crate::process::Group;
+
+/// A running `git cat-file --batch`.
+#[derive(Debug)]
+pub struct Blobs {
+    // Before the group, so that the pipes are closed when it is waited for.
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    _group: Group,
+}
+
+/// What git has under a blob's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blob {
+    /// Its content.
+    Whole(Vec<u8>),
+    /// It is larger than was asked for; its size.
+    TooLarge(u64),
+    /// There is no such blob here.
+    Missing,
+}
+
+impl Git {
+    /// Starts reading blobs.
+    pub fn blobs(&self) -> Result<Blobs, Failure> {
+        let mut group = self.spawn(&["cat-file", "--batch"], Stdio::piped())?;
+        let _ = drain_stderr(&mut group);
+        let pipes = (group.child().stdin.take(), group.child().stdout.take());
+        let (Some(stdin), Some(stdout)) = pipes else {
+            return Err(failure::git_unreadable("cat-file"));
+        };
+        Ok(Blobs { stdin, stdout: BufReader::new(stdout), _group: group })
+    }
+}
+
+impl Blobs {
+    /// Reads one blob. `name` must be hex digits: anything else is missing.
+    pub fn read(&mut self, name: &str, max_bytes: u64) -> Result<Blob, Failure> {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Blob::Missing);
+        }
+        self.exchange(name, max_bytes).map_err(|error| failure::git("cat-file", &error.to_string()))
+    }
+
+    fn exchange(&mut self, name: &str, max_bytes: u64) -> io::Result<Blob> {
+        self.stdin.write_all(format!("{name}\n").as_bytes())?;
+        self.stdin.flush()?;
+        let mut head = Vec::new();
+        self.stdout.by_ref().take(256).read_until(b'\n', &mut head)?;
+        let head = String::from_utf8_lossy(&head);
+        let mut words = head.split_whitespace().skip(1);
+        let (kind, size) = (words.next(), words.next().and_then(|size| size.parse::<u64>().ok()));
+        let (Some(kind), Some(size)) = (kind, size) else {
+            return if head.ends_with('\n') { Ok(Blob::Missing) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        };
+        let mut content = Vec::new();
+        let wanted = kind == "blob" && size <= max_bytes;
+        let mut body = self.stdout.by_ref().take(size + 1);
+        if wanted {
+            body.read_to_end(&mut content)? as u64
+        } else {
+            io::copy(&mut body, &mut io::sink())?
+        };
+        if !wanted {
+            return Ok(if kind == "blob" { Blob::TooLarge(size) } else { Blob::Missing });
+        }
+        if content.pop() != Some(b'\n') || content.len() as u64 != size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Blob::Whole(content))
+    }
+}

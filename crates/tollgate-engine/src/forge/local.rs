@@ -1,0 +1,280 @@
+//! Changes in a repository on this machine, or in a patch.
+//!
+//! | trigger | what is compared |
+//! |---|---|
+//! | default | the merge base with the main branch, and the working tree |
+//! | `A..B` | A and B |
+//! | `A...B` | the merge base of A and B, and B |
+//! | `A` | A and the working tree, so everything since A |
+//! | staged | `HEAD` and the index |
+//! | worktree | `HEAD` and the working tree |
+//! | patch | whatever the patch says |
+//!
+//! The working tree includes untracked files that are not ignored. On the main
+//! branch itself the default compares with what was last pushed, or, if there
+//! is nothing new, only uncommitted work.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_core::change::Change;
+use tollgate_core::coverage::{Covered, Looked};
+use tollgate_core::diff::{self, FileDiff};
+use tollgate_core::path::FilePath;
+use tollgate_core::sha::Sha;
+
+use crate::failure::{self, Failure};
+use crate::forge::git::{Environment, Git};
+use crate::forge::limits::{Collected, Collector};
+use crate::forge::untracked;
+
+mod base;
+mod contents;
+mod hidden;
+mod open;
+mod range;
+
+pub use contents::Contents;
+use range::Range;
+
+/// What to review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trigger {
+    /// What differs from the merge base with the main branch, uncommitted work included.
+    Default,
+    /// A range as git writes it: `A..B`, `A...B`, or `A` for everything since A.
+    Range(String),
+    /// What is staged.
+    Staged,
+    /// All uncommitted work.
+    Worktree,
+    /// A patch.
+    Patch {
+        /// Where it came from, for people.
+        name: String,
+        /// The patch.
+        bytes: Vec<u8>,
+    },
+}
+
+/// What the settings say about reading a change.
+#[derive(Debug, Clone)]
+pub struct FetchOptions {
+    /// The branch to compare with, instead of the main branch.
+    pub base: Option<String>,
+    /// The largest diff that is read.
+    pub max_diff_bytes: usize,
+}
+
+/// A repository on this machine, looked at for one trigger.
+#[derive(Debug)]
+pub struct Local {
+    git: Git,
+    trigger: Trigger,
+    range: Option<Range>,
+    repository: Option<Repository>,
+}
+
+/// What is known about the repository.
+#[derive(Debug, Clone)]
+struct Repository {
+    /// The top of the working tree; `None` when there is none.
+    root: Option<PathBuf>,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    shallow: bool,
+    sha256: bool,
+    /// `None` on a branch without commits.
+    head: Option<Sha>,
+    /// The name of the branch; `None` when `HEAD` is detached.
+    branch: Option<String>,
+    /// What the sides of the range stand for, then its merge bases.
+    revisions: Vec<Sha>,
+}
+
+/// What is compared with what.
+#[derive(Debug)]
+struct Comparison {
+    base: Sha,
+    head: Sha,
+    after: After,
+    compared: String,
+    title: Option<String>,
+    notes: Vec<String>,
+    untracked: Vec<Vec<u8>>,
+    uncommitted: bool,
+}
+
+/// Where the files after the change are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum After {
+    Commit(Sha),
+    Index,
+    WorkingTree,
+}
+
+impl Local {
+    /// Looks at the repository that holds `dir`. A patch can be reviewed outside of one.
+    pub fn open(dir: &Path, trigger: Trigger, environment: Environment) -> Result<Self, Failure> {
+        let range = match &trigger {
+            Trigger::Range(text) => Some(Range::parse(text)?),
+            _ => None,
+        };
+        let mut git = Git::new(dir, environment);
+        let repository = match open::look(&mut git, dir, range.as_ref()) {
+            Ok(repository) => Some(repository),
+            Err(_) if matches!(trigger, Trigger::Patch { .. }) => None,
+            Err(failure) => return Err(failure),
+        };
+        Ok(Self { git, trigger, range, repository })
+    }
+
+    /// The top of the working tree, if there is one.
+    #[must_use]
+    pub fn root(&self) -> Option<&Path> {
+        self.repository.as_ref()?.root.as_deref()
+    }
+
+    /// The folder that all working trees of the repository share, where hooks are.
+    #[must_use]
+    pub fn common_dir(&self) -> Option<&Path> {
+        Some(&self.repository.as_ref()?.common_dir)
+    }
+
+    /// Reads the change.
+    pub fn fetch(&mut self, options: &FetchOptions) -> Result<Change, Failure> {
+        if let Trigger::Patch { name, bytes } = &mut self.trigger {
+            let bytes = std::mem::take(bytes);
+            return read_patch(name, &bytes, options);
+        }
+        let comparison = self.compare(options)?;
+        let collected = self.diff(&comparison, options.max_diff_bytes, &[])?;
+        let max_untracked = options.max_diff_bytes.saturating_sub(collected.diff.len());
+        let mut change = read_diff(collected, options);
+        self.show_hidden(&mut change, &comparison, options)?;
+        if let Some(root) = self.root() {
+            let untracked = untracked::as_diff(root, &comparison.untracked, max_untracked);
+            change.files.extend(diff::parse(untracked.diff).0);
+            change.left_out.extend(untracked.left_out);
+            change.notes.extend(untracked.notes);
+        }
+        change.files.sort_by(|a, b| a.path().cmp(b.path()));
+        change.notes.splice(0..0, comparison.notes);
+        Ok(Change {
+            title: comparison.title,
+            base: comparison.base,
+            head: comparison.head,
+            uncommitted: comparison.uncommitted,
+            compared: comparison.compared,
+            ..change
+        })
+    }
+
+    /// A way to the files' full text after the change that was fetched.
+    #[must_use]
+    pub fn contents(&self) -> Contents {
+        let from_tree = match (&self.trigger, &self.range) {
+            (Trigger::Default | Trigger::Worktree, _) | (Trigger::Range(_), Some(Range::Since(_))) => true,
+            (Trigger::Range(_) | Trigger::Staged | Trigger::Patch { .. }, _) => false,
+        };
+        match (&self.trigger, self.root()) {
+            (Trigger::Patch { .. }, _) => Contents::nowhere(),
+            (_, Some(root)) if from_tree => Contents::in_tree(root),
+            _ => Contents::in_repository(self.git.clone()),
+        }
+    }
+
+    fn repository(&self) -> Result<&Repository, Failure> {
+        self.repository.as_ref().ok_or_else(|| failure::git_unreadable("rev-parse"))
+    }
+
+    /// Runs `git diff` so that its output is the same for everyone.
+    fn diff(&self, comparison: &Comparison, limit: usize, more: &[&std::ffi::OsStr]) -> Result<Collected, Failure> {
+        let mut args: Vec<&std::ffi::OsStr> = DIFF.iter().map(AsRef::as_ref).collect();
+        let (base, head);
+        match &comparison.after {
+            After::Commit(sha) => {
+                (base, head) = (comparison.base.as_str(), sha.as_str());
+                args.extend([base.as_ref(), head.as_ref()] as [&std::ffi::OsStr; 2]);
+            }
+            After::Index => {
+                args.extend(["--cached".as_ref(), comparison.base.as_str().as_ref()] as [&std::ffi::OsStr; 2])
+            }
+            After::WorkingTree => args.push(comparison.base.as_str().as_ref()),
+        }
+        args.extend(more);
+        if !more.contains(&std::ffi::OsStr::new("--")) {
+            args.push("--".as_ref());
+        }
+        let mut collector = Collector::new(limit);
+        self.git.run_into(&args, &mut |chunk| collector.take(chunk))?;
+        Ok(collector.finish())
+    }
+}
+
+/// `git diff` with every setting that could change its output made explicit.
+const DIFF: [&str; 20] = [
+    "diff",
+    "--patch",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-color-moved",
+    "--ws-error-highlight=none",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--full-index",
+    "--find-renames",
+    "-l1000",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--no-relative",
+    "--submodule=short",
+    // Looking into a submodule would run git there, with the submodule's own configuration.
+    "--ignore-submodules=dirty",
+    "-O/dev/null",
+];
+
+fn read_patch(name: &str, bytes: &[u8], options: &FetchOptions) -> Result<Change, Failure> {
+    let mut collector = Collector::new(options.max_diff_bytes);
+    collector.take(bytes);
+    let mut change = read_diff(collector.finish(), options);
+    if change.is_empty() && !bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(failure::not_a_patch(name));
+    }
+    change.compared = format!("the patch {name}");
+    Ok(change)
+}
+
+/// Reads the bytes of a diff; what was cut or cannot be understood is said.
+fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
+    let (files, refused) = diff::parse(collected.diff);
+    let (cut, _) = diff::parse(collected.left_out);
+    let mut notes = Vec::new();
+    if !cut.is_empty() {
+        let (n_cut, limit) = (cut.len(), options.max_diff_bytes);
+        notes.push(format!("the diff is larger than {limit} bytes: {n_cut} of its files were not looked at"));
+    }
+    let reason = format!("the diff is larger than {} bytes", options.max_diff_bytes);
+    let mut left_out: Vec<Covered> = cut.iter().map(|file| not_reviewed(file, &reason)).collect();
+    for refused in refused {
+        notes.push(format!("line {} of the diff was not understood: {}", refused.line_number, refused.problem));
+        left_out.extend(files.last().map(|file| not_reviewed(file, &refused.problem)));
+    }
+    Change {
+        title: None,
+        base: Sha::null(),
+        head: Sha::null(),
+        uncommitted: false,
+        compared: String::new(),
+        files,
+        left_out,
+        notes,
+    }
+}
+
+fn not_reviewed(file: &FileDiff, reason: &str) -> Covered {
+    let file = FilePath::of_repo_path(file.path());
+    Covered { file, lines: None, looked: Looked::NotReviewed(reason.to_owned()) }
+}

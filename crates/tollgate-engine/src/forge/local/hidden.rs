@@ -1,0 +1,63 @@
+//! Text that the change itself declares binary.
+//!
+//! `*.js -diff` in `.gitattributes` makes git say "Binary files differ" where
+//! there is text to review, so a change could hide its code that way. Files
+//! that git calls binary and whose content is not are compared once more as text.
+
+use std::ffi::OsStr;
+
+use tollgate_core::change::{Change, Content};
+use tollgate_core::diff;
+
+use super::{Comparison, FetchOptions, Local};
+use crate::failure::Failure;
+use crate::forge::untracked::is_binary;
+
+/// More of a file than this need not be read to see that it is text.
+const MAX_LOOKED_AT: u64 = 4 * 1024 * 1024;
+
+impl Local {
+    /// Replaces the files that are hidden by an attribute with what they are.
+    pub(super) fn show_hidden(
+        &self,
+        change: &mut Change,
+        comparison: &Comparison,
+        options: &FetchOptions,
+    ) -> Result<(), Failure> {
+        if !change.files.iter().any(|file| file.binary) {
+            return Ok(());
+        }
+        let mut contents = self.contents();
+        let mut hidden = Vec::new();
+        for file in change.files.iter().filter(|file| file.binary) {
+            if matches!(contents.read(file, MAX_LOOKED_AT)?, Content::Whole(content) if !is_binary(&content)) {
+                hidden.push(file.path().clone());
+            }
+        }
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = hidden.iter().map(|path| as_argument(path.as_bytes())).collect();
+        let mut args: Vec<&OsStr> = vec!["--text".as_ref(), "--no-renames".as_ref(), "--".as_ref()];
+        args.extend(paths.iter().map(std::ffi::OsString::as_os_str));
+        let collected = self.diff(comparison, options.max_diff_bytes, &args)?;
+        let (shown, _) = diff::parse(collected.diff);
+        change.files.retain(|file| !(file.binary && shown.iter().any(|text| text.path() == file.path())));
+        let names: Vec<String> = shown.iter().map(|file| format!("`{}`", file.path())).collect();
+        change.notes.push(format!("read as text, although an attribute calls it binary: {}", names.join(", ")));
+        change.files.extend(shown);
+        Ok(())
+    }
+}
+
+/// A path as an argument that names exactly this file, from wherever git runs.
+#[cfg(unix)]
+fn as_argument(path: &[u8]) -> std::ffi::OsString {
+    use std::os::unix::ffi::OsStrExt as _;
+    OsStr::from_bytes(&[b":(top,literal)", path].concat()).to_owned()
+}
+
+#[cfg(not(unix))]
+fn as_argument(path: &[u8]) -> std::ffi::OsString {
+    format!(":(top,literal){}", String::from_utf8_lossy(path)).into()
+}

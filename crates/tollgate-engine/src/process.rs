@@ -1,0 +1,112 @@
+//! Child processes that never outlive their use.
+//!
+//! Each child leads a process group of its own; dropping a [`Group`] kills the
+//! whole group and reaps the child. A program that ends on Ctrl-C without
+//! unwinding calls [`stop_all`] first.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+
+/// The groups that are alive, by the process id of their leader.
+static LIVE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// A child process and all that it starts.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    reaped: bool,
+}
+
+impl Group {
+    /// Starts a command as the leader of a group of its own.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::process::CommandExt as _;
+            command.process_group(0);
+        }
+        // Held while spawning, so that `stop_all` misses no child that is just being born.
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = command.spawn()?;
+        live.push(child.id());
+        Ok(Self { child, reaped: false })
+    }
+
+    /// The child, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the child to end by itself.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        forget(self.child.id());
+        let status = self.child.wait()?;
+        self.reaped = true;
+        Ok(status)
+    }
+
+    /// Kills the whole group and reaps the child.
+    pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        if !self.reaped {
+            kill_group(self.child.id());
+            // The group may not exist elsewhere than on Unix.
+            let _ = self.child.kill();
+        }
+        self.wait()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = self.kill();
+        }
+    }
+}
+
+/// Kills every group that is alive, for a program that is about to exit.
+pub fn stop_all() {
+    let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
+    for id in live {
+        kill_group(id);
+    }
+}
+
+/// Takes a process off the list before it is reaped: after that its number may be another's.
+fn forget(id: u32) {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|&live| live != id);
+}
+
+#[cfg(unix)]
+fn kill_group(id: u32) {
+    let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_id: u32) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::process::Stdio;
+
+    #[test]
+    fn dropping_a_group_ends_its_grandchildren_too() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & echo ready; wait"]).stdout(Stdio::piped());
+        let mut group = Group::spawn(&mut command).unwrap();
+        let mut stdout = group.child().stdout.take().unwrap();
+        let mut ready = [0; 6];
+        stdout.read_exact(&mut ready).unwrap();
+        drop(group);
+        // The grandchild holds the pipe too: its end is only seen when both are gone.
+        let mut rest = Vec::new();
+        stdout.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, b"");
+    }
+}

@@ -1,0 +1,7 @@
+//! Who produces findings.
+//!
+//! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what
+//! other tools found. A reviewer returns what it says; it never decides.
+
+pub mod embedded;
+pub mod imported;

@@ -1,0 +1,229 @@
+//! The embedded reviewer: rules over code, text and the change itself.
+//!
+//! Text and change rules are linear scans and run here. Code rules parse what
+//! a stranger wrote, so they run in child processes with limits ([`pool`]): a
+//! file that stalls or crashes its child is *not reviewed*, and nothing else
+//! is lost.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use tollgate_core::change::{Change, Content};
+use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::diff::{FileDiff, Hunk};
+use tollgate_core::finding::{Finding, LineRange};
+use tollgate_core::path::FilePath;
+use tollgate_rules::catalog;
+use tollgate_rules::change::Declared;
+use tollgate_rules::hit::{Hit, Said};
+use tollgate_rules::select::{Selector, grammar_name};
+use tollgate_rules::user::UserRuleInfo;
+use tollgate_rules::{change as change_rules, code, text as text_rules};
+
+use crate::config::Settings;
+use crate::failure::Failure;
+
+mod child;
+mod job;
+mod kind;
+mod parent;
+mod pool;
+mod user;
+
+pub use child::child_main;
+pub use parent::SCAN_ARGUMENT;
+
+/// More hits in one file than this are noise, and the rest is only counted.
+const MAX_HITS: usize = 200;
+
+/// What the embedded reviewer needs.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// What is under review.
+    pub change: &'a Change,
+    /// How it is to be reviewed.
+    pub settings: &'a Settings,
+    /// The top of the working tree, where the user's own rules are.
+    pub root: Option<&'a Path>,
+    /// The program to start for scanning, with [`SCAN_ARGUMENT`].
+    pub executable: &'a Path,
+    /// What the author said of the change.
+    pub declared: Declared,
+    /// Is told how many of how many files were scanned.
+    pub progress: &'a dyn Fn(usize, usize),
+}
+
+/// What the embedded reviewer says.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Its findings, in the order of the change.
+    pub findings: Vec<Finding>,
+    /// What it looked at.
+    pub coverage: Coverage,
+    /// What people should know.
+    pub notes: Vec<String>,
+    /// The names of the user's rules.
+    pub user_rules: Vec<String>,
+}
+
+/// A way to the full text of a file after the change.
+pub type ReadContent<'a> = dyn FnMut(&FileDiff, u64) -> Result<Content, Failure> + 'a;
+
+/// Reviews a change.
+pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answer, Failure> {
+    let Request { change, settings, .. } = *request;
+    let mut skipped: Vec<Option<String>> = change.files.iter().map(|file| why_skipped(file, settings)).collect();
+    let mut pool = pool::Pool::new(request.executable, settings.limits);
+    let sources = request.root.map_or(Ok(Vec::new()), user::read_sources)?;
+    let user_rules = pool.use_rules(sources)?;
+
+    let mut found: Vec<(usize, Hit)> = Vec::new();
+    let enabled = |id: &str| settings.rules.enabled(id);
+    for (index, file) in files_to_scan(change, &skipped) {
+        found.extend(text_rules::scan(file, &enabled).into_iter().map(|hit| (index, hit)));
+    }
+
+    let jobs = plan(change, &skipped, settings, &user_rules);
+    let scanned = pool.run(change, &jobs, read, request.progress)?;
+    let mut not_reviewed: HashMap<usize, String> = HashMap::new();
+    for (index, result) in scanned {
+        match result {
+            Ok(hits) => found.extend(hits.into_iter().map(|hit| (index, hit))),
+            Err(reason) => drop(not_reviewed.insert(index, reason)),
+        }
+    }
+    let mut answer =
+        Answer { user_rules: user_rules.iter().map(|rule| rule.id.clone()).collect(), ..Answer::default() };
+    found.sort_by(|(a, left), (b, right)| (a, left.line_start, &left.rule).cmp(&(b, right.line_start, &right.rule)));
+    answer.findings = findings(change, found, settings, &user_rules, &mut answer.notes);
+    answer.findings.extend(of_the_change(request, &enabled));
+    answer.coverage = coverage(change, &mut skipped, &not_reviewed);
+    Ok(answer)
+}
+
+/// The rule by which a file is not looked at, if there is one.
+fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
+    let path = file.path();
+    if !settings.paths.wants(&path.to_string()) {
+        Some("left out by `paths`".to_owned())
+    } else if file.is_submodule() {
+        Some("submodule".to_owned())
+    } else if file.binary {
+        Some("binary".to_owned())
+    } else if kind::is_generated(path.as_bytes()) {
+        Some("generated".to_owned())
+    } else {
+        None
+    }
+}
+
+fn files_to_scan<'a>(change: &'a Change, skipped: &'a [Option<String>]) -> impl Iterator<Item = (usize, &'a FileDiff)> {
+    change.files.iter().enumerate().filter(|(index, _)| skipped[*index].is_none())
+}
+
+/// The files on which a code rule can match.
+fn plan(
+    change: &Change,
+    skipped: &[Option<String>],
+    settings: &Settings,
+    user_rules: &[UserRuleInfo],
+) -> Vec<job::Planned> {
+    let user_grammars: BTreeSet<&str> = user_rules.iter().map(|rule| rule.language.as_str()).collect();
+    let mut selector = Selector::new(|id| settings.rules.enabled(id));
+    let mut jobs = Vec::new();
+    for (index, file) in files_to_scan(change, skipped).filter(|(_, file)| file.n_added > 0) {
+        let Some(grammar) = code::grammar_of(&file.path().to_string()) else {
+            continue;
+        };
+        let rules = selector.select(file, kind::is_test(file.path().as_bytes()));
+        let grammar = grammar_name(grammar);
+        if !rules.is_empty() || user_grammars.contains(grammar) {
+            jobs.push(job::Planned { index, grammar, rules });
+        }
+    }
+    jobs
+}
+
+/// What the rules found, as findings; names that are not ours to use are dropped.
+fn findings(
+    change: &Change,
+    found: Vec<(usize, Hit)>,
+    settings: &Settings,
+    user_rules: &[UserRuleInfo],
+    notes: &mut Vec<String>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut n_in_file: HashMap<usize, usize> = HashMap::new();
+    for (index, hit) in found {
+        let Some(file) = change.files.get(index) else {
+            continue;
+        };
+        let n_before = n_in_file.entry(index).or_default();
+        *n_before += 1;
+        if *n_before > MAX_HITS {
+            continue;
+        }
+        let path = FilePath::of_repo_path(file.path());
+        findings.extend(finding(hit, path, settings, user_rules));
+    }
+    let mut crowded: Vec<_> = n_in_file.into_iter().filter(|(_, count)| *count > MAX_HITS).collect();
+    crowded.sort_unstable();
+    for (index, count) in crowded {
+        let n_more = count - MAX_HITS;
+        notes.push(format!(
+            "`{}` has {n_more} more findings than the {MAX_HITS} that are shown",
+            change.files[index].path()
+        ));
+    }
+    findings
+}
+
+fn finding(hit: Hit, file: FilePath, settings: &Settings, user_rules: &[UserRuleInfo]) -> Option<Finding> {
+    let id = hit.rule.clone();
+    if !settings.rules.enabled(&id) {
+        return None;
+    }
+    let user = user_rules.iter().find(|rule| rule.id == id);
+    let mut said = match (user, catalog::find(&id)) {
+        (Some(rule), _) => rule.said(),
+        (None, Some(rule)) => Said::from(rule),
+        (None, None) => return None,
+    };
+    if let Some(severity) = settings.rules.severity(&id) {
+        said.severity = severity;
+    }
+    Some(hit.into_finding(file, said))
+}
+
+fn of_the_change(request: &Request<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let hits = change_rules::scan(&request.change.files, request.declared, enabled);
+    let wanted = hits.into_iter().filter(|(file, _)| request.settings.paths.wants(file.as_str()));
+    wanted.filter_map(|(file, hit)| finding(hit, file, request.settings, &[])).collect()
+}
+
+/// One entry per hunk, or per file that has none, and what could not even be read.
+fn coverage(change: &Change, skipped: &mut [Option<String>], not_reviewed: &HashMap<usize, String>) -> Coverage {
+    let mut hunks = Vec::new();
+    for (index, file) in change.files.iter().enumerate() {
+        let looked = match (skipped[index].take(), not_reviewed.get(&index)) {
+            (Some(rule), _) => Looked::Skipped(rule),
+            (None, Some(reason)) => Looked::NotReviewed(reason.clone()),
+            (None, None) => Looked::Reviewed,
+        };
+        let path = FilePath::of_repo_path(file.path());
+        if file.hunks.is_empty() {
+            hunks.push(Covered { file: path, lines: None, looked });
+        } else {
+            let covered = |hunk| Covered { file: path.clone(), lines: lines_of(hunk), looked: looked.clone() };
+            hunks.extend(file.hunks.iter().map(covered));
+        }
+    }
+    hunks.extend(change.left_out.iter().cloned());
+    Coverage { hunks }
+}
+
+/// The lines of a hunk after the change, or before it when there are none after.
+fn lines_of(hunk: &Hunk) -> Option<LineRange> {
+    let span = |start: u32, len: u32| LineRange::new(start, start.saturating_add(len.checked_sub(1)?));
+    span(hunk.new_start, hunk.new_len).or_else(|| span(hunk.old_start, hunk.old_len))
+}
