@@ -29,6 +29,8 @@ pub struct World<'a> {
     pub forge: Local,
     /// What other tools found, paths relative to the repository.
     pub imported: Vec<Finding>,
+    /// What other tools found and somebody suppressed there.
+    pub imported_withheld: Vec<WithheldFinding>,
     /// Which of that counts.
     pub scope: Scope,
     /// What the author said of the change.
@@ -58,21 +60,7 @@ pub enum Event<'a> {
     },
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub enum Outcome {
-    /// There was nothing to review.
-    Nothing {
-        /// What was compared with what.
-        compared: String,
-        /// What people should know.
-        notes: Vec<String>,
-    },
-    /// The change was reviewed.
-    Reviewed(Box<Reviewed>),
-}
-
-/// A change and its review.
+/// A change and its review. A change without files has a review without findings.
 #[derive(Debug)]
 pub struct Reviewed {
     /// What was reviewed.
@@ -84,13 +72,10 @@ pub struct Reviewed {
 }
 
 /// Reviews one change, from trigger to finished review.
-pub fn review_change(world: &mut World<'_>) -> Result<Outcome, Failure> {
+pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let options = FetchOptions { base: world.settings.base.clone(), max_diff_bytes: world.settings.max_diff_bytes };
     let change = world.forge.fetch(&options)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
-    if change.is_empty() {
-        return Ok(Outcome::Nothing { compared: change.compared, notes: change.notes });
-    }
 
     let mut contents = world.forge.contents();
     let request = embedded::Request {
@@ -108,11 +93,10 @@ pub fn review_change(world: &mut World<'_>) -> Result<Outcome, Failure> {
     notes.extend(answer.notes);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
     let findings = answer.findings.into_iter().chain(imported.findings).map(masked).collect();
-    let withheld = imported
-        .withheld
-        .into_iter()
-        .map(|withheld| WithheldFinding { finding: masked(withheld.finding), why: withheld.why });
-    let accepted = accept(findings, withheld.collect(), &change, world.settings, &answer.user_rules);
+    let withheld = imported.withheld.into_iter().chain(std::mem::take(&mut world.imported_withheld));
+    let withheld =
+        withheld.map(|withheld| WithheldFinding { finding: masked(withheld.finding), why: withheld.why }).collect();
+    let accepted = accept(findings, withheld, &change, world.settings, &answer.user_rules);
     notes.extend(accepted.notes);
 
     let review = Review {
@@ -128,7 +112,7 @@ pub fn review_change(world: &mut World<'_>) -> Result<Outcome, Failure> {
         notes: (!notes.is_empty()).then(|| notes.join("\n")),
         extra: serde_json::Map::new(),
     };
-    Ok(Outcome::Reviewed(Box::new(Reviewed { change, review, notes })))
+    Ok(Reviewed { change, review, notes })
 }
 
 /// Decides which findings count and numbers them, worst first.

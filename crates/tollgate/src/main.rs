@@ -1,1 +1,21 @@
-fn main() {}
+//! The program `tollgate`.
+//!
+//! Two calls are answered before anything is set up: the version, because
+//! hooks and editors ask for it often, and the scanning child, because one is
+//! started for every review.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use tollgate_engine::reviewer::embedded;
+
+mod cli;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("--version" | "-V") if args.len() == 2 => cli::print_version(),
+        Some(embedded::SCAN_ARGUMENT) => ExitCode::from(embedded::child_main(args.get(2).and_then(|arg| arg.to_str()))),
+        _ => cli::run(args),
+    }
+}

@@ -138,6 +138,20 @@ pub enum RiskKindJson {
     LargeFile,
 }
 
+/// Writes an analysis, indented, with a line break at the end.
+#[must_use]
+pub fn write(analysis: &Analysis) -> String {
+    let mut text = serde_json::to_string_pretty(&AnalysisJson::from(analysis)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The JSON Schema of what [`write`] writes.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(AnalysisJson).into()
+}
+
 impl From<&Analysis> for AnalysisJson {
     fn from(analysis: &Analysis) -> Self {
         let mut files_by_category = BTreeMap::<_, Vec<_>>::new();

@@ -36,7 +36,7 @@ use crate::review::{Review, Withheld};
 use crate::verdict::Verdict;
 use crate::visible::visible;
 
-pub use paint::Paint;
+pub use paint::{Paint, percent_encode};
 use wrap::wrap;
 
 /// How the terminal looks.
@@ -48,6 +48,14 @@ pub struct Look {
     pub width: usize,
     /// True to list the withheld findings and the skipped hunks too.
     pub verbose: bool,
+}
+
+impl Look {
+    /// Breaks a text into lines that fit the terminal.
+    #[must_use]
+    pub fn wrap(&self, text: &str) -> Vec<String> {
+        wrap(text, self.width)
+    }
 }
 
 /// The most entries of a list that is not the findings themselves.

@@ -17,10 +17,10 @@ use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
 use tollgate_rules::hit::{Hit, Said};
 use tollgate_rules::select::{Selector, grammar_name};
-use tollgate_rules::user::UserRuleInfo;
+use tollgate_rules::user::{RuleSource, UserRuleInfo};
 use tollgate_rules::{change as change_rules, code, text as text_rules};
 
-use crate::config::Settings;
+use crate::config::{Limits, Settings};
 use crate::failure::Failure;
 
 mod child;
@@ -99,6 +99,19 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
     answer.findings.extend(of_the_change(request, &enabled));
     answer.coverage = coverage(change, &mut skipped, &not_reviewed);
     Ok(answer)
+}
+
+/// Reads the user's own rules; the first that cannot be used is a failure that names it.
+pub fn check_user_rules(root: Option<&Path>, executable: &Path, limits: Limits) -> Result<Vec<UserRuleInfo>, Failure> {
+    let sources = root.map_or(Ok(Vec::new()), user::read_sources)?;
+    pool::Pool::new(executable, limits).use_rules(sources)
+}
+
+/// Shows that a child can be started and answers.
+pub fn self_test(executable: &Path, limits: Limits) -> Result<(), Failure> {
+    let yaml = "id: self-test\nlanguage: Rust\nrule: { kind: macro_invocation }\n".to_owned();
+    let source = RuleSource { path: "self-test".to_owned(), yaml };
+    pool::Pool::new(executable, limits).use_rules(vec![source]).map(drop)
 }
 
 /// The rule by which a file is not looked at, if there is one.

@@ -44,7 +44,9 @@ impl Paint {
         self.with("31", text)
     }
 
-    pub(super) fn severity<'a>(&self, severity: Severity, text: &'a str) -> Cow<'a, str> {
+    /// A text in the colour of a severity.
+    #[must_use]
+    pub fn severity<'a>(&self, severity: Severity, text: &'a str) -> Cow<'a, str> {
         let codes = match severity {
             Severity::Critical => "1;97;41",
             Severity::High => "1;31",

@@ -1,0 +1,51 @@
+//! `tollgate analyze`: figures of a change.
+
+use std::path::PathBuf;
+
+use tollgate_core::analysis;
+use tollgate_engine::failure::Failure;
+
+use super::rules::DataFormat;
+use super::{Done, Place, output, review};
+
+/// Tells what a change is made of: files, categories, languages, risks
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate analyze                          your branch and uncommitted work\n  \
+    tollgate analyze v1.0..v1.1 --format json\n  \
+    git diff | tollgate analyze --diff -")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: review::Source,
+    /// For people or for programs
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    format: DataFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// More than this is refused rather than read: offsets in a diff are 32 bits wide.
+const MAX_DIFF: u64 = u32::MAX as u64;
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let analysis = match &args.source.diff {
+        Some(path) => {
+            let bytes = review::read_patch(place, path, MAX_DIFF)?;
+            analysis::analyze_bytes(&bytes)
+        }
+        None => {
+            let change = review::fetch(place, &args.source)?;
+            analysis::analyze(&change.files)
+        }
+    };
+    for refused in &analysis.refused {
+        output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));
+    }
+    let text = match args.format {
+        DataFormat::Text => analysis::render(&analysis),
+        DataFormat::Json => analysis::json::write(&analysis),
+    };
+    output::deliver(&text, args.output.as_deref())?;
+    Ok(Done::Fine)
+}

@@ -1,0 +1,97 @@
+//! `tollgate convert`: one format of a review into another.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_core::gate::Gate;
+use tollgate_core::report::{self, Format, InputFormat, Strictness};
+use tollgate_engine::failure::Failure;
+
+use super::{Done, Place, failure, output, review};
+
+/// Turns a review or another tool's findings into another format
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate convert review.json --to markdown\n  \
+    eslint --format @microsoft/eslint-formatter-sarif src | tollgate convert - --to rdjson\n  \
+    tollgate convert review.md --to html -o review.html\n\n\
+    Exit codes: 0 converted, 2 the input could not be understood.")]
+pub(crate) struct Args {
+    /// The file to read; `-` is standard input
+    input: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: review::ReportFormat,
+    /// What the input is, where it cannot be told from the input itself
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<Source>,
+    /// Make the best of input that breaks its format, and say what was changed
+    #[arg(long)]
+    lenient: bool,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What can be read.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Source {
+    /// tollgate's JSON
+    Json,
+    /// tollgate's Markdown
+    Markdown,
+    /// SARIF 2.1.0
+    Sarif,
+    /// reviewdog's rdjson
+    Rdjson,
+    /// reviewdog's rdjsonl
+    Rdjsonl,
+}
+
+impl Source {
+    fn format(self) -> InputFormat {
+        match self {
+            Self::Json => InputFormat::Json,
+            Self::Markdown => InputFormat::Markdown,
+            Self::Sarif => InputFormat::Sarif,
+            Self::Rdjson => InputFormat::Rdjson,
+            Self::Rdjsonl => InputFormat::Rdjsonl,
+        }
+    }
+}
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let name = args.input.display().to_string();
+    let strictness = if args.lenient { Strictness::Lenient } else { Strictness::Strict };
+    let read = read_report(place, &args.input, args.from.map(Source::format), strictness, None)?;
+    for note in &read.notes {
+        output::say(&format!("note: {name}: {note}"));
+    }
+    let review = read.into_review();
+    let gate = if review.is_complete() { Gate::Open } else { Gate::Partial };
+    let shown = review::Shown { files: &[], gate, root: None, verbose: false };
+    let text = review::render(place, &review, &shown, Format::from(args.to));
+    output::deliver(&text, args.output.as_deref())?;
+    Ok(Done::Fine)
+}
+
+/// Reads another tool's report or one of ours.
+pub(crate) fn read_report(
+    place: &Place,
+    path: &Path,
+    format: Option<InputFormat>,
+    strictness: Strictness,
+    root: Option<&Path>,
+) -> Result<report::Read, Failure> {
+    let name = path.display().to_string();
+    let bytes = output::read_input(&place.resolve(path), report::MAX_INPUT as u64)?;
+    let Some(format) = format.or_else(|| report::detect(&bytes)) else {
+        return Err(failure::unknown_format(&name));
+    };
+    let root = root.map(Path::to_string_lossy);
+    report::read(&bytes, format, strictness, root.as_deref()).map_err(|error| {
+        let listed: Vec<String> = error.problems.iter().take(20).map(|problem| format!("  {problem}")).collect();
+        let more = error.problems.len().saturating_sub(listed.len());
+        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        failure::unreadable_report(&name, &format!("\n{}{more}", listed.join("\n")))
+    })
+}

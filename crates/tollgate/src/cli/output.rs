@@ -1,0 +1,131 @@
+//! The one place that prints.
+
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+
+use tollgate_core::report::terminal::{Look, Paint, percent_encode};
+use tollgate_core::visible::visible;
+use tollgate_engine::failure::Failure;
+
+use super::{Color, Place, failure};
+
+/// Text that is not wrapped by a terminal is made for this many columns.
+const PLAIN_WIDTH: usize = 100;
+
+/// Prints data. A reader that went away is no failure: `tollgate … | head` is fine.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(failure::cannot_write("standard output", &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says something beside the data.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+}
+
+/// Prints data, or writes it to a file that is there whole or not at all.
+pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    match file {
+        Some(path) if path != Path::new("-") => write_file(path, text),
+        _ => print(text),
+    }
+}
+
+/// Writes a file by way of a temporary one beside it.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        readable_by_all(file.path())?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    };
+    write().map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
+}
+
+/// Temporary files are private; a report is not.
+#[cfg(unix)]
+fn readable_by_all(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable_by_all(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Reads a file, or standard input for `-`, up to a limit.
+pub(crate) fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let source: Box<dyn io::Read> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(|error| failure::cannot_read(&name, &error))?)
+    };
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failure::cannot_read(&name, &error))?;
+    if bytes.len() as u64 > limit {
+        return Err(failure::too_large(&name, limit));
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn print_failure(failure: &Failure) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "error: {}", visible(&failure.message));
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(stderr, "hint: {}", visible(hint));
+    }
+}
+
+/// How standard output looks.
+pub(crate) fn look(place: &Place, root: Option<&Path>, verbose: bool) -> Look {
+    let terminal = io::stdout().is_terminal();
+    let colour = match place.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if is_set("NO_COLOR") => false,
+        Color::Auto if is_set("CLICOLOR_FORCE") => true,
+        Color::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+    };
+    let links = terminal && colour && supports_hyperlinks::on(supports_hyperlinks::Stream::Stdout);
+    Look {
+        paint: Paint { colour, unicode: unicode(), root: root.filter(|_| links).map(address) },
+        width: width(),
+        verbose,
+    }
+}
+
+/// Set and neither empty nor `0`, as both conventions have it.
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+fn width() -> usize {
+    let from_env = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    let from_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    from_env.filter(|width| *width > 0).or_else(from_terminal).unwrap_or(PLAIN_WIDTH).clamp(30, 120)
+}
+
+/// False only where the locale says plainly that it is another encoding.
+fn unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.is_empty() || locale.contains("utf") || !(locale == "c" || locale == "posix" || locale.contains("iso"))
+}
+
+fn address(root: &Path) -> String {
+    let path = root.to_string_lossy();
+    let steps: Vec<String> = path.split(['/', '\\']).map(percent_encode).collect();
+    format!("file://{}", steps.join("/"))
+}

@@ -1,0 +1,288 @@
+//! `tollgate review`: reviews a change and says whether it may pass.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use tollgate_core::change::Change;
+use tollgate_core::diff::FileDiff;
+use tollgate_core::finding::Finding;
+use tollgate_core::gate::{self, FailOn, Gate};
+use tollgate_core::report::{self, Format, Strictness};
+use tollgate_core::review::{Review, WithheldFinding};
+use tollgate_engine::config::{FailOnWord, Layer, Settings};
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::git::Environment;
+use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
+use tollgate_engine::pipeline::{self, Event, World};
+use tollgate_engine::reviewer::imported::Scope;
+use tollgate_rules::change::Declared;
+
+use super::progress::Progress;
+use super::{Done, Place, convert, output, rules};
+
+/// Reviews a change and says whether it may pass
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate review                       your branch and uncommitted work against the main branch\n  \
+    tollgate review main..HEAD            a range\n  \
+    tollgate review --staged              what the next commit would contain\n  \
+    git diff | tollgate review --diff -   a patch\n  \
+    tollgate review --with ruff.sarif     with another tool's findings\n  \
+    tollgate review --format html -o review.html\n\n\
+    Exit codes: 0 the change may pass, 1 it may not, 2 wrong use or bad input, 3 something failed.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Take in findings of another tool: SARIF, rdjson, rdjsonl, tollgate's JSON or Markdown
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Count findings taken in by `--with` also on lines that the change does not touch
+    #[arg(long, requires = "with")]
+    with_unchanged: bool,
+    /// From which severity on a finding closes the gate [default: high]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOnFlag>,
+    /// The form of the report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Pretty)]
+    format: ReportFormat,
+    /// Write the report to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The title of the change, for the report
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Never use the network; the embedded reviewer never does
+    #[arg(long)]
+    offline: bool,
+    /// Also list what was skipped or does not count, and why
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// A larger patch is refused before it is cut by file.
+const MAX_PATCH: u64 = 1 << 30;
+
+/// Which change is meant.
+#[derive(clap::Args)]
+pub(crate) struct Source {
+    /// `A..B`, `A...B`, or `A` for everything since A
+    #[arg(value_name = "RANGE", conflicts_with_all = ["staged", "worktree", "diff"])]
+    range: Option<String>,
+    /// What is staged for the next commit
+    #[arg(long, conflicts_with_all = ["worktree", "diff"])]
+    staged: bool,
+    /// Uncommitted work alone, untracked files included
+    #[arg(long, conflicts_with = "diff")]
+    worktree: bool,
+    /// A patch; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) diff: Option<PathBuf>,
+}
+
+/// The forms of a report.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people at a terminal
+    Pretty,
+    /// The review schema
+    Json,
+    /// The same for people and programs
+    Markdown,
+    /// SARIF 2.1.0
+    Sarif,
+    /// reviewdog's JSON
+    Rdjson,
+    /// reviewdog's JSON, one finding per line
+    Rdjsonl,
+    /// Annotations of a GitHub workflow run
+    Github,
+    /// JUnit's XML
+    Junit,
+    /// One self-contained page
+    Html,
+}
+
+impl From<ReportFormat> for Format {
+    fn from(format: ReportFormat) -> Self {
+        match format {
+            ReportFormat::Pretty => Self::Pretty,
+            ReportFormat::Json => Self::Json,
+            ReportFormat::Markdown => Self::Markdown,
+            ReportFormat::Sarif => Self::Sarif,
+            ReportFormat::Rdjson => Self::Rdjson,
+            ReportFormat::Rdjsonl => Self::Rdjsonl,
+            ReportFormat::Github => Self::Github,
+            ReportFormat::Junit => Self::Junit,
+            ReportFormat::Html => Self::Html,
+        }
+    }
+}
+
+/// From which severity on a finding closes the gate.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOnFlag {
+    Critical,
+    High,
+    Medium,
+    Low,
+    /// The gate is always open
+    Never,
+}
+
+impl From<FailOnFlag> for FailOnWord {
+    fn from(flag: FailOnFlag) -> Self {
+        match flag {
+            FailOnFlag::Critical => Self::Critical,
+            FailOnFlag::High => Self::High,
+            FailOnFlag::Medium => Self::Medium,
+            FailOnFlag::Low => Self::Low,
+            FailOnFlag::Never => Self::Never,
+        }
+    }
+}
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let (forge, settings) = open(place, &args.source, flags(&args))?;
+    let root = forge.root().map(Path::to_owned);
+    let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
+    let progress = Progress::start();
+    let events = |event: Event<'_>| {
+        if let Event::Scanned { n_done, n_files } = event {
+            progress.files(n_done, n_files);
+        }
+    };
+    let mut world = World {
+        settings: &settings,
+        forge,
+        imported,
+        imported_withheld: withheld,
+        scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
+        declared: declared(args.title.as_deref()),
+        executable: place.program()?,
+        events: &events,
+    };
+    let outcome = pipeline::review_change(&mut world);
+    drop(world);
+    drop(progress);
+    let mut reviewed = outcome?;
+    for note in &reviewed.notes {
+        output::say(&format!("note: {note}"));
+    }
+    if reviewed.change.is_empty() {
+        output::say(&format!("nothing to review: compared {}, and nothing differs", reviewed.change.compared));
+        if args.format == ReportFormat::Pretty && args.output.is_none() {
+            return Ok(Done::Fine);
+        }
+    }
+    reviewed.review.title = args.title.clone().or(reviewed.review.title);
+    let gate = gate::check(&reviewed.review, settings.fail_on);
+    let shown = Shown { files: &reviewed.change.files, gate, root: root.as_deref(), verbose: args.verbose };
+    let text = render(place, &reviewed.review, &shown, args.format.into());
+    output::deliver(&text, args.output.as_deref())?;
+    if let Some(file) = &args.output {
+        output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
+    }
+    Ok(if gate == Gate::Open || settings.fail_on == FailOn::Never { Done::Fine } else { Done::No })
+}
+
+/// Looks at the repository and reads the settings that hold in it.
+pub(crate) fn open(place: &Place, source: &Source, flags: Layer) -> Result<(Local, Settings), Failure> {
+    let trigger = trigger(place, source)?;
+    let forge = Local::open(&place.directory, trigger, Environment::of_process())?;
+    let settings = place.settings(forge.root(), flags)?;
+    Ok((forge, settings))
+}
+
+/// Reads the change alone.
+pub(crate) fn fetch(place: &Place, source: &Source) -> Result<Change, Failure> {
+    let (mut forge, settings) = open(place, source, Layer::default())?;
+    forge.fetch(&FetchOptions { base: settings.base.clone(), max_diff_bytes: settings.max_diff_bytes })
+}
+
+fn trigger(place: &Place, source: &Source) -> Result<Trigger, Failure> {
+    Ok(match source {
+        Source { diff: Some(path), .. } => {
+            Trigger::Patch { name: path.display().to_string(), bytes: read_patch(place, path, MAX_PATCH)? }
+        }
+        Source { range: Some(range), .. } => Trigger::Range(range.clone()),
+        Source { staged: true, .. } => Trigger::Staged,
+        Source { worktree: true, .. } => Trigger::Worktree,
+        _ => Trigger::Default,
+    })
+}
+
+/// Reads a patch from a file or standard input.
+pub(crate) fn read_patch(place: &Place, path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    output::read_input(&place.resolve(path), limit)
+}
+
+fn flags(args: &Args) -> Layer {
+    let mut flags = Layer { source: "--fail-on".to_owned(), ..Layer::default() };
+    flags.values.review.fail_on = args.fail_on.map(FailOnWord::from);
+    flags
+}
+
+/// What the title declares about the change.
+fn declared(title: Option<&str>) -> Declared {
+    let _ = title;
+    Declared::default()
+}
+
+fn read_imported(
+    place: &Place,
+    files: &[PathBuf],
+    root: Option<&Path>,
+) -> Result<(Vec<Finding>, Vec<WithheldFinding>), Failure> {
+    let (mut findings, mut withheld) = (Vec::new(), Vec::new());
+    for file in files {
+        let read = convert::read_report(place, file, None, Strictness::Lenient, root)?;
+        for note in &read.notes {
+            output::say(&format!("note: {}: {note}", file.display()));
+        }
+        let (counting, held) = read.into_findings();
+        findings.extend(counting);
+        withheld.extend(held);
+    }
+    Ok((findings, withheld))
+}
+
+/// What a report shows beside the review.
+pub(crate) struct Shown<'a> {
+    pub(crate) files: &'a [FileDiff],
+    pub(crate) gate: Gate,
+    pub(crate) root: Option<&'a Path>,
+    pub(crate) verbose: bool,
+}
+
+/// Renders a review in one of the formats.
+pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: Format) -> String {
+    match format {
+        Format::Pretty => {
+            let look = output::look(place, shown.root, shown.verbose);
+            report::terminal::render(review, shown.files, shown.gate, &look)
+        }
+        Format::Json => {
+            report::json::write(review, report::json::Options { gate: Some(shown.gate), ..Default::default() })
+        }
+        Format::Markdown => report::markdown::write(review),
+        Format::Sarif => report::sarif::write(
+            review,
+            report::sarif::Options {
+                version: Some(env!("CARGO_PKG_VERSION")),
+                rules: &rules::described(review),
+                ..Default::default()
+            },
+        ),
+        Format::Rdjson => report::rdjson::write(review),
+        Format::Rdjsonl => report::rdjson::write_lines(review),
+        Format::Github => {
+            let annotations = report::github::write(review);
+            if let Some(note) = &annotations.note {
+                output::say(&format!("note: {note}"));
+            }
+            annotations.text
+        }
+        Format::Junit => report::junit::write(review),
+        Format::Html => String::new(),
+    }
+}

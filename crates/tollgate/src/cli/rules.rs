@@ -1,0 +1,227 @@
+//! `tollgate rules`: what the embedded reviewer looks for.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use tollgate_core::report::sarif;
+use tollgate_core::report::terminal::Look;
+use tollgate_core::review::Review;
+use tollgate_engine::config::Layer;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::reviewer::embedded;
+use tollgate_rules::catalog::{self, Example, Kind, Rule};
+use tollgate_rules::example;
+
+use super::{Done, Place, failure, output};
+
+/// Lists, explains and tests the rules
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate rules                        all rules, by language\n  \
+    tollgate rules list --language go     those for Go\n  \
+    tollgate rules show js-async-foreach  one rule with its examples\n  \
+    tollgate rules test                   the embedded rules and those in .tollgate/rules on their examples")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Lists the embedded rules
+    ///
+    /// Example: `tollgate rules list --language python --format json`
+    List {
+        /// Only rules for this language, or `text` or `change`
+        #[arg(long)]
+        language: Option<String>,
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Shows one rule: what it finds, why, and its examples
+    ///
+    /// Example: `tollgate rules show js-async-foreach`
+    Show {
+        /// The rule's name
+        id: String,
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Runs rules on their own examples, and checks that your rules in `.tollgate/rules` can be used
+    ///
+    /// Example: `tollgate rules test js-`
+    Test {
+        /// Only rules whose name contains this
+        #[arg(default_value = "")]
+        name: String,
+    },
+}
+
+/// For people or for programs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let list = Command::List { language: None, format: DataFormat::Text };
+    match args.command.unwrap_or(list) {
+        Command::List { language, format } => list_rules(place, language.as_deref(), format),
+        Command::Show { id, format } => show(place, &id, format),
+        Command::Test { name } => test(place, &name),
+    }
+}
+
+fn list_rules(place: &Place, language: Option<&str>, format: DataFormat) -> Result<Done, Failure> {
+    let matches =
+        |rule: &&Rule| language.is_none_or(|wanted| groups(rule).iter().any(|own| own.eq_ignore_ascii_case(wanted)));
+    let rules: Vec<&Rule> = catalog::all().iter().filter(matches).collect();
+    if rules.is_empty() {
+        let mut known: Vec<&str> = catalog::all().iter().flat_map(groups).collect();
+        known.sort_unstable();
+        known.dedup();
+        return Err(failure::no_such_language(language.unwrap_or_default())
+            .hint(format!("There are rules for {}.", known.join(", "))));
+    }
+    if format == DataFormat::Json {
+        let rules: Vec<Value> = rules.iter().map(|rule| as_json(rule)).collect();
+        output::print(&format!("{:#}\n", Value::Array(rules)))?;
+        return Ok(Done::Fine);
+    }
+    let look = output::look(place, None, false);
+    let mut text = String::new();
+    let width = rules.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+    for rule in &rules {
+        let label = format!("{:<8}", rule.severity);
+        let _ = writeln!(text, "{:<width$}  {}  {}", rule.id, look.paint.severity(rule.severity, &label), rule.message);
+    }
+    let _ = writeln!(text, "\n{} rules; `tollgate rules show ID` explains one", rules.len());
+    output::print(&text)?;
+    Ok(Done::Fine)
+}
+
+/// The languages of a code rule, or what else it looks at.
+fn groups(rule: &Rule) -> Vec<&'static str> {
+    match rule.kind() {
+        Kind::Code => rule.languages.to_vec(),
+        Kind::Text => vec!["text"],
+        Kind::Change => vec!["change"],
+    }
+}
+
+fn show(place: &Place, id: &str, format: DataFormat) -> Result<Done, Failure> {
+    let Some(rule) = catalog::find(id) else {
+        let nearest = catalog::nearest(id);
+        let hint = match nearest {
+            Some(nearest) => format!("Did you mean `{nearest}`? `tollgate rules` lists all."),
+            None => "`tollgate rules` lists all.".to_owned(),
+        };
+        return Err(failure::no_such_rule(id).hint(hint));
+    };
+    let text = match format {
+        DataFormat::Json => format!("{:#}\n", as_json(rule)),
+        DataFormat::Text => explain(rule, &output::look(place, None, false)),
+    };
+    output::print(&text)?;
+    Ok(Done::Fine)
+}
+
+fn explain(rule: &Rule, look: &Look) -> String {
+    let label = format!("{}/{}", rule.severity, rule.category);
+    let mut text = format!("{} {}\n\n{}\n\n", look.paint.severity(rule.severity, &label), rule.id, rule.message);
+    for line in look.wrap(rule.why) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "\nLooks at: {}", groups(rule).join(", "));
+    if !rule.in_tests {
+        let _ = writeln!(text, "Not in test files.");
+    }
+    if !rule.references.is_empty() {
+        let _ = writeln!(text, "See: {}", rule.references.join(", "));
+    }
+    for (title, examples) in [("Reported", rule.bad), ("Not reported", rule.good)] {
+        let _ = writeln!(text, "\n{title}:");
+        for example in examples {
+            text.push('\n');
+            let code = match example {
+                Example::Code { code, .. } => code,
+                Example::Diff(diff) => diff,
+            };
+            for line in example::shown(code).lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nTo silence it in one place, write a comment on the line or above it:\n    tollgate:ignore {} because …",
+        rule.id
+    );
+    text
+}
+
+fn as_json(rule: &Rule) -> Value {
+    let examples = |examples: &[Example]| -> Vec<Value> {
+        let one = |example: &Example| match example {
+            Example::Code { path, code } => json!({ "path": path, "code": example::shown(code) }),
+            Example::Diff(diff) => json!({ "diff": example::shown(diff) }),
+        };
+        examples.iter().map(one).collect()
+    };
+    json!({
+        "id": rule.id,
+        "looks_at": groups(rule),
+        "severity": rule.severity.as_str(),
+        "category": rule.category.as_str(),
+        "message": rule.message,
+        "why": rule.why,
+        "in_tests": rule.in_tests,
+        "references": rule.references,
+        "bad": examples(rule.bad),
+        "good": examples(rule.good),
+    })
+}
+
+fn test(place: &Place, name: &str) -> Result<Done, Failure> {
+    let rules: Vec<&Rule> = catalog::all().iter().filter(|rule| rule.id.contains(name)).collect();
+    let problems: Vec<String> = rules.iter().flat_map(|rule| example::test(rule)).collect();
+    let user = match place.repository() {
+        Ok(forge) => {
+            let settings = place.settings(forge.root(), Layer::default())?;
+            embedded::check_user_rules(forge.root(), &place.program()?, settings.limits)?
+        }
+        // Outside a repository there are no rules of one's own.
+        Err(_) => Vec::new(),
+    };
+    let mut text = problems.iter().map(|problem| format!("{problem}\n")).collect::<String>();
+    let _ = writeln!(
+        text,
+        "{} embedded rules tested, {} of your own can be used; {} problems",
+        rules.len(),
+        user.len(),
+        problems.len()
+    );
+    output::print(&text)?;
+    Ok(if problems.is_empty() { Done::Fine } else { Done::No })
+}
+
+/// What is known of the rules that a review's findings name.
+pub(crate) fn described(review: &Review) -> Vec<sarif::Rule> {
+    let named = review.findings.iter().chain(review.withheld.iter().map(|held| &held.finding));
+    let mut ids: Vec<&str> = named.filter_map(|finding| finding.origin.rule.as_deref()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let rules = ids.into_iter().filter_map(catalog::find);
+    rules
+        .map(|rule| sarif::Rule {
+            id: rule.id.to_owned(),
+            short: rule.message.to_owned(),
+            full: rule.why.to_owned(),
+            help: format!("{} `tollgate rules show {}` has examples.", rule.why, rule.id),
+        })
+        .collect()
+}

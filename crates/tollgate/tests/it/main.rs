@@ -1,0 +1,4 @@
+//! The program, driven as a user drives it.
+
+mod scratch;
+mod tidy;

@@ -1,0 +1,257 @@
+//! House rules, so that nobody has to remember them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tollgate_rules::catalog::{self, Kind};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every tracked or new file of the project below a folder, with its text.
+fn sources(folder: &str, extension: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root().join(folder)];
+    while let Some(path) = pending.pop() {
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name == "target") {
+                continue;
+            }
+            pending.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+            found.push((name, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[track_caller]
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn crates_depend_only_on_those_before_them() {
+    let order = ["tollgate-core", "tollgate-rules", "tollgate-engine", "tollgate-server", "tollgate"];
+    let mut problems = Vec::new();
+    for (position, name) in order.iter().enumerate() {
+        let Ok(manifest) = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")) else {
+            continue;
+        };
+        for later in &order[position..] {
+            if manifest
+                .lines()
+                .any(|line| line.starts_with(&format!("{later}.")) || line.starts_with(&format!("{later} ")))
+            {
+                problems.push(format!("{name} depends on {later}"));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn parts_of_the_engine_do_not_name_one_another() {
+    let forbidden = [
+        ("forge", &["reviewer", "store", "pipeline", "board"][..]),
+        ("reviewer", &["forge", "store", "pipeline", "board"]),
+        ("store", &["forge", "reviewer", "pipeline", "board"]),
+        ("config", &["forge", "reviewer", "store", "pipeline", "board"]),
+        ("failure", &["config", "forge", "reviewer", "store", "pipeline", "board"]),
+        ("pipeline", &["board"]),
+    ];
+    let mut problems = Vec::new();
+    for (name, text) in sources("crates/tollgate-engine/src", "rs") {
+        let inside = name.trim_start_matches("crates/tollgate-engine/src/");
+        for (part, others) in forbidden {
+            let is_part = inside == format!("{part}.rs") || inside.starts_with(&format!("{part}/"));
+            for other in others.iter().filter(|_| is_part) {
+                if text.contains(&format!("crate::{other}")) {
+                    problems.push(format!("{name} names {other}"));
+                }
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_core_touches_nothing_outside() {
+    let outside = ["std::fs", "std::env", "std::net", "std::process", "std::time::", "SystemTime", "Instant::now"];
+    let mut problems = Vec::new();
+    for (name, text) in sources("crates/tollgate-core/src", "rs") {
+        let production = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in outside {
+            if production.contains(word) && !name.contains("test") {
+                problems.push(format!("{name} uses {word}"));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn modules_say_what_they_are_for() {
+    let mut problems = Vec::new();
+    for (name, text) in sources("crates", "rs") {
+        let is_test_module = name.ends_with("/tests.rs") || name.contains("/tests/");
+        if !is_test_module && !text.starts_with("//!") {
+            problems.push(format!("{name} does not begin with `//!`"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn files_are_about_one_thing() {
+    let mut problems = Vec::new();
+    for (name, text) in sources("crates", "rs") {
+        let n_lines = text.lines().count();
+        if n_lines > 800 {
+            problems.push(format!("{name} has {n_lines} lines"));
+        }
+        let stem = Path::new(&name).file_stem().unwrap().to_string_lossy().into_owned();
+        if ["mod", "utils", "util", "common", "helpers", "types", "services"].contains(&stem.as_str()) {
+            problems.push(format!("{name} is not named after the thing it is about"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn left_overs_do_not_stay() {
+    let marks = [concat!("FIX", "ME"), concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("#[ig", "nore")];
+    let mut problems = Vec::new();
+    for (name, text) in sources("crates", "rs") {
+        let is_rule_logic = name.starts_with("crates/tollgate-rules/src/change");
+        for mark in marks.iter().filter(|_| !is_rule_logic) {
+            if text.contains(mark) {
+                problems.push(format!("{name} has `{mark}`"));
+            }
+        }
+    }
+    none(&problems);
+}
+
+/// `TOLLGATE_BLESS=1 cargo test -p tollgate tidy` writes the page anew.
+#[test]
+fn every_rule_is_documented() {
+    let mut page = String::from(
+        "# The embedded rules\n\n\
+         Written by `TOLLGATE_BLESS=1 cargo test -p tollgate tidy`; `tollgate rules show ID` has the examples.\n",
+    );
+    let mut groups: BTreeMap<String, Vec<&catalog::Rule>> = BTreeMap::new();
+    for rule in catalog::all() {
+        let group = match rule.kind() {
+            Kind::Code => rule.languages.join(", "),
+            Kind::Text => "Text of added lines".to_owned(),
+            Kind::Change => "The change as a whole".to_owned(),
+        };
+        groups.entry(group).or_default().push(rule);
+    }
+    for (group, rules) in groups {
+        let _ = write!(page, "\n## {group}\n\n| rule | severity | what it reports |\n|---|---|---|\n");
+        for rule in rules {
+            let message = rule.message.replace('|', "\\|");
+            let _ = writeln!(page, "| `{}` | {}/{} | {message} |", rule.id, rule.severity, rule.category);
+        }
+    }
+    let path = root().join("docs/rules.md");
+    if std::env::var_os("TOLLGATE_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "docs/rules.md is not up to date");
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    let page = std::fs::read_to_string(root().join("docs/commands.md")).unwrap();
+    for code in ["| 0 |", "| 1 |", "| 2 |", "| 3 |"] {
+        assert!(page.contains(code), "docs/commands.md does not explain exit code {code}");
+    }
+}
+
+/// Licences that may be shipped with the program.
+const LICENCES: &[&str] = &[
+    "MIT",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "Unicode-3.0",
+    "Unlicense",
+    "0BSD",
+    "CC0-1.0",
+    "BSL-1.0",
+    "MIT-0",
+    "Apache-2.0 WITH LLVM-exception",
+];
+
+/// Crates that are there in two versions because others still use the older one.
+const DUPLICATES: &[&str] = &[];
+
+#[test]
+fn dependencies_have_known_licences_and_one_version_each() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform"])
+        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shipped = shipped(&metadata);
+    let (mut problems, mut versions) = (Vec::new(), BTreeMap::<&str, BTreeSet<&str>>::new());
+    for package in metadata["packages"].as_array().unwrap() {
+        let (name, version) = (package["name"].as_str().unwrap(), package["version"].as_str().unwrap());
+        if !shipped.contains(package["id"].as_str().unwrap()) {
+            continue;
+        }
+        versions.entry(name).or_default().insert(version);
+        let licence = package["license"].as_str().unwrap_or("none").replace('/', " OR ");
+        let choices = licence.split(" OR ").map(|choice| choice.trim_matches(['(', ')', ' ']));
+        let known = |choice: &str| {
+            LICENCES.contains(&choice)
+                || choice.split(" AND ").all(|part| LICENCES.contains(&part.trim_matches(['(', ')'])))
+        };
+        if !choices.clone().any(known) {
+            problems.push(format!("{name} {version} has the licence `{licence}`"));
+        }
+    }
+    for (name, versions) in versions {
+        if versions.len() > 1 && !DUPLICATES.contains(&name) {
+            problems.push(format!("{name} is there in several versions: {versions:?}"));
+        }
+    }
+    none(&problems);
+}
+
+/// The packages that end up in the program: normal dependencies only.
+fn shipped(metadata: &serde_json::Value) -> BTreeSet<&str> {
+    let nodes: BTreeMap<&str, &serde_json::Value> = metadata["resolve"]["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| (node["id"].as_str().unwrap(), node))
+        .collect();
+    let program = nodes.keys().find(|id| id.contains("crates/tollgate#")).unwrap();
+    let (mut seen, mut pending) = (BTreeSet::new(), vec![*program]);
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        for dependency in nodes[id]["deps"].as_array().unwrap() {
+            let kinds = dependency["dep_kinds"].as_array().unwrap();
+            if kinds.iter().any(|kind| kind["kind"].is_null()) {
+                pending.push(dependency["pkg"].as_str().unwrap());
+            }
+        }
+    }
+    seen
+}
