@@ -10,9 +10,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work shorter than this shows nothing.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// The thread that shows, and how it is told.
+struct Running {
+    figures: Sender<(usize, usize)>,
+    thread: JoinHandle<()>,
+}
+
 /// Shows how far the work is; gone when dropped.
 pub(crate) struct Progress {
-    running: Option<(Sender<(usize, usize)>, JoinHandle<()>)>,
+    running: Option<Running>,
 }
 
 impl Progress {
@@ -23,21 +29,21 @@ impl Progress {
         }
         let (sender, receiver) = mpsc::channel();
         let thread = std::thread::spawn(move || show(&receiver));
-        Self { running: Some((sender, thread)) }
+        Self { running: Some(Running { figures: sender, thread }) }
     }
 
     /// Tells how many files are done, and of how many.
     pub(crate) fn files(&self, done: usize, total: usize) {
-        if let Some((sender, _)) = &self.running {
-            let _ = sender.send((done, total));
+        if let Some(running) = &self.running {
+            let _ = running.figures.send((done, total));
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((sender, thread)) = self.running.take() {
-            drop(sender);
+        if let Some(Running { figures, thread }) = self.running.take() {
+            drop(figures);
             let _ = thread.join();
         }
     }

@@ -1,0 +1,76 @@
+//! `convert` and `analyze`, through the program.
+
+use crate::scratch::Scratch;
+
+const LOOP: &str = "items.forEach(async (item) => save(item));\n";
+
+fn review(scratch: &Scratch, format: &str) -> String {
+    scratch.tollgate(&["review", "--format", format]).expect(1)
+}
+
+#[test]
+fn a_review_survives_the_way_to_markdown_and_back() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    scratch.write("r.json", &review(&scratch, "json"));
+    let markdown = scratch.tollgate(&["convert", "r.json", "--to", "markdown"]).expect(0);
+    scratch.write("r.md", &markdown);
+    let back = scratch.tollgate(&["convert", "r.md", "--to", "json"]).expect(0);
+    let strip = |text: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        value.as_object_mut().unwrap().remove("x_gate");
+        value
+    };
+    assert_eq!(strip(&back), strip(&scratch.read("r.json")));
+}
+
+#[test]
+fn every_written_format_that_can_be_read_gives_the_findings_back() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    for format in ["json", "markdown", "sarif", "rdjson", "rdjsonl"] {
+        let text = review(&scratch, format);
+        let ran = scratch.tollgate_with(&["convert", "-", "--to", "json"], text.as_bytes(), &[]);
+        let json: serde_json::Value = serde_json::from_str(&ran.expect(0)).unwrap();
+        let finding = &json["findings"][0];
+        assert_eq!(finding["location"]["file"], "a.js", "{format}");
+        assert_eq!(finding["summary"], "async callback in `forEach` is never awaited", "{format}");
+        assert_eq!(finding["x_rule"], "js-async-foreach", "{format}");
+    }
+}
+
+#[test]
+fn broken_input_is_refused_with_every_problem_and_lenient_makes_the_best_of_it() {
+    let scratch = Scratch::folder();
+    let finding = r#"{"id":"F009","severity":"major","category":"bug","location":{"file":"a.js","line_start":3},"summary":"s","reason":"r","evidence":"e"}"#;
+    let json = format!(
+        r#"{{"reviewed_sha":"{0}","base_sha":"{0}","files_reviewed":[],"findings":[{finding}],"verdict":"APPROVED",
+        "blocking_count":{{"critical":0,"high":0}},"re_review_required":false}}"#,
+        "a".repeat(40)
+    );
+    scratch.write("r.json", &json);
+    let stderr = scratch.tollgate(&["convert", "r.json", "--to", "markdown"]).expect_refused(2);
+    for place in ["/findings/0/id", "/findings/0/severity", "/findings/0/category"] {
+        assert!(stderr.contains(place), "{place}: {stderr}");
+    }
+    let ran = scratch.tollgate(&["convert", "r.json", "--to", "json", "--lenient"]);
+    assert!(ran.stderr.contains("note: "), "{}", ran.stderr);
+    assert!(ran.expect(0).contains("CHANGES_REQUESTED"));
+    scratch.write("x.txt", "hello\n");
+    let stderr = scratch.tollgate(&["convert", "x.txt", "--to", "json"]).expect_refused(2);
+    assert!(stderr.contains("no format that can be read"), "{stderr}");
+}
+
+#[test]
+fn analyze_tells_what_a_change_is_made_of() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("src/a.js", LOOP).write("tests/a.test.js", LOOP).write("Cargo.lock", "x\n");
+    let text = scratch.tollgate(&["analyze", "--format", "json"]).expect(0);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["totals"]["files"], 3);
+    assert_eq!(json["files_by_category"]["test"][0], "tests/a.test.js");
+    assert_eq!(json["files_by_language"]["JavaScript"].as_array().unwrap().len(), 2);
+    assert!(scratch.tollgate(&["analyze"]).expect(0).contains("3 files"));
+    let ran = scratch.tollgate_with(&["analyze", "--diff", "-"], b"", &[]);
+    assert!(ran.expect(0).contains("0 files"));
+}

@@ -1,0 +1,72 @@
+//! What goes where, and how the program ends.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::scratch::{Scratch, program};
+
+const LOOP: &str = "items.forEach(async (item) => save(item));\n";
+
+#[test]
+fn a_report_that_is_piped_is_plain() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    let text = scratch.tollgate(&["review"]).expect(1);
+    assert!(!text.contains('\x1b'), "{text:?}");
+}
+
+#[test]
+fn colour_follows_the_flag_and_the_conventions() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    let coloured =
+        |args: &[&str], env: &[(&str, &str)]| scratch.tollgate_with(args, b"", env).expect(1).contains("\x1b[");
+    assert!(coloured(&["review", "--color", "always"], &[]));
+    assert!(coloured(&["review"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!coloured(&["review"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(!coloured(&["review", "--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let scratch = Scratch::on_a_branch();
+    let mut child = scratch.command(&["rules", "list", "--format", "json"]).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut byte = [0];
+    stdout.read_exact(&mut byte).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_report_in_a_file_is_whole_and_says_so_on_standard_error() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    let ran = scratch.tollgate(&["review", "--format", "json", "-o", "out.json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("wrote out.json: CHANGES_REQUESTED"), "{}", ran.stderr);
+    serde_json::from_str::<serde_json::Value>(&scratch.read("out.json")).unwrap();
+    let ran = scratch.tollgate(&["review", "-o", "no/such/folder/out.json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+}
+
+#[test]
+fn help_and_version_are_data() {
+    let scratch = Scratch::folder();
+    assert_eq!(scratch.tollgate(&["--version"]).expect(0), format!("tollgate {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(scratch.tollgate(&["review", "--help"]).expect(0).contains("Examples:"));
+    assert_eq!(scratch.tollgate(&[]).code, 2);
+}
+
+#[test]
+fn the_scanning_child_ends_when_its_input_ends() {
+    let status = std::process::Command::new(program())
+        .args(["__scan", "512,5"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
