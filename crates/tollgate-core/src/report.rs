@@ -6,6 +6,7 @@
 
 mod foreign;
 pub mod github;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
@@ -40,7 +41,7 @@ pub enum Format {
     Github,
     /// [`junit`].
     Junit,
-    /// A page that stands alone.
+    /// [`html`].
     Html,
 }
 

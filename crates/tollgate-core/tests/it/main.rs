@@ -4,6 +4,7 @@
 
 mod arbitrary;
 mod github;
+mod html;
 mod input;
 mod json;
 mod junit;

@@ -1,7 +1,6 @@
 //! Writing SARIF.
 
 use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroU32;
 
 use serde_json::{Map, Value, json};
 
@@ -45,18 +44,22 @@ pub struct Options<'a> {
 /// Writes a review as SARIF, indented, with a line break at the end.
 #[must_use]
 pub fn write(review: &Review, options: Options<'_>) -> String {
-    let mut hashes = HashMap::new();
+    let mut texts = HashMap::new();
     let withheld = review.withheld.iter().map(|withheld| (&withheld.finding, Some(&withheld.why)));
     let all: Vec<_> = review.findings.iter().map(|finding| (finding, None)).chain(withheld).collect();
     let (rules, index_of) = rules(all.iter().map(|(finding, _)| *finding), options.rules);
     let results = all.iter().map(|(finding, why)| {
         let rule_id = rule_id(finding);
         let mut result = result(finding, &rule_id, index_of.get(&rule_id).copied().unwrap_or(0));
-        if let Some(column) = end_column(finding, options.sources) {
-            result["locations"][0]["physicalLocation"]["region"]["endColumn"] = json!(column);
-        }
-        if let Some(hash) = line_hash(finding, options.sources, &mut hashes) {
-            result["partialFingerprints"]["primaryLocationLineHash"] = json!(hash);
+        if let Some(text) = text_of(finding, options.sources, &mut texts) {
+            let line_index = |line_number: u32| usize::try_from(line_number).unwrap_or(usize::MAX).saturating_sub(1);
+            let lines = finding.location.lines;
+            if let Some(hash) = text.hashes.get(line_index(lines.start())) {
+                result["partialFingerprints"]["primaryLocationLineHash"] = json!(hash);
+            }
+            if let Some(width) = text.widths.get(line_index(lines.end())) {
+                result["locations"][0]["physicalLocation"]["region"]["endColumn"] = json!(width + 1);
+            }
         }
         if let Some(why) = why {
             result["suppressions"] = json!([suppression(why)]);
@@ -247,27 +250,25 @@ fn invocation(review: &Review) -> Value {
     invocation
 }
 
-fn line_hash<'a>(
-    finding: &'a Finding,
-    sources: Option<&HashMap<FilePath, String>>,
-    hashes: &mut HashMap<&'a FilePath, Vec<String>>,
-) -> Option<String> {
-    if finding.location.side == Side::Left {
-        return None;
-    }
-    let file = &finding.location.file;
-    let source = sources?.get(file)?;
-    let lines = hashes.entry(file).or_insert_with(|| line_hashes(source));
-    let line_number = NonZeroU32::new(finding.location.lines.start())?;
-    lines.get(usize::try_from(line_number.get() - 1).ok()?).cloned()
+/// What is known about the lines of a file.
+struct Text {
+    hashes: Vec<String>,
+    /// Lengths in UTF-16 units.
+    widths: Vec<usize>,
 }
 
-/// The column behind the last character of a finding's last line, in UTF-16 units.
-fn end_column(finding: &Finding, sources: Option<&HashMap<FilePath, String>>) -> Option<usize> {
-    let location = &finding.location;
-    let source = sources?.get(&location.file).filter(|_| location.side == Side::Right)?;
-    let line = source.lines().nth(usize::try_from(location.lines.end()).ok()?.checked_sub(1)?)?;
-    Some(line.encode_utf16().count() + 1)
+fn text_of<'a, 't>(
+    finding: &'a Finding,
+    sources: Option<&HashMap<FilePath, String>>,
+    texts: &'t mut HashMap<&'a FilePath, Text>,
+) -> Option<&'t Text> {
+    let file = &finding.location.file;
+    let source = sources?.get(file).filter(|_| finding.location.side == Side::Right)?;
+    let text = || Text {
+        hashes: line_hashes(source),
+        widths: source.lines().map(|line| line.encode_utf16().count()).collect(),
+    };
+    Some(texts.entry(file).or_insert_with(text))
 }
 
 /// Text that is never empty and never too long: GitHub refuses both.
