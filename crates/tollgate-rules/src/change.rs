@@ -60,8 +60,8 @@ use crate::hit::Hit;
 pub struct Declared<'a> {
     /// True when the author said that the change breaks its users.
     pub breaking: bool,
-    /// True when the author said that the change fixes a bug.
-    pub fix: bool,
+    /// The change's title; empty when there is none.
+    pub title: &'a str,
     /// Every path in the repository before the change; empty when that is not known.
     ///
     /// Rules that need it (is there a lock file, are there tests, is this a library) are silent without.
@@ -69,22 +69,31 @@ pub struct Declared<'a> {
 }
 
 impl<'a> Declared<'a> {
-    /// Reads the two things that a title in the conventional form declares: `fix: …` and `feat!: …`.
+    /// What a title alone declares: `feat!: …` breaks users.
     #[must_use]
-    pub fn titled(title: &str) -> Self {
-        let Some((kind, _)) = title.split_once(':') else {
-            return Self::default();
-        };
-        let word = kind.split(['(', '!']).next().unwrap_or_default().trim();
-        let fix = ["fix", "bugfix", "hotfix"].iter().any(|known| word.eq_ignore_ascii_case(known));
-        let breaking = !kind.contains(' ') && kind.trim_end().ends_with('!');
-        Self { breaking, fix, paths: &[] }
+    pub fn titled(title: &'a str) -> Self {
+        let kind = title.split_once(':').map_or("", |(kind, _)| kind);
+        Self { breaking: !kind.contains(' ') && kind.ends_with('!'), title, paths: &[] }
     }
 
     /// The same, in a repository that has these paths.
     #[must_use]
     pub fn in_repository(self, paths: &'a [String]) -> Self {
         Self { paths, ..self }
+    }
+
+    /// True when the title says that something is taken away.
+    fn is_removal(&self) -> bool {
+        let title = self.title.to_ascii_lowercase();
+        let words = ["remov", "delet", "drop", "deprecat", "unused", "obsolete", "clean"];
+        !title.starts_with("revert") && words.iter().any(|word| title.contains(word))
+    }
+
+    /// True when the title calls the change a fix, as in `fix(cart): …`.
+    fn is_fix(&self) -> bool {
+        let kind = self.title.split_once(':').map_or("", |(kind, _)| kind);
+        let word = kind.split(['(', '!']).next().unwrap_or_default().trim();
+        ["fix", "bugfix", "hotfix"].iter().any(|known| word.eq_ignore_ascii_case(known))
     }
 }
 

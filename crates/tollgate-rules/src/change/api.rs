@@ -5,13 +5,14 @@
 
 use crate::change::path::{self, Language};
 use crate::change::syntax;
-use crate::change::view::{File, Line, View, names, patterns};
+use crate::change::view::{File, Line, View, patterns};
 
 patterns! {
     RUST = r#"^pub (?:const |async |unsafe |extern "[^"]*" )*(?:fn|struct|enum|trait|type|const|static|union) (\w+)"#;
     SCRIPT = r"^(?:export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum)|(?:module\.)?exports\.)\s*([\w$]+)";
     PYTHON = r"^(?:(?:async )?def|class) ([A-Za-z]\w*)";
     GO = r"^(?:func (?:\(\w+ \*?[A-Z]\w*(?:\[[^\]]*\])?\) )?|type )([A-Z]\w*)";
+    TYPE = r"\b(?:class|struct|interface|enum|record|type|trait)\s";
     JVM = r"^\s*(?:public |abstract |open |suspend |static |final |override |default |fun |interface |class |record |enum |virtual |sealed |async )+(?:<[^>]*> )?(?:[\w<>\[\], ?.]+ )?(\w+)\s*[({<:]";
 }
 
@@ -37,14 +38,15 @@ pub(crate) fn is_surface(view: &View<'_>, file: &File<'_>) -> bool {
             let root = path.find("src/").map(|at| &path[..at]);
             root.is_some_and(|root| path == format!("{root}src/lib.rs") || has(&format!("{root}src/lib.rs")))
                 && !path.ends_with("main.rs")
+                && !view.is_application()
         }
         Language::Script => {
             let name = path::name(path);
             let at_root = matches!(path::folder(path), "" | "src/" | "lib/") || path.starts_with("packages/");
             name.ends_with(".d.ts") || (name.starts_with("index.") && at_root)
         }
-        Language::Python => (has("setup.py") || has("pyproject.toml")) && !has("manage.py") && path.contains('/'),
-        Language::Go => has("go.mod") && !has("main.go") && !view.has_programs(),
+        Language::Python => (has("setup.py") || has("pyproject.toml")) && !view.is_application() && path.contains('/'),
+        Language::Go => has("go.mod") && !has("main.go") && !view.is_application(),
         Language::Java | Language::Kotlin | Language::CSharp => {
             path.split('/').any(|step| step.eq_ignore_ascii_case("api")) && path::folder(path).contains("src/main/")
         }
@@ -81,6 +83,9 @@ fn name(language: Language, line: &Line<'_>) -> Option<String> {
 
 /// How many arguments a caller must give, when one line shows all parameters.
 pub(crate) fn n_required(text: &str) -> Option<usize> {
+    if TYPE.is_match(text) {
+        return None;
+    }
     let open = text.find('(')?;
     // A method in Go has its receiver first.
     let open = if text.starts_with("func (") { open + 1 + text[open + 1..].find('(')? } else { open };
@@ -91,7 +96,7 @@ pub(crate) fn n_required(text: &str) -> Option<usize> {
             && !parameter.contains('=')
             && !parameter.contains("?:")
             && !parameter.starts_with(['*', '/', '.'])
-            && names(parameter).next().is_some_and(|name| !matches!(name, "self" | "cls" | "mut"))
+            && !matches!(parameter.split([':', ' ']).next(), Some("self" | "cls" | "mut"))
             && !parameter.trim_start_matches(['&', ' ']).starts_with("self")
             && !parameter.contains("...")
     };

@@ -6,14 +6,22 @@ use crate::change::workflow;
 /// Names of branches: what runs changes with every push there.
 const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "latest", "HEAD"];
 
+/// Actions that are meant to be used from a branch.
+const EXCEPT: &[&str] = &["dtolnay/rust-toolchain"];
+
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    let before = workflow::used_before(view);
+    let mut before = workflow::used_before(view);
     for file in workflow::files(view) {
         let all = || file.lines.iter().filter_map(workflow::uses);
         let pins = all().any(|uses| uses.is_pinned());
         for (index, line) in file.added() {
             let Some(uses) = workflow::uses(line) else { continue };
-            if uses.is_pinned() || uses.is_own() || before.contains(&uses.action) {
+            if uses.is_pinned()
+                || uses.is_own()
+                || EXCEPT.contains(&uses.action.as_str())
+                || is_shared(&uses)
+                || !before.insert(uses.action.clone())
+            {
                 continue;
             }
             if BRANCHES.contains(&uses.version.as_str()) {
@@ -26,4 +34,9 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             }
         }
     }
+}
+
+/// True for a whole workflow of another repository, which is mostly of the same owner.
+fn is_shared(uses: &workflow::Uses) -> bool {
+    uses.action.contains("/.github/workflows/")
 }

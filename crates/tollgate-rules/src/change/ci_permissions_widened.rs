@@ -30,7 +30,8 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 found.report(file, index..index + 1, Some(message));
             }
         }
-        let gone = file.removed().find(|(_, line)| ANY.is_match(&line.text));
+        // Below a job's name, the limit of the whole workflow can still hold, out of sight.
+        let gone = file.removed().find(|(_, line)| line.text.starts_with("permissions:"));
         let limits = file.lines.iter().any(|line| !line.is_removed() && ANY.is_match(&line.text));
         if let Some((index, _)) = gone.filter(|_| !limits && !removes_job(file)) {
             let message = "`permissions` is removed, so the token gets the repository's default".to_owned();

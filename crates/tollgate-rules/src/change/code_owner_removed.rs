@@ -6,7 +6,7 @@ use crate::change::path;
 use crate::change::view::{Found, View};
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    for file in view.files.iter().filter(|file| path::name(&file.path) == "CODEOWNERS") {
+    for file in view.files.iter().filter(|file| path::name(&file.path) == "CODEOWNERS" && file.stays()) {
         let owned = |text: &str| -> Option<String> {
             let mut words = text.split('#').next()?.split_whitespace();
             let pattern = words.next()?;

@@ -13,8 +13,6 @@ use crate::change::view::{Found, View};
 
 /// Shorter names are close to too many others.
 const MIN_CHARS: usize = 6;
-/// From this length on, two mistakes are still a mistake.
-const LONG_CHARS: usize = 14;
 
 /// The most dependencies of a change that are compared.
 const MAX_DEPENDENCIES: usize = 1_000;
@@ -121,7 +119,6 @@ fn is_near(name: &str, popular: &str) -> bool {
     if stem(name) == stem(popular) {
         return false;
     }
-    let distance = strsim::damerau_levenshtein(name, popular);
-    let allowed = if n_popular.min(n_chars) >= LONG_CHARS { 2 } else { 1 };
-    distance <= allowed
+    // Slips are rarely in the first letter, and names that rhyme are often meant to.
+    name.chars().next() == popular.chars().next() && strsim::damerau_levenshtein(name, popular) == 1
 }

@@ -13,6 +13,8 @@ patterns! {
     TRY = r"^\s*(?:try\s*(?:\{|:|$|\()|begin$)";
     CATCH = r"^\s*\}?\s*(?:catch\b|except\b|rescue\b)";
     GO_ERROR = r"^\s*if (?:.*; )?err\w* != nil \{$";
+    COMPATIBLE = r"ImportError|ModuleNotFoundError|AttributeError|NameError|LoadError";
+    RETHROWS = r"\b(?:throw|raise|rethrow)\b|\bpass$";
     HANDLES = r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(|on_?error|onFailure|handle_?error";
 }
 
@@ -53,7 +55,15 @@ fn untried(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Rang
     let n_kept = body().filter(|line| line.is_removed() && line.text.trim().len() > 3 && view.adds(&line.text)).count();
     let end =
         (catch + 1..hunk.end).find(|&index| !file.lines[index].is_removed() || file.lines[index].indent() <= indent);
-    (n_kept > 0 && n_kept * 2 >= n_removed).then_some(catch..end.unwrap_or(hunk.end).max(catch + 1))
+    let end = end.unwrap_or(hunk.end).max(catch + 1);
+    // What only threw the error on, or swallowed it without a word, is no loss.
+    let mut handling = file.lines[catch + 1..end].iter().filter(|line| !line.is_blank() && !line.is_comment());
+    let compatible = COMPATIBLE.is_match(&file.lines[catch].text);
+    let handles =
+        !compatible && handling.clone().next().is_some() && !handling.any(|line| RETHROWS.is_match(&line.text));
+    // More than the body added means that the code was written anew, and a reader sees how.
+    let n_added = file.added_in(&(start.min(hunk.end)..hunk.end)).filter(|line| !line.is_blank()).count();
+    (handles && n_kept > 0 && n_kept == n_removed && n_added <= n_kept + 3).then_some(catch..end)
 }
 
 /// An `if err != nil` that is removed while the call above it stays.

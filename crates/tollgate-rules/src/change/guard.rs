@@ -18,6 +18,8 @@ patterns! {
     TRAILING = r"^(?:return|raise|redirect\w*|head|render|abort|throw)\b.* (?:if|unless) ";
     EXIT = r"\b(?:return|throw|raise|abort\w*|panic!?|bail!|ensure!|die|exit|redirect\w*|render|head|halt)\b|\bnext\(";
     CHECKS = r"!|\bnot\b|\bunless\b|\b[Nn]ull\b|\bnil\b|\bNone\b|\bundefined\b|<|>|\blen\(|\blength\b|(?i:is_?empty|blank\?|present\?)|(?i:valid)";
+    NARROWS = r"^assert isinstance\(|^assert \w+(?:\.\w+)* is not None$";
+    PRESENT = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)\s*[):{]*\s*(?:return|$)";
     ERROR = r"\b(?:err|error|e|ex|exc|ok)\b";
     CALL = r"^(?:await |self\.|this\.|\$this->)*(?:\w+(?:\.|::|->))*(?i:validate|verify|ensure|authorize|authorise|authenticate|check_?(?:permission|access|auth|valid|bounds|csrf|role|owner|token|signature)|require_?(?:login|admin|auth|permission|role|owner|non_?null|not_?null)|assert_?(?:not_?null|permission|can|valid))\w*!?[ (].*";
     ASSERT = r"^(?:assert(?:_eq|_ne)?!\(|assert[ (]|Preconditions\.check\w+\(|checkNotNull\(|requireNotNull\(|require\(\w+ ?[!<>=.])";
@@ -61,6 +63,9 @@ fn guard_at(file: &File<'_>, index: usize) -> Option<Guard> {
     if MARK.is_match(text) {
         return Some(Guard { lines: index..index + 1, is_auth: AUTH.is_match(text) });
     }
+    if NARROWS.is_match(text) {
+        return None;
+    }
     let ruby_or_perl = file.language == Language::Ruby && TRAILING.is_match(text);
     let conditional = CONDITION.is_match(text);
     let call = (CALL.is_match(text) && text.ends_with([')', ';', '?', '!'])) || ASSERT.is_match(text);
@@ -76,7 +81,11 @@ fn guard_at(file: &File<'_>, index: usize) -> Option<Guard> {
         let body = file.lines[lines.clone()].iter().skip(1).map(|line| line.text.trim());
         let first = body.clone().find(|text| !text.is_empty() && *text != "{");
         let exits = EXIT.is_match(text) || first.is_some_and(|first| EXIT.is_match(first)) && body.count() <= 4;
-        if !exits || !(CHECKS.is_match(text) || AUTH.is_match(&whole)) || ERROR.is_match(text) {
+        if !exits
+            || !(CHECKS.is_match(text) || AUTH.is_match(&whole))
+            || ERROR.is_match(text)
+            || (PRESENT.is_match(text) && !whole.contains("throw"))
+        {
             return None;
         }
     }
@@ -98,6 +107,10 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
         .clone()
         .any(|index| !syntax::is_closer(&file.lines[index]) && view.adds_similar(&file.lines[index].text))
     {
+        return false;
+    }
+    // A setting that is gone from everywhere takes its checks with it.
+    if names(text).any(|name| name.len() > 3 && !is_word(name) && view.loses_name(name)) {
         return false;
     }
     let subjects: Vec<&str> = names(text).filter(|name| name.len() > 2 && !is_word(name)).collect();

@@ -1,5 +1,6 @@
 //! A time-out or rate limit disappears from a call or a handler that stays.
 
+use crate::change::syntax;
 use crate::change::view::{Found, View, patterns, squeeze};
 
 patterns! {
@@ -15,7 +16,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 block.clone().filter(|&index| file.lines[index].is_removed() && !file.lines[index].is_comment())
             {
                 let text = &file.lines[index].text;
-                let cut = ARGUMENT.is_match(text) && {
+                let cut = ARGUMENT.is_match(text) && !syntax::is_declaration(&file.lines[index]) && {
                     let rest = squeeze(&ARGUMENT.replace(text, ""));
                     n_added <= 20 && file.added_in(block).any(|line| squeeze(&line.text) == rest)
                 };

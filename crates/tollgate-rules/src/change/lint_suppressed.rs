@@ -9,11 +9,16 @@ patterns! {
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.is_source()) {
-        for (index, line) in file.added() {
-            let silences = WHOLE.is_match(&line.text) || BARE.is_match(&line.text);
-            if silences && !view.removes(&line.text) && !explained(file, index) && !was_there(file, index) {
-                found.report(file, index..index + 1, None);
-            }
+        let silences = |text: &str| WHOLE.is_match(text) || BARE.is_match(text);
+        let mut silenced = file.added().filter(|(index, line)| {
+            silences(&line.text) && !view.removes(&line.text) && !explained(file, *index) && !was_there(file, *index)
+        });
+        if let Some((index, _)) = silenced.next() {
+            let message = match silenced.count() {
+                0 => None,
+                n_more => Some(format!("a warning is silenced without a reason, and {n_more} more in this file")),
+            };
+            found.report(file, index..index + 1, message);
         }
     }
 }

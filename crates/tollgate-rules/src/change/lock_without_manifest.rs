@@ -3,10 +3,15 @@
 //! A change of the lock file alone is an update and says so itself.
 
 use crate::change::manifest;
-use crate::change::view::{Found, View};
+use crate::change::view::{Found, View, patterns};
+
+patterns! {
+    UPDATES = r"(?i)\bdep(?:s|endenc)|\bbump|\bupgrad|\bupdat|\block|\bcrates\b|\bpackages\b|\bgems?\b|\brelease|\bsecurity\b|\bcve\b|\brenovate\b|\bversion";
+}
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    if !view.files.iter().any(|file| file.is_source() && !file.blocks.is_empty()) {
+    let updates = UPDATES.is_match(view.declared.title);
+    if updates || !view.files.iter().any(|file| file.is_source() && !file.blocks.is_empty()) {
         return;
     }
     for file in view.files.iter().filter(|file| file.stays()) {

@@ -49,11 +49,21 @@ fn first_change(file: &File<'_>, ecosystem: Ecosystem) -> Option<usize> {
     // Cargo and Go lock names and versions, the others repeat what the manifest asks for.
     let key = |dependency: &Dependency| match ecosystem {
         Ecosystem::Cargo => dependency.name.clone(),
+        // What follows the name and its constraints is for the installer only.
+        Ecosystem::Ruby => {
+            let asked = file.lines[dependency.index].text.split(':').next().unwrap_or_default();
+            let asked: Vec<&str> = asked.split(['"', '\'']).skip(1).step_by(2).collect();
+            asked.join(" ")
+        }
         _ => squeeze(file.lines[dependency.index].text.split("//").next().unwrap_or_default()),
     };
     let before: HashSet<String> = removed.iter().map(key).collect();
     let after: HashSet<String> = added.iter().map(key).collect();
-    let new = added.iter().find(|dependency| !before.contains(&key(dependency)));
-    let gone = removed.iter().find(|dependency| !after.contains(&key(dependency)));
+    // A module that is new here can be in the sums already, for another module's sake.
+    let known: HashSet<&str> = removed.iter().map(|dependency| dependency.name.as_str()).collect();
+    let counts = |dependency: &&Dependency| ecosystem != Ecosystem::Go || known.contains(dependency.name.as_str());
+    let new = added.iter().filter(counts).find(|dependency| !before.contains(&key(dependency)));
+    let gone =
+        removed.iter().filter(|_| ecosystem != Ecosystem::Go).find(|dependency| !after.contains(&key(dependency)));
     new.or(gone).map(|dependency| dependency.index)
 }

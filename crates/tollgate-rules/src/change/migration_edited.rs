@@ -3,7 +3,7 @@
 use tollgate_core::diff::Status;
 
 use crate::change::path;
-use crate::change::view::{File, Found, View, patterns, squeeze};
+use crate::change::view::{File, Found, Line, View, patterns, squeeze};
 
 patterns! {
     FOLDER = r"(?i)(?:^|/)(?:migrations?|migrate|versions|changelogs?)/";
@@ -28,10 +28,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 found.report(file, 0..file.lines.len().min(1), Some("a migration is deleted".to_owned()));
             }
             _ => {
-                let first = file
-                    .lines
-                    .iter()
-                    .position(|line| !line.is_blank() && (line.is_added() || line.is_removed()) && !line.is_comment());
+                let first = file.lines.iter().position(|line| (line.is_added() || line.is_removed()) && tells(line));
                 if let Some(index) = first {
                     found.report(file, index..index + 1, None);
                 }
@@ -53,13 +50,14 @@ fn is_old_migration(file: &File<'_>) -> bool {
 fn changes_meaning(file: &File<'_>) -> bool {
     let side = |added: bool| -> String {
         let lines = file.lines.iter().filter(|line| if added { line.is_added() } else { line.is_removed() });
-        let told = lines.filter(|line| {
-            let text = line.text.trim();
-            !line.is_comment()
-                && !text.starts_with("--")
-                && !["import ", "from ", "use ", "using "].iter().any(|word| text.starts_with(word))
-        });
-        told.map(|line| squeeze(&line.text)).collect::<String>().replace(',', "")
+        lines.filter(|line| tells(line)).map(|line| squeeze(&line.text)).collect::<String>().replace(',', "")
     };
     side(true) != side(false)
+}
+
+/// True when a line is more than a comment or an import.
+fn tells(line: &Line<'_>) -> bool {
+    let text = line.text.trim().trim_start_matches('\u{feff}');
+    let aside = ["import ", "from ", "use ", "using ", "--"].iter().any(|word| text.starts_with(word));
+    !aside && !text.is_empty() && !line.is_comment()
 }

@@ -3,6 +3,7 @@
 //! A diff shows pieces of a file, so nothing here parses. Each function answers
 //! only where a line's look and its indentation leave little doubt.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::change::path::Language;
@@ -149,4 +150,25 @@ pub(crate) fn removes_code(view: &View<'_>) -> bool {
                 && declared_name(&line.text).is_none_or(|name| !view.adds_name(name) && !view.adds_similar(&line.text))
         })
     })
+}
+
+/// True when the change touches more than tests: housekeeping among these alone is no loss of cover.
+pub(crate) fn touches_program(view: &View<'_>) -> bool {
+    view.files.iter().any(|file| {
+        file.is_source()
+            && file.lines.iter().enumerate().any(|(index, line)| {
+                (line.is_added() || line.is_removed())
+                    && !line.is_blank()
+                    && !line.is_comment()
+                    && !in_test(file, index)
+            })
+    })
+}
+
+/// The names that the change takes out of the program's lines and puts on no other: what has them went with them.
+pub(crate) fn gone_names<'v>(view: &'v View<'_>) -> HashSet<&'v str> {
+    let sources = view.files.iter().filter(|file| !file.is_test);
+    let lines =
+        sources.flat_map(|file| file.removed().filter(|&(index, _)| !in_test(file, index)).map(|(_, line)| line));
+    lines.flat_map(|line| names(&line.text)).filter(|name| name.len() > 3 && !view.adds_name(name)).collect()
 }

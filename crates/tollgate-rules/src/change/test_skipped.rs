@@ -9,13 +9,18 @@ patterns! {
     CALL = r"^\s*(?:t\.Skip(?:f|Now)?\(|pytest\.skip\(|self\.skipTest\(|\$this->markTest(?:Skipped|Incomplete)\()";
     SCRIPT = r"^\s*(?:it|test|describe)\.(?:skip|todo)\(|^\s*x(?:it|test|describe)\(";
     FACT = r"^\s*\[(?:Fact|Theory)\(Skip\s*=";
+    CONDITION = r"(?:skip|xfail)\w*\([^']*?(?:==|!=|<|>|\bnot\b|sys\.|platform|condition)";
     REFERENCE = r"#\d+|https?://|\b[A-Z]{2,}-\d+|\bGH-\d+";
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.stays()) {
         for (index, line) in file.added() {
-            if is_skip(file, index) && !REFERENCE.is_match(&line.text) && !view.removes(&line.text) {
+            if is_skip(file, index)
+                && !REFERENCE.is_match(&line.text)
+                && !CONDITION.is_match(&line.text)
+                && !view.removes(&line.text)
+            {
                 found.report(file, index..index + 1, None);
             }
         }

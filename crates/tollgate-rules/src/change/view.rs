@@ -187,9 +187,12 @@ pub(crate) struct View<'a> {
     pub(crate) declared: Declared<'a>,
     added: HashSet<u64>,
     removed: HashSet<u64>,
+    /// For each name on removed lines, on how many.
+    removed_names: HashMap<u64, u32>,
+    kept_names: HashSet<u64>,
     by_path: HashMap<String, usize>,
     paths: HashSet<&'a str>,
-    has_programs: bool,
+    is_application: bool,
     /// For each name on added lines, the first places it has.
     places: HashMap<u64, Vec<(u32, u32)>>,
 }
@@ -198,6 +201,7 @@ impl<'a> View<'a> {
     pub(crate) fn new(diffs: &'a [FileDiff], declared: Declared<'a>) -> Self {
         let files: Vec<File<'a>> = diffs.iter().map(File::of).collect();
         let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        let (mut removed_names, mut kept_names): (HashMap<u64, u32>, HashSet<u64>) = Default::default();
         let mut places: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
         for (file_index, file) in files.iter().enumerate() {
             for (line_index, line) in file.lines.iter().enumerate() {
@@ -215,15 +219,22 @@ impl<'a> View<'a> {
                     }
                     LineKind::Removed => {
                         removed.insert(squash(&line.text));
+                        for name in names(&line.text).take(MAX_NAMES) {
+                            *removed_names.entry(hash(name)).or_default() += 1;
+                        }
                     }
-                    LineKind::Context => {}
+                    LineKind::Context => kept_names.extend(names(&line.text).map(hash)),
                 }
             }
         }
         let by_path = files.iter().enumerate().map(|(index, file)| (file.path.clone(), index)).collect();
         let paths = declared.paths.iter().map(String::as_str).collect();
-        let has_programs = declared.paths.iter().any(|path| path.starts_with("cmd/"));
-        Self { files, declared, added, removed, by_path, paths, has_programs, places }
+        let at_root = ["Dockerfile", "Procfile", "docker-compose.yml", "compose.yaml", "main.go"];
+        let runs = |path: &String| {
+            path.starts_with("cmd/") || path::name(path) == "manage.py" || at_root.contains(&path.as_str())
+        };
+        let is_application = declared.paths.iter().any(runs);
+        Self { files, declared, added, removed, removed_names, kept_names, by_path, paths, is_application, places }
     }
 
     /// True when the change adds this line somewhere, white space and quotes aside.
@@ -259,14 +270,22 @@ impl<'a> View<'a> {
         self.places.contains_key(&hash(name))
     }
 
+    /// True when the name is on several removed lines and on no line that stays or comes: it leaves the program.
+    pub(crate) fn loses_name(&self, name: &str) -> bool {
+        let name = hash(name);
+        self.removed_names.get(&name).is_some_and(|&n_lines| n_lines > 2)
+            && !self.kept_names.contains(&name)
+            && !self.places.contains_key(&name)
+    }
+
     /// The file of this path after the change, when the change touches it.
     pub(crate) fn file(&self, path: &str) -> Option<&File<'a>> {
         self.by_path.get(path).and_then(|&index| self.files.get(index))
     }
 
-    /// True when the repository keeps programs in `cmd/`, as applications in Go do.
-    pub(crate) fn has_programs(&self) -> bool {
-        self.has_programs
+    /// True when the repository looks like something that is run, not something that others build on.
+    pub(crate) fn is_application(&self) -> bool {
+        self.is_application
     }
 
     /// True when the repository has this path before the change.
@@ -333,8 +352,11 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
 
 /// The text without what formatting changes: white space, kind of quotes, a last comma or semicolon.
 pub(crate) fn squeeze(text: &str) -> String {
-    let folded: String =
-        text.chars().filter(|c| !c.is_whitespace()).map(|c| if matches!(c, '\'' | '`') { '"' } else { c }).collect();
+    let folded: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '\u{feff}')
+        .map(|c| if matches!(c, '\'' | '`') { '"' } else { c })
+        .collect();
     folded.trim_end_matches([',', ';']).to_owned()
 }
 
