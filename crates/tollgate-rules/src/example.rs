@@ -7,6 +7,9 @@
 //! items.forEach(async (item) => save(item));
 //! //    ^ High/Error
 //! ```
+//!
+//! Above a diff, `Subject:` gives the change's title and `Tree:` the repository's
+//! paths, for the rules that ask for them.
 
 use tollgate_core::diff::{self, FileDiff};
 
@@ -53,7 +56,7 @@ fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
             let (code, marks) = without_marks(code);
             if rule.kind() != Kind::Code {
                 let files = new_file(path.unwrap_or("src/example.txt"), &code);
-                return vec![("text".to_owned(), scan_diff(rule, &files), marks)];
+                return vec![("text".to_owned(), scan_diff(rule, &files, Declared::default()), marks)];
             }
             let own = path.and_then(grammar_of).map(|grammar| crate::select::grammar_name(grammar));
             let languages = rule.languages.iter().filter(|language| own.is_none_or(|own| own == **language));
@@ -68,7 +71,9 @@ fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
                 "{}: a diff in an example is broken: {refused:?}",
                 rule.id
             );
-            vec![("diff".to_owned(), scan_diff(rule, &files), Vec::new())]
+            let tree: Vec<String> = head(text, "Tree: ").split_whitespace().map(str::to_owned).collect();
+            let declared = Declared::titled(head(text, "Subject: ")).in_repository(&tree);
+            vec![("diff".to_owned(), scan_diff(rule, &files, declared), Vec::new())]
         }
     }
 }
@@ -84,11 +89,17 @@ fn scan_code(rule: &Rule, language: &str, code: &str) -> Vec<Hit> {
     Scanner::default().scan(&job)
 }
 
-fn scan_diff(rule: &Rule, files: &[FileDiff]) -> Vec<Hit> {
+/// What a line above an example's diff says: the change's title, the repository's paths.
+fn head<'a>(text: &'a str, name: &str) -> &'a str {
+    let lines = text.lines().take_while(|line| !line.starts_with("diff "));
+    lines.filter_map(|line| line.strip_prefix(name)).next().unwrap_or_default()
+}
+
+fn scan_diff(rule: &Rule, files: &[FileDiff], declared: Declared<'_>) -> Vec<Hit> {
     let enabled = |id: &str| id == rule.id;
     match rule.kind() {
         Kind::Text => files.iter().flat_map(|file| text::scan(file, &enabled)).collect(),
-        _ => change::scan(files, Declared::default(), &enabled).into_iter().map(|(_, hit)| hit).collect(),
+        _ => change::scan(files, declared, &enabled).into_iter().map(|(_, hit)| hit).collect(),
     }
 }
 

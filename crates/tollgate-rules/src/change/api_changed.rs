@@ -1,0 +1,26 @@
+//! A function of a library asks its callers for other arguments, and the change does not say so.
+
+use crate::change::api;
+use crate::change::view::{Found, View};
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.stays() && api::is_surface(view, file)) {
+        let (before, after) = (api::declarations(file, false), api::declarations(file, true));
+        let only = |all: &[api::Public], name: &str| all.iter().filter(|public| public.name == name).count() == 1;
+        let changed = after.iter().filter(|now| only(&after, &now.name) && only(&before, &now.name));
+        for now in changed.take(3) {
+            let Some(was) = before.iter().find(|was| was.name == now.name) else { continue };
+            let n_before = api::n_required(&file.lines[was.index].text);
+            let n_after = api::n_required(&file.lines[now.index].text);
+            if let (Some(n_before), Some(n_after)) = (n_before, n_after)
+                && n_before != n_after
+            {
+                let message = format!(
+                    "public `{}` takes {n_after} arguments instead of {n_before}, not declared as breaking",
+                    now.name
+                );
+                found.report(file, now.index..now.index + 1, Some(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! An assertion that compared a value now only asks whether there is one.
+//!
+//! ```text
+//! -    assert_eq!(total(&cart), 42);
+//! +    assert!(total(&cart) > 0);
+//! ```
+
+use crate::change::view::{Found, View, names, patterns};
+
+patterns! {
+    EXACT = r"\b(?:assertEquals?|assert_eq!|assert_equal|assertSame|assertStrictEquals?|toBe|toEqual|toStrictEqual|(?:Assert|assert|require)\.(?:Equal|AreEqual|Same|equal|strictEqual|deepEqual|deepStrictEqual))\s*\(|^\s*assert .* == ";
+    LOOSE = r"\b(?:assertIsNotNone|assertNotNull|assert_not_nil|toBeTruthy|toBeDefined|toBeGreaterThan\w*|toHaveBeenCalled|(?:Assert|assert|require)\.(?:NotNull|NotNil|NotEmpty|isOk|IsNotNull))\s*\(|\b(?:assert!|assertTrue|assert\.ok)\s*\(.*(?:> 0|!=|is_some\(\)|is_ok\(\)|!is_empty|>= )|^\s*assert [^=<>]*(?:$|,| is not None)";
+    COMPARES = r"==|\bis\b (?:[^n]|n[^o])|\.equals\(|\.eq\(|matches!|is_some_and|starts_with|contains|\bin\b|Equal|includes|isEqual|compare";
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.stays()) {
+        for block in &file.blocks {
+            let n_exact = file.added_in(block).filter(|line| EXACT.is_match(&line.text)).count();
+            let exact: Vec<_> = file.removed_in(block).filter(|line| EXACT.is_match(&line.text)).collect();
+            if n_exact > 0 || exact.is_empty() || block.len() > 24 {
+                continue;
+            }
+            let loosened = block.clone().find(|&index| {
+                let line = &file.lines[index];
+                line.is_added()
+                    && LOOSE.is_match(&line.text)
+                    && !COMPARES.is_match(&line.text)
+                    && exact.iter().any(|before| asks_about_the_same(&before.text, &line.text))
+            });
+            if let Some(index) = loosened {
+                found.report(file, index..index + 1, None);
+            }
+        }
+    }
+}
+
+/// True when what is asserted has the same names, the assertion's own aside.
+fn asks_about_the_same(before: &str, after: &str) -> bool {
+    let inside = |text: &str| text.split_once(['(', ' ']).map_or("", |(_, inside)| inside).to_owned();
+    let (before, after) = (inside(before.trim()), inside(after.trim()));
+    let mut asked = names(&after)
+        .filter(|name| name.len() > 2 && !name.starts_with("to") && !name.starts_with("assert"))
+        .peekable();
+    asked.peek().is_some() && asked.all(|name| names(&before).any(|other| other == name))
+}

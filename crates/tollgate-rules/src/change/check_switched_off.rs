@@ -1,0 +1,40 @@
+//! A switch for verification goes from on to off.
+//!
+//! ```text
+//! -    requests.get(url, verify=True)
+//! +    requests.get(url, verify=False)
+//! ```
+
+use crate::change::view::{Found, View, names, patterns, squeeze};
+
+patterns! {
+    SWITCH = r#"(?i)\b((?:\w*_)?(?:verify|verify_?ssl|ssl_?verify|verify_?(?:tls|cert\w*|signature|exp|peer|host\w*)|strict_?ssl|check_?hostname|reject_?unauthorized|validate_?(?:cert\w*|signature|issuer|audience|lifetime)|csrf_?(?:protection|enabled)|require_?(?:auth\w*|login|https|ssl|signature)|auth_?(?:enabled|required)|enable_?auth\w*|http_?only|secure_?cookie\w*|session_?cookie_?secure))["']?\s*(?:=>|[:=])\s*["']?(true|false|1|0|on|off)\b"#;
+    INVERSE = r#"(?i)\b((?:\w*_)?(?:insecure\w*|skip_?(?:verify|tls|ssl|auth|validation)\w*|insecure_?skip_?verify|allow_?(?:insecure|unauthenticated|anonymous|all_?origins)\w*|disable_?(?:auth|csrf|ssl|tls|verification|security)\w*|danger_accept_invalid_certs))["']?\s*(?:=>|[:=(])\s*["']?(true|false|1|0|on|off)\b"#;
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.stays()) {
+        for block in file.blocks.iter().filter(|block| block.len() <= 40) {
+            for index in block.clone().filter(|&index| file.lines[index].is_added() && !file.lines[index].is_comment())
+            {
+                let Some((name, false)) = setting(&file.lines[index].text) else { continue };
+                let was_on = file.removed_in(block).any(|line| setting(&line.text) == Some((name.clone(), true)));
+                if was_on {
+                    let message = format!("`{name}` is switched to the unsafe side");
+                    found.report(file, index..index + 1, Some(message));
+                }
+            }
+        }
+    }
+}
+
+/// The switch that a line sets, and whether that is the safe side.
+fn setting(text: &str) -> Option<(String, bool)> {
+    let on = |value: &str| matches!(squeeze(value).to_ascii_lowercase().as_str(), "true" | "1" | "on");
+    let read = |pattern: &regex::Regex, inverse: bool| {
+        let groups = pattern.captures(text)?;
+        let name = names(groups.get(1)?.as_str()).next()?.to_owned();
+        Some((name, on(groups.get(2)?.as_str()) != inverse))
+    };
+    read(&INVERSE, true).or_else(|| read(&SWITCH, false))
+}

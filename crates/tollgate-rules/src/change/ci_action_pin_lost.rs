@@ -1,0 +1,26 @@
+//! An action that was pinned to a commit now follows a tag or a branch.
+
+use std::collections::HashSet;
+
+use crate::change::view::{Found, View};
+use crate::change::workflow;
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in workflow::files(view) {
+        let pinned: HashSet<String> = file
+            .removed()
+            .filter_map(|(_, line)| workflow::uses(line))
+            .filter(workflow::Uses::is_pinned)
+            .map(|uses| uses.action)
+            .collect();
+        for (index, line) in file.added() {
+            if let Some(uses) = workflow::uses(line)
+                && !uses.is_pinned()
+                && pinned.contains(&uses.action)
+            {
+                let message = format!("`{}` was pinned to a commit and is now `{}`", uses.action, uses.version);
+                found.report(file, index..index + 1, Some(message));
+            }
+        }
+    }
+}

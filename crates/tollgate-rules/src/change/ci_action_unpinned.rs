@@ -1,0 +1,42 @@
+//! A new action of someone else follows a branch, or a tag where its neighbours are pinned to commits.
+
+use crate::change::view::{Found, View};
+use crate::change::workflow;
+
+/// Names of branches: what runs changes with every push there.
+const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "latest", "HEAD"];
+
+/// Actions that are meant to be used from a branch.
+const EXCEPT: &[&str] = &["dtolnay/rust-toolchain"];
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    let mut before = workflow::used_before(view);
+    for file in workflow::files(view) {
+        let all = || file.lines.iter().filter_map(workflow::uses);
+        let pins = all().any(|uses| uses.is_pinned());
+        for (index, line) in file.added() {
+            let Some(uses) = workflow::uses(line) else { continue };
+            if uses.is_pinned()
+                || uses.is_own()
+                || EXCEPT.contains(&uses.action.as_str())
+                || is_shared(&uses)
+                || !before.insert(uses.action.clone())
+            {
+                continue;
+            }
+            if BRANCHES.contains(&uses.version.as_str()) {
+                let message = format!("`{}` follows the branch `{}`", uses.action, uses.version);
+                found.report(file, index..index + 1, Some(message));
+            } else if pins {
+                let message =
+                    format!("`{}@{}` is not pinned to a commit as its neighbours are", uses.action, uses.version);
+                found.report(file, index..index + 1, Some(message));
+            }
+        }
+    }
+}
+
+/// True for a whole workflow of another repository, which is mostly of the same owner.
+fn is_shared(uses: &workflow::Uses) -> bool {
+    uses.action.contains("/.github/workflows/")
+}

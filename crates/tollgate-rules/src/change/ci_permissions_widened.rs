@@ -1,0 +1,57 @@
+//! A workflow's token may do more than before.
+
+use std::collections::HashSet;
+
+use crate::change::view::{File, Found, View, patterns};
+use crate::change::workflow;
+
+patterns! {
+    ALL = r"^\s*permissions:\s*write-all\b";
+    SCOPE = r"^\s+(actions|attestations|checks|contents|deployments|id-token|issues|packages|pages|pull-requests|repository-projects|security-events|statuses):\s*write\b";
+    HEADING = r"^(\s*)permissions:\s*(?:#.*)?$";
+    ANY = r"^\s*permissions:";
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.stays() && workflow::is_workflow(file)) {
+        let said: HashSet<String> = file
+            .removed()
+            .filter_map(|(_, line)| Some(SCOPE.captures(&line.text)?.get(1)?.as_str().to_owned()))
+            .collect();
+        for (index, line) in file.added() {
+            let text = line.text.as_ref();
+            if ALL.is_match(text) {
+                found.report(file, index..index + 1, Some("the workflow's token may now write everything".to_owned()));
+            } else if let Some(scope) = SCOPE.captures(text).and_then(|groups| groups.get(1))
+                && !said.contains(scope.as_str())
+                && adds_to_permissions(file, index)
+            {
+                let message = format!("the workflow's token may now write `{}`", scope.as_str());
+                found.report(file, index..index + 1, Some(message));
+            }
+        }
+        // Below a job's name, the limit of the whole workflow can still hold, out of sight.
+        let gone = file.removed().find(|(_, line)| line.text.starts_with("permissions:"));
+        let limits = file.lines.iter().any(|line| !line.is_removed() && ANY.is_match(&line.text));
+        if let Some((index, _)) = gone.filter(|_| !limits && !removes_job(file)) {
+            let message = "`permissions` is removed, so the token gets the repository's default".to_owned();
+            found.report(file, index..index + 1, Some(message));
+        }
+    }
+}
+
+/// True below a `permissions:` that was there before. A new one narrows what the default gives.
+fn adds_to_permissions(file: &File<'_>, index: usize) -> bool {
+    let hunk = file.hunk_of(index);
+    let indent = file.lines[index].indent();
+    let above =
+        file.lines[hunk.start..index].iter().rev().take(30).filter(|line| !line.is_removed() && !line.is_blank());
+    let heading = above.into_iter().find(|line| line.indent() < indent);
+    heading.is_some_and(|line| !line.is_added() && HEADING.is_match(&line.text))
+}
+
+/// True when a whole job goes, and its permissions with it.
+fn removes_job(file: &File<'_>) -> bool {
+    file.removed()
+        .any(|(_, line)| line.text.trim_start().starts_with("runs-on:") || line.text.trim_start().starts_with("uses:"))
+}

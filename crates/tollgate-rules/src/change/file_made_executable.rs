@@ -1,0 +1,47 @@
+//! A file that is no program gets the right to run.
+
+use tollgate_core::diff::Status;
+
+use crate::change::path;
+use crate::change::view::{Found, View};
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.diff.status == Status::Modified) {
+        let widened = file.diff.old_mode == Some(0o100_644) && file.diff.new_mode == Some(0o100_755);
+        let data = matches!(
+            path::ending(&file.path),
+            "md" | "txt"
+                | "json"
+                | "toml"
+                | "yml"
+                | "yaml"
+                | "xml"
+                | "html"
+                | "css"
+                | "scss"
+                | "svg"
+                | "png"
+                | "jpg"
+                | "csv"
+                | "lock"
+                | "rs"
+                | "go"
+                | "java"
+                | "kt"
+                | "cs"
+                | "c"
+                | "h"
+                | "cpp"
+                | "hpp"
+                | "ts"
+                | "tsx"
+                | "jsx"
+                | "vue"
+                | "svelte"
+                | "sql"
+        );
+        if widened && data {
+            found.report_file(file, "old mode 100644\nnew mode 100755".to_owned(), None);
+        }
+    }
+}

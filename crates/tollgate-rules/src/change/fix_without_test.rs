@@ -1,0 +1,76 @@
+//! A change that calls itself a fix leaves alone the test that belongs to the file it fixes.
+
+use std::collections::HashMap;
+
+use crate::change::path;
+use crate::change::syntax;
+use crate::change::view::{File, Found, View};
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    if !view.declared.is_fix() || view.files.iter().any(|file| file.is_test) {
+        return;
+    }
+    let sources: Vec<&File<'_>> = view.files.iter().filter(|file| file.stays() && file.is_source()).collect();
+    // Tests inside a Rust file are touched when a hunk is in them.
+    let in_tests = |file: &File<'_>| file.hunks.iter().any(|hunk| syntax::in_test(file, hunk.end.saturating_sub(1)));
+    if sources.iter().any(|file| in_tests(file)) {
+        return;
+    }
+    let tests: HashMap<(String, &str), &str> = view
+        .declared
+        .paths
+        .iter()
+        .filter(|path| path::is_test(path) && is_named_test(path))
+        .map(|path| ((subject(path), path::ending(path)), path.as_str()))
+        .collect();
+    for file in sources {
+        let first = file.lines.iter().position(|line| line.is_added() && !line.is_blank() && !line.is_comment());
+        let test = tests.get(&(subject(&file.path), path::ending(&file.path)));
+        if let (Some(index), Some(test)) = (first, test) {
+            let message = format!("a fix of what `{test}` tests, and no test is touched");
+            found.report(file, index..index + 1, Some(message));
+            return;
+        }
+    }
+}
+
+/// What a file is about, in a form that a source file and its test share; empty for names that say nothing.
+fn subject(path: &str) -> String {
+    const VAGUE: &[&str] = &[
+        "index",
+        "mod",
+        "main",
+        "utils",
+        "util",
+        "app",
+        "init",
+        "types",
+        "views",
+        "models",
+        "helpers",
+        "server",
+        "config",
+        "lib",
+        "common",
+        "base",
+        "core",
+        "constants",
+    ];
+    let name = path::name(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    let bare: String = stem.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let bare = if path::is_test(path) {
+        let bare = bare.strip_prefix("test").unwrap_or(&bare);
+        let ends = ["tests", "test", "spec"];
+        ends.iter().find_map(|end| bare.strip_suffix(end)).unwrap_or(bare).to_owned()
+    } else {
+        bare
+    };
+    if VAGUE.contains(&bare.as_str()) { path.to_owned() } else { bare }
+}
+
+/// True when the name itself says test; what tests share says it by its folder only.
+fn is_named_test(path: &str) -> bool {
+    let name = path::name(path).to_ascii_lowercase();
+    name.contains("test") || name.contains("spec")
+}

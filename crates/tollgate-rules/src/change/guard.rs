@@ -1,0 +1,157 @@
+//! Guards: statements that stop what must not go on.
+//!
+//! ```text
+//! -    if (!user.isAdmin) return res.sendStatus(403);
+//!      await remove(req.params.id);
+//! ```
+
+use std::ops::Range;
+
+use tollgate_core::diff::LineKind;
+
+use crate::change::path::Language;
+use crate::change::syntax;
+use crate::change::view::{File, View, names, patterns};
+
+patterns! {
+    CONDITION = r"^(?:if|unless)\b";
+    TRAILING = r"^(?:return|raise|redirect\w*|head|render|abort|throw)\b.* (?:if|unless) ";
+    EXIT = r"\b(?:return|throw|raise|abort\w*|panic!?|bail!|ensure!|die|exit|redirect\w*|render|head|halt)\b|\bnext\(";
+    CHECKS = r"!|\bnot\b|\bunless\b|\b[Nn]ull\b|\bnil\b|\bNone\b|\bundefined\b|<|>|\blen\(|\blength\b|(?i:is_?empty|blank\?|present\?)|(?i:valid)";
+    NARROWS = r"^assert isinstance\(|^assert \w+(?:\.\w+)* is not None$";
+    PRESENT = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)\s*[):{]*\s*(?:return|$)";
+    ERROR = r"\b(?:err|error|e|ex|exc|ok)\b";
+    CALL = r"^(?:await |self\.|this\.|\$this->)*(?:\w+(?:\.|::|->))*(?i:validate|verify|ensure|authorize|authorise|authenticate|check_?(?:permission|access|auth|valid|bounds|csrf|role|owner|token|signature)|require_?(?:login|admin|auth|permission|role|owner|non_?null|not_?null)|assert_?(?:not_?null|permission|can|valid))\w*!?[ (].*";
+    ASSERT = r"^(?:assert(?:_eq|_ne)?!\(|assert[ (]|Preconditions\.check\w+\(|checkNotNull\(|requireNotNull\(|require\(\w+ ?[!<>=.])";
+    MARK = r"^(?:@(?:\w+\.)*(?:login_required|permission_required|user_passes_test|staff_member_required|require_\w+|requires_\w+|jwt_required|auth_required|authenticated|csrf_protect|PreAuthorize|PostAuthorize|Secured|RolesAllowed|UseGuards|Authorized|admin_required)\b|\[(?:Authorize|ValidateAntiForgeryToken|RequirePermission)\b|before_action :(?:authenticate|authorize|require|check|verify|ensure)\w*|protect_from_forgery|load_and_authorize_resource|permission_classes = |(?:app|router)\.use\((?:\w+\.)*(?i:csrf|helmet|auth|require|ensure|verify|is|protect)\w*)";
+    AUTH = r"(?i)is_?(?:admin|owner|staff|super_?user|moderator|authorized|authenticated|logged_?in)|permission|\bauthori[sz]|unauthori[sz]ed|forbidden|access_?denied|\bauthenticat|csrf|login_required|(?:not_?)?logged_?in\b|\bcan_?(?:edit|delete|view|read|write|manage|access|update|create)\b|has_?(?:role|permission|access|scope)|\b40[13]\b|signature|PreAuthorize|Secured|RolesAllowed|UseGuards|AntiForgery|jwt_required|auth_required|protect_from_forgery|require_?(?:login|admin|auth|user)";
+}
+
+/// A guard that the change takes away.
+pub(crate) struct Guard {
+    /// Its lines, all removed.
+    pub(crate) lines: Range<usize>,
+    /// True when it decides who may go on.
+    pub(crate) is_auth: bool,
+}
+
+/// The guards that a change removes from a file while what they guarded stays.
+pub(crate) fn removed<'v>(view: &'v View<'_>, file: &'v File<'_>) -> Vec<Guard> {
+    if !file.stays() || !file.is_source() {
+        return Vec::new();
+    }
+    let mut guards = Vec::new();
+    // With lines added beside it, a guard was rewritten, and a reader sees by what.
+    for block in file.blocks.iter().filter(|block| file.added_in(block).next().is_none()) {
+        let mut index = block.start;
+        while index < block.end {
+            match guard_at(file, index).filter(|guard| is_gone(view, file, guard)) {
+                Some(guard) => {
+                    index = guard.lines.end;
+                    guards.push(guard);
+                }
+                None => index += 1,
+            }
+        }
+    }
+    guards
+}
+
+fn guard_at(file: &File<'_>, index: usize) -> Option<Guard> {
+    let line = file.lines.get(index).filter(|line| line.is_removed() && !line.is_comment())?;
+    let text = line.text.trim();
+    if MARK.is_match(text) {
+        return Some(Guard { lines: index..index + 1, is_auth: AUTH.is_match(text) });
+    }
+    if NARROWS.is_match(text) {
+        return None;
+    }
+    let ruby_or_perl = file.language == Language::Ruby && TRAILING.is_match(text);
+    let conditional = CONDITION.is_match(text);
+    let call = (CALL.is_match(text) && text.ends_with([')', ';', '?', '!'])) || ASSERT.is_match(text);
+    if !(ruby_or_perl || conditional || call) || syntax::in_test(file, index) {
+        return None;
+    }
+    let lines = syntax::removed_statement(file, index)?;
+    if lines.len() > 6 {
+        return None;
+    }
+    let whole: String = file.lines[lines.clone()].iter().map(|line| line.text.trim()).collect::<Vec<_>>().join(" ");
+    if conditional {
+        let body = file.lines[lines.clone()].iter().skip(1).map(|line| line.text.trim());
+        let first = body.clone().find(|text| !text.is_empty() && *text != "{");
+        let exits = EXIT.is_match(text) || first.is_some_and(|first| EXIT.is_match(first)) && body.count() <= 4;
+        if !exits
+            || !(CHECKS.is_match(text) || AUTH.is_match(&whole))
+            || ERROR.is_match(text)
+            || (PRESENT.is_match(text) && !whole.contains("throw"))
+        {
+            return None;
+        }
+    }
+    Some(Guard { is_auth: AUTH.is_match(&whole), lines })
+}
+
+/// True when the guard is nowhere else in the change, and what it guarded is still there.
+fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
+    let head = &file.lines[guard.lines.start];
+    let text = head.text.trim();
+    let after = file.lines.get(guard.lines.end..file.near(guard.lines.start).end).unwrap_or_default();
+    let Some(next) = after.iter().find(|line| !line.is_blank()) else { return false };
+    let guarded = next.kind == LineKind::Context && next.indent() == head.indent() && !syntax::is_closer(next);
+    if !guarded || syntax::is_branch(&next.text) || next.is_comment() && after.len() < 2 {
+        return false;
+    }
+    if guard
+        .lines
+        .clone()
+        .any(|index| !syntax::is_closer(&file.lines[index]) && view.adds_similar(&file.lines[index].text))
+    {
+        return false;
+    }
+    // A setting that is gone from everywhere takes its checks with it.
+    if names(text).any(|name| name.len() > 3 && !is_word(name) && view.loses_name(name)) {
+        return false;
+    }
+    let subjects: Vec<&str> = names(text).filter(|name| name.len() > 2 && !is_word(name)).collect();
+    if subjects.iter().all(|name| view.adds_name(name)) {
+        return false;
+    }
+    // A check of something that is gone goes with it.
+    MARK.is_match(text)
+        || subjects
+            .iter()
+            .any(|name| after.iter().any(|line| !line.is_removed() && names(&line.text).any(|other| other == *name)))
+}
+
+/// Words of languages that name nothing of the program.
+fn is_word(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "return",
+        "throw",
+        "raise",
+        "not",
+        "null",
+        "nil",
+        "None",
+        "undefined",
+        "true",
+        "false",
+        "True",
+        "False",
+        "unless",
+        "new",
+        "this",
+        "self",
+        "len",
+        "length",
+        "await",
+        "and",
+        "assert",
+        "require",
+        "public",
+        "isset",
+        "empty",
+    ];
+    WORDS.contains(&name)
+}

@@ -1,0 +1,18 @@
+//! A script or workflow goes past the checks that git runs.
+
+use crate::change::path;
+use crate::change::view::{Found, View, patterns};
+
+patterns! {
+    BYPASS = r"\bgit\s+(?:commit|push|merge|am|rebase)\b[^|;&#]*\s(?:--no-verify)\b|\bHUSKY=0\b|\bHUSKY_SKIP_HOOKS=1|\bPRE_COMMIT_ALLOW_NO_CONFIG=1";
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| !path::is_document(&file.path)) {
+        for (index, line) in file.added() {
+            if BYPASS.is_match(&line.text) && !line.is_comment() && !view.removes(&line.text) {
+                found.report(file, index..index + 1, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A warning is silenced, and nobody says why.
+
+use crate::change::view::{File, Found, View, patterns};
+
+patterns! {
+    WHOLE = r"^\s*(?:/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck\s*$|#\s*(?:flake8|ruff):\s*noqa\s*$|#\s*type:\s*ignore\s*$|#\s*mypy:\s*ignore-errors\s*$|#!\[allow\((?:warnings|clippy::all|unused)\)\]|#\s*pylint:\s*(?:skip-file|disable=all)\s*$|#\s*rubocop:disable\s+all|//\s*nolint:?\s*(?:all)?\s*$|#\s*pragma warning disable\s*$|@file:Suppress\()";
+    BARE = r"(?:#\s*noqa\s*$|//\s*eslint-disable-(?:next-)?line\s*$|//\s*@ts-ignore\s*$|//\s*nolint\s*$|#\s*type:\s*ignore\s*$|//\s*NOSONAR\s*$|#\s*nosec\s*$|/\*\s*eslint-disable-(?:next-)?line\s*\*/)";
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.is_source()) {
+        let silences = |text: &str| WHOLE.is_match(text) || BARE.is_match(text);
+        let mut silenced = file.added().filter(|(index, line)| {
+            silences(&line.text) && !view.removes(&line.text) && !explained(file, *index) && !was_there(file, *index)
+        });
+        if let Some((index, _)) = silenced.next() {
+            let message = match silenced.count() {
+                0 => None,
+                n_more => Some(format!("a warning is silenced without a reason, and {n_more} more in this file")),
+            };
+            found.report(file, index..index + 1, message);
+        }
+    }
+}
+
+/// True when the line above or below is a comment that can give the reason.
+fn explained(file: &File<'_>, index: usize) -> bool {
+    let neighbour = |at: Option<usize>| {
+        let line = at.and_then(|at| file.lines.get(at)).filter(|line| !line.is_removed());
+        line.is_some_and(|line| line.is_comment() && !WHOLE.is_match(&line.text) && !BARE.is_match(&line.text))
+    };
+    neighbour(index.checked_sub(1))
+}
+
+/// True when a removed line nearby was silenced in the same way: only its code changed.
+fn was_there(file: &File<'_>, index: usize) -> bool {
+    file.removed_in(&file.near(index)).any(|line| WHOLE.is_match(&line.text) || BARE.is_match(&line.text))
+}

@@ -1,0 +1,24 @@
+//! A lock file changes beside code, while no manifest does.
+//!
+//! A change of the lock file alone is an update and says so itself.
+
+use crate::change::manifest;
+use crate::change::view::{Found, View, patterns};
+
+patterns! {
+    UPDATES = r"(?i)\bdep(?:s|endenc)|\bbump|\bupgrad|\bupdat|\block|\bcrates\b|\bpackages\b|\bgems?\b|\brelease|\bsecurity\b|\bcve\b|\brenovate\b|\bversion";
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    let updates = UPDATES.is_match(view.declared.title);
+    if updates || !view.files.iter().any(|file| file.is_source() && !file.blocks.is_empty()) {
+        return;
+    }
+    for file in view.files.iter().filter(|file| file.stays()) {
+        let Some(ecosystem) = manifest::of_lock(&file.path) else { continue };
+        let asked = view.files.iter().any(|other| manifest::of_manifest(&other.path) == Some(ecosystem));
+        if let Some((index, _)) = file.lines.iter().enumerate().find(|(_, line)| line.is_added() && !asked) {
+            found.report(file, index..index + 1, None);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Dependencies change in a manifest, and the lock file beside it stays as it was.
+
+use std::collections::HashSet;
+
+use tollgate_core::diff::LineKind;
+
+use crate::change::manifest::{self, Dependency, Ecosystem};
+use crate::change::path;
+use crate::change::view::{File, Found, View, squeeze};
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in view.files.iter().filter(|file| file.stays()) {
+        let Some(ecosystem) = manifest::of_manifest(&file.path).filter(|_| path::ending(&file.path) != "txt") else {
+            continue;
+        };
+        let Some(lock) = lock_of(view, &file.path, ecosystem) else { continue };
+        if let Some(index) = first_change(file, ecosystem) {
+            let message = format!("dependencies change, but `{lock}` does not");
+            found.report(file, index..index + 1, Some(message));
+        }
+    }
+}
+
+/// The nearest lock file of the repository, unless the change touches one that would do.
+fn lock_of(view: &View<'_>, manifest: &str, ecosystem: Ecosystem) -> Option<String> {
+    let mut folder = path::folder(manifest);
+    let mut nearest = None;
+    loop {
+        for lock in ecosystem.locks() {
+            let path = format!("{folder}{lock}");
+            if view.file(&path).is_some() {
+                return None;
+            }
+            if nearest.is_none() && view.has_path(&path) {
+                nearest = Some(path);
+            }
+        }
+        if folder.is_empty() || nearest.is_some() {
+            return nearest;
+        }
+        folder = path::folder(folder.trim_end_matches('/'));
+    }
+}
+
+/// The first line whose change must show in the lock file.
+fn first_change(file: &File<'_>, ecosystem: Ecosystem) -> Option<usize> {
+    let (added, removed) =
+        (manifest::dependencies(file, LineKind::Added), manifest::dependencies(file, LineKind::Removed));
+    // Cargo and Go lock names and versions, the others repeat what the manifest asks for.
+    let key = |dependency: &Dependency| match ecosystem {
+        Ecosystem::Cargo => dependency.name.clone(),
+        // What follows the name and its constraints is for the installer only.
+        Ecosystem::Ruby => {
+            let asked = file.lines[dependency.index].text.split(':').next().unwrap_or_default();
+            let asked: Vec<&str> = asked.split(['"', '\'']).skip(1).step_by(2).collect();
+            asked.join(" ")
+        }
+        _ => squeeze(file.lines[dependency.index].text.split("//").next().unwrap_or_default()),
+    };
+    let before: HashSet<String> = removed.iter().map(key).collect();
+    let after: HashSet<String> = added.iter().map(key).collect();
+    // A module that is new here can be in the sums already, for another module's sake.
+    let known: HashSet<&str> = removed.iter().map(|dependency| dependency.name.as_str()).collect();
+    let counts = |dependency: &&Dependency| ecosystem != Ecosystem::Go || known.contains(dependency.name.as_str());
+    let new = added.iter().filter(counts).find(|dependency| !before.contains(&key(dependency)));
+    let gone =
+        removed.iter().filter(|_| ecosystem != Ecosystem::Go).find(|dependency| !after.contains(&key(dependency)));
+    new.or(gone).map(|dependency| dependency.index)
+}

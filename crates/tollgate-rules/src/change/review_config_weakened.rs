@@ -1,0 +1,25 @@
+//! The change loosens the configuration of its own review.
+
+use tollgate_core::diff::Status;
+
+use crate::change::view::{Found, View, patterns};
+
+patterns! {
+    LOOSENS = r#"^\s*(?:\[\[?(?:suppress\w*|ignore)\b|(?:suppress\w*|ignore\w*|exclude\w*|disable\w*|skip)\s*=|(?:fail_on|floor|profile)\s*=|"?[\w-]+"?\s*=\s*(?:"off"|false)|enabled\s*=\s*false)"#;
+}
+
+pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    for file in &view.files {
+        if file.path.contains(".tollgate/rules/") && file.diff.status == Status::Deleted {
+            found.report(file, 0..1, Some("a rule of the review is deleted".to_owned()));
+        }
+        if crate::change::path::name(&file.path) != ".tollgate.toml" || !file.stays() {
+            continue;
+        }
+        for (index, line) in file.added() {
+            if LOOSENS.is_match(&line.text) && !view.removes(&line.text) {
+                found.report(file, index..index + 1, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The change as the change rules see it.
+//!
+//! Lines are flattened per file and grouped into blocks: runs of removed and
+//! added lines with no line between them that stays. What the change adds is
+//! indexed, so that a rule about something removed can ask whether it was only
+//! moved, reformatted or renamed. All of it is linear in the diff; each question
+//! is answered in bounded time.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
+
+use regex::Regex;
+use tollgate_core::diff::{FileDiff, LineKind, Status};
+use tollgate_core::path::{FilePath, RepoPath};
+
+use crate::change::Declared;
+use crate::change::path::{self, Language};
+use crate::hit::Hit;
+
+/// Longer lines are cut: no rule needs more, and minified code is none of ours.
+const MAX_LINE_BYTES: usize = 1_000;
+/// The most places remembered for a name, so that one question is never more than a few comparisons.
+const MAX_PLACES: usize = 8;
+/// The most names of a line that are compared.
+const MAX_NAMES: usize = 16;
+/// How far from a line its other half is looked for.
+const NEAR_LINES: usize = 60;
+/// The most lines quoted in a hit.
+const MAX_EVIDENCE_LINES: usize = 8;
+/// The most hits of one rule in a change: a reader has stopped long before.
+const MAX_HITS: usize = 25;
+
+/// Compiles a constant pattern; `\w`, `\d`, `\s` and `\b` are ASCII, which keeps it small.
+pub(crate) fn compile(pattern: &str) -> Regex {
+    let ascii = pattern.replace(r"\w", "[A-Za-z0-9_]").replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
+    Regex::new(&ascii.replace(r"\b", r"(?-u:\b)")).expect("each constant pattern is compiled by an example")
+}
+
+/// Names constant patterns, compiled when first used.
+macro_rules! patterns {
+    ($($name:ident = $pattern:expr;)+) => {
+        $(static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| $crate::change::view::compile($pattern));)+
+    };
+}
+pub(crate) use patterns;
+
+/// A line of the change.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) kind: LineKind,
+    pub(crate) old: Option<u32>,
+    pub(crate) new: Option<u32>,
+    /// Without line ends, and cut when very long.
+    pub(crate) text: Cow<'a, str>,
+}
+
+impl Line<'_> {
+    pub(crate) fn is_added(&self) -> bool {
+        self.kind == LineKind::Added
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        self.kind == LineKind::Removed
+    }
+
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// The number of columns before the text; a tab counts as four.
+    pub(crate) fn indent(&self) -> usize {
+        let blanks = self.text.chars().take_while(|c| matches!(c, ' ' | '\t'));
+        blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
+    }
+
+    /// True for a line that is only a comment, in any of the usual ways.
+    pub(crate) fn is_comment(&self) -> bool {
+        let text = self.text.trim_start();
+        let hash = text.starts_with('#') && !text.starts_with("#[") && !text.starts_with("#include");
+        hash || ["//", "/*", "*/", "* ", "<!--", "\"\"\""].iter().any(|mark| text.starts_with(mark)) || text == "*"
+    }
+}
+
+/// A file of the change.
+#[derive(Debug)]
+pub(crate) struct File<'a> {
+    pub(crate) diff: &'a FileDiff,
+    /// The path after the change, or before it for a deleted file.
+    pub(crate) path: String,
+    pub(crate) language: Language,
+    pub(crate) is_test: bool,
+    pub(crate) lines: Vec<Line<'a>>,
+    /// For each hunk, its lines.
+    pub(crate) hunks: Vec<Range<usize>>,
+    /// Runs of changed lines.
+    pub(crate) blocks: Vec<Range<usize>>,
+}
+
+impl<'a> File<'a> {
+    fn of(diff: &'a FileDiff) -> Self {
+        let path = diff.path().to_string();
+        let (mut lines, mut hunks, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+        for hunk in &diff.hunks {
+            let first = lines.len();
+            let mut block = first;
+            for line in diff.lines(hunk) {
+                let text = cut(line.text);
+                if line.kind == LineKind::Context {
+                    if block < lines.len() {
+                        blocks.push(block..lines.len());
+                    }
+                    block = lines.len() + 1;
+                }
+                lines.push(Line { kind: line.kind, old: line.old, new: line.new, text });
+            }
+            if block < lines.len() {
+                blocks.push(block..lines.len());
+            }
+            hunks.push(first..lines.len());
+        }
+        let (language, is_test) = (Language::of(&path), path::is_test(&path));
+        Self { diff, path, language, is_test, lines, hunks, blocks }
+    }
+
+    /// True when the file was there before the change and still is.
+    pub(crate) fn stays(&self) -> bool {
+        matches!(self.diff.status, Status::Modified | Status::Renamed)
+    }
+
+    pub(crate) fn is_source(&self) -> bool {
+        path::is_source(&self.path)
+    }
+
+    pub(crate) fn added(&self) -> impl Iterator<Item = (usize, &Line<'a>)> {
+        self.lines.iter().enumerate().filter(|(_, line)| line.is_added())
+    }
+
+    pub(crate) fn removed(&self) -> impl Iterator<Item = (usize, &Line<'a>)> {
+        self.lines.iter().enumerate().filter(|(_, line)| line.is_removed())
+    }
+
+    pub(crate) fn added_in(&self, range: &Range<usize>) -> impl Iterator<Item = &Line<'a>> {
+        self.lines[range.clone()].iter().filter(|line| line.is_added())
+    }
+
+    pub(crate) fn removed_in(&self, range: &Range<usize>) -> impl Iterator<Item = &Line<'a>> {
+        self.lines[range.clone()].iter().filter(|line| line.is_removed())
+    }
+
+    /// The hunk that a line is in.
+    pub(crate) fn hunk_of(&self, index: usize) -> Range<usize> {
+        let after = self.hunks.partition_point(|hunk| hunk.end <= index);
+        self.hunks.get(after).cloned().unwrap_or(index..index + 1)
+    }
+
+    /// The lines around a line, within its hunk: where its other half would be.
+    pub(crate) fn near(&self, index: usize) -> Range<usize> {
+        let hunk = self.hunk_of(index);
+        hunk.start.max(index.saturating_sub(NEAR_LINES))..hunk.end.min(index + NEAR_LINES)
+    }
+
+    /// The block that a changed line is in.
+    pub(crate) fn block_of(&self, index: usize) -> Range<usize> {
+        let after = self.blocks.partition_point(|block| block.end <= index);
+        self.blocks.get(after).cloned().unwrap_or(index..index + 1)
+    }
+
+    /// The next line from `index` on that is in the file after the change and not blank, within the hunk.
+    pub(crate) fn next_kept(&self, index: usize) -> Option<&Line<'a>> {
+        let end = self.hunk_of(index.min(self.lines.len().saturating_sub(1))).end;
+        self.lines.get(index..end)?.iter().take(40).find(|line| !line.is_removed() && !line.is_blank())
+    }
+
+    /// What git shows behind a hunk's header: usually the enclosing function.
+    pub(crate) fn section(&self, index: usize) -> Cow<'_, str> {
+        let at = self.hunks.partition_point(|hunk| hunk.end <= index);
+        self.diff.hunks.get(at).map_or(Cow::Borrowed(""), |hunk| String::from_utf8_lossy(self.diff.section(hunk)))
+    }
+}
+
+/// The whole change.
+pub(crate) struct View<'a> {
+    pub(crate) files: Vec<File<'a>>,
+    pub(crate) declared: Declared<'a>,
+    added: HashSet<u64>,
+    removed: HashSet<u64>,
+    /// For each name on removed lines, on how many.
+    removed_names: HashMap<u64, u32>,
+    kept_names: HashSet<u64>,
+    by_path: HashMap<String, usize>,
+    paths: HashSet<&'a str>,
+    is_application: bool,
+    /// For each name on added lines, the first places it has.
+    places: HashMap<u64, Vec<(u32, u32)>>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(diffs: &'a [FileDiff], declared: Declared<'a>) -> Self {
+        let files: Vec<File<'a>> = diffs.iter().map(File::of).collect();
+        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        let (mut removed_names, mut kept_names): (HashMap<u64, u32>, HashSet<u64>) = Default::default();
+        let mut places: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
+        for (file_index, file) in files.iter().enumerate() {
+            for (line_index, line) in file.lines.iter().enumerate() {
+                match line.kind {
+                    LineKind::Added => {
+                        added.insert(squash(&line.text));
+                        for name in names(&line.text).take(MAX_NAMES) {
+                            let places = places.entry(hash(name)).or_default();
+                            if let (true, Ok(file), Ok(line)) =
+                                (places.len() < MAX_PLACES, u32::try_from(file_index), u32::try_from(line_index))
+                            {
+                                places.push((file, line));
+                            }
+                        }
+                    }
+                    LineKind::Removed => {
+                        removed.insert(squash(&line.text));
+                        for name in names(&line.text).take(MAX_NAMES) {
+                            *removed_names.entry(hash(name)).or_default() += 1;
+                        }
+                    }
+                    LineKind::Context => kept_names.extend(names(&line.text).map(hash)),
+                }
+            }
+        }
+        let by_path = files.iter().enumerate().map(|(index, file)| (file.path.clone(), index)).collect();
+        let paths = declared.paths.iter().map(String::as_str).collect();
+        let at_root = ["Dockerfile", "Procfile", "docker-compose.yml", "compose.yaml", "main.go"];
+        let runs = |path: &String| {
+            path.starts_with("cmd/") || path::name(path) == "manage.py" || at_root.contains(&path.as_str())
+        };
+        let is_application = declared.paths.iter().any(runs);
+        Self { files, declared, added, removed, removed_names, kept_names, by_path, paths, is_application, places }
+    }
+
+    /// True when the change adds this line somewhere, white space and quotes aside.
+    pub(crate) fn adds(&self, text: &str) -> bool {
+        self.added.contains(&squash(text))
+    }
+
+    /// True when the change removes this line somewhere, white space and quotes aside.
+    pub(crate) fn removes(&self, text: &str) -> bool {
+        self.removed.contains(&squash(text))
+    }
+
+    /// True when the change adds this line, or one whose names are nearly the same.
+    pub(crate) fn adds_similar(&self, text: &str) -> bool {
+        if self.adds(text) {
+            return true;
+        }
+        let wanted: HashSet<u64> = names(text).take(MAX_NAMES).map(hash).collect();
+        if wanted.len() < 2 {
+            return false;
+        }
+        let candidates = wanted.iter().filter_map(|name| self.places.get(name)).flatten();
+        candidates.into_iter().any(|&(file, line)| {
+            let text = &self.files[file as usize].lines[line as usize].text;
+            let other: HashSet<u64> = names(text).take(MAX_NAMES).map(hash).collect();
+            let n_shared = wanted.intersection(&other).count();
+            n_shared * 10 >= wanted.union(&other).count() * 6
+        })
+    }
+
+    /// True when the name stands on a line that the change adds anywhere.
+    pub(crate) fn adds_name(&self, name: &str) -> bool {
+        self.places.contains_key(&hash(name))
+    }
+
+    /// True when the name is on several removed lines and on no line that stays or comes: it leaves the program.
+    pub(crate) fn loses_name(&self, name: &str) -> bool {
+        let name = hash(name);
+        self.removed_names.get(&name).is_some_and(|&n_lines| n_lines > 2)
+            && !self.kept_names.contains(&name)
+            && !self.places.contains_key(&name)
+    }
+
+    /// The file of this path after the change, when the change touches it.
+    pub(crate) fn file(&self, path: &str) -> Option<&File<'a>> {
+        self.by_path.get(path).and_then(|&index| self.files.get(index))
+    }
+
+    /// True when the repository looks like something that is run, not something that others build on.
+    pub(crate) fn is_application(&self) -> bool {
+        self.is_application
+    }
+
+    /// True when the repository has this path before the change.
+    pub(crate) fn has_path(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+}
+
+/// What the rules found, in the order they found it.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    hits: Vec<(FilePath, Hit)>,
+    rule: &'static str,
+    in_tests: bool,
+    n_hits: usize,
+}
+
+impl Found {
+    /// What is reported from here on comes from this rule.
+    pub(crate) fn begin(&mut self, rule: &'static str, in_tests: bool) {
+        (self.rule, self.in_tests, self.n_hits) = (rule, in_tests, 0);
+    }
+
+    /// Reports lines of a file, removed ones or others, with the rule's message or a more precise one.
+    pub(crate) fn report(&mut self, file: &File<'_>, range: Range<usize>, message: Option<String>) {
+        let lines = file.lines.get(range).unwrap_or_default();
+        let left = lines.first().is_some_and(Line::is_removed);
+        let number = |line: &Line<'_>| if left { line.old } else { line.new };
+        let shown = || lines.iter().take(MAX_EVIDENCE_LINES).filter(|line| number(line).is_some());
+        let (Some(first), Some(last)) = (shown().find_map(number), shown().filter_map(number).last()) else {
+            return;
+        };
+        let evidence = shown().map(|line| line.text.trim_end()).collect::<Vec<_>>().join("\n");
+        self.push(file, left, (first.max(1), last.max(first)), evidence, message);
+    }
+
+    /// Reports a file as a whole, for what has no line of its own.
+    pub(crate) fn report_file(&mut self, file: &File<'_>, evidence: String, message: Option<String>) {
+        self.push(file, file.diff.new_path.is_none(), (1, 1), evidence, message);
+    }
+
+    fn push(&mut self, file: &File<'_>, left: bool, lines: (u32, u32), evidence: String, message: Option<String>) {
+        if self.n_hits >= MAX_HITS || (file.is_test && !self.in_tests) {
+            return;
+        }
+        self.n_hits += 1;
+        let side: Option<&RepoPath> = if left { file.diff.old_path.as_ref() } else { file.diff.new_path.as_ref() };
+        let path = FilePath::of_repo_path(side.unwrap_or(file.diff.path()));
+        let evidence = if evidence.trim().is_empty() { "(empty line)".to_owned() } else { evidence };
+        let (rule, (line_start, line_end)) = (self.rule.to_owned(), lines);
+        self.hits.push((path, Hit { rule, line_start, line_end, left, evidence, fix: None, message }));
+    }
+
+    pub(crate) fn into_hits(self) -> Vec<(FilePath, Hit)> {
+        self.hits
+    }
+}
+
+/// The names on a line: words of at least two characters that begin with a letter or `_`.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| word.len() >= 2 && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The text without what formatting changes: white space, kind of quotes, a last comma or semicolon.
+pub(crate) fn squeeze(text: &str) -> String {
+    let folded: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '\u{feff}')
+        .map(|c| if matches!(c, '\'' | '`') { '"' } else { c })
+        .collect();
+    folded.trim_end_matches([',', ';']).to_owned()
+}
+
+fn squash(text: &str) -> u64 {
+    hash(&squeeze(text))
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cut(text: &[u8]) -> Cow<'_, str> {
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    String::from_utf8_lossy(&text[..text.len().min(MAX_LINE_BYTES)])
+}
