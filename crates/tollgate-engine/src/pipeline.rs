@@ -34,7 +34,7 @@ pub struct World<'a> {
     /// Which of that counts.
     pub scope: Scope,
     /// What the author said of the change.
-    pub declared: Declared,
+    pub declared: Declared<'a>,
     /// This very program, which scans files as a child of itself.
     pub executable: PathBuf,
     /// Is told how the review goes.

@@ -48,7 +48,7 @@ pub struct Request<'a> {
     /// The program to start for scanning, with [`SCAN_ARGUMENT`].
     pub executable: &'a Path,
     /// What the author said of the change.
-    pub declared: Declared,
+    pub declared: Declared<'a>,
     /// Is told how many of how many files were scanned.
     pub progress: &'a dyn Fn(usize, usize),
 }

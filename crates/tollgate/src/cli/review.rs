@@ -157,7 +157,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         imported,
         imported_withheld: withheld,
         scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
-        declared: declared(args.title.as_deref()),
+        declared: Declared::titled(args.title.as_deref().unwrap_or_default()),
         executable: place.program()?,
         events: &events,
     };
@@ -222,12 +222,6 @@ fn flags(args: &Args) -> Layer {
     flags
 }
 
-/// What the title declares about the change.
-fn declared(title: Option<&str>) -> Declared {
-    let _ = title;
-    Declared::default()
-}
-
 fn read_imported(
     place: &Place,
     files: &[PathBuf],
@@ -283,6 +277,6 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             annotations.text
         }
         Format::Junit => report::junit::write(review),
-        Format::Html => String::new(),
+        Format::Html => report::html::write(review, shown.files, Some(shown.gate)),
     }
 }
