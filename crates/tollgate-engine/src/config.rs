@@ -153,6 +153,7 @@ impl Settings {
                 settings.suppressions.push(suppression(part, index + 1, &layer.source)?);
             }
         }
+        settings.shown.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(settings)
     }
 
@@ -290,6 +291,12 @@ fn rule_glob(name: &str) -> Result<globset::Glob, Failure> {
 }
 
 fn suppression(part: &SuppressPart, number: usize, source: &str) -> Result<Suppression, Failure> {
+    let empty = part.paths.is_none() && part.rule.is_none() && part.category.is_none() && part.text.is_none();
+    if empty {
+        // It would suppress every finding there is.
+        let problem = format!("suppress #{number} must set `paths`, `rule`, `category` or `text`");
+        return Err(failure::bad_config(source, &problem));
+    }
     let rule = part.rule.as_deref().map(rule_glob).transpose()?.map(|glob| glob.compile_matcher());
     let paths = part.paths.as_deref().map(globs).transpose()?;
     Ok(Suppression {

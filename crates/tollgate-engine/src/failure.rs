@@ -76,7 +76,7 @@ pub fn not_a_repository(dir: &Path) -> Failure {
 /// There is no working tree, and what was asked for needs one.
 #[must_use]
 pub fn no_working_tree(what: &str) -> Failure {
-    Failure::new(Kind::User, format!("{what} needs a working tree, and this repository is bare"))
+    Failure::new(Kind::User, format!("{what} needs a working tree, and there is none here"))
         .hint("Name a range of commits, as in `tollgate review main..feature`.")
 }
 

@@ -36,6 +36,9 @@ pub(super) fn layers(variables: &[(String, String)]) -> Result<Vec<Layer>, Failu
                 None => failure,
             });
         };
+        if number && value.parse::<i64>().is_err() {
+            return Err(failure::bad_config(name, &format!("expected a number, found `{value}`")));
+        }
         let value = if number { value.clone() } else { toml::Value::String(value.clone()).to_string() };
         let text = format!("{section}.{key} = {value}");
         let values: File = toml::from_str(&text).map_err(|error| file::explain(name, error.message()))?;

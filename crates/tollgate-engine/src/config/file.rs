@@ -231,7 +231,8 @@ impl Pattern {
         if text.trim_matches('/').is_empty() || text.starts_with('!') {
             return Err(format!("`{text}` is not a pattern of paths"));
         }
-        super::path_glob(text).map(|_| Self(text.to_owned())).map_err(|error| error.to_string())
+        super::path_glob(text).map(|_| Self(text.to_owned()))
+            .map_err(|error| format!("`{text}` is not a pattern of paths: {}", error.kind()))
     }
 
     /// The pattern as it was written.
@@ -284,16 +285,21 @@ fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 
 fn rule_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
-    globset::Glob::new(&name).map_err(D::Error::custom)?;
+    check_rule_name(&name).map_err(D::Error::custom)?;
     Ok(Some(name))
 }
 
 fn rule_names<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
     for name in &names {
-        globset::Glob::new(name).map_err(D::Error::custom)?;
+        check_rule_name(name).map_err(D::Error::custom)?;
     }
     Ok(Some(names))
+}
+
+fn check_rule_name(name: &str) -> Result<(), String> {
+    let wrong = |error: globset::Error| format!("`{name}` is not a pattern of rule names: {}", error.kind());
+    globset::Glob::new(name).map(|_| ()).map_err(wrong)
 }
 
 impl File {
@@ -366,12 +372,19 @@ fn position(text: &str, at: usize) -> (usize, usize) {
 /// Says in our words what the reader says in its own.
 pub(super) fn explain(place: &str, message: &str) -> Failure {
     let message = message.trim().lines().next().unwrap_or_default();
-    let Some(rest) = message.strip_prefix("unknown field `") else {
-        return failure::bad_config(place, message);
+    // Both say what is wrong and then what is known, each name in backticks.
+    let (rest, is_key) = match (message.strip_prefix("unknown field `"), message.strip_prefix("unknown variant `")) {
+        (Some(rest), _) => (rest, true),
+        (None, Some(rest)) => (rest, false),
+        (None, None) => return failure::bad_config(place, message),
     };
     let mut names = rest.split('`').step_by(2);
     let unknown = names.next().unwrap_or_default();
     let known: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if !is_key {
+        return failure::bad_config(place, &format!("unknown value `{unknown}`"))
+            .hint(format!("It can be {}.", known.join(", ")));
+    }
     if is_secret(unknown) {
         return failure::bad_config(
             place,

@@ -47,12 +47,13 @@ fn a_secret_in_the_file_is_refused_with_the_reason() {
 
 #[test]
 fn wrong_values_are_located() {
-    assert_snapshot!(problem("[review]\nfail_on = 'hihg'"), @"");
-    assert_snapshot!(problem("[review]\nbase = 3"), @"");
-    assert_snapshot!(problem("[limits]\nfile_seconds = 0"), @"");
-    assert_snapshot!(problem("[paths]\nexclude = ['a', '{']"), @"");
-    assert_snapshot!(problem("[rules]\ndisable = ['[']"), @"");
-    assert_snapshot!(problem("[review\n"), @"");
+    assert_snapshot!(problem("[review]\nfail_on = 'hihg'"), @".tollgate.toml:2:11: unknown value `hihg` | It can be critical, high, medium, low, never.");
+    assert_snapshot!(problem("[review]\nbase = 3"), @".tollgate.toml:2:8: invalid type: integer `3`, expected a string");
+    assert_snapshot!(problem("[limits]\nfile_seconds = 0"), @".tollgate.toml:2:16: expected a number from 1 to 600, found `0`");
+    assert_snapshot!(problem("[paths]\nexclude = ['a', '{']"), @".tollgate.toml:2:11: `{` is not a pattern of paths: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
+    assert_snapshot!(problem("[rules]\ndisable = ['[']"), @".tollgate.toml:2:11: `[` is not a pattern of rule names: unclosed character class; missing ']'");
+    assert_snapshot!(problem("[review\n"), @".tollgate.toml:1:8: unclosed table, expected `]`");
+    assert_snapshot!(problem("[[suppress]]\nreason = 'because'"), @".tollgate.toml: suppress #1 must set `paths`, `rule`, `category` or `text`");
 }
 
 #[test]
@@ -71,7 +72,19 @@ fn later_layers_win_and_lists_grow() {
     assert!(!settings.paths.wants("docs/a.md") && !settings.paths.wants("vendor/a.rs") && settings.paths.wants("a.rs"));
     let shown: Vec<String> =
         settings.shown.iter().map(|shown| format!("{} = {} ({})", shown.key, shown.value, shown.source)).collect();
-    assert_snapshot!(shown.join("\n"), @"");
+    assert_snapshot!(shown.join("\n"), @r#"
+    limits.cpu_seconds = 5 (default)
+    limits.file_bytes = 1048576 (default)
+    limits.file_seconds = 10 (default)
+    limits.jobs = 3 (TOLLGATE_LIMITS_JOBS)
+    limits.memory_mib = 512 (default)
+    paths.exclude = ["*.md"] (user)
+    paths.exclude = ["vendor/"] (.tollgate.toml)
+    review.fail_on = "critical" (--fail-on)
+    review.floor = "praise" (default)
+    review.max_diff_bytes = 20000000 (default)
+    suppress = { rule = "x" } (.tollgate.toml)
+    "#);
 }
 
 #[test]
@@ -82,8 +95,8 @@ fn variables_are_checked_like_keys() {
     let failure = problem("TOLLGATE_REVIEW_FAILON", "low");
     assert_snapshot!(failure.message, @"TOLLGATE_REVIEW_FAILON: no setting belongs to this variable");
     assert_snapshot!(failure.hint.unwrap(), @"Did you mean `TOLLGATE_REVIEW_FAIL_ON`?");
-    assert_snapshot!(problem("TOLLGATE_LIMITS_JOBS", "many").message, @"");
-    assert_snapshot!(problem("TOLLGATE_REVIEW_FAIL_ON", "x\ny").message, @"");
+    assert_snapshot!(problem("TOLLGATE_LIMITS_JOBS", "many").message, @"TOLLGATE_LIMITS_JOBS: expected a number, found `many`");
+    assert_snapshot!(problem("TOLLGATE_REVIEW_FAIL_ON", "x\ny").message, @"TOLLGATE_REVIEW_FAIL_ON: unknown value `x`");
 }
 
 #[test]

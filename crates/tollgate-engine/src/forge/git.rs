@@ -41,7 +41,7 @@ const WHERE: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COM
 const QUARANTINE: [&str; 3] = ["GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
 
 /// Settings that hold whatever the repository's configuration says.
-const FIXED: [&str; 17] = [
+const FIXED: [&str; 18] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -53,6 +53,7 @@ const FIXED: [&str; 17] = [
     "credential.helper=",
     "gpg.program=false",
     "diff.external=",
+    "diff.orderFile=/dev/null",
     "diff.suppressBlankEmpty=false",
     "diff.autoRefreshIndex=true",
     "protocol.allow=never",

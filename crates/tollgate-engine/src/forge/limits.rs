@@ -52,7 +52,7 @@ impl Collector {
             if self.kept.len() <= self.limit {
                 return true;
             }
-            let last_file = last_file_start(&self.kept);
+            let last_file = last_file_start(&self.kept, self.limit);
             let rest = self.kept.split_off(last_file);
             self.cutting = Some(Cutting::default());
             return self.cut(&rest);
@@ -135,9 +135,11 @@ fn header_end(file: &[u8]) -> usize {
     file.len()
 }
 
-fn last_file_start(diff: &[u8]) -> usize {
+/// Where the last file begins whose predecessors all fit.
+fn last_file_start(diff: &[u8], limit: usize) -> usize {
     let mark = b"\ndiff --";
-    diff.windows(mark.len()).rposition(|window| window == mark).map_or(0, |before| before + 1)
+    let within = &diff[..diff.len().min(limit.saturating_add(mark.len() - 1))];
+    within.windows(mark.len()).rposition(|window| window == mark).map_or(0, |before| before + 1)
 }
 
 #[cfg(test)]

@@ -132,7 +132,9 @@ impl Local {
             match entry {
                 [b'?', b' ', path @ ..] => uncommitted.untracked.push(path.to_vec()),
                 [b'u', ..] => n_conflicts += 1,
-                _ => {}
+                [b'1' | b'2', ..] => {}
+                // Lines that begin with `#` tell of the branch or the stash.
+                _ => continue,
             }
             uncommitted.any = true;
         }

@@ -8,16 +8,15 @@ use super::{Range, Repository};
 use crate::failure::{self, Failure};
 use crate::forge::git::{Answer, Git};
 
-/// What is asked about the repository, one line of answer each.
-const ASKED: [&str; 8] = [
-    "--show-cdup",
+/// What is asked about the repository, one line of answer each, but the last has none without a working tree.
+const ASKED: [&str; 7] = [
     "--absolute-git-dir",
     "--git-common-dir",
     "--show-object-format",
     "--is-bare-repository",
     "--is-inside-work-tree",
     "--is-shallow-repository",
-    "--show-prefix",
+    "--show-cdup",
 ];
 
 /// Looks at the repository that holds `dir`.
@@ -64,16 +63,14 @@ fn bare_repository(dir: &Path) -> Result<PathBuf, Failure> {
 fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Result<Repository, Failure> {
     let stdout = String::from_utf8_lossy(&answer.stdout);
     let lines: Vec<&str> = stdout.lines().collect();
-    if lines.len() < ASKED.len() {
+    let [git_dir, common_dir, format, bare, in_tree, shallow, ..] = lines[..] else {
         return Err(git.explain(&["rev-parse"], &answer.stderr));
-    }
-    let [cdup, git_dir, common_dir, format, _, in_tree, shallow, _, ..] = lines[..] else {
-        return Err(failure::git_unreadable("rev-parse"));
     };
     if !matches!(format, "sha1" | "sha256") {
         return Err(failure::git_unreadable("rev-parse"));
     }
-    let names = &lines[ASKED.len()..];
+    let n_answers = if bare == "true" { ASKED.len() - 1 } else { ASKED.len() };
+    let names = lines.get(n_answers..).unwrap_or_default();
     let shas: Vec<Sha> = names.iter().map_while(|name| Sha::parse(name.trim_start_matches('^')).ok()).collect();
     let n_sides = range.map_or(0, |range| range.sides().len());
     if let Some(range) = range.filter(|_| shas.len() < n_sides) {
@@ -84,7 +81,7 @@ fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Re
         None => (None, branch_name(&String::from_utf8_lossy(&git.ask(&["symbolic-ref", "HEAD"])?.stdout))),
     };
     let n_revisions = if head.is_some() { shas.len() - 1 } else { shas.len() };
-    let root = (in_tree == "true").then(|| dir.join(cdup));
+    let root = lines.get(ASKED.len() - 1).filter(|_| in_tree == "true").map(|up| dir.join(up));
     Ok(Repository {
         root: root.map(|root| root.canonicalize().unwrap_or(root)),
         git_dir: dir.join(git_dir),
