@@ -283,6 +283,6 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             annotations.text
         }
         Format::Junit => report::junit::write(review),
-        Format::Html => String::new(),
+        Format::Html => report::html::write(review, shown.files, Some(shown.gate)),
     }
 }
