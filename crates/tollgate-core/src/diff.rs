@@ -155,6 +155,14 @@ impl FileDiff {
         }
     }
 
+    /// The bytes of a hunk as they stand in the diff: every line with its mark.
+    ///
+    /// For searches that are faster over one block than line by line.
+    #[must_use]
+    pub fn body(&self, hunk: &Hunk) -> &[u8] {
+        hunk.body.of(&self.text)
+    }
+
     /// What stands behind the second `@@` of a hunk's header: usually the enclosing function.
     #[must_use]
     pub fn section(&self, hunk: &Hunk) -> &[u8] {

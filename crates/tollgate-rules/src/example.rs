@@ -3,6 +3,10 @@
 //! A bad example must be reported and a good one must not. A comment line with
 //! nothing before its `^` marks the line above it: the finding must be there.
 //!
+//! `{{}}` is taken out of an example before it is scanned. It keeps made-up
+//! secrets from looking like real ones to whoever scans this repository. A line
+//! that ends in `{{x100}}` stands a hundred times.
+//!
 //! ```js
 //! items.forEach(async (item) => save(item));
 //! //    ^ High/Error
@@ -53,9 +57,9 @@ pub fn test(rule: &Rule) -> Vec<String> {
 fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
     match *example {
         Example::Code { path, code } => {
-            let (code, marks) = without_marks(code);
+            let (code, marks) = without_marks(&joined(code));
             if rule.kind() != Kind::Code {
-                let files = new_file(path.unwrap_or("src/example.txt"), &code);
+                let files = new_file(path.unwrap_or("src/app.js"), &code);
                 return vec![("text".to_owned(), scan_diff(rule, &files, Declared::default()), marks)];
             }
             let own = path.and_then(grammar_of).map(|grammar| crate::select::grammar_name(grammar));
@@ -65,7 +69,7 @@ fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
                 .collect()
         }
         Example::Diff(text) => {
-            let (files, refused) = diff::parse(text.as_bytes().to_vec());
+            let (files, refused) = diff::parse(joined(text).into_bytes());
             assert!(
                 refused.is_empty() && !files.is_empty(),
                 "{}: a diff in an example is broken: {refused:?}",
@@ -106,7 +110,20 @@ fn scan_diff(rule: &Rule, files: &[FileDiff], declared: Declared<'_>) -> Vec<Hit
 /// An example as people should see it, without its marks.
 #[must_use]
 pub fn shown(code: &str) -> String {
-    without_marks(code).0
+    without_marks(&code.replace(SPLIT, "")).0
+}
+
+/// Stands in made-up secrets, so that no scanner takes them for real ones.
+const SPLIT: &str = "{{}}";
+
+/// Takes out what splits made-up secrets, and writes out lines to be repeated.
+fn joined(text: &str) -> String {
+    let text = text.replace(SPLIT, "");
+    let repeated = |line: &str| {
+        let (content, times) = line.trim_end().strip_suffix("}}")?.rsplit_once("{{x")?;
+        Some(format!("{content}\n").repeat(times.parse().ok()?))
+    };
+    text.split_inclusive('\n').map(|line| repeated(line).unwrap_or_else(|| line.to_owned())).collect()
 }
 
 /// Takes the marks out of an example; each gives the number of the line above it.

@@ -2,17 +2,99 @@
 //!
 //! Each detector looks at the lines a change adds to one file. They run in
 //! process, so they must be linear in the input and must not use what can
-//! stall: no nested parsing, no backtracking.
+//! stall: no nested parsing, no backtracking. Where nothing is found, the cost
+//! is about one pass of a search with vector instructions.
+
+mod body;
+mod bulk;
+mod conflict;
+mod dockerfile;
+mod hidden;
+mod licence;
+mod literals;
+pub mod mask;
+mod place;
+mod secrets;
+mod sql;
+mod statement;
+
+use std::cell::{Cell, OnceCell};
 
 use tollgate_core::diff::FileDiff;
 
 use crate::hit::Hit;
+use crate::text::body::Body;
+use crate::text::place::Place;
 
 /// Everything the text rules say of one file of the change.
 ///
 /// `enabled` tells by a rule's name whether it may speak.
 #[must_use]
 pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
-    let _ = (file, enabled);
-    Vec::new()
+    let file = File { diff: file, enabled, place: OnceCell::new(), may_conflict: Cell::new(false) };
+    let mut hits = Vec::new();
+    for scan in DETECTORS {
+        scan(&file, &mut hits);
+    }
+    hits.sort_by(|a, b| (a.left, a.line_start, &a.rule).cmp(&(b.left, b.line_start, &b.rule)));
+    hits
+}
+
+type Detector = fn(&File<'_>, &mut Vec<Hit>);
+
+/// In this order: the first one finds for the second where to look.
+const DETECTORS: [Detector; 7] =
+    [secrets::scan, conflict::scan, hidden::scan, bulk::scan, licence::scan, dockerfile::scan, sql::scan];
+
+/// Most characters of evidence.
+const MAX_EVIDENCE: usize = 200;
+
+/// A file of the change, as the detectors see it.
+struct File<'a> {
+    diff: &'a FileDiff,
+    enabled: &'a dyn Fn(&str) -> bool,
+    place: OnceCell<Place>,
+    /// Set by the search for secrets, which looks for the marks of a conflict in the same pass.
+    may_conflict: Cell<bool>,
+}
+
+impl File<'_> {
+    fn enabled(&self, rule: &str) -> bool {
+        (self.enabled)(rule)
+    }
+
+    /// A hit on a line, shown without the secrets in it.
+    fn hit(&self, rule: &str, number: Option<u32>, text: &[u8]) -> Hit {
+        let number = number.unwrap_or(1).max(1);
+        let head = &text[..text.len().min(MAX_EVIDENCE * 4)];
+        let text = String::from_utf8_lossy(head);
+        let evidence: String = mask::mask(text.trim()).chars().take(MAX_EVIDENCE).collect();
+        let evidence = if evidence.is_empty() { "(empty line)".to_owned() } else { evidence };
+        Hit {
+            rule: rule.to_owned(),
+            line_start: number,
+            line_end: number,
+            left: false,
+            evidence,
+            fix: None,
+            message: None,
+        }
+    }
+
+    fn path(&self) -> &[u8] {
+        self.diff.path().as_bytes()
+    }
+
+    /// What the path says; found out only when a detector asks.
+    fn place(&self) -> &Place {
+        self.place.get_or_init(|| Place::of(self.path()))
+    }
+
+    fn bodies(&self) -> impl Iterator<Item = Body<'_>> {
+        self.diff.hunks.iter().map(|hunk| Body {
+            bytes: self.diff.body(hunk),
+            n_marks: usize::from(hunk.n_parents),
+            first: hunk.new_start,
+        })
+    }
 }

@@ -1,0 +1,131 @@
+//! The added lines of a hunk, found from places in its bytes.
+//!
+//! Searching a hunk as one block is many times faster than searching it line
+//! by line, so detectors find places first and ask for the line afterwards.
+//! Places come in order; all work on one hunk together is linear in its size.
+
+use std::ops::Range;
+
+/// Lines with the marks of a diff in front: `+` for added, `-` for removed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Body<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Width of the marks; 0 for plain text, all of whose lines count as added.
+    pub(crate) n_marks: usize,
+    /// The number of the first line that is not removed.
+    pub(crate) first: u32,
+}
+
+impl<'a> Body<'a> {
+    /// Plain text, all of it new.
+    pub(crate) fn plain(bytes: &'a [u8]) -> Self {
+        Self { bytes, n_marks: 0, first: 1 }
+    }
+
+    /// The line that begins at `start`, without its line feed.
+    fn raw(&self, start: usize) -> &'a [u8] {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
+    }
+
+    fn is_added(&self, raw: &[u8]) -> bool {
+        let marks = raw.get(..self.n_marks).unwrap_or_default();
+        self.n_marks == 0 || (marks.contains(&b'+') && !marks.contains(&b'-'))
+    }
+
+    fn is_counted(&self, raw: &[u8]) -> bool {
+        let marks = raw.get(..self.n_marks).unwrap_or(raw);
+        self.n_marks == 0 || !(marks.contains(&b'-') || marks.first() == Some(&b'\\'))
+    }
+}
+
+/// Walks a hunk from place to place.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    body: Body<'a>,
+    /// The line last asked for, marks included.
+    line: Range<usize>,
+    counted: usize,
+    number: u32,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(body: Body<'a>) -> Self {
+        Self { body, line: 0..0, counted: 0, number: body.first }
+    }
+
+    /// Goes to the line around a place, which must not lie before the last one.
+    ///
+    /// Gives where its text begins in the hunk and the text, or nothing when the line is not added.
+    pub(crate) fn line_at(&mut self, at: usize) -> Option<(usize, &'a [u8])> {
+        if at >= self.line.end {
+            let bytes = self.body.bytes;
+            let from = self.line.end.min(at);
+            let start = memchr::memrchr(b'\n', bytes.get(from..at)?).map_or(from, |back| from + back + 1);
+            self.line = start..start + self.body.raw(start).len();
+        }
+        let raw = self.body.bytes.get(self.line.clone())?;
+        let text = raw.get(self.body.n_marks..).unwrap_or_default();
+        self.body.is_added(raw).then_some((self.line.start + self.body.n_marks, text))
+    }
+
+    /// The number of the line last asked for.
+    pub(crate) fn number(&mut self) -> u32 {
+        while self.counted < self.line.start {
+            let raw = self.body.raw(self.counted);
+            self.number = self.number.saturating_add(u32::from(self.body.is_counted(raw)));
+            self.counted += raw.len() + 1;
+        }
+        self.number
+    }
+
+    /// The texts of the added lines right after the line last asked for.
+    pub(crate) fn following(&self) -> impl Iterator<Item = &'a [u8]> {
+        let (body, mut at) = (self.body, self.line.end + 1);
+        std::iter::from_fn(move || {
+            let raw = (at < body.bytes.len()).then(|| body.raw(at))?;
+            at += raw.len() + 1;
+            body.is_added(raw).then(|| raw.get(body.n_marks..).unwrap_or_default())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &str, needle: &str, expected: &[(u32, &str)]) {
+        let mut cursor = Cursor::new(Body { bytes: bytes.as_bytes(), n_marks: 1, first: 5 });
+        let mut found = Vec::new();
+        for (at, _) in bytes.match_indices(needle) {
+            if let Some((start, line)) = cursor.line_at(at) {
+                assert_eq!(&bytes.as_bytes()[start..start + line.len()], line);
+                found.push((cursor.number(), std::str::from_utf8(line).unwrap()));
+            }
+        }
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_added_lines_are_found_and_numbered_as_after_the_change() {
+        check(" x\n-x\n+x1\n\n+y\n+x2\n", "x", &[(6, "x1"), (9, "x2")]);
+    }
+
+    #[test]
+    fn the_note_on_a_missing_line_feed_is_no_line() {
+        check("-x\n\\ No newline at end of file\n+x\n\\ No newline at end of file\n", "x", &[(5, "x")]);
+    }
+
+    #[test]
+    fn a_line_with_several_places_is_given_for_each() {
+        check("+xx\n+x", "x", &[(5, "xx"), (5, "xx"), (6, "x")]);
+    }
+
+    #[test]
+    fn what_follows_ends_with_the_block() {
+        let mut cursor = Cursor::new(Body { bytes: b"+a\n+b\n+c\n d\n+e", n_marks: 1, first: 1 });
+        cursor.line_at(1);
+        assert_eq!(cursor.following().collect::<Vec<_>>(), [b"b", b"c"]);
+    }
+}

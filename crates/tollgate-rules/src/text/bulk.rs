@@ -1,0 +1,61 @@
+//! Additions that nobody can review: very long files and binary ones.
+
+use tollgate_core::diff::Status;
+
+use crate::hit::Hit;
+use crate::text::File;
+
+const HUGE: &str = "huge-addition";
+const BINARY: &str = "binary-program";
+
+/// More added lines in one source file than a person reads in one go.
+const MAX_ADDED: u32 = 2500;
+
+/// Endings of programs and of archives, which can hold programs.
+const PROGRAMS: &[&str] = &[
+    "exe", "dll", "so", "dylib", "a", "o", "lib", "obj", "class", "jar", "war", "ear", "zip", "tar", "tgz", "gz",
+    "bz2", "xz", "zst", "7z", "rar", "apk", "aab", "ipa", "msi", "deb", "rpm", "pyc", "pyd", "whl", "egg", "node",
+    "dmg", "iso", "bin", "com", "ko", "sys", "scr", "nupkg", "gem", "crate",
+];
+
+pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
+    if file.diff.binary && file.diff.status != Status::Deleted {
+        hits.extend(binary(file));
+    } else if file.diff.n_added > MAX_ADDED {
+        hits.extend(huge(file));
+    }
+}
+
+fn binary(file: &File<'_>) -> Option<Hit> {
+    let path = String::from_utf8_lossy(file.path()).into_owned();
+    let ending = path.rsplit('/').next()?.rsplit_once('.')?.1.to_ascii_lowercase();
+    let place = file.place();
+    // Build tools ask that their small starter be committed.
+    let wrapper = path.ends_with("gradle-wrapper.jar") || path.ends_with("maven-wrapper.jar");
+    if !PROGRAMS.contains(&ending.as_str()) || place.test || wrapper || !file.enabled(BINARY) {
+        return None;
+    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let done = if file.diff.status == Status::Added { "added" } else { "changed" };
+    Some(Hit { evidence: format!("binary file {name} {done}"), ..file.hit(BINARY, Some(1), b"") })
+}
+
+fn huge(file: &File<'_>) -> Option<Hit> {
+    let place = file.place();
+    let path = String::from_utf8_lossy(file.path()).to_ascii_lowercase();
+    let written = place.code && !place.generated && !place.test && !place.translation;
+    if !written || says_generated(file) || path.ends_with(".sql") || !file.enabled(HUGE) {
+        return None;
+    }
+    let (number, text) = file.diff.added().next()?;
+    let message = format!("{} lines added to one file", file.diff.n_added);
+    Some(Hit { message: Some(message), ..file.hit(HUGE, Some(number), text) })
+}
+
+/// True when one of the first lines says that a program wrote the file.
+fn says_generated(file: &File<'_>) -> bool {
+    file.diff.added().take(20).any(|(_, text)| {
+        let lower = String::from_utf8_lossy(text).to_ascii_lowercase();
+        ["generated", "do not edit", "do not modify", "autogen"].iter().any(|word| lower.contains(word))
+    })
+}

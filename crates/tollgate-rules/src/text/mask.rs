@@ -1,0 +1,108 @@
+//! Text with its secrets made unreadable.
+//!
+//! ```text
+//! token = "9f8T…(16 characters)"
+//! ```
+//!
+//! What is kept is enough to find the place and too little to use it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::text::secrets;
+
+/// Most characters of evidence.
+const MAX_CHARS: usize = 200;
+
+/// Replaces every secret that the rules recognise in a text.
+///
+/// Tests and samples count as well: a made-up secret that is masked costs nothing.
+#[must_use]
+pub fn mask(text: &str) -> Cow<'_, str> {
+    let found = secrets::in_text(text.as_bytes());
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(replace(text.as_bytes(), &found))
+}
+
+/// A line's text around its secrets, with all of them masked.
+pub(crate) fn around(line: &[u8], secrets: &[Range<usize>]) -> String {
+    let masked = replace(line, secrets);
+    let masked = masked.trim();
+    if masked.chars().count() <= MAX_CHARS {
+        return masked.to_owned();
+    }
+    let first = secrets.first().map_or(0, |range| range.start);
+    let n_before = String::from_utf8_lossy(&line[..first.min(line.len())]).chars().count();
+    let skip = n_before.saturating_sub(MAX_CHARS / 2);
+    masked.chars().skip(skip).take(MAX_CHARS).collect::<String>().trim().to_owned()
+}
+
+/// The text with the ranges masked; they come in order and apart.
+fn replace(text: &[u8], ranges: &[Range<usize>]) -> String {
+    let (mut masked, mut at) = (String::new(), 0);
+    for range in ranges {
+        if range.is_empty() {
+            continue;
+        }
+        let (Some(before), Some(secret)) = (text.get(at..range.start), text.get(range.clone())) else {
+            continue;
+        };
+        masked.push_str(&String::from_utf8_lossy(before));
+        masked.push_str(&masked_secret(&String::from_utf8_lossy(secret)));
+        at = range.end;
+    }
+    masked.push_str(&String::from_utf8_lossy(text.get(at..).unwrap_or_default()));
+    masked
+}
+
+/// The first characters and the length. Of a short secret the first characters would be half of it.
+fn masked_secret(secret: &str) -> String {
+    let n_chars = secret.chars().count();
+    let n_shown = match n_chars {
+        0..8 => 0,
+        8..16 => 1,
+        _ => 4,
+    };
+    let head: String = secret.chars().take(n_shown).collect();
+    format!("{head}…({n_chars} characters)")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn every_secret_in_a_text_is_masked() {
+        let text = "a = 1\ntoken = \"9f8Tq2LmWz7Rk4Yb\"; url = \"ftp://bob:kX9mQ2vLp@files.acme.io/\"\nb = 2";
+        assert_snapshot!(mask(text), @r#"
+        a = 1
+        token = "9f8T…(16 characters)"; url = "ftp://bob:k…(9 characters)@files.acme.io/"
+        b = 2
+        "#);
+    }
+
+    #[test]
+    fn the_body_of_a_private_key_is_masked_to_its_end() {
+        let body = "MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEuQaZvB1n5Oi6Ty0Ue";
+        let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n-----END RSA PRIVATE KEY-----\nafter");
+        let masked = mask(&text);
+        assert!(!masked.contains("x9Kd02mV") && masked.ends_with("-----END RSA PRIVATE KEY-----\nafter"), "{masked}");
+    }
+
+    #[test]
+    fn text_without_secrets_is_not_copied() {
+        assert!(matches!(mask("password = read()"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_secret_is_shown() {
+        let line = format!("{} token=abcdefgh {}", "x".repeat(1000), "y".repeat(1000));
+        let at = line.find("abcdefgh").unwrap();
+        let shown = around(line.as_bytes(), &[at..at + 8]);
+        assert!(shown.contains("token=a…(8 characters)") && shown.chars().count() <= MAX_CHARS, "{shown}");
+    }
+}

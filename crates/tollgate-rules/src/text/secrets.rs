@@ -1,0 +1,246 @@
+//! Secrets on added lines.
+//!
+//! One pass of a multi-literal search finds the places where a secret may
+//! stand; what stands there is then checked by length, alphabet, checksum or
+//! entropy. Keys in a provider's own format are told by [`format`], all others
+//! by the name they are assigned to ([`assignment`], [`vendor`]).
+//!
+//! No secret ever leaves this module: evidence is masked.
+
+mod assignment;
+mod checksum;
+mod format;
+mod look;
+mod pem;
+mod vendor;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use assignment::Owner;
+
+use crate::hit::Hit;
+use crate::text::body::{Body, Cursor};
+use crate::text::literals::Literals;
+use crate::text::place::Place;
+use crate::text::{File, mask};
+
+pub(crate) use assignment::is_words;
+pub(crate) use look::is_placeholder;
+
+/// Lines longer than this are no code that people write; only unmistakable formats are looked for in them.
+const MAX_LINE: usize = 4096;
+
+/// The rule for keys in places where values are usually made up.
+const IN_TEST: &str = "secret-in-test";
+
+const PRIVATE_KEY: &str = "secret-private-key";
+
+/// A secret in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Secret {
+    rule: &'static str,
+    what: &'static str,
+    range: Range<usize>,
+    trust: Trust,
+}
+
+/// How sure it is that a secret is one, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Trust {
+    /// By its name and look.
+    Look,
+    /// By a provider's format.
+    Format,
+    /// By a checksum.
+    Checksum,
+}
+
+/// What a literal of the search stands for.
+#[derive(Debug, Clone, Copy)]
+enum Clue {
+    Format(&'static format::Format),
+    Word,
+    OpenAi,
+    Url,
+    Pem,
+    /// Not a secret: what merges leave behind, found in the same pass.
+    Conflict,
+}
+
+struct Search {
+    literals: Literals,
+    clues: Vec<Clue>,
+}
+
+static SEARCH: LazyLock<Search> = LazyLock::new(|| {
+    let mut clues: Vec<(&str, Clue)> = Vec::new();
+    clues.extend(format::FORMATS.iter().map(|format| (format.prefix, Clue::Format(format))));
+    clues.extend(assignment::WORDS.iter().map(|word| (*word, Clue::Word)));
+    clues.extend([(format::OPENAI_MARK, Clue::OpenAi), (pem::MARK, Clue::Pem)]);
+    clues.extend(assignment::SCHEMES.iter().map(|scheme| (*scheme, Clue::Url)));
+    clues.extend(["<<<<<<< ", ">>>>>>> "].map(|mark| (mark, Clue::Conflict)));
+    Search {
+        literals: Literals::new(clues.iter().map(|(literal, _)| *literal)),
+        clues: clues.iter().map(|(_, clue)| *clue).collect(),
+    }
+});
+
+/// Everything the secret rules say of one file.
+pub(crate) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
+    for body in file.bodies() {
+        let place = || *file.place();
+        let conflict = each(body, &place, |line, secrets| {
+            for secret in secrets {
+                let rule = rule_in(place(), secret);
+                if let Some(rule) = rule.filter(|rule| file.enabled(rule)) {
+                    hits.push(hit(rule, line, secret, secrets));
+                }
+            }
+        });
+        file.may_conflict.set(file.may_conflict.get() || conflict);
+    }
+}
+
+/// Which rule speaks for a secret in this place, if any.
+fn rule_in(place: Place, secret: &Secret) -> Option<&'static str> {
+    let made_up = place.test || place.prose;
+    match secret.trust {
+        Trust::Checksum => Some(secret.rule),
+        Trust::Format if made_up => Some(IN_TEST),
+        Trust::Format => Some(secret.rule),
+        Trust::Look if place.ci && secret.range.len() < 20 => None,
+        Trust::Look => (!made_up && !place.generated).then_some(secret.rule),
+    }
+}
+
+fn hit(rule: &str, line: Line<'_>, secret: &Secret, all: &[Secret]) -> Hit {
+    let ranges: Vec<Range<usize>> = all.iter().map(|secret| secret.range.clone()).collect();
+    let message = match rule {
+        IN_TEST => Some(format!("{} in a test, sample or document", secret.what)),
+        "secret-generic-assignment" | "secret-url-password" => None,
+        _ => Some(format!("{} in the source", secret.what)),
+    };
+    Hit {
+        rule: rule.to_owned(),
+        line_start: line.number,
+        line_end: line.number,
+        left: false,
+        evidence: mask::around(line.text, &ranges),
+        fix: None,
+        message,
+    }
+}
+
+/// Every secret in plain text, as places in it, in order and apart.
+pub(crate) fn in_text(text: &[u8]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let place = || Place { config: true, ..Place::default() };
+    each(Body::plain(text), &place, |line, secrets| {
+        for secret in secrets {
+            let mut range = line.start + secret.range.start..line.start + secret.range.end;
+            if secret.rule == PRIVATE_KEY {
+                let rest = &text[range.start..];
+                range.end = range.start + memchr::memmem::find(rest, b"-----END").unwrap_or(rest.len());
+            }
+            if ranges.last().is_none_or(|last| last.end <= range.start) {
+                ranges.push(range);
+            }
+        }
+    });
+    ranges
+}
+
+/// An added line with secrets.
+#[derive(Debug, Clone, Copy)]
+struct Line<'a> {
+    number: u32,
+    /// Where its text begins in the hunk.
+    start: usize,
+    text: &'a [u8],
+}
+
+/// Calls `visit` with each added line that has secrets, and the secrets in order and apart.
+///
+/// Gives back whether marks of a conflict were seen.
+fn each<'a>(body: Body<'a>, place: &dyn Fn() -> Place, mut visit: impl FnMut(Line<'a>, &[Secret])) -> bool {
+    let search = &*SEARCH;
+    let mut cursor = Cursor::new(body);
+    let mut open: Option<Line<'a>> = None;
+    let mut secrets: Vec<Secret> = Vec::new();
+    let mut conflict = false;
+    search.literals.each(body.bytes, |clue, at| {
+        conflict |= matches!(search.clues[clue], Clue::Conflict);
+        let Some((start, text)) = cursor.line_at(at) else {
+            return;
+        };
+        let Some(secret) = at.checked_sub(start).and_then(|at| check(search.clues[clue], text, at, place, &cursor))
+        else {
+            return;
+        };
+        if let Some(line) = open.filter(|line| line.start != start) {
+            visit(line, &secrets);
+            secrets.clear();
+        }
+        open = Some(Line { number: cursor.number(), start, text });
+        join(&mut secrets, secret);
+    });
+    if let Some(line) = open {
+        visit(line, &secrets);
+    }
+    conflict
+}
+
+/// Adds a secret; of two that overlap, the surer one stays.
+fn join(secrets: &mut Vec<Secret>, secret: Secret) {
+    while let Some(last) = secrets.last() {
+        if last.range.end <= secret.range.start {
+            break;
+        }
+        if last.trust >= secret.trust {
+            return;
+        }
+        secrets.pop();
+    }
+    secrets.push(secret);
+}
+
+fn check(clue: Clue, line: &[u8], at: usize, place: &dyn Fn() -> Place, cursor: &Cursor<'_>) -> Option<Secret> {
+    let short = line.len() <= MAX_LINE;
+    let secret = |rule, what, trust| move |range| Secret { rule, what, range, trust };
+    match clue {
+        Clue::Format(format) => {
+            let trust = match format.rule {
+                _ if format.proven => Trust::Checksum,
+                "secret-jwt" => Trust::Look,
+                _ => Trust::Format,
+            };
+            format.find(line, at).map(secret(format.rule, format.what, trust))
+        }
+        Clue::OpenAi => format::openai(line, at).map(secret("secret-openai-key", "OpenAI API key", Trust::Format)),
+        Clue::Pem => {
+            let range = pem::find(line, at, cursor.following());
+            range.map(secret(PRIVATE_KEY, "private key", Trust::Format))
+        }
+        Clue::Url if short => {
+            let range = assignment::url_password(line, at + 1);
+            range.map(secret("secret-url-password", "password in an address", Trust::Look))
+        }
+        Clue::Word if short => assignment::find(line, at, place()).map(|found| match found.owner {
+            Owner::Aws => secret("secret-aws-key", "AWS secret access key", Trust::Format)(found.range),
+            Owner::Vendor(vendor) => secret(vendor.rule, vendor.what, Trust::Format)(found.range),
+            Owner::Unknown => secret("secret-generic-assignment", "secret", Trust::Look)(found.range),
+        }),
+        Clue::Url | Clue::Word | Clue::Conflict => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_few_enough_clues_for_vector_instructions() {
+        assert!(SEARCH.clues.len() <= 64, "{}", SEARCH.clues.len());
+    }
+}

@@ -1,0 +1,242 @@
+//! Keys that show whose they are: a prefix, then so many characters of an alphabet.
+//!
+//! ```text
+//! ghp_ + 30 characters + 6 characters of checksum
+//! AKIA + 16 characters of A-Z2-7
+//! ```
+
+use std::ops::Range;
+
+use super::checksum::{base64, crc32_base62};
+use super::look::{contains, entropy, is_made_up};
+
+/// A provider's format.
+#[derive(Debug)]
+pub(super) struct Format {
+    pub(super) rule: &'static str,
+    /// What it is, for people.
+    pub(super) what: &'static str,
+    /// What the key begins with; the search looks for it.
+    pub(super) prefix: &'static str,
+    alphabet: Alphabet,
+    /// Fewest and most characters behind the prefix.
+    len: (usize, usize),
+    /// What must be true of the whole key beside its form.
+    verify: fn(&[u8]) -> bool,
+    /// True when a checksum proves that it is no invention: then it counts in tests too.
+    pub(super) proven: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Alphabet {
+    Alnum,
+    /// Letters, digits and `_`.
+    Word,
+    /// Letters, digits, `_` and `-`.
+    WordDash,
+    /// The same and `.`.
+    WordDashDot,
+    Hex,
+    /// `A`–`Z` and `2`–`7`.
+    Base32,
+    Base64,
+    /// Capital letters and digits.
+    Upper,
+    /// What a path on a host may have.
+    Path,
+}
+
+impl Alphabet {
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Alnum => byte.is_ascii_alphanumeric(),
+            Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
+            Self::WordDash => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::WordDashDot => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Self::Hex => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
+            Self::Base32 => byte.is_ascii_uppercase() || matches!(byte, b'2'..=b'7'),
+            Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Path => byte.is_ascii_alphanumeric() || byte == b'/',
+        }
+    }
+}
+
+const fn format(
+    rule: &'static str,
+    what: &'static str,
+    prefix: &'static str,
+    alphabet: Alphabet,
+    len: (usize, usize),
+    verify: fn(&[u8]) -> bool,
+) -> Format {
+    Format { rule, what, prefix, alphabet, len, verify, proven: false }
+}
+
+const fn github(prefix: &'static str) -> Format {
+    let verify = |key: &[u8]| crc32_base62(key, 4);
+    let format = format("secret-github-token", "GitHub token", prefix, Alphabet::Alnum, (36, 36), verify);
+    Format { proven: true, ..format }
+}
+
+const fn slack(prefix: &'static str) -> Format {
+    format("secret-slack-token", "Slack token", prefix, Alphabet::WordDash, (24, 250), |key| {
+        key.iter().filter(|byte| byte.is_ascii_digit()).count() >= 10 && varied(key)
+    })
+}
+
+const fn shopify(prefix: &'static str) -> Format {
+    format("secret-shopify-token", "Shopify token", prefix, Alphabet::Hex, (32, 32), varied)
+}
+
+const fn jwt(prefix: &'static str) -> Format {
+    format("secret-jwt", "JSON web token", prefix, Alphabet::WordDashDot, (40, 4000), is_jwt)
+}
+
+const fn telegram(prefix: &'static str) -> Format {
+    format("secret-telegram-token", "Telegram bot token", prefix, Alphabet::WordDash, (32, 32), varied)
+}
+
+const fn stripe(prefix: &'static str) -> Format {
+    format("secret-stripe-key", "Stripe live key", prefix, Alphabet::Alnum, (20, 247), varied)
+}
+
+/// All formats. The search finds the prefix; the rest is checked at the place.
+pub(super) static FORMATS: &[Format] = &[
+    format("secret-aws-key-id", "AWS access key id", "AKIA", Alphabet::Base32, (16, 16), varied),
+    format("secret-aws-key-id", "AWS temporary access key id", "ASIA", Alphabet::Base32, (16, 16), varied),
+    github("ghp_"),
+    github("gho_"),
+    github("ghu_"),
+    github("ghs_"),
+    github("ghr_"),
+    format("secret-github-token", "GitHub token", "github_pat_", Alphabet::Word, (82, 82), varied),
+    format("secret-gitlab-token", "GitLab token", "glpat-", Alphabet::WordDashDot, (20, 300), |key| {
+        let dotted = contains(key, b".");
+        varied(key) && if dotted { key.len() >= 40 } else { key.len() <= 6 + 20 }
+    }),
+    slack("xoxa-"),
+    slack("xoxb-"),
+    slack("xoxe-"),
+    slack("xoxp-"),
+    slack("xoxs-"),
+    format("secret-slack-token", "Slack webhook", "hooks.slack.com/services/", Alphabet::Path, (40, 50), |key| {
+        let parts: Vec<&[u8]> = key.split(|&byte| byte == b'/').skip(2).collect();
+        parts.len() == 3 && parts[0].starts_with(b"T") && parts[1].starts_with(b"B") && varied(parts[2])
+    }),
+    stripe("sk_live_"),
+    stripe("rk_live_"),
+    format("secret-google-api-key", "Google API key", "AIza", Alphabet::WordDash, (35, 35), varied),
+    format("secret-google-oauth", "Google OAuth client secret", "GOCSPX-", Alphabet::WordDash, (28, 28), varied),
+    format("secret-anthropic-key", "Anthropic API key", "sk-ant-", Alphabet::WordDash, (80, 140), varied),
+    Format {
+        proven: true,
+        ..format("secret-npm-token", "npm token", "npm_", Alphabet::Alnum, (36, 36), |key| crc32_base62(key, 4))
+    },
+    Format {
+        proven: true,
+        ..format("secret-pypi-token", "PyPI token", "pypi-AgE", Alphabet::WordDash, (80, 1000), is_pypi)
+    },
+    format("secret-azure-storage-key", "Azure storage account key", "AccountKey=", Alphabet::Base64, (88, 88), |key| {
+        key.ends_with(b"==") && !is_azurite(key) && varied(&key[11..])
+    }),
+    jwt("eyJ0"),
+    jwt("eyJh"),
+    jwt("eyJr"),
+    telegram(":AAE"),
+    telegram(":AAF"),
+    telegram(":AAG"),
+    telegram(":AAH"),
+    shopify("shpat_"),
+    shopify("shpss_"),
+    format("secret-digitalocean-token", "DigitalOcean token", "dop_v1_", Alphabet::Hex, (64, 64), varied),
+    format("secret-vault-token", "Vault token", "hvs.", Alphabet::WordDash, (24, 300), varied),
+    format("secret-databricks-token", "Databricks token", "dapi", Alphabet::Hex, (32, 32), varied),
+    format("secret-age-key", "age secret key", "AGE-SECRET-KEY-1", Alphabet::Upper, (58, 58), varied),
+    format("secret-heroku-key", "Heroku API key", "HRKU-", Alphabet::WordDash, (36, 70), varied),
+];
+
+/// OpenAI's keys have no unmistakable prefix, but this in the middle.
+pub(super) const OPENAI_MARK: &str = "T3BlbkFJ";
+
+impl Format {
+    /// The key that begins with the prefix found at `at`.
+    pub(super) fn find(&self, line: &[u8], at: usize) -> Option<Range<usize>> {
+        let telegram = self.prefix.starts_with(':');
+        let start = if telegram { telegram_start(line, at)? } else { at };
+        if start.checked_sub(1).is_some_and(|before| is_joined(line, before)) && !self.prefix.contains(['=', '/']) {
+            return None;
+        }
+        let body = at + self.prefix.len();
+        let rest = line.get(body..)?;
+        let len = rest.iter().take(self.len.1 + 1).take_while(|&&byte| self.alphabet.has(byte)).count();
+        // A final dot ends a sentence, not a key.
+        let len = len - rest[..len].iter().rev().take_while(|&&byte| byte == b'.').count();
+        let ends = rest.get(len).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+        if len < self.len.0 || len > self.len.1 || !ends {
+            return None;
+        }
+        let key = &line[start..body + len];
+        ((self.verify)(key) && !is_made_up(key)).then_some(start..body + len)
+    }
+}
+
+/// True when the byte belongs to a word or a longer key that goes on behind it.
+fn is_joined(line: &[u8], before: usize) -> bool {
+    let escape = before > 0 && line[before - 1] == b'\\' && matches!(line[before], b'n' | b't' | b'r' | b'"');
+    (line[before].is_ascii_alphanumeric() || matches!(line[before], b'_' | b'+' | b'/' | b'.')) && !escape
+        || (line[before] == b'-' && before > 0 && line[before - 1].is_ascii_alphanumeric())
+}
+
+/// The key of OpenAI around its mark.
+pub(super) fn openai(line: &[u8], at: usize) -> Option<Range<usize>> {
+    let in_key = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let n_before = line[..at].iter().rev().take(120).take_while(in_key).count();
+    let n_after = line[at..].iter().take(140).take_while(in_key).count();
+    let range = at - n_before..at + n_after;
+    let key = &line[range.clone()];
+    let fits = (n_after >= 28 && n_before >= 23) && key.starts_with(b"sk-");
+    (fits && varied(key) && !is_made_up(key)).then_some(range)
+}
+
+/// Telegram's tokens begin with the bot's number.
+fn telegram_start(line: &[u8], at: usize) -> Option<usize> {
+    let n_digits = line[..at].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
+    (8..=10).contains(&n_digits).then(|| at - n_digits)
+}
+
+/// True when the characters are as different as those of a real key.
+fn varied(key: &[u8]) -> bool {
+    let tail = &key[key.len() - key.len().min(32)..];
+    entropy(tail) >= if tail.len() < 20 { 2.8 } else { 3.0 }
+}
+
+/// The token is a macaroon for `pypi.org`: its bytes begin with the version and the location.
+fn is_pypi(key: &[u8]) -> bool {
+    let head = key.get(5..37).and_then(base64).unwrap_or_default();
+    contains(&head, b"pypi.org")
+}
+
+/// The key that Microsoft documents for its emulator.
+fn is_azurite(key: &[u8]) -> bool {
+    contains(key, b"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq")
+}
+
+/// Three parts, of which the first two are JSON objects.
+fn is_jwt(key: &[u8]) -> bool {
+    let mut parts = key.split(|&byte| byte == b'.');
+    let (Some(head), Some(body), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let object = |part: &[u8]| {
+        base64(part).and_then(|bytes| serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&bytes).ok())
+    };
+    let (Some(head), Some(body)) = (object(head), object(body)) else {
+        return false;
+    };
+    let text = serde_json::Value::Object(body).to_string().to_ascii_lowercase();
+    let made_up =
+        ["john doe", "1234567890", "example", "test", "demo", "foo", "joe"].iter().any(|word| text.contains(word));
+    head.contains_key("alg") && signature.len() >= 20 && !made_up
+}
