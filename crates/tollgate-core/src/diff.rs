@@ -22,6 +22,7 @@ mod header;
 mod hunk;
 mod name;
 mod print;
+mod redact;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use event::{Event, Events, HunkEvent};
 pub use header::Header;
 pub use hunk::HunkHead;
 pub use print::print;
+pub use redact::redact;
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

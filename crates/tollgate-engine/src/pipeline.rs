@@ -3,17 +3,19 @@
 //! What only enriches a review fails open and leaves a note; the review itself
 //! fails closed: no answer is never an approval.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
-use tollgate_core::finding::{Finding, FindingId};
+use tollgate_core::finding::{Finding, FindingId, Summary};
 use tollgate_core::merge;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::suppress;
 use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
+use tollgate_rules::text::mask;
 
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -148,7 +150,21 @@ fn accept(
 }
 
 /// A finding in which no secret can be read.
-fn masked(finding: Finding) -> Finding {
+fn masked(mut finding: Finding) -> Finding {
+    let mask = |text: &mut String| {
+        if let Cow::Owned(masked) = mask::mask(text) {
+            *text = masked;
+        }
+    };
+    mask(&mut finding.evidence);
+    finding.reason.iter_mut().for_each(mask);
+    if let Cow::Owned(masked) = mask::mask(finding.summary.as_str()) {
+        finding.summary = Summary::shorten(&masked).0;
+    }
+    // A fix with a masked secret in it would put the mask into the file.
+    let readable = |text: &String| matches!(mask::mask(text), Cow::Borrowed(_));
+    finding.suggestion = finding.suggestion.filter(readable);
+    finding.fix = finding.fix.filter(|fix| readable(&fix.replacement));
     finding
 }
 

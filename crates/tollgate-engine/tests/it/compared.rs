@@ -11,7 +11,8 @@ use crate::scratch::{Scratch, range};
 fn words(change: Result<Change, Failure>) -> String {
     match change {
         Ok(change) => {
-            let file = |file: &tollgate_core::diff::FileDiff| format!("{} +{} -{}", file.path(), file.n_added, file.n_removed);
+            let file =
+                |file: &tollgate_core::diff::FileDiff| format!("{} +{} -{}", file.path(), file.n_added, file.n_removed);
             let mut lines = vec![change.compared];
             lines.extend(change.files.iter().map(file));
             lines.extend(change.left_out.iter().map(|left| format!("left out: {}", left.file)));
@@ -323,7 +324,17 @@ fn a_shallow_clone_says_what_to_do_when_history_is_missing() {
     scratch.git(&["checkout", "-q", "main"]);
     let clone = scratch.beside("clone");
     let url = format!("file://{}", scratch.dir.display());
-    scratch.git(&["clone", "-q", "--depth", "1", "--branch", "topic", "--no-single-branch", &url, clone.to_str().unwrap()]);
+    scratch.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--branch",
+        "topic",
+        "--no-single-branch",
+        &url,
+        clone.to_str().unwrap(),
+    ]);
     assert_snapshot!(words(scratch.fetch_in(&clone, Trigger::Default)), @"
     User: `origin/main` and `topic` have no commit in common
     This clone is shallow: run `git fetch --unshallow`, or compare directly with `A..B`.

@@ -96,11 +96,7 @@ impl Scratch {
     }
 
     pub(crate) fn environment(&self) -> Environment {
-        Environment {
-            path: std::env::var_os("PATH"),
-            home: Some(self.beside("home").into()),
-            ..Environment::default()
-        }
+        Environment { path: std::env::var_os("PATH"), home: Some(self.beside("home").into()), ..Environment::default() }
     }
 
     /// What a trigger means here.

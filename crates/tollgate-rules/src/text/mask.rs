@@ -9,6 +9,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use tollgate_core::diff::{self, FileDiff};
+
 use crate::text::secrets;
 
 /// Most characters of evidence.
@@ -24,6 +26,12 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(replace(text.as_bytes(), &found))
+}
+
+/// The files of a change with every secret in them made unreadable, for showing them.
+#[must_use]
+pub fn files(files: &[FileDiff]) -> Vec<FileDiff> {
+    diff::redact(files, &secrets::in_text)
 }
 
 /// A line's text around its secrets, with all of them masked.

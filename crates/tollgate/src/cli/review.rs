@@ -16,6 +16,7 @@ use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
 use tollgate_engine::pipeline::{self, Event, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_rules::change::Declared;
+use tollgate_rules::text::mask;
 
 use super::progress::Progress;
 use super::{Done, Place, convert, output, rules};
@@ -253,7 +254,9 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
     match format {
         Format::Pretty => {
             let look = output::look(place, shown.root, shown.verbose);
-            report::terminal::render(review, shown.files, shown.gate, &look)
+            // Without findings no line of the change is shown.
+            let masked = if review.findings.is_empty() { None } else { Some(mask::files(shown.files)) };
+            report::terminal::render(review, masked.as_deref().unwrap_or(shown.files), shown.gate, &look)
         }
         Format::Json => {
             report::json::write(review, report::json::Options { gate: Some(shown.gate), ..Default::default() })
@@ -277,6 +280,6 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             annotations.text
         }
         Format::Junit => report::junit::write(review),
-        Format::Html => report::html::write(review, shown.files, Some(shown.gate)),
+        Format::Html => report::html::write(review, &mask::files(shown.files), Some(shown.gate)),
     }
 }

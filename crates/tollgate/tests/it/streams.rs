@@ -70,3 +70,23 @@ fn the_scanning_child_ends_when_its_input_ends() {
         .unwrap();
     assert!(status.success());
 }
+
+#[test]
+fn no_format_shows_a_secret() {
+    let scratch = Scratch::on_a_branch();
+    let secret = ["sk_li", "ve_4eC39HqLyjWDarjtT1zdp7dc"].concat();
+    let key = format!(
+        "-----BEGIN RSA {}-----\n{}\n",
+        "PRIVATE KEY",
+        "MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEu\n".repeat(4)
+    );
+    scratch.write("pay.js", &format!("const stripe = new Stripe(\"{secret}\");\neval(input + \"{secret}\");\n"));
+    scratch.write("key.txt", &format!("{key}-----END RSA {}-----\n", "PRIVATE KEY"));
+    for format in ["pretty", "json", "markdown", "sarif", "rdjson", "rdjsonl", "github", "junit", "html"] {
+        let ran = scratch.tollgate(&["review", "--verbose", "--format", format]);
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains("HqLyjWDarjt"), "{format} shows the token:\n{shown}");
+        assert!(!shown.contains("x9Kd02mVqLz7Rk4YbXc3"), "{format} shows the key:\n{shown}");
+        assert_eq!(ran.code, 1, "{format}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Parts of a change made unreadable, for showing it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::FileDiff;
+
+/// Characters of a secret that stay, so that people can tell which one it is.
+const KEPT: usize = 4;
+
+/// Copies of the files in which every place that `find` names in the text of a file is replaced by `*`.
+///
+/// The lines keep their length, so that everything else about the files stays as it is.
+#[must_use]
+pub fn redact(files: &[FileDiff], find: &dyn Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<FileDiff> {
+    let mut texts: HashMap<usize, Vec<u8>> = HashMap::new();
+    let key = |file: &FileDiff| Arc::as_ptr(&file.text) as usize;
+    for file in files {
+        let (joined, places) = join(file);
+        for range in find(&joined) {
+            let text = texts.entry(key(file)).or_insert_with(|| file.text.to_vec());
+            hide(text, &joined, &places, range);
+        }
+    }
+    let texts: HashMap<usize, Arc<Vec<u8>>> = texts.into_iter().map(|(key, text)| (key, Arc::new(text))).collect();
+    files
+        .iter()
+        .map(|file| match texts.get(&key(file)) {
+            Some(text) => FileDiff { text: Arc::clone(text), ..file.clone() },
+            None => file.clone(),
+        })
+        .collect()
+}
+
+/// The lines of a file without the diff's marks, and for each where it begins there and in the diff.
+fn join(file: &FileDiff) -> (Vec<u8>, Vec<(usize, usize)>) {
+    let (mut joined, mut places) = (Vec::new(), Vec::new());
+    let start = file.text.as_ptr() as usize;
+    for line in file.hunks.iter().flat_map(|hunk| file.lines(hunk)) {
+        places.push((joined.len(), (line.text.as_ptr() as usize).saturating_sub(start)));
+        joined.extend_from_slice(line.text);
+        joined.push(b'\n');
+    }
+    (joined, places)
+}
+
+fn hide(text: &mut [u8], joined: &[u8], places: &[(usize, usize)], range: Range<usize>) {
+    let kept = if range.len() >= 4 * KEPT { KEPT } else { 0 };
+    for at in range.start + kept..range.end.min(joined.len()) {
+        let Some(&(line, in_diff)) = places.get(places.partition_point(|(line, _)| *line <= at).wrapping_sub(1)) else {
+            continue;
+        };
+        if joined[at] != b'\n'
+            && let Some(byte) = text.get_mut(in_diff + (at - line))
+        {
+            *byte = b'*';
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_replaced_and_the_rest_stays() {
+        let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n keep\n-old\n+key=0123456789abcdef0123\n";
+        let (files, _) = parse(text.as_bytes().to_vec());
+        let find = |joined: &[u8]| {
+            let at = joined.windows(4).position(|window| window == b"key=").unwrap();
+            vec![at + 4..at + 24]
+        };
+        let shown = redact(&files, &find);
+        assert_eq!(shown[0].added().collect::<Vec<_>>(), [(2, &b"key=0123****************"[..])]);
+        assert_eq!(shown[0].removed().collect::<Vec<_>>(), files[0].removed().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_place_over_several_lines_leaves_the_lines() {
+        let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,3 @@\n+aaa\n+bbb\n+ccc\n";
+        let (files, _) = parse(text.as_bytes().to_vec());
+        let shown = redact(&files, &|_| vec![1..10]);
+        let lines: Vec<&[u8]> = shown[0].added().map(|(_, line)| line).collect();
+        assert_eq!(lines, [&b"a**"[..], b"***", b"**c"]);
+    }
+}
