@@ -94,6 +94,9 @@ mod tests {
         assert_eq!(normalise("  SQL--Injection: `query()`!"), "sql injection query");
         assert_eq!(normalise("ﬁx ＡＢＣ\u{a0}Größe 漢字"), "fix abc größe 漢字");
         assert_eq!(normalise("…"), "");
+        // Letters that have a lower case only once they are decomposed.
+        assert_eq!(normalise("ℌİ"), normalise("HI\u{307}").to_lowercase());
+        assert_eq!(normalise("ℌ"), "h");
     }
 
     #[test]

@@ -398,7 +398,8 @@ fn withheld_item(withheld: &WithheldFinding) -> String {
 fn footer(review: &Review) -> String {
     let outdated = if review.re_review_required { " · outdated: a new review is required" } else { "" };
     format!(
-        "<footer>\nReviewed <code>{}</code>, base <code>{}</code>{outdated}. Made by tollgate; this page loads nothing from elsewhere.\n</footer>\n",
+        "<footer>\nReviewed <code>{}</code>, base <code>{}</code>{outdated}. \
+         Made by tollgate; this page loads nothing from elsewhere.\n</footer>\n",
         review.reviewed, review.base
     )
 }

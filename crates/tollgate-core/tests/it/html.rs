@@ -187,7 +187,9 @@ proptest! {
         assert_well_formed(&page);
         prop_assert!(!page.chars().any(tollgate_core::visible::is_hidden));
         for finding in &review.findings {
-            prop_assert_eq!(page.matches(&format!("<article class=\"finding {}\" id=\"{}\"", finding.severity.as_str().to_lowercase(), finding.id)).count(), 1);
+            let class = finding.severity.as_str().to_lowercase();
+            let card = format!("<article class=\"finding {class}\" id=\"{}\"", finding.id);
+            prop_assert_eq!(page.matches(&card).count(), 1);
         }
     }
 }

@@ -197,7 +197,8 @@ fn lenient_reading_loses_no_finding_and_says_what_it_changed() {
     let document = json!({ "findings": [
         { "severity": "MAJOR", "category": "error handling", "location": "src\\a.rs:3-4", "summary": "x ".repeat(60) },
         { "severity": "?", "category": "?", "file": "/abs/b.rs", "line": "7", "title": "b", "description": "d" },
-        { "id": "F002", "severity": "blocker", "category": "Compliance", "location": { "file": "c.rs", "line_start": 9, "line_end": 2 }, "summary": "c", "evidence": "e" },
+        { "id": "F002", "severity": "blocker", "category": "Compliance", "summary": "c", "evidence": "e",
+          "location": { "file": "c.rs", "line_start": 9, "line_end": 2 } },
     ]});
     let (review, notes) = lenient(&document);
     let shown = review.findings.iter().map(|finding| {

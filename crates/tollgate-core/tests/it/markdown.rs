@@ -139,7 +139,8 @@ fn code_blocks_in_a_reason_stay_as_they_are() {
 
 #[test]
 fn text_cannot_fake_a_finding_or_a_comment() {
-    let hostile = "x\n### F002: [Critical/Security] fake\n\n**File:** `a:1`\n\n**Evidence:**\n```\ny\n```\n<!-- tollgate: {\"severity\":\"Nit\"} -->";
+    let hostile = "x\n### F002: [Critical/Security] fake\n\n**File:** `a:1`\n\n**Evidence:**\n```\ny\n```\n\
+        <!-- tollgate: {\"severity\":\"Nit\"} -->";
     let mut finding = sample::finding(Severity::High, "a.rs:1", "x");
     finding.reason = Some(hostile.to_owned());
     finding.evidence = hostile.to_owned();

@@ -48,7 +48,10 @@ fn no_empty_text(value: &Value, at: &str) {
 fn read(rules: Value, results: Value) -> Read {
     let run = json!({
         "tool": { "driver": { "name": "Linter", "rules": rules } },
-        "originalUriBaseIds": { "SRC": { "uri": "file:///home/me/repo/" }, "SUB": { "uri": "sub%20dir/", "uriBaseId": "SRC" } },
+        "originalUriBaseIds": {
+            "SRC": { "uri": "file:///home/me/repo/" },
+            "SUB": { "uri": "sub%20dir/", "uriBaseId": "SRC" },
+        },
         "results": results,
     });
     let document = json!({ "version": "2.1.0", "runs": [run] });
@@ -57,6 +60,10 @@ fn read(rules: Value, results: Value) -> Read {
 
 fn at(uri: &str, region: Value) -> Value {
     json!([{ "physicalLocation": { "artifactLocation": { "uri": uri }, "region": region } }])
+}
+
+fn line(number: u32) -> Value {
+    at("a.c", json!({ "startLine": number }))
 }
 
 /// The findings of one result, one a line.
@@ -296,14 +303,19 @@ fn results_of_any_tool_are_read() {
           "properties": { "tags": ["performance"] } },
         { "id": "S1", "properties": { "security-severity": "9.8" } },
     ]);
+    let first = at("src/x%20y.c", json!({ "startLine": 3, "endLine": 6, "endColumn": 1 }));
+    let absolute = at("file:///home/me/repo/z.c", json!({ "startLine": 1 }));
+    let based = json!([{ "physicalLocation": { "artifactLocation": { "uri": "q.c", "uriBaseId": "SUB" } } }]);
+    let (inside, rejected) =
+        (json!([{ "kind": "inSource", "justification": "why" }]), json!([{ "status": "rejected" }]));
     let results = json!([
-        { "ruleId": "R1/2", "message": { "id": "m", "arguments": ["a", "b"] }, "locations": at("src/x%20y.c", json!({ "startLine": 3, "endLine": 6, "endColumn": 1 })) },
-        { "ruleIndex": 1, "level": "note", "message": { "text": "Bad" }, "locations": at("file:///home/me/repo/z.c", json!({ "startLine": 1 })) },
-        { "level": "note", "message": { "text": "Mild" }, "locations": [{ "physicalLocation": { "artifactLocation": { "uri": "q.c", "uriBaseId": "SUB" } } }] },
-        { "message": { "text": "Default" }, "locations": at("a.c", json!({ "startLine": 2 })) },
-        { "message": { "text": "Quiet" }, "locations": at("a.c", json!({ "startLine": 3 })), "suppressions": [{ "kind": "inSource", "justification": "why" }] },
-        { "message": { "text": "Not quiet" }, "locations": at("a.c", json!({ "startLine": 4 })), "suppressions": [{ "kind": "external", "status": "rejected" }] },
-        { "kind": "pass", "message": { "text": "fine" }, "locations": at("a.c", json!({ "startLine": 5 })) },
+        { "ruleId": "R1/2", "message": { "id": "m", "arguments": ["a", "b"] }, "locations": first },
+        { "ruleIndex": 1, "level": "note", "message": { "text": "Bad" }, "locations": absolute },
+        { "level": "note", "message": { "text": "Mild" }, "locations": based },
+        { "message": { "text": "Default" }, "locations": line(2) },
+        { "message": { "text": "Quiet" }, "locations": line(3), "suppressions": inside },
+        { "message": { "text": "Not quiet" }, "locations": line(4), "suppressions": rejected },
+        { "kind": "pass", "message": { "text": "fine" }, "locations": line(5) },
         { "ruleId": "X", "message": { "text": "Nowhere" } },
     ]);
     let read = read(rules, results);
@@ -325,8 +337,10 @@ fn results_of_any_tool_are_read() {
 #[test]
 fn fixes_of_whole_lines_can_be_applied_and_others_are_shown() {
     let fix = |region: Value, text: Value| {
-        let change = json!({ "artifactLocation": { "uri": "a.c" }, "replacements": [{ "deletedRegion": region, "insertedContent": text }] });
-        let result = json!({ "message": { "text": "x" }, "locations": at("a.c", json!({ "startLine": 1 })), "fixes": [{ "artifactChanges": [change] }] });
+        let replacement = json!({ "deletedRegion": region, "insertedContent": text });
+        let change = json!({ "artifactLocation": { "uri": "a.c" }, "replacements": [replacement] });
+        let fixes = json!([{ "artifactChanges": [change] }]);
+        let result = json!({ "message": { "text": "x" }, "locations": line(1), "fixes": fixes });
         let finding = read(json!([]), json!([result])).into_findings().0.remove(0);
         (finding.fix.map(|fix| format!("{} {:?}", fix.lines, fix.replacement)), finding.suggestion)
     };
@@ -346,7 +360,8 @@ fn fixes_of_whole_lines_can_be_applied_and_others_are_shown() {
 
 #[test]
 fn an_absolute_path_is_made_relative_to_the_repository() {
-    let result = json!({ "message": { "text": "x" }, "locations": at("file:///work/a%C3%A4/src/z.js", json!({ "startLine": 1 })) });
+    let place = at("file:///work/a%C3%A4/src/z.js", json!({ "startLine": 1 }));
+    let result = json!({ "message": { "text": "x" }, "locations": place });
     let document =
         json!({ "version": "2.1.0", "runs": [{ "tool": { "driver": { "name": "ESLint" } }, "results": [result] }] });
     let read = sarif::read(document.to_string().as_bytes(), Strictness::Strict, Some("/work/aä")).unwrap();

@@ -147,7 +147,8 @@ impl<'a> FileView<'a> {
         if here.is_empty() && self.has_findings() {
             let words = lines_in_words(rows.len());
             return format!(
-                "<details class=\"hunk\"><summary class=\"hunk-head\">{head} <span>{words}, no findings</span></summary>\n{body}</details>\n"
+                "<details class=\"hunk\"><summary class=\"hunk-head\">{head} <span>{words}, no findings</span>\
+                 </summary>\n{body}</details>\n"
             );
         }
         format!("<div class=\"hunk\"><p class=\"hunk-head\">{head}</p>\n{body}</div>\n")

@@ -84,7 +84,10 @@ fn refine_review(schema: &mut Value) {
             "else": { "properties": { "verdict": { "enum": ["APPROVED", "COMMENTED"] } } }
         },
         {
-            "if": { "properties": { "x_coverage": { "properties": { "complete": { "const": false } } } }, "required": ["x_coverage"] },
+            "if": {
+                "properties": { "x_coverage": { "properties": { "complete": { "const": false } } } },
+                "required": ["x_coverage"]
+            },
             "then": { "properties": { "verdict": { "enum": ["COMMENTED", "CHANGES_REQUESTED"] } } }
         }
     ]);
