@@ -211,3 +211,77 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
         },
     )
 }
+
+/// The keys of the format, and what tools write instead.
+const KEYS: [&str; 36] = [
+    "id",
+    "severity",
+    "category",
+    "location",
+    "file",
+    "line_start",
+    "line_end",
+    "side",
+    "summary",
+    "reason",
+    "evidence",
+    "suggestion",
+    "x_fix",
+    "replacement",
+    "x_category",
+    "x_rule",
+    "x_fingerprint",
+    "x_coverage",
+    "hunks",
+    "state",
+    "lines",
+    "complete",
+    "not_reviewed",
+    "x_withheld",
+    "finding",
+    "why",
+    "by",
+    "verdict",
+    "blocking_count",
+    "high",
+    "reviewed_sha",
+    "files_reviewed",
+    "reviewer_notes",
+    "title",
+    "line",
+    "x_gate",
+];
+
+/// A document with the keys of the format and anything under them.
+pub(crate) fn junk() -> impl Strategy<Value = Value> {
+    let words =
+        select(&["High", "medium", "F001", "a.rs", "../x", "/", "LEFT", "skipped", "suppressed", "", "3", "x\0y"][..]);
+    let leaf = prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::Bool),
+        1 => (-1_i64..5).prop_map(Value::from),
+        1 => any::<u64>().prop_map(Value::from),
+        1 => (-2.0..1e12).prop_map(Value::from),
+        6 => words.prop_map(Value::from),
+        2 => text().prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(4, 40, 8, |inner| {
+        let fields = vec((select(&KEYS[..]), inner.clone()), 0..8);
+        let object = fields.prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
+        prop_oneof![1 => vec(inner, 0..3).prop_map(Value::Array), 4 => object.prop_map(Value::Object)]
+    });
+    let named = vec((select(&KEYS[..]), value.clone()), 0..10);
+    let review = (named, vec(value, 0..4)).prop_map(|(fields, findings)| {
+        let mut map: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let findings = findings.into_iter().map(|mut finding| {
+            // With a place, most of them can be read.
+            if let Value::Object(map) = &mut finding {
+                map.entry("file").or_insert_with(|| json!("a.rs"));
+            }
+            finding
+        });
+        map.insert("findings".to_owned(), findings.collect());
+        Value::Object(map)
+    });
+    review
+}

@@ -294,6 +294,14 @@ proptest! {
     }
 
     #[test]
+    fn what_lenient_reading_gives_is_a_valid_review(document in arbitrary::junk()) {
+        let Ok(read) = json::read(document.to_string().as_bytes(), Strictness::Lenient) else { return Ok(()) };
+        let written = json::write(&read.into_review(), Options::default());
+        let again = json::read_strict(written.as_bytes());
+        prop_assert!(again.is_ok(), "{:#?}\n{}", again, document);
+    }
+
+    #[test]
     fn every_finding_alone_is_as_the_schema_says(finding in arbitrary::finding()) {
         static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| validator(&schema::finding()));
         assert_valid(&VALIDATOR, &json::finding_value(&finding, Form::Short));

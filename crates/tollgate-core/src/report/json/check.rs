@@ -82,7 +82,7 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
     let compared = fields.text(reader, "x_compared");
     let coverage = fields.take("x_coverage").and_then(|value| coverage(reader, &mut fields, value));
     let withheld = withheld(reader, &mut fields);
-    gate(reader, &fields);
+    gate(reader, &mut fields);
 
     let files_reviewed = files_reviewed.unwrap_or_else(|| {
         let mut files: Vec<_> = findings.iter().map(|finding| finding.location.file.clone()).collect();
@@ -304,11 +304,14 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     Some(WithheldFinding { finding, why })
 }
 
-/// The gate's word stays where it is, among the fields that are written again.
-fn gate(reader: &mut Reader, fields: &Fields) {
-    let Some(value) = fields.peek("x_gate") else { return };
-    if !value.as_str().is_some_and(|word| v1::GATE.contains(&word)) {
+/// The gate's word stays where it is, among the fields that are written again; another word goes.
+fn gate(reader: &mut Reader, fields: &mut Fields) {
+    let known = |value: &Value| value.as_str().is_some_and(|word| v1::GATE.contains(&word));
+    if fields.peek("x_gate").is_none_or(known) {
+        return;
+    }
+    if let Some(value) = fields.take("x_gate") {
         let message = format!("expected one of {}", v1::GATE.join(", "));
-        reader.report(&fields.pointer("x_gate"), "gate", &brief(value), message);
+        reader.report(&fields.pointer("x_gate"), "gate", &brief(&value), message);
     }
 }

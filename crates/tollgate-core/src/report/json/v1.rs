@@ -1,7 +1,7 @@
 //! The released shape of a review as JSON, first version.
 //!
 //! These types mirror the domain and exist only to be written and described by
-//! a schema; reading goes through [`super::check`], which knows every rule. The
+//! a schema; reading goes through `check`, which knows every rule. The
 //! shape never changes: a new one would be `v2`.
 
 use std::num::NonZeroU32;
