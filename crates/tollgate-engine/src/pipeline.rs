@@ -77,13 +77,14 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let change = world.forge.fetch(&options)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
 
+    let paths = world.forge.paths_before(&change);
     let mut contents = world.forge.contents();
     let request = embedded::Request {
         change: &change,
         settings: world.settings,
         root: world.forge.root(),
         executable: &world.executable,
-        declared: world.declared,
+        declared: if world.declared.paths.is_empty() { world.declared.in_repository(&paths) } else { world.declared },
         progress: &|n_done, n_files| (world.events)(Event::Scanned { n_done, n_files }),
     };
     let answer = embedded::review(&request, &mut |file, max_bytes| contents.read(file, max_bytes))?;

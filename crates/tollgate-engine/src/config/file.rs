@@ -231,7 +231,8 @@ impl Pattern {
         if text.trim_matches('/').is_empty() || text.starts_with('!') {
             return Err(format!("`{text}` is not a pattern of paths"));
         }
-        super::path_glob(text).map(|_| Self(text.to_owned()))
+        super::path_glob(text)
+            .map(|_| Self(text.to_owned()))
             .map_err(|error| format!("`{text}` is not a pattern of paths: {}", error.kind()))
     }
 

@@ -11,7 +11,8 @@ use crate::scratch::{Scratch, range};
 fn words(change: Result<Change, Failure>) -> String {
     match change {
         Ok(change) => {
-            let file = |file: &tollgate_core::diff::FileDiff| format!("{} +{} -{}", file.path(), file.n_added, file.n_removed);
+            let file =
+                |file: &tollgate_core::diff::FileDiff| format!("{} +{} -{}", file.path(), file.n_added, file.n_removed);
             let mut lines = vec![change.compared];
             lines.extend(change.files.iter().map(file));
             lines.extend(change.left_out.iter().map(|left| format!("left out: {}", left.file)));
@@ -289,7 +290,7 @@ fn submodules_are_seen_from_outside_and_reviewed_inside() {
     scratch.git_in(&sub, &["add", "."]);
     scratch.git_in(&sub, &["commit", "-q", "-m", "b"]);
     assert_snapshot!(words(scratch.fetch(Trigger::Default)), @"
-    uncommitted work against HEAD (0a7a13a)
+    uncommitted work against HEAD (8f31002)
     sub +1 -1
     ");
 }
@@ -323,7 +324,17 @@ fn a_shallow_clone_says_what_to_do_when_history_is_missing() {
     scratch.git(&["checkout", "-q", "main"]);
     let clone = scratch.beside("clone");
     let url = format!("file://{}", scratch.dir.display());
-    scratch.git(&["clone", "-q", "--depth", "1", "--branch", "topic", "--no-single-branch", &url, clone.to_str().unwrap()]);
+    scratch.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--branch",
+        "topic",
+        "--no-single-branch",
+        &url,
+        clone.to_str().unwrap(),
+    ]);
     assert_snapshot!(words(scratch.fetch_in(&clone, Trigger::Default)), @"
     User: `origin/main` and `topic` have no commit in common
     This clone is shallow: run `git fetch --unshallow`, or compare directly with `A..B`.

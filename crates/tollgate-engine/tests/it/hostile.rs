@@ -143,7 +143,8 @@ fn a_signature_is_not_verified_by_a_program_of_the_repository() {
     let trap = Trap::new();
     let commit = trap.scratch.git(&["cat-file", "commit", "HEAD"]);
     let (head, message) = commit.split_once("\n\n").unwrap();
-    let signed = format!("{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{message}\n");
+    let signed =
+        format!("{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{message}\n");
     trap.scratch.write("commit", signed);
     let sha = trap.scratch.git(&["hash-object", "-t", "commit", "-w", "commit"]);
     trap.scratch.git(&["update-ref", "HEAD", &sha]);
@@ -168,7 +169,8 @@ fn nothing_is_fetched_for_objects_that_a_partial_clone_left_out() {
     }
     let failure = trap.scratch.fetch(range("HEAD~1..HEAD")).unwrap_err();
     assert_eq!(failure.kind, tollgate_engine::failure::Kind::External);
-    let output = trap.scratch.command(&trap.scratch.dir, &["diff", "HEAD~1", "HEAD"]).env("GIT_ALLOW_PROTOCOL", "ssh").output();
+    let output =
+        trap.scratch.command(&trap.scratch.dir, &["diff", "HEAD~1", "HEAD"]).env("GIT_ALLOW_PROTOCOL", "ssh").output();
     assert!(!output.unwrap().status.success());
     assert!(trap.trace.exists(), "plain git did not run the program, so this test shows nothing");
     std::fs::remove_file(&trap.trace).unwrap();
