@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
-use tollgate_core::finding::{Finding, FindingId};
+use tollgate_core::finding::{Finding, FindingId, Summary};
 use tollgate_core::merge;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::suppress;
 use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
+use tollgate_rules::text::mask::mask;
 
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -148,8 +149,15 @@ fn accept(
     accepted
 }
 
-/// A finding in which no secret can be read.
-fn masked(finding: Finding) -> Finding {
+/// The finding without the secrets it quotes: no output ever prints one.
+fn masked(mut finding: Finding) -> Finding {
+    finding.evidence = mask(&finding.evidence).into_owned();
+    let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text).into_owned());
+    hide(&mut finding.reason);
+    hide(&mut finding.suggestion);
+    // A fix that had to be changed could not be applied any more.
+    finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
+    finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
     finding
 }
 
