@@ -3,7 +3,6 @@
 //! What only enriches a review fails open and leaves a note; the review itself
 //! fails closed: no answer is never an approval.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use tollgate_core::change::Change;
@@ -15,7 +14,7 @@ use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::suppress;
 use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
-use tollgate_rules::text::mask;
+use tollgate_rules::text::mask::mask;
 
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -79,13 +78,14 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let change = world.forge.fetch(&options)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
 
+    let paths = world.forge.paths_before(&change);
     let mut contents = world.forge.contents();
     let request = embedded::Request {
         change: &change,
         settings: world.settings,
         root: world.forge.root(),
         executable: &world.executable,
-        declared: world.declared,
+        declared: if world.declared.paths.is_empty() { world.declared.in_repository(&paths) } else { world.declared },
         progress: &|n_done, n_files| (world.events)(Event::Scanned { n_done, n_files }),
     };
     let answer = embedded::review(&request, &mut |file, max_bytes| contents.read(file, max_bytes))?;
@@ -149,22 +149,15 @@ fn accept(
     accepted
 }
 
-/// A finding in which no secret can be read.
+/// The finding without the secrets it quotes: no output ever prints one.
 fn masked(mut finding: Finding) -> Finding {
-    let mask = |text: &mut String| {
-        if let Cow::Owned(masked) = mask::mask(text) {
-            *text = masked;
-        }
-    };
-    mask(&mut finding.evidence);
-    finding.reason.iter_mut().for_each(mask);
-    if let Cow::Owned(masked) = mask::mask(finding.summary.as_str()) {
-        finding.summary = Summary::shorten(&masked).0;
-    }
-    // A fix with a masked secret in it would put the mask into the file.
-    let readable = |text: &String| matches!(mask::mask(text), Cow::Borrowed(_));
-    finding.suggestion = finding.suggestion.filter(readable);
-    finding.fix = finding.fix.filter(|fix| readable(&fix.replacement));
+    finding.evidence = mask(&finding.evidence).into_owned();
+    let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text).into_owned());
+    hide(&mut finding.reason);
+    hide(&mut finding.suggestion);
+    // A fix that had to be changed could not be applied any more.
+    finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
+    finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
     finding
 }
 

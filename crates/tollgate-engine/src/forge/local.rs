@@ -183,6 +183,27 @@ impl Local {
         }
     }
 
+    /// Every path in the repository before the change, for rules that ask what else there is.
+    ///
+    /// Empty when that cannot be had: the rules are silent then, and nothing else depends on it.
+    #[must_use]
+    pub fn paths_before(&self, change: &Change) -> Vec<String> {
+        if self.repository.is_none() || change.base.is_null() || change.is_empty() {
+            return Vec::new();
+        }
+        let mut list = Vec::new();
+        let args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", change.base.as_str()];
+        let listed = self.git.run_into(&args, &mut |chunk| {
+            list.extend_from_slice(chunk);
+            list.len() <= MAX_PATH_LIST
+        });
+        if listed.is_err() || list.len() > MAX_PATH_LIST {
+            return Vec::new();
+        }
+        let paths = list.split(|&byte| byte == 0).filter(|path| !path.is_empty());
+        paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    }
+
     fn repository(&self) -> Result<&Repository, Failure> {
         self.repository.as_ref().ok_or_else(|| failure::git_unreadable("rev-parse"))
     }
@@ -210,6 +231,9 @@ impl Local {
         Ok(collector.finish())
     }
 }
+
+/// A longer list of paths is not worth its time.
+const MAX_PATH_LIST: usize = 16 * 1024 * 1024;
 
 /// `git diff` with every setting that could change its output made explicit.
 const DIFF: [&str; 20] = [

@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use tollgate_core::analysis::{self, Category};
 use tollgate_core::change::{Change, Content};
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
@@ -25,7 +26,6 @@ use crate::failure::Failure;
 
 mod child;
 mod job;
-mod kind;
 mod parent;
 mod pool;
 mod user;
@@ -123,7 +123,7 @@ fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
         Some("submodule".to_owned())
     } else if file.binary {
         Some("binary".to_owned())
-    } else if kind::is_generated(path.as_bytes()) {
+    } else if analysis::is_generated(path.as_bytes()) {
         Some("generated".to_owned())
     } else {
         None
@@ -148,7 +148,7 @@ fn plan(
         let Some(grammar) = code::grammar_of(&file.path().to_string()) else {
             continue;
         };
-        let rules = selector.select(file, kind::is_test(file.path().as_bytes()));
+        let rules = selector.select(file, analysis::category(file.path().as_bytes()) == Category::Test);
         let grammar = grammar_name(grammar);
         if !rules.is_empty() || user_grammars.contains(grammar) {
             jobs.push(job::Planned { index, grammar, rules });

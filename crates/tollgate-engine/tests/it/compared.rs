@@ -290,7 +290,7 @@ fn submodules_are_seen_from_outside_and_reviewed_inside() {
     scratch.git_in(&sub, &["add", "."]);
     scratch.git_in(&sub, &["commit", "-q", "-m", "b"]);
     assert_snapshot!(words(scratch.fetch(Trigger::Default)), @"
-    uncommitted work against HEAD (0a7a13a)
+    uncommitted work against HEAD (8f31002)
     sub +1 -1
     ");
 }

@@ -1,1 +1,104 @@
-//! TBD
+//! From a trigger to a finished review.
+
+use insta::assert_snapshot;
+use tollgate_core::coverage::Looked;
+use tollgate_core::verdict::Verdict;
+use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
+use tollgate_engine::forge::local::Trigger;
+use tollgate_engine::pipeline::Reviewed;
+
+use crate::scratch::Scratch;
+
+fn settings(scratch: &Scratch) -> Settings {
+    config::load(Some(&scratch.dir), None, &[], Layer::default()).unwrap()
+}
+
+fn review(scratch: &Scratch) -> Reviewed {
+    scratch.review(Trigger::Default, &settings(scratch)).unwrap()
+}
+
+fn coverage(reviewed: &Reviewed) -> String {
+    let coverage = reviewed.review.coverage.as_ref().unwrap();
+    let lines = coverage.hunks.iter().map(|covered| {
+        let lines = covered.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
+        let looked = match &covered.looked {
+            Looked::Reviewed => "reviewed".to_owned(),
+            Looked::Skipped(rule) => format!("skipped: {rule}"),
+            Looked::NotReviewed(reason) => format!("not reviewed: {reason}"),
+        };
+        format!("{} {lines} {looked}", covered.file)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_hunk_is_accounted_for() {
+    let scratch = Scratch::with_commit();
+    let long: String = (1..40).map(|n| format!("{n}\n")).collect();
+    scratch.commit("long.txt", &long);
+    scratch.write("long.txt", long.replace("3\n", "three\n"));
+    scratch.write("vendor/a.txt", "x\n");
+    scratch.write("package-lock.json", "{}\n");
+    scratch.write("picture.png", b"\0");
+    scratch.write(FILE_NAME, "[paths]\nexclude = ['vendor/', '.tollgate.toml']\n");
+    scratch.git(&["rm", "-q", "a.txt"]);
+    let reviewed = review(&scratch);
+    assert_snapshot!(coverage(&reviewed), @"
+    .tollgate.toml 1-2 skipped: left out by `paths`
+    a.txt 1 reviewed
+    long.txt 1-6 reviewed
+    long.txt 10-16 reviewed
+    long.txt 20-26 reviewed
+    long.txt 30-36 reviewed
+    package-lock.json 1 skipped: generated
+    picture.png - skipped: binary
+    vendor/a.txt 1 skipped: left out by `paths`
+    ");
+    let files: Vec<&str> = reviewed.review.files_reviewed.iter().map(|file| file.as_str()).collect();
+    assert_eq!(files, ["a.txt", "long.txt"]);
+}
+
+#[test]
+fn what_was_not_looked_at_keeps_the_review_from_approving() {
+    let scratch = Scratch::with_commit();
+    scratch.write("large.txt", "line\n".repeat(1000));
+    scratch.write(FILE_NAME, "[review]\nmax_diff_bytes = 1000\n[paths]\nexclude = ['.tollgate.toml']\n");
+    let reviewed = review(&scratch);
+    assert_eq!(reviewed.review.verdict(), Verdict::Commented);
+    assert_snapshot!(coverage(&reviewed), @"
+    .tollgate.toml 1-4 skipped: left out by `paths`
+    large.txt - not reviewed: the change is larger than the limit for diffs
+    ");
+}
+
+#[test]
+fn the_same_change_gives_the_same_review() {
+    let scratch = Scratch::with_commit();
+    for name in ["b.txt", "c.md", "d.txt"] {
+        scratch.write(name, "text\n<<<<<<< ours\n=======\n>>>>>>> theirs\n");
+    }
+    assert_eq!(review(&scratch).review, review(&scratch).review);
+}
+
+#[test]
+fn a_change_without_files_says_what_was_compared() {
+    let scratch = Scratch::with_commit();
+    let reviewed = review(&scratch);
+    assert!(reviewed.change.is_empty());
+    assert_snapshot!(reviewed.review.compared.unwrap(), @"uncommitted work against HEAD (49bdfc0)");
+}
+
+#[test]
+fn names_of_rules_that_do_not_exist_are_noted() {
+    let scratch = Scratch::with_commit();
+    scratch.write(FILE_NAME, "[rules]\ndisable = ['js-evil', 'no-such-*']\n[paths]\nexclude = ['.tollgate.toml']\n");
+    assert_snapshot!(review(&scratch).notes.join("\n"), @"the configuration names the rule `js-evil`, and no rule is called that");
+}
+
+#[test]
+fn a_rule_file_with_a_mistake_is_refused_before_anything_is_scanned() {
+    let scratch = Scratch::with_commit();
+    scratch.write(".tollgate/rules/a.yml", b"\xff");
+    let failure = scratch.review(Trigger::Default, &settings(&scratch)).unwrap_err();
+    assert_snapshot!(failure.message, @".tollgate/rules/a.yml: the file is not UTF-8");
+}

@@ -9,7 +9,7 @@ use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Outcome, Reviewed, World};
+use tollgate_engine::pipeline::{self, Reviewed, World};
 
 /// A folder with a repository in it, and a home beside it.
 pub(crate) struct Scratch {
@@ -120,25 +120,18 @@ impl Scratch {
     }
 
     /// Reviews a change of files that no code rule looks at, so that no child is needed.
-    pub(crate) fn review(&self, trigger: Trigger, settings: &Settings) -> Result<Outcome, Failure> {
+    pub(crate) fn review(&self, trigger: Trigger, settings: &Settings) -> Result<Reviewed, Failure> {
         let mut world = World {
             settings,
             forge: Local::open(&self.dir, trigger, self.environment())?,
             imported: Vec::new(),
+            imported_withheld: Vec::new(),
             scope: tollgate_engine::reviewer::imported::Scope::default(),
             declared: tollgate_rules::change::Declared::default(),
             executable: PathBuf::from("/nonexistent"),
             events: &|_| {},
         };
         pipeline::review_change(&mut world)
-    }
-}
-
-#[track_caller]
-pub(crate) fn reviewed(outcome: Outcome) -> Reviewed {
-    match outcome {
-        Outcome::Reviewed(reviewed) => *reviewed,
-        Outcome::Nothing { compared, .. } => panic!("nothing to review: {compared}"),
     }
 }
 

@@ -1,0 +1,137 @@
+//! Files that stall, starve or crash a parser cost only themselves.
+
+use insta::assert_snapshot;
+
+use crate::scratch::Scratch;
+
+const SLOW_RULE: &str = "id: slow
+language: JavaScript
+message: slow
+rule:
+  kind: array
+  has:
+    kind: array
+    stopBy: end
+    has:
+      kind: array
+      stopBy: end
+      has: { kind: array, stopBy: end, has: { kind: number, stopBy: end } }
+";
+
+const ANY_STRING: &str = "id: any-string
+language: Kotlin
+message: string
+rule: { kind: string_literal, regex: nothing-like-this }
+";
+
+/// A change with hostile files around one that a built-in rule has something to say about.
+fn change(limits: &str, hostile: &[(&str, String)]) -> Scratch {
+    let scratch = Scratch::on_a_branch();
+    scratch.write(".tollgate.toml", &format!("[limits]\n{limits}\n"));
+    scratch.write(".tollgate/rules/slow.yml", SLOW_RULE).write(".tollgate/rules/string.yml", ANY_STRING);
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-q", "-m", "set up"]);
+    scratch.git(&["branch", "-f", "main", "HEAD"]);
+    for (name, text) in hostile {
+        scratch.write(name, text);
+    }
+    scratch.write("m.js", "items.forEach(async (item) => { await save(item); });\n");
+    scratch
+}
+
+/// What the review says of the files it could not look at, and of the one it could.
+#[track_caller]
+fn outcome(scratch: &Scratch) -> String {
+    let said = scratch.tollgate(&["review"]).expect(1);
+    let wanted = ["not reviewed: ", "js-async-foreach", "partial"];
+    let lines = said.lines().filter(|line| wanted.iter().any(|word| line.contains(word)));
+    lines.map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+fn nested_brackets() -> String {
+    format!("x = {}{};\n", "[".repeat(1000), "]".repeat(1000))
+}
+
+#[test]
+fn two_kilobytes_that_stall_the_matcher_are_cut_off_by_processor_time() {
+    let limits = "cpu_seconds = 1\nfile_seconds = 300";
+    let scratch = change(limits, &[("a.js", nested_brackets()), ("z.js", nested_brackets())]);
+    assert_snapshot!(outcome(&scratch), @"
+    js-async-foreach at m.js:1
+    ✖ Changes requested, and the review is partial: 1 High
+    not reviewed: a.js (stalled the matcher for 1 s of processor time)
+    not reviewed: z.js (stalled the matcher for 1 s of processor time)
+    ");
+}
+
+#[test]
+fn what_takes_too_long_is_cut_off_whatever_it_does() {
+    let scratch = change("cpu_seconds = 300\nfile_seconds = 4", &[("a.js", nested_brackets())]);
+    assert_snapshot!(outcome(&scratch), @"
+    js-async-foreach at m.js:1
+    ✖ Changes requested, and the review is partial: 1 High
+    not reviewed: a.js (stalled the matcher for 4 s)
+    ");
+}
+
+#[test]
+fn a_parser_that_crashes_takes_nothing_with_it() {
+    // Deep interpolation overflows what the grammar's scanner keeps of its state.
+    let text = format!("val x = \"{}{}\"\n", "${\"".repeat(3000), "\"}".repeat(3000));
+    let scratch = change("file_seconds = 300", &[("a.kt", text.clone()), ("z.kt", text)]);
+    assert_snapshot!(outcome(&scratch), @"
+    js-async-foreach at m.js:1
+    ✖ Changes requested, and the review is partial: 1 High
+    not reviewed: a.kt (the parser crashed)
+    not reviewed: z.kt (the parser crashed)
+    ");
+}
+
+#[test]
+fn a_file_that_needs_too_much_memory_is_cut_off() {
+    let text = format!("x = [{}];\n", "a[b](c),".repeat(120_000));
+    let scratch = change("memory_mib = 64\nfile_seconds = 300", &[("a.js", text)]);
+    assert_snapshot!(outcome(&scratch), @"
+    js-async-foreach at m.js:1
+    ✖ Changes requested, and the review is partial: 1 High
+    not reviewed: a.js (needs more than 64 MiB to scan)
+    ");
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_scanned() {
+    let scratch = change("file_bytes = 1000", &[("a.js", "call(1);\n".repeat(200))]);
+    assert_snapshot!(outcome(&scratch), @"
+    js-async-foreach at m.js:1
+    ✖ Changes requested, and the review is partial: 1 High
+    not reviewed: a.js (larger than 1000 bytes)
+    ");
+}
+
+#[test]
+fn a_rule_file_with_a_mistake_is_named() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write(".tollgate/rules/bad.yml", "id: bad\nlanguage: JavaScript\nrule: { kind: no_such_kind }\n");
+    let said = scratch.tollgate(&["review"]).expect_refused(2);
+    assert!(said.contains(".tollgate/rules/bad.yml"), "{said}");
+}
+
+#[test]
+fn the_same_change_gives_the_same_bytes_however_many_children_scan() {
+    let scratch = Scratch::on_a_branch();
+    for index in 0..40 {
+        scratch.write(&format!("f{index}.js"), "items.forEach(async (item) => { await save(item); });\n");
+    }
+    let run =
+        |jobs: &str| scratch.tollgate_with(&["review", "--format", "json"], b"", &[("TOLLGATE_LIMITS_JOBS", jobs)]);
+    let one = run("1").expect(1);
+    assert_eq!(one, run("4").expect(1));
+    assert_eq!(one, run("4").expect(1));
+}
+
+#[test]
+fn a_child_refuses_to_scan_without_limits() {
+    let scratch = Scratch::folder();
+    assert_eq!(scratch.tollgate(&["__scan"]).code, 2);
+    assert_eq!(scratch.tollgate(&["__scan", "lots"]).code, 2);
+}
