@@ -18,6 +18,9 @@ patterns! {
     HANDLES = r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(|on_?error|onFailure|handle_?error";
 }
 
+/// In longer blocks, more than error handling changed.
+const MAX_BLOCK_LINES: usize = 100;
+
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.stays() && file.is_source()) {
         for hunk in &file.hunks {
@@ -86,7 +89,7 @@ fn unchecked_call(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Opti
         let call_stays = !above.is_removed() && !above.is_added() && above.text.contains("err");
         let unchecked =
             call_stays && !file.added_in(&file.near(index)).any(checks) && !next_handles(file, statement.end);
-        if unchecked || (above.is_removed() && ignored().is_some()) {
+        if unchecked || (above.is_removed() && block.len() <= MAX_BLOCK_LINES && ignored().is_some()) {
             return (!view.adds(&file.lines[index + 1].text)).then_some(statement);
         }
     }

@@ -99,14 +99,11 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
     let after = file.lines.get(guard.lines.end..file.near(guard.lines.start).end).unwrap_or_default();
     let Some(next) = after.iter().find(|line| !line.is_blank()) else { return false };
     let guarded = next.kind == LineKind::Context && next.indent() == head.indent() && !syntax::is_closer(next);
-    if !guarded || syntax::is_branch(&next.text) || next.is_comment() && after.len() < 2 {
+    if !guarded || syntax::is_branch(&next.text) {
         return false;
     }
-    if guard
-        .lines
-        .clone()
-        .any(|index| !syntax::is_closer(&file.lines[index]) && view.adds_similar(&file.lines[index].text))
-    {
+    let body = &file.lines[guard.lines.start + 1..guard.lines.end];
+    if view.adds_similar(text) || body.iter().any(|line| line.text.trim().len() > 24 && view.adds(&line.text)) {
         return false;
     }
     // A setting that is gone from everywhere takes its checks with it.
@@ -118,7 +115,8 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
         return false;
     }
     // A check of something that is gone goes with it.
-    MARK.is_match(text)
+    guard.is_auth
+        || MARK.is_match(text)
         || subjects
             .iter()
             .any(|name| after.iter().any(|line| !line.is_removed() && names(&line.text).any(|other| other == *name)))

@@ -315,7 +315,7 @@ impl Found {
         let left = lines.first().is_some_and(Line::is_removed);
         let number = |line: &Line<'_>| if left { line.old } else { line.new };
         let shown = || lines.iter().take(MAX_EVIDENCE_LINES).filter(|line| number(line).is_some());
-        let (Some(first), Some(last)) = (shown().find_map(number), shown().filter_map(number).last()) else {
+        let (Some(first), Some(last)) = (shown().find_map(number), shown().filter_map(number).next_back()) else {
             return;
         };
         let evidence = shown().map(|line| line.text.trim_end()).collect::<Vec<_>>().join("\n");
