@@ -205,7 +205,10 @@ mod tests {
     fn removed_code_is_reported_before_the_change_with_its_old_lines() {
         let text = modified(
             "src/a.js",
-            " function remove(req, res) {\n-  if (!req.user.isAdmin) {\n-    return res.sendStatus(403);\n-  }\n   store.remove(req.id);",
+            concat!(
+                " function remove(req, res) {\n-  if (!req.user.isAdmin) {\n-    return res.sendStatus(403);\n",
+                "-  }\n   store.remove(req.id);",
+            ),
         );
         assert_snapshot!(said(&text), @"auth-guard-removed src/a.js before 11-13");
     }
@@ -350,11 +353,13 @@ mod tests {
         fn moved_code_is_not_removed_code(lines in pieces(), indent in 0..4_usize) {
             let marked = |mark: char, indent: usize| -> Vec<String> {
                 let lines = lines.iter().map(|line| format!("{mark}{}{line}", "  ".repeat(indent)));
-                std::iter::once(" start(order);".to_owned()).chain(lines).chain([" finish(order);".to_owned()]).collect()
+                let first = std::iter::once(" start(order);".to_owned());
+                first.chain(lines).chain([" finish(order);".to_owned()]).collect()
             };
             let head = "index 0123456..89abcde 100644";
             for (from, to) in [("src/index.js", "src/other.js"), ("test/a.test.js", "test/b.test.js")] {
-                let (removed, added) = (file_diff(from, head, &marked('-', 0)), file_diff(to, head, &marked('+', indent)));
+                let removed = file_diff(from, head, &marked('-', 0));
+                let added = file_diff(to, head, &marked('+', indent));
                 prop_assert_eq!(losses(&format!("{removed}{added}")), Vec::<String>::new());
                 prop_assert_eq!(losses(&format!("{added}{removed}")), Vec::<String>::new());
             }
@@ -365,11 +370,14 @@ mod tests {
             let removed = lines.iter().map(|line| format!("-{line}"));
             let added = lines.iter().map(|line| format!("+{}{line}", "  ".repeat(indent)));
             let all: Vec<String> = removed.chain(added).collect();
-            prop_assert_eq!(losses(&file_diff("src/index.js", "index 0123456..89abcde 100644", &all)), Vec::<String>::new());
+            let text = file_diff("src/index.js", "index 0123456..89abcde 100644", &all);
+            prop_assert_eq!(losses(&text), Vec::<String>::new());
         }
 
         #[test]
-        fn no_diff_makes_a_rule_panic(files in proptest::collection::vec((path(), proptest::collection::vec(line(), 0..40)), 0..4)) {
+        fn no_diff_makes_a_rule_panic(
+            files in proptest::collection::vec((path(), proptest::collection::vec(line(), 0..40)), 0..4)
+        ) {
             let head = "index 0123456..89abcde 100644";
             let text: String = files.iter().map(|(path, lines)| file_diff(path, head, lines)).collect();
             let (files, _) = diff::parse(text.into_bytes());

@@ -15,7 +15,10 @@ patterns! {
     GO_ERROR = r"^\s*if (?:.*; )?err\w* != nil \{$";
     COMPATIBLE = r"ImportError|ModuleNotFoundError|AttributeError|NameError|LoadError";
     RETHROWS = r"\b(?:throw|raise|rethrow)\b|\bpass$";
-    HANDLES = r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(|on_?error|onFailure|handle_?error";
+    HANDLES = concat!(
+        r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(",
+        r"|on_?error|onFailure|handle_?error",
+    );
 }
 
 /// In longer blocks, more than error handling changed.
