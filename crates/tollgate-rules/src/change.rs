@@ -155,3 +155,243 @@ pub fn scan(files: &[FileDiff], declared: Declared<'_>, enabled: &dyn Fn(&str) -
     }
     found.into_hits()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+    use tollgate_core::diff;
+
+    use super::*;
+
+    /// A file's diff with one hunk that begins at line 10; each line has its mark.
+    fn file_diff(path: &str, head: &str, lines: &[String]) -> String {
+        let count = |mark: char| lines.iter().filter(|line| line.starts_with([' ', mark])).count();
+        let mut text = format!("diff --git a/{path} b/{path}\n{head}\n--- a/{path}\n+++ b/{path}\n");
+        let _ = writeln!(text, "@@ -10,{} +10,{} @@", count('-'), count('+'));
+        lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text
+    }
+
+    fn modified(path: &str, lines: &str) -> String {
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        file_diff(path, "index 0123456..89abcde 100644", &lines)
+    }
+
+    /// What the rules say: rule, path, side and lines.
+    fn said(text: &str) -> String {
+        let (files, _) = diff::parse(text.as_bytes().to_vec());
+        let hits = scan(&files, Declared::default(), &|_| true);
+        let place = |(path, hit): &(FilePath, Hit)| {
+            let side = if hit.left { "before" } else { "after" };
+            format!("{} {path} {side} {}-{}", hit.rule, hit.line_start, hit.line_end)
+        };
+        hits.iter().map(place).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_change_rule_has_a_detector_and_every_detector_a_rule() {
+        let rules = catalog::all().iter().filter(|rule| rule.kind() == Kind::Change);
+        let mut named: Vec<&str> = rules.map(|rule| rule.detector.trim_start_matches("change/")).collect();
+        let mut known: Vec<&str> = DETECTORS.iter().map(|(name, _)| *name).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
+
+    #[test]
+    fn removed_code_is_reported_before_the_change_with_its_old_lines() {
+        let text = modified(
+            "src/a.js",
+            concat!(
+                " function remove(req, res) {\n-  if (!req.user.isAdmin) {\n-    return res.sendStatus(403);\n",
+                "-  }\n   store.remove(req.id);",
+            ),
+        );
+        assert_snapshot!(said(&text), @"auth-guard-removed src/a.js before 11-13");
+    }
+
+    #[test]
+    fn removed_code_of_a_renamed_file_is_reported_under_its_old_path() {
+        let lines = " function total(cart) {\n-  if (!cart.items) return 0;\n   return sum(cart.items);";
+        let head = "similarity index 90%\nrename from src/old.js\nrename to src/new.js\nindex 0123456..89abcde 100644";
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        let text = file_diff("src/new.js", head, &lines);
+        assert_snapshot!(said(&text), @"guard-removed src/old.js before 11-11");
+    }
+
+    #[test]
+    fn added_code_is_reported_after_the_change_with_its_new_lines() {
+        let text = modified("src/a.rs", " fn load() {\n-    old();\n+    // TODO: handle large files\n+    read();");
+        assert_snapshot!(said(&text), @"todo-without-reference src/a.rs after 11-11");
+    }
+
+    #[test]
+    fn one_rule_says_at_most_so_much_of_a_change() {
+        let lines = "+// TODO: later\n+\n".repeat(500);
+        assert_eq!(said(&modified("src/a.rs", &lines)).lines().count(), 25);
+    }
+
+    #[test]
+    fn a_title_declares_breaks_fixes_and_removals() {
+        assert!(Declared::titled("feat(api)!: new").breaking && !Declared::titled("wow! a title: yes").breaking);
+        assert!(Declared::titled("Fix(cart): x").is_fix() && !Declared::titled("prefix: x").is_fix());
+        assert!(
+            Declared::titled("Remove the old page").is_removal()
+                && !Declared::titled("Revert \"Remove x\"").is_removal()
+        );
+    }
+
+    /// Pieces of code that a rule would miss if they were gone.
+    const PIECES: &[&str] = &[
+        "if (!user.isAdmin) {\n  return res.sendStatus(403);\n}",
+        "if (items.length > limit) throw new RangeError('items');",
+        "validateOrder(order, customer);",
+        "it('charges the customer once', () => {\n  expect(charge(order)).toBe(12);\n});",
+        "expect(total(order)).toEqual(expected);",
+        "try {\n  await push(queue);\n} catch (error) {\n  retryLater(queue);\n}",
+        "loadAll()\n  .catch((error) => report(error));",
+        "export function openStore(path, mode) {\n  return new Store(path, mode);\n}",
+    ];
+
+    fn pieces() -> impl Strategy<Value = Vec<String>> {
+        let piece = proptest::sample::select(PIECES);
+        proptest::collection::vec(piece, 1..6)
+            .prop_map(|pieces| pieces.iter().flat_map(|piece| piece.lines().map(str::to_owned)).collect())
+    }
+
+    fn about_removed_code(rule: &str) -> bool {
+        let prefixes = ["guard", "auth-guard", "test-", "assertion", "api-", "error-handling", "limit"];
+        prefixes.iter().any(|prefix| rule.starts_with(prefix))
+    }
+
+    fn losses(text: &str) -> Vec<String> {
+        said(text).lines().filter(|line| about_removed_code(line)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_removed_and_not_moved_is_reported() {
+        let removed = |piece: &str| {
+            let lines = piece.lines().map(|line| format!("-{line}"));
+            let all =
+                std::iter::once(" start(order);".to_owned()).chain(lines).chain([" finish(user, items);".to_owned()]);
+            losses(&file_diff("src/index.js", "index 0123456..89abcde 100644", &all.collect::<Vec<_>>())).len()
+        };
+        let n_losses: Vec<usize> = PIECES.iter().map(|piece| removed(piece)).collect();
+        assert_eq!(n_losses, [1, 1, 0, 0, 0, 0, 0, 1]);
+    }
+
+    fn path() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "src/index.ts",
+            "test/a.test.js",
+            "src/lib.rs",
+            "app/a.py",
+            "Cargo.toml",
+            "package.json",
+            "go.mod",
+            "yarn.lock",
+            ".github/workflows/ci.yml",
+            ".gitattributes",
+            "CODEOWNERS",
+            ".gitmodules",
+            "db/migrate/20200101000000_a.rb",
+            "a.pb.go",
+            ".tollgate.toml",
+            "main.go",
+            "src/main/java/api/A.java",
+            "requirements.txt",
+            "Gemfile",
+        ])
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let known = proptest::sample::select(vec![
+            "",
+            "{",
+            "}",
+            "if err != nil {",
+            "return err",
+            "uses: a/b@main",
+            "permissions:",
+            "contents: write",
+            "[dependencies]",
+            "serde_jsom = \"1\"",
+            "\"lodahs\": \"1\",",
+            "// TODO",
+            "# noqa",
+            "#[test]",
+            "fn test_a() {",
+            "pub fn f(a: u8,",
+            "(",
+            "resolved \"http://x\"",
+            "@login_required",
+            "def f(a, b):",
+            "try:",
+            "except E:",
+            "func (s *S) F(",
+            "url = a",
+            "\u{feff}é",
+            "* @a",
+            "@Test",
+            "public void f(int a) {",
+            "gem 'rails'",
+            "x.unwrap();",
+            "verify=False",
+            "it.skip('a",
+            "assert x == 1",
+        ]);
+        let mark = proptest::sample::select(vec!['+', '-', ' ']);
+        let text = prop_oneof![3 => known.prop_map(str::to_owned), 1 => "[ -~\t\u{80}-\u{ff}]{0,30}"];
+        (mark, 0..3_usize, text).prop_map(|(mark, n_tabs, text)| format!("{mark}{}{text}", "\t".repeat(n_tabs)))
+    }
+
+    proptest! {
+        #[test]
+        fn moved_code_is_not_removed_code(lines in pieces(), indent in 0..4_usize) {
+            let marked = |mark: char, indent: usize| -> Vec<String> {
+                let lines = lines.iter().map(|line| format!("{mark}{}{line}", "  ".repeat(indent)));
+                let first = std::iter::once(" start(order);".to_owned());
+                first.chain(lines).chain([" finish(order);".to_owned()]).collect()
+            };
+            let head = "index 0123456..89abcde 100644";
+            for (from, to) in [("src/index.js", "src/other.js"), ("test/a.test.js", "test/b.test.js")] {
+                let removed = file_diff(from, head, &marked('-', 0));
+                let added = file_diff(to, head, &marked('+', indent));
+                prop_assert_eq!(losses(&format!("{removed}{added}")), Vec::<String>::new());
+                prop_assert_eq!(losses(&format!("{added}{removed}")), Vec::<String>::new());
+            }
+        }
+
+        #[test]
+        fn code_with_another_indentation_is_not_removed_code(lines in pieces(), indent in 1..4_usize) {
+            let removed = lines.iter().map(|line| format!("-{line}"));
+            let added = lines.iter().map(|line| format!("+{}{line}", "  ".repeat(indent)));
+            let all: Vec<String> = removed.chain(added).collect();
+            let text = file_diff("src/index.js", "index 0123456..89abcde 100644", &all);
+            prop_assert_eq!(losses(&text), Vec::<String>::new());
+        }
+
+        #[test]
+        fn no_diff_makes_a_rule_panic(
+            files in proptest::collection::vec((path(), proptest::collection::vec(line(), 0..40)), 0..4)
+        ) {
+            let head = "index 0123456..89abcde 100644";
+            let text: String = files.iter().map(|(path, lines)| file_diff(path, head, lines)).collect();
+            let (files, _) = diff::parse(text.into_bytes());
+            for (_, hit) in scan(&files, Declared::titled("fix: x"), &|_| true) {
+                prop_assert!(hit.line_start >= 1 && hit.line_end >= hit.line_start && !hit.evidence.is_empty());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_a_rule_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut text = b"diff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,9 +1,9 @@\n".to_vec();
+            text.extend(bytes);
+            let (files, _) = diff::parse(text);
+            prop_assert!(scan(&files, Declared::default(), &|_| true).len() <= 200);
+        }
+    }
+}

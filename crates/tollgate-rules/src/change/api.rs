@@ -9,11 +9,17 @@ use crate::change::view::{File, Line, View, patterns};
 
 patterns! {
     RUST = r#"^pub (?:const |async |unsafe |extern "[^"]*" )*(?:fn|struct|enum|trait|type|const|static|union) (\w+)"#;
-    SCRIPT = r"^(?:export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum)|(?:module\.)?exports\.)\s*([\w$]+)";
+    SCRIPT = concat!(
+        r"^(?:export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let",
+        r"|interface|type|enum)|(?:module\.)?exports\.)\s*([\w$]+)",
+    );
     PYTHON = r"^(?:(?:async )?def|class) ([A-Za-z]\w*)";
     GO = r"^(?:func (?:\(\w+ \*?[A-Z]\w*(?:\[[^\]]*\])?\) )?|type )([A-Z]\w*)";
     TYPE = r"\b(?:class|struct|interface|enum|record|type|trait)\s";
-    JVM = r"^\s*(?:public |abstract |open |suspend |static |final |override |default |fun |interface |class |record |enum |virtual |sealed |async )+(?:<[^>]*> )?(?:[\w<>\[\], ?.]+ )?(\w+)\s*[({<:]";
+    JVM = concat!(
+        r"^\s*(?:public |abstract |open |suspend |static |final |override |default |fun |interface |class ",
+        r"|record |enum |virtual |sealed |async )+(?:<[^>]*> )?(?:[\w<>\[\], ?.]+ )?(\w+)\s*[({<:]",
+    );
 }
 
 /// A declaration that users of a library can see.
@@ -29,7 +35,7 @@ pub(crate) fn is_surface(view: &View<'_>, file: &File<'_>) -> bool {
         matches!(step, "internal" | "cmd" | "bin" | "private" | "impl" | "migrations" | "management" | "app" | "apps")
             || (step.starts_with(['_', '.']) && step != "__init__.py")
     });
-    if hidden || !file.is_source() || view.declared.breaking {
+    if hidden || path.contains(".pb.") || !file.is_source() || view.declared.breaking {
         return false;
     }
     let has = |wanted: &str| view.has_path(wanted);
@@ -46,7 +52,7 @@ pub(crate) fn is_surface(view: &View<'_>, file: &File<'_>) -> bool {
             name.ends_with(".d.ts") || (name.starts_with("index.") && at_root)
         }
         Language::Python => (has("setup.py") || has("pyproject.toml")) && !view.is_application() && path.contains('/'),
-        Language::Go => has("go.mod") && !has("main.go") && !view.is_application(),
+        Language::Go => has("go.mod") && !view.is_application(),
         Language::Java | Language::Kotlin | Language::CSharp => {
             path.split('/').any(|step| step.eq_ignore_ascii_case("api")) && path::folder(path).contains("src/main/")
         }

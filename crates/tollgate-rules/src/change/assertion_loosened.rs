@@ -8,9 +8,21 @@
 use crate::change::view::{Found, View, names, patterns};
 
 patterns! {
-    EXACT = r"\b(?:assertEquals?|assert_eq!|assert_equal|assertSame|assertStrictEquals?|toBe|toEqual|toStrictEqual|(?:Assert|assert|require)\.(?:Equal|AreEqual|Same|equal|strictEqual|deepEqual|deepStrictEqual))\s*\(|^\s*assert .* == ";
-    LOOSE = r"\b(?:assertIsNotNone|assertNotNull|assert_not_nil|toBeTruthy|toBeDefined|toBeGreaterThan\w*|toHaveBeenCalled|(?:Assert|assert|require)\.(?:NotNull|NotNil|NotEmpty|isOk|IsNotNull))\s*\(|\b(?:assert!|assertTrue|assert\.ok)\s*\(.*(?:> 0|!=|is_some\(\)|is_ok\(\)|!is_empty|>= )|^\s*assert [^=<>]*(?:$|,| is not None)";
-    COMPARES = r"==|\bis\b (?:[^n]|n[^o])|\.equals\(|\.eq\(|matches!|is_some_and|starts_with|contains|\bin\b|Equal|includes|isEqual|compare";
+    EXACT = concat!(
+        r"\b(?:assertEquals?|assert_eq!|assert_equal|assertSame|assertStrictEquals?|toBe|toEqual",
+        r"|toStrictEqual|(?:Assert|assert|require)\.(?:Equal|AreEqual|Same|equal|strictEqual|deepEqual",
+        r"|deepStrictEqual))\s*\(|^\s*assert .* == ",
+    );
+    LOOSE = concat!(
+        r"\b(?:assertIsNotNone|assertNotNull|assert_not_nil|toBeTruthy|toBeDefined|toBeGreaterThan\w*",
+        r"|toHaveBeenCalled|(?:Assert|assert|require)\.(?:NotNull|NotNil|NotEmpty|isOk|IsNotNull))\s*\(",
+        r"|\b(?:assert!|assertTrue|assert\.ok)\s*\(.*(?:> 0|!=|is_some\(\)|is_ok\(\)|!is_empty|>= )",
+        r"|^\s*assert [^=<>]*(?:$|,| is not None)",
+    );
+    COMPARES = concat!(
+        r"==|\bis\b (?:[^n]|n[^o])|\.equals\(|\.eq\(|matches!|is_some_and|starts_with|contains|\bin\b|Equal",
+        r"|includes|isEqual|compare",
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

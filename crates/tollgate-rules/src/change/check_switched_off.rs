@@ -8,8 +8,19 @@
 use crate::change::view::{Found, View, names, patterns, squeeze};
 
 patterns! {
-    SWITCH = r#"(?i)\b((?:\w*_)?(?:verify|verify_?ssl|ssl_?verify|verify_?(?:tls|cert\w*|signature|exp|peer|host\w*)|strict_?ssl|check_?hostname|reject_?unauthorized|validate_?(?:cert\w*|signature|issuer|audience|lifetime)|csrf_?(?:protection|enabled)|require_?(?:auth\w*|login|https|ssl|signature)|auth_?(?:enabled|required)|enable_?auth\w*|http_?only|secure_?cookie\w*|session_?cookie_?secure))["']?\s*(?:=>|[:=])\s*["']?(true|false|1|0|on|off)\b"#;
-    INVERSE = r#"(?i)\b((?:\w*_)?(?:insecure\w*|skip_?(?:verify|tls|ssl|auth|validation)\w*|insecure_?skip_?verify|allow_?(?:insecure|unauthenticated|anonymous|all_?origins)\w*|disable_?(?:auth|csrf|ssl|tls|verification|security)\w*|danger_accept_invalid_certs))["']?\s*(?:=>|[:=(])\s*["']?(true|false|1|0|on|off)\b"#;
+    SWITCH = concat!(
+        r#"(?i)\b((?:\w*_)?(?:verify|verify_?ssl|ssl_?verify|verify_?(?:tls|cert\w*|signature|exp|peer"#,
+        r#"|host\w*)|strict_?ssl|check_?hostname|reject_?unauthorized|validate_?(?:cert\w*|signature|issuer"#,
+        r#"|audience|lifetime)|csrf_?(?:protection|enabled)|require_?(?:auth\w*|login|https|ssl|signature)"#,
+        r#"|auth_?(?:enabled|required)|enable_?auth\w*|http_?only|secure_?cookie\w*"#,
+        r#"|session_?cookie_?secure))["']?\s*(?:=>|[:=])\s*["']?(true|false|1|0|on|off)\b"#,
+    );
+    INVERSE = concat!(
+        r#"(?i)\b((?:\w*_)?(?:insecure\w*|skip_?(?:verify|tls|ssl|auth|validation)\w*|insecure_?skip_?verify"#,
+        r#"|allow_?(?:insecure|unauthenticated|anonymous|all_?origins)\w*|disable_?(?:auth|csrf|ssl|tls"#,
+        r#"|verification|security)\w*|danger_accept_invalid_certs))["']?\s*(?:=>|[:=(])\s*["']?(true|false|1"#,
+        r#"|0|on|off)\b"#,
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

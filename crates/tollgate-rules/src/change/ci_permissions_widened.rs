@@ -7,7 +7,10 @@ use crate::change::workflow;
 
 patterns! {
     ALL = r"^\s*permissions:\s*write-all\b";
-    SCOPE = r"^\s+(actions|attestations|checks|contents|deployments|id-token|issues|packages|pages|pull-requests|repository-projects|security-events|statuses):\s*write\b";
+    SCOPE = concat!(
+        r"^\s+(actions|attestations|checks|contents|deployments|id-token|issues|packages|pages|pull-requests",
+        r"|repository-projects|security-events|statuses):\s*write\b",
+    );
     HEADING = r"^(\s*)permissions:\s*(?:#.*)?$";
     ANY = r"^\s*permissions:";
 }

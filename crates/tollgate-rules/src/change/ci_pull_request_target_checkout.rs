@@ -5,7 +5,10 @@ use crate::change::workflow;
 
 patterns! {
     TRIGGER = r"^\s*(?:- |on:\s*\[?.*)?pull_request_target\b";
-    HEAD = r"^\s*(?:ref|repository):.*(?:github\.event\.pull_request\.head\.(?:sha|ref|repo)|github\.head_ref|refs/pull/)|\bgh pr checkout\b|git (?:fetch|checkout).*pull/";
+    HEAD = concat!(
+        r"^\s*(?:ref|repository):.*(?:github\.event\.pull_request\.head\.(?:sha|ref|repo)|github\.head_ref",
+        r"|refs/pull/)|\bgh pr checkout\b|git (?:fetch|checkout).*pull/",
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

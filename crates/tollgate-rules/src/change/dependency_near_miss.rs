@@ -76,7 +76,7 @@ impl Names {
     fn near_miss(&self, name: &str, ecosystem: Ecosystem) -> Option<&'static str> {
         let n_chars = name.chars().count();
         let scoped = ecosystem == Ecosystem::Npm && name.starts_with('@');
-        if n_chars < MIN_CHARS || n_chars > 100 || scoped || self.exact.contains(name) {
+        if !(MIN_CHARS..=100).contains(&n_chars) || scoped || self.exact.contains(name) {
             return None;
         }
         if ecosystem == Ecosystem::Go {

@@ -15,8 +15,14 @@ patterns! {
     GO_ERROR = r"^\s*if (?:.*; )?err\w* != nil \{$";
     COMPATIBLE = r"ImportError|ModuleNotFoundError|AttributeError|NameError|LoadError";
     RETHROWS = r"\b(?:throw|raise|rethrow)\b|\bpass$";
-    HANDLES = r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(|on_?error|onFailure|handle_?error";
+    HANDLES = concat!(
+        r"\berr\w*\b|\btry\b|\bcatch\b|\bexcept\b|\brescue\b|runCatching|Result<|suppress\(|\.catch\(",
+        r"|on_?error|onFailure|handle_?error",
+    );
 }
+
+/// In longer blocks, more than error handling changed.
+const MAX_BLOCK_LINES: usize = 100;
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.stays() && file.is_source()) {
@@ -86,7 +92,7 @@ fn unchecked_call(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Opti
         let call_stays = !above.is_removed() && !above.is_added() && above.text.contains("err");
         let unchecked =
             call_stays && !file.added_in(&file.near(index)).any(checks) && !next_handles(file, statement.end);
-        if unchecked || (above.is_removed() && ignored().is_some()) {
+        if unchecked || (above.is_removed() && block.len() <= MAX_BLOCK_LINES && ignored().is_some()) {
             return (!view.adds(&file.lines[index + 1].text)).then_some(statement);
         }
     }

@@ -17,14 +17,39 @@ patterns! {
     CONDITION = r"^(?:if|unless)\b";
     TRAILING = r"^(?:return|raise|redirect\w*|head|render|abort|throw)\b.* (?:if|unless) ";
     EXIT = r"\b(?:return|throw|raise|abort\w*|panic!?|bail!|ensure!|die|exit|redirect\w*|render|head|halt)\b|\bnext\(";
-    CHECKS = r"!|\bnot\b|\bunless\b|\b[Nn]ull\b|\bnil\b|\bNone\b|\bundefined\b|<|>|\blen\(|\blength\b|(?i:is_?empty|blank\?|present\?)|(?i:valid)";
+    CHECKS = concat!(
+        r"!|\bnot\b|\bunless\b|\b[Nn]ull\b|\bnil\b|\bNone\b|\bundefined\b|<|>|\blen\(|\blength\b",
+        r"|(?i:is_?empty|blank\?|present\?)|(?i:valid)",
+    );
     NARROWS = r"^assert isinstance\(|^assert \w+(?:\.\w+)* is not None$";
-    PRESENT = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)\s*[):{]*\s*(?:return|$)";
+    PRESENT = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)[):{ ]*(?:return|$)";
     ERROR = r"\b(?:err|error|e|ex|exc|ok)\b";
-    CALL = r"^(?:await |self\.|this\.|\$this->)*(?:\w+(?:\.|::|->))*(?i:validate|verify|ensure|authorize|authorise|authenticate|check_?(?:permission|access|auth|valid|bounds|csrf|role|owner|token|signature)|require_?(?:login|admin|auth|permission|role|owner|non_?null|not_?null)|assert_?(?:not_?null|permission|can|valid))\w*!?[ (].*";
-    ASSERT = r"^(?:assert(?:_eq|_ne)?!\(|assert[ (]|Preconditions\.check\w+\(|checkNotNull\(|requireNotNull\(|require\(\w+ ?[!<>=.])";
-    MARK = r"^(?:@(?:\w+\.)*(?:login_required|permission_required|user_passes_test|staff_member_required|require_\w+|requires_\w+|jwt_required|auth_required|authenticated|csrf_protect|PreAuthorize|PostAuthorize|Secured|RolesAllowed|UseGuards|Authorized|admin_required)\b|\[(?:Authorize|ValidateAntiForgeryToken|RequirePermission)\b|before_action :(?:authenticate|authorize|require|check|verify|ensure)\w*|protect_from_forgery|load_and_authorize_resource|permission_classes = |(?:app|router)\.use\((?:\w+\.)*(?i:csrf|helmet|auth|require|ensure|verify|is|protect)\w*)";
-    AUTH = r"(?i)is_?(?:admin|owner|staff|super_?user|moderator|authorized|authenticated|logged_?in)|permission|\bauthori[sz]|unauthori[sz]ed|forbidden|access_?denied|\bauthenticat|csrf|login_required|(?:not_?)?logged_?in\b|\bcan_?(?:edit|delete|view|read|write|manage|access|update|create)\b|has_?(?:role|permission|access|scope)|\b40[13]\b|signature|PreAuthorize|Secured|RolesAllowed|UseGuards|AntiForgery|jwt_required|auth_required|protect_from_forgery|require_?(?:login|admin|auth|user)";
+    CALL = concat!(
+        r"^(?:await |self\.|this\.|\$this->)*(?:\w+(?:\.|::|->))*(?i:validate|verify|ensure|authorize",
+        r"|authorise|authenticate|check_?(?:permission|access|auth|valid|bounds|csrf|role|owner|token",
+        r"|signature)|require_?(?:login|admin|auth|permission|role|owner|non_?null|not_?null)",
+        r"|assert_?(?:not_?null|permission|can|valid))\w*!?[ (].*",
+    );
+    ASSERT = concat!(
+        r"^(?:assert(?:_eq|_ne)?!\(|assert[ (]|Preconditions\.check\w+\(|checkNotNull\(|requireNotNull\(",
+        r"|require\(\w+ ?[!<>=.])",
+    );
+    MARK = concat!(
+        r"^(?:@(?:\w+\.)*(?:login_required|permission_required|user_passes_test|staff_member_required",
+        r"|require_\w+|requires_\w+|jwt_required|auth_required|authenticated|csrf_protect|PreAuthorize",
+        r"|PostAuthorize|Secured|RolesAllowed|UseGuards|Authorized|admin_required)\b|\[(?:Authorize",
+        r"|ValidateAntiForgeryToken|RequirePermission)\b|before_action :(?:authenticate|authorize|require",
+        r"|check|verify|ensure)\w*|protect_from_forgery|load_and_authorize_resource|permission_classes = ",
+        r"|(?:app|router)\.use\((?:\w+\.)*(?i:csrf|helmet|auth|require|ensure|verify|is|protect)\w*)",
+    );
+    AUTH = concat!(
+        r"(?i)is_?(?:admin|owner|staff|super_?user|moderator|authorized|authenticated|logged_?in)|permission",
+        r"|\bauthori[sz]|unauthori[sz]ed|forbidden|access_?denied|\bauthenticat|csrf|login_required",
+        r"|(?:not_?)?logged_?in\b|\bcan_?(?:edit|delete|view|read|write|manage|access|update|create)\b",
+        r"|has_?(?:role|permission|access|scope)|\b40[13]\b|signature|PreAuthorize|Secured|RolesAllowed",
+        r"|UseGuards|AntiForgery|jwt_required|auth_required|protect_from_forgery|require_?(?:login|admin",
+        r"|auth|user)",
+    );
 }
 
 /// A guard that the change takes away.
@@ -99,14 +124,11 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
     let after = file.lines.get(guard.lines.end..file.near(guard.lines.start).end).unwrap_or_default();
     let Some(next) = after.iter().find(|line| !line.is_blank()) else { return false };
     let guarded = next.kind == LineKind::Context && next.indent() == head.indent() && !syntax::is_closer(next);
-    if !guarded || syntax::is_branch(&next.text) || next.is_comment() && after.len() < 2 {
+    if !guarded || syntax::is_branch(&next.text) {
         return false;
     }
-    if guard
-        .lines
-        .clone()
-        .any(|index| !syntax::is_closer(&file.lines[index]) && view.adds_similar(&file.lines[index].text))
-    {
+    let body = &file.lines[guard.lines.start + 1..guard.lines.end];
+    if view.adds_similar(text) || body.iter().any(|line| line.text.trim().len() > 24 && view.adds(&line.text)) {
         return false;
     }
     // A setting that is gone from everywhere takes its checks with it.
@@ -118,7 +140,8 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
         return false;
     }
     // A check of something that is gone goes with it.
-    MARK.is_match(text)
+    guard.is_auth
+        || MARK.is_match(text)
         || subjects
             .iter()
             .any(|name| after.iter().any(|line| !line.is_removed() && names(&line.text).any(|other| other == *name)))

@@ -5,7 +5,11 @@ use crate::change::view::{Found, View, patterns, squeeze};
 
 patterns! {
     ARGUMENT = r"(?i),\s*(?:timeout|read_timeout|connect_timeout|max_(?:retries|size|length|bytes))\s*[=:]\s*[\w.]+";
-    MARK = r"^\s*(?:@(?:\w+\.)*(?:rate_?limit\w*|throttle\w*|limit|RateLimit\w*|Throttle\w*)\b|(?:app|router)\.use\(.*(?i:rate_?limit|limiter|throttle)|throttle_classes = |\[EnableRateLimiting|\.(?:timeout|with_timeout|setTimeout|connect_timeout)\(.*\)$|rate_limit )";
+    MARK = concat!(
+        r"^\s*(?:@(?:\w+\.)*(?:rate_?limit\w*|throttle\w*|limit|RateLimit\w*|Throttle\w*)\b|(?:app",
+        r"|router)\.use\(.*(?i:rate_?limit|limiter|throttle)|throttle_classes = |\[EnableRateLimiting",
+        r"|\.(?:timeout|with_timeout|setTimeout|connect_timeout)\(.*\)$|rate_limit )",
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

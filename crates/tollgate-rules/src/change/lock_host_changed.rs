@@ -31,7 +31,11 @@ const KNOWN: &[&str] = &[
 const MAX_HOSTS: usize = 10;
 
 patterns! {
-    SOURCE = r#"^\s*(?:"?resolved"?:? |"?tarball"?: |source = |url = |\{ ?url = |remote: |resolution: )"?\{?.*?(?:(https?|git\+https?|registry\+https?|sparse\+https?|git\+ssh|ssh)://(?:[^@/\s"]+@)?([A-Za-z0-9.-]+))"#;
+    SOURCE = concat!(
+        r#"^\s*(?:"?resolved"?:? |"?tarball"?: |source = |url = |\{ ?url = |remote: "#,
+        r#"|resolution: )"?\{?.*?(?:(https?|git\+https?|registry\+https?|sparse\+https?|git\+ssh"#,
+        r#"|ssh)://(?:[^@/\s"]+@)?([A-Za-z0-9.-]+))"#,
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

@@ -6,7 +6,10 @@ use crate::change::manifest;
 use crate::change::view::{Found, View, patterns};
 
 patterns! {
-    UPDATES = r"(?i)\bdep(?:s|endenc)|\bbump|\bupgrad|\bupdat|\block|\bcrates\b|\bpackages\b|\bgems?\b|\brelease|\bsecurity\b|\bcve\b|\brenovate\b|\bversion";
+    UPDATES = concat!(
+        r"(?i)\bdep(?:s|endenc)|\bbump|\bupgrad|\bupdat|\block|\bcrates\b|\bpackages\b|\bgems?\b|\brelease",
+        r"|\bsecurity\b|\bcve\b|\brenovate\b|\bversion",
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

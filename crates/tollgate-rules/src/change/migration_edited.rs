@@ -7,7 +7,10 @@ use crate::change::view::{File, Found, Line, View, patterns, squeeze};
 
 patterns! {
     FOLDER = r"(?i)(?:^|/)(?:migrations?|migrate|versions|changelogs?)/";
-    NUMBERED = r"(?:^|/)(?:\d{3,}[_.-]|[vV]\d+(?:[._]\d+)*__|\d{4}_\d{2}_\d{2}_|[0-9a-f]{12}_|m\d{6}_|\d{10,}|Version\d{8,})[^/]*(?:/[^/]+)?$";
+    NUMBERED = concat!(
+        r"(?:^|/)(?:\d{3,}[_.-]|[vV]\d+(?:[._]\d+)*__|\d{4}_\d{2}_\d{2}_|[0-9a-f]{12}_|m\d{6}_|\d{10,}",
+        r"|Version\d{8,})[^/]*(?:/[^/]+)?$",
+    );
     KIND = r"\.(?:sql|py|rb|php|js|ts|go|rs|kt|java|cs|xml)$";
 }
 

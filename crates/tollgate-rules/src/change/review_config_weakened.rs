@@ -5,7 +5,10 @@ use tollgate_core::diff::Status;
 use crate::change::view::{Found, View, patterns};
 
 patterns! {
-    LOOSENS = r#"^\s*(?:\[\[?(?:suppress\w*|ignore)\b|(?:suppress\w*|ignore\w*|exclude\w*|disable\w*|skip)\s*=|(?:fail_on|floor|profile)\s*=|"?[\w-]+"?\s*=\s*(?:"off"|false)|enabled\s*=\s*false)"#;
+    LOOSENS = concat!(
+        r#"^\s*(?:\[\[?(?:suppress\w*|ignore)\b|(?:suppress\w*|ignore\w*|exclude\w*|disable\w*|skip)\s*="#,
+        r#"|(?:fail_on|floor|profile)\s*=|"?[\w-]+"?\s*=\s*(?:"off"|false)|enabled\s*=\s*false)"#,
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

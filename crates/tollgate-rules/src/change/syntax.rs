@@ -18,7 +18,12 @@ patterns! {
     CSHARP_TEST = r"^\s*\[(?:Fact|Theory|Test|TestMethod|TestCase)\b";
     RUBY_TEST = r#"^\s*(?:def (test_\w+)|(?:it|test|specify|scenario) (?:"([^"]+)"|'([^']+)'))"#;
     PHP_TEST = r#"^\s*(?:public )?function (test\w+)|^\s*(?:it|test)\(\s*'([^']+)'"#;
-    ASSERTION = r"^\s*(?:await |yield |return |self\.|this\.|Assert\.|\}?\.)*(?:assert\w*!?(?:\.\w+)*\s*[( ]|expect(?:_\w+)?[({. ]|(?:Are|Is|Not)?(?:Equal|Same|True|False|Null)\w*\(|require\.\w+\(|t\.(?:Error|Fatal)f?\(|verify\(|should[. ]|refute\w*[( ]|\.should|to(?:Be|Equal|Have|Match|Throw)\w*\()";
+    ASSERTION = concat!(
+        r"^\s*(?:await |yield |return |self\.|this\.|Assert\.|\}?\.)*(?:assert\w*!?(?:\.\w+)*\s*[( ]",
+        r"|expect(?:_\w+)?[({. ]|(?:Are|Is|Not)?(?:Equal|Same|True|False|Null)\w*\(|require\.\w+\(",
+        r"|t\.(?:Error|Fatal)f?\(|verify\(|should[. ]|refute\w*[( ]|\.should|to(?:Be|Equal|Have|Match",
+        r"|Throw)\w*\()",
+    );
     CLOSER = r"^\s*(?:[})\]]+[;,]?|end|fi|done|esac|\}\)?;?|\}\);?)\s*$";
     BRANCH = r"^\s*\}?\s*(?:else|elif|elsif|catch|except|rescue|finally|ensure|case|when|default)\b";
     FUNCTION = r"^\s*(?:@?\w+ )*(?:fn|def|func|function|class|struct|trait|interface|enum|impl|module)\s+\(?\w";

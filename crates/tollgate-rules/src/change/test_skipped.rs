@@ -5,7 +5,10 @@ use crate::change::syntax;
 use crate::change::view::{File, Found, View, patterns, squeeze};
 
 patterns! {
-    MARK = r"^\s*(?:@pytest\.mark\.(?:skip|xfail)\b|@(?:unittest\.)?skip\b|@unittest\.(?:skip|expectedFailure)\b|#\[ignore\b|@(?:Disabled|Ignore)\b|\[Ignore\b)";
+    MARK = concat!(
+        r"^\s*(?:@pytest\.mark\.(?:skip|xfail)\b|@(?:unittest\.)?skip\b|@unittest\.(?:skip",
+        r"|expectedFailure)\b|#\[ignore\b|@(?:Disabled|Ignore)\b|\[Ignore\b)",
+    );
     CALL = r"^\s*(?:t\.Skip(?:f|Now)?\(|pytest\.skip\(|self\.skipTest\(|\$this->markTest(?:Skipped|Incomplete)\()";
     SCRIPT = r"^\s*(?:it|test|describe)\.(?:skip|todo)\(|^\s*x(?:it|test|describe)\(";
     FACT = r"^\s*\[(?:Fact|Theory)\(Skip\s*=";

@@ -5,7 +5,10 @@ use crate::change::view::{Found, View, patterns};
 
 patterns! {
     MARK = r"(?:^|[^A-Za-z0-9:'])(?://+|#+|/\*+|^\s*\*|--|<!--|;;)\s*@?(?:TODO|FIXME|XXX|HACK)\b(.*)";
-    REFERENCE = r"#\d+|https?://|\b[A-Za-z]{2,}-\d+|^\s*[(\[@]\s*@?[\w.@/#-]+|\b[\w.-]+/[\w.-]+#\d+|!\d+|\bissue\b|\b(?:RFC|PEP) ?\d+|(?i:ticket)|www\.|\.(?:com|org|io)/";
+    REFERENCE = concat!(
+        r"#\d+|https?://|\b[A-Za-z]{2,}-\d+|^\s*[(\[@]\s*@?[\w.@/#-]+|\b[\w.-]+/[\w.-]+#\d+|!\d+|\bissue\b",
+        r"|\b(?:RFC|PEP) ?\d+|(?i:ticket)|www\.|\.(?:com|org|io)/",
+    );
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

@@ -229,9 +229,13 @@ impl<'a> View<'a> {
         }
         let by_path = files.iter().enumerate().map(|(index, file)| (file.path.clone(), index)).collect();
         let paths = declared.paths.iter().map(String::as_str).collect();
-        let at_root = ["Dockerfile", "Procfile", "docker-compose.yml", "compose.yaml", "main.go"];
+        let at_root = ["Dockerfile", "Procfile", "docker-compose.yml", "compose.yaml"];
+        let shown = |path: &str| {
+            path.split('/').any(|step| step.trim_start_matches('_').starts_with("example") || step == "testdata")
+        };
         let runs = |path: &String| {
-            path.starts_with("cmd/") || path::name(path) == "manage.py" || at_root.contains(&path.as_str())
+            let starts = matches!(path::name(path), "manage.py" | "main.go") && !shown(path);
+            starts || path.starts_with("cmd/") || at_root.contains(&path.as_str())
         };
         let is_application = declared.paths.iter().any(runs);
         Self { files, declared, added, removed, removed_names, kept_names, by_path, paths, is_application, places }
@@ -315,7 +319,7 @@ impl Found {
         let left = lines.first().is_some_and(Line::is_removed);
         let number = |line: &Line<'_>| if left { line.old } else { line.new };
         let shown = || lines.iter().take(MAX_EVIDENCE_LINES).filter(|line| number(line).is_some());
-        let (Some(first), Some(last)) = (shown().find_map(number), shown().filter_map(number).last()) else {
+        let (Some(first), Some(last)) = (shown().find_map(number), shown().filter_map(number).next_back()) else {
             return;
         };
         let evidence = shown().map(|line| line.text.trim_end()).collect::<Vec<_>>().join("\n");
