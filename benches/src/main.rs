@@ -6,8 +6,10 @@
 
 mod corpus;
 mod measure;
+mod peer;
 mod row;
 mod run;
+mod scene;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,6 +4,10 @@ mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
+mod hook;
+mod rules;
+mod secrets;
+mod version;
 
 use std::ffi::OsString;
 use std::io;
@@ -13,8 +17,17 @@ use crate::row::Row;
 use crate::run;
 
 /// Every measure.
-pub(crate) const ALL: &[Measure] =
-    &[diff_numstat::MEASURE, diff_diffy::MEASURE, diff_instructions::MEASURE, diff_growth::MEASURE];
+pub(crate) const ALL: &[Measure] = &[
+    version::MEASURE,
+    hook::MEASURE,
+    rules::FULL,
+    rules::CHANGE,
+    secrets::MEASURE,
+    diff_numstat::MEASURE,
+    diff_diffy::MEASURE,
+    diff_instructions::MEASURE,
+    diff_growth::MEASURE,
+];
 
 /// Something that can be measured by name.
 pub(crate) struct Measure {
@@ -41,6 +54,13 @@ impl Default for Setting {
 }
 
 impl Setting {
+    /// The program to measure: the one that was named, or the one beside this.
+    pub(crate) fn program(&self) -> io::Result<PathBuf> {
+        let beside = std::env::current_exe()?.with_file_name("tollgate");
+        let named = self.tollgate.clone().or_else(|| beside.is_file().then_some(beside));
+        named.ok_or_else(|| io::Error::other("no `tollgate` beside this program: build it, or name it by `--tollgate`"))
+    }
+
     /// The command that analyses a diff: `tollgate` beside this program, or this program itself in its stead.
     pub(crate) fn analyze(&self, file: &std::path::Path) -> io::Result<Vec<OsString>> {
         let this = std::env::current_exe()?;

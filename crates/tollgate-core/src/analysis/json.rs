@@ -146,7 +146,7 @@ pub fn write(analysis: &Analysis) -> String {
     text
 }
 
-/// The JSON Schema of what [`write`] writes.
+/// The JSON Schema of what [`write()`] writes.
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(AnalysisJson).into()

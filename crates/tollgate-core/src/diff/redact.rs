@@ -47,13 +47,11 @@ fn join(file: &FileDiff) -> (Vec<u8>, Vec<(usize, usize)>) {
 
 fn hide(text: &mut [u8], joined: &[u8], places: &[(usize, usize)], range: Range<usize>) {
     let kept = if range.len() >= 4 * KEPT { KEPT } else { 0 };
-    for at in range.start + kept..range.end.min(joined.len()) {
-        let Some(&(line, in_diff)) = places.get(places.partition_point(|(line, _)| *line <= at).wrapping_sub(1)) else {
-            continue;
-        };
-        if joined[at] != b'\n'
-            && let Some(byte) = text.get_mut(in_diff + (at - line))
-        {
+    for (at, _) in
+        joined.iter().enumerate().take(range.end).skip(range.start + kept).filter(|(_, byte)| **byte != b'\n')
+    {
+        let line = places.partition_point(|(line, _)| *line <= at).checked_sub(1).and_then(|index| places.get(index));
+        if let Some(byte) = line.and_then(|(line, in_diff)| text.get_mut(in_diff + (at - line))) {
             *byte = b'*';
         }
     }
@@ -70,7 +68,7 @@ mod tests {
         let (files, _) = parse(text.as_bytes().to_vec());
         let find = |joined: &[u8]| {
             let at = joined.windows(4).position(|window| window == b"key=").unwrap();
-            vec![at + 4..at + 24]
+            std::iter::once(at + 4..at + 24).collect()
         };
         let shown = redact(&files, &find);
         assert_eq!(shown[0].added().collect::<Vec<_>>(), [(2, &b"key=0123****************"[..])]);
@@ -81,7 +79,7 @@ mod tests {
     fn a_place_over_several_lines_leaves_the_lines() {
         let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,3 @@\n+aaa\n+bbb\n+ccc\n";
         let (files, _) = parse(text.as_bytes().to_vec());
-        let shown = redact(&files, &|_| vec![1..10]);
+        let shown = redact(&files, &|_| std::iter::once(1..10).collect());
         let lines: Vec<&[u8]> = shown[0].added().map(|(_, line)| line).collect();
         assert_eq!(lines, [&b"a**"[..], b"***", b"**c"]);
     }

@@ -1,5 +1,6 @@
 //! `tollgate convert`: one format of a review into another.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tollgate_core::gate::Gate;
@@ -68,7 +69,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     }
     let review = read.into_review();
     let gate = if review.is_complete() { Gate::Open } else { Gate::Partial };
-    let shown = review::Shown { files: &[], gate, root: None, verbose: false };
+    let shown = review::Shown { files: &[], sources: &HashMap::new(), gate, root: None, verbose: false };
     let text = review::render(place, &review, &shown, Format::from(args.to));
     output::deliver(&text, args.output.as_deref())?;
     Ok(Done::Fine)

@@ -1,19 +1,21 @@
 //! `tollgate review`: reviews a change and says whether it may pass.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tollgate_core::change::Change;
+use tollgate_core::change::{Change, Content};
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::Finding;
 use tollgate_core::gate::{self, FailOn, Gate};
+use tollgate_core::path::FilePath;
 use tollgate_core::report::{self, Format, Strictness};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_engine::config::{FailOnWord, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
-use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Event, World};
+use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
+use tollgate_engine::pipeline::{self, Event, Reviewed, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_rules::change::Declared;
 use tollgate_rules::text::mask;
@@ -59,6 +61,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     verbose: bool,
 }
+
+/// Of larger files no line hashes are made.
+const MAX_SOURCE: u64 = 1 << 20;
 
 /// A larger patch is refused before it is cut by file.
 const MAX_PATCH: u64 = 1 << 30;
@@ -163,7 +168,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         events: &events,
     };
     let outcome = pipeline::review_change(&mut world);
-    drop(world);
+    let mut contents = world.forge.contents();
     drop(progress);
     let mut reviewed = outcome?;
     for note in &reviewed.notes {
@@ -177,7 +182,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     }
     reviewed.review.title = args.title.clone().or(reviewed.review.title);
     let gate = gate::check(&reviewed.review, settings.fail_on);
-    let shown = Shown { files: &reviewed.change.files, gate, root: root.as_deref(), verbose: args.verbose };
+    let sources = if args.format == ReportFormat::Sarif { sources(&reviewed, &mut contents) } else { HashMap::new() };
+    let files = &reviewed.change.files;
+    let shown = Shown { files, sources: &sources, gate, root: root.as_deref(), verbose: args.verbose };
     let text = render(place, &reviewed.review, &shown, args.format.into());
     output::deliver(&text, args.output.as_deref())?;
     if let Some(file) = &args.output {
@@ -241,9 +248,23 @@ fn read_imported(
     Ok((findings, withheld))
 }
 
+/// The text of the files that have findings, as far as it can be had: line hashes are made of it.
+fn sources(reviewed: &Reviewed, contents: &mut Contents) -> HashMap<FilePath, String> {
+    let named: HashSet<&FilePath> = reviewed.review.findings.iter().map(|finding| &finding.location.file).collect();
+    let files = reviewed.change.files.iter().map(|file| (FilePath::of_repo_path(file.path()), file));
+    let mut sources = HashMap::new();
+    for (path, file) in files.filter(|(path, _)| named.contains(path)) {
+        if let Ok(Content::Whole(bytes)) = contents.read(file, MAX_SOURCE) {
+            sources.insert(path, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    sources
+}
+
 /// What a report shows beside the review.
 pub(crate) struct Shown<'a> {
     pub(crate) files: &'a [FileDiff],
+    pub(crate) sources: &'a HashMap<FilePath, String>,
     pub(crate) gate: Gate,
     pub(crate) root: Option<&'a Path>,
     pub(crate) verbose: bool,
@@ -266,6 +287,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             review,
             report::sarif::Options {
                 version: Some(env!("CARGO_PKG_VERSION")),
+                sources: Some(shown.sources),
                 rules: &rules::described(review),
                 ..Default::default()
             },
