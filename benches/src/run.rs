@@ -99,8 +99,8 @@ fn cpu_ms(usage: &Usage) -> f64 {
 
 /// Does what `tollgate analyze --diff FILE` does, for when that program is not built.
 pub(crate) fn analyze(file: &str) -> ExitCode {
-    let Ok(text) = std::fs::read(Path::new(file)) else { return ExitCode::from(2) };
-    let analysis = tollgate_core::analysis::analyze_bytes(&text);
+    let analysis = File::open(file).and_then(|file| tollgate_core::analysis::analyze_reader(file, &|_| None));
+    let Ok(analysis) = analysis else { return ExitCode::from(2) };
     let rendered = tollgate_core::analysis::render(&analysis);
     match io::stdout().lock().write_all(rendered.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -15,6 +15,11 @@ pub(super) const MEASURE: Measure = Measure { name: "diff-diffy", take };
 
 fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     let text = corpus::diffs(setting, corpus::N_BYTES)?;
+    let n_files = diff::parse(text.clone()).0.len();
+    let n_read = PatchSet::parse_bytes(&text, ParseOptions::gitdiff()).filter(Result::is_ok).count();
+    if n_read != n_files {
+        return Err(io::Error::other(format!("diffy reads {n_read} of {n_files} files, so the times say nothing")));
+    }
     let (mut analyze, mut parse, mut diffy) = (f64::MAX, f64::MAX, f64::MAX);
     for _ in 0..setting.n_runs.max(1) {
         analyze = analyze.min(run::cpu_of(|| drop(black_box(analysis::analyze_bytes(&text))))?);

@@ -14,19 +14,28 @@ mod category;
 mod declaration;
 mod generated;
 pub mod json;
+mod name;
 mod risk;
+mod stream;
 mod text;
 mod word;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use crate::diff::{Event, Events, FileDiff, Header, Lines, Refused, Status};
+use memchr::memmem;
+
+use crate::analysis::name::Name;
+use crate::diff::feed::Feeds;
+use crate::diff::hunk;
+use crate::diff::{Event, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
 use crate::language::Language;
 use crate::path::RepoPath;
 
 pub use category::{Category, category};
 pub use generated::is_generated;
 pub use risk::{Risk, RiskKind};
+pub use stream::{Analyzer, analyze_reader};
 pub use text::render;
 
 /// What a change is made of.
@@ -106,29 +115,7 @@ pub fn analyze_bytes(text: &[u8]) -> Analysis {
 /// Analyses a diff in one pass, for a repository with a `linguist-generated` attribute.
 #[must_use]
 pub fn analyze_bytes_with(text: &[u8], attribute: GeneratedAttribute<'_>) -> Analysis {
-    let mut analysis = Analysis::default();
-    let mut open: Option<Open<'_>> = None;
-    for event in Events::new(text) {
-        match event {
-            Event::File(header) => {
-                if let Some(open) = open.replace(Open { header, n_added: 0, n_removed: 0, hunks: None }) {
-                    analysis.take(&open.part(text), attribute);
-                }
-            }
-            Event::Hunk(hunk) => {
-                if let Some(open) = &mut open {
-                    open.n_added = open.n_added.saturating_add(hunk.n_added);
-                    open.n_removed = open.n_removed.saturating_add(hunk.n_removed);
-                    open.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
-                }
-            }
-            Event::Refused(refused) => analysis.refused.push(refused),
-        }
-    }
-    if let Some(open) = open {
-        analysis.take(&open.part(text), attribute);
-    }
-    analysis
+    Analyzer::new(attribute).finish(text)
 }
 
 /// A file whose hunks are still coming.
@@ -139,7 +126,17 @@ struct Open<'a> {
     hunks: Option<Range<usize>>,
 }
 
-impl Open<'_> {
+impl<'a> Open<'a> {
+    fn new(header: Header<'a>) -> Self {
+        Self { header, n_added: 0, n_removed: 0, hunks: None }
+    }
+
+    fn take(&mut self, hunk: &HunkEvent<'_>) {
+        self.n_added = self.n_added.saturating_add(hunk.n_added);
+        self.n_removed = self.n_removed.saturating_add(hunk.n_removed);
+        self.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
+    }
+
     fn part<'p>(&'p self, text: &'p [u8]) -> Part<'p> {
         let start = self.header.span.start;
         let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);
@@ -192,23 +189,58 @@ impl<'a> Part<'a> {
         })
     }
 
+    /// The header and the bytes behind it of the first hunk.
+    fn first_hunk(&self) -> Option<(HunkHead<'a>, &'a [u8])> {
+        hunk_at(self.hunk_bytes(), 0)
+    }
+
     /// The number of the line at a place in the hunk bytes: after the change or, for a removed line, before it.
     fn line_number_at(&self, at: usize) -> Option<u32> {
-        let (body, lines) = self.hunk_lines().find(|(body, _)| body.contains(&at))?;
-        let bytes = self.hunk_bytes().get(body.start..at)?;
-        let n_before = memchr::memchr_iter(b'\n', bytes).count();
-        // A `\ No newline` line is a line of the bytes, but belongs to the line before it.
-        let n_marks = memchr::memmem::find_iter(bytes, b"\n\\").count();
-        let line = { lines }.nth(n_before.saturating_sub(n_marks))?;
-        line.new.or(line.old)
+        let hunks = self.hunk_bytes();
+        // No line of a hunk's body begins with `@`, so the last such line before the place is its header.
+        static HEADER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
+        let header = HEADER.get_or_init(|| memmem::Finder::new("\n@@"));
+        let start = header.find_iter(hunks.get(..at)?).last().map_or(0, |feed| feed + 1);
+        let (head, rest) = hunk_at(hunks, start)?;
+        let body_start = hunks.len() - rest.len();
+        if head.n_parents > 1 {
+            let n_before = memchr::memchr_iter(b'\n', hunks.get(body_start..at)?).count();
+            let line = Lines::new(&head, rest).nth(n_before)?;
+            return line.new.or(line.old);
+        }
+        Some(number_in_hunk(&head, rest, at.checked_sub(body_start)?))
     }
 
     /// The number of the first changed line.
     fn first_changed_line(&self) -> Option<u32> {
-        let mut lines = self.hunk_lines().flat_map(|(_, lines)| lines);
-        let line = lines.find(|line| line.kind != crate::diff::LineKind::Context)?;
+        let (head, rest) = self.first_hunk()?;
+        let line = Lines::new(&head, rest).find(|line| line.kind != LineKind::Context)?;
         line.new.or(line.old)
     }
+}
+
+/// The number of the line at a place in the body of a hunk.
+fn number_in_hunk(head: &HunkHead<'_>, body: &[u8], at: usize) -> u32 {
+    let (mut old, mut new) = (head.old_start, head.new_start);
+    let mut start = 0;
+    for feed in Feeds::new(body).take_while(|&feed| feed < at) {
+        match body[start] {
+            b'+' => new = new.saturating_add(1),
+            b'-' => old = old.saturating_add(1),
+            b'\\' => {}
+            _ => (old, new) = (old.saturating_add(1), new.saturating_add(1)),
+        }
+        start = feed + 1;
+    }
+    if body.get(start) == Some(&b'-') { old } else { new }
+}
+
+/// The header of the hunk that begins at a place, and the bytes behind it.
+fn hunk_at(hunks: &[u8], start: usize) -> Option<(HunkHead<'_>, &[u8])> {
+    let text = hunks.get(start..)?;
+    let feed = memchr::memchr(b'\n', text)?;
+    let line = text[..feed].strip_suffix(b"\r").unwrap_or(&text[..feed]);
+    Some((hunk::head(line)?, &text[feed + 1..]))
 }
 
 /// The size of a change.
@@ -234,20 +266,22 @@ impl Analysis {
     }
 
     fn take(&mut self, part: &Part<'_>, attribute: GeneratedAttribute<'_>) {
-        let category = category(part.path);
-        let generated = attribute(part.path).unwrap_or_else(|| is_generated(part.path) || generated::has_mark(part));
+        let name = Name::new(part.path);
+        let language = Language::of_path(part.path);
+        let by_look = || generated::by_name(&name) || generated::has_mark(part);
+        let generated = attribute(part.path).unwrap_or_else(by_look);
         let file = AnalyzedFile {
             path: RepoPath::from_bytes(part.path),
             old_path: part.old_path.filter(|&old| old != part.path).map(RepoPath::from_bytes),
             status: part.status,
-            category,
-            language: Language::of_path(part.path),
+            category: category::of_name(&name, language),
+            language,
             n_added: part.n_added,
             n_removed: part.n_removed,
             binary: part.binary,
             generated,
         };
-        risk::find(part, &file, &mut self.risks);
+        risk::find(part, &name, &file, &mut self.risks);
         self.files.push(file);
     }
 }

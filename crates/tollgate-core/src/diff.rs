@@ -18,8 +18,9 @@
 //! [`parse`] keeps everything; [`Events`] passes over the input once and keeps nothing.
 
 mod event;
+pub(crate) mod feed;
 mod header;
-mod hunk;
+pub(crate) mod hunk;
 mod name;
 mod print;
 mod redact;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use crate::path::RepoPath;
 
+pub(crate) use event::Resume;
 pub use event::{Event, Events, HunkEvent};
 pub use header::Header;
 pub use hunk::HunkHead;
@@ -209,6 +211,11 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
+    /// The lines behind a hunk header, whether its counts claim them or not.
+    pub(crate) fn new(head: &HunkHead<'_>, body: &'a [u8]) -> Self {
+        Self { rest: body, old: head.old_start, new: head.new_start, n_parents: usize::from(head.n_parents) }
+    }
+
     fn next_with_marks(&mut self) -> Option<(&'a [u8], Line<'a>)> {
         let (line, rest) = split_line(self.rest)?;
         let no_newline = rest.starts_with(b"\\");
@@ -239,8 +246,7 @@ impl<'a> HunkEvent<'a> {
     /// The lines of this hunk.
     #[must_use]
     pub fn lines(&self) -> Lines<'a> {
-        let HunkHead { old_start, new_start, n_parents, .. } = self.head;
-        Lines { rest: self.body, old: old_start, new: new_start, n_parents: usize::from(n_parents) }
+        Lines::new(&self.head, self.body)
     }
 }
 

@@ -3,7 +3,8 @@
 //! The conventions are those of the common ecosystems. Where two speak, the order is: test, infrastructure, docs,
 //! configuration, source; a `Dockerfile` below `tests/` is there for the tests.
 
-use crate::language::{Language, file_name};
+use crate::analysis::name::Name;
+use crate::language::Language;
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,30 +41,26 @@ impl Category {
 /// Tells what a file is for.
 #[must_use]
 pub fn category(path: &[u8]) -> Category {
-    let lower = path.to_ascii_lowercase();
-    let (lower, name) = (lower.as_slice(), file_name(path));
-    let folders = &lower[..lower.len() - name.len()];
-    let language = Language::of_path(path);
-    if is_test(folders, name, file_name(lower)) {
+    of_name(&Name::new(path), Language::of_path(path))
+}
+
+pub(super) fn of_name(name: &Name<'_>, language: Option<Language>) -> Category {
+    if is_test(name) {
         Category::Test
-    } else if is_infra(folders, file_name(lower), language) {
+    } else if is_infra(name, language) {
         Category::Infra
-    } else if is_docs(folders, file_name(lower), language) {
+    } else if is_docs(name, language) {
         Category::Docs
-    } else if is_config(file_name(lower), language) {
+    } else if is_config(name.lower(), language) {
         Category::Config
     } else {
         Category::Source
     }
 }
 
-/// The folders of a path, outermost first.
-fn steps(folders: &[u8]) -> impl Iterator<Item = &[u8]> {
-    folders.split(|&byte| byte == b'/').filter(|step| !step.is_empty())
-}
-
-fn is_test(folders: &[u8], name: &[u8], lower: &[u8]) -> bool {
-    let by_folder = steps(folders).any(|step| {
+fn is_test(name: &Name<'_>) -> bool {
+    let lower = name.lower();
+    let by_folder = name.steps().any(|step| {
         matches!(
             step,
             b"test"
@@ -97,7 +94,7 @@ fn is_test(folders: &[u8], name: &[u8], lower: &[u8]) -> bool {
         return true;
     }
     // `UserTest.java`, `UserTests.cs`, `UserSpec.scala`: the capital tells them from `latest.java`.
-    let whole = &name[..dot];
+    let whole = &name.written()[..dot];
     let camel = [&b"Test"[..], b"Tests", b"Spec", b"TestCase", b"IT"]
         .iter()
         .any(|end| whole.strip_suffix(*end).is_some_and(|rest| rest.last().is_some_and(u8::is_ascii_lowercase)));
@@ -112,12 +109,13 @@ fn is_test(folders: &[u8], name: &[u8], lower: &[u8]) -> bool {
         || (memchr::memrchr(b'.', lower) != Some(dot) && by_inner())
 }
 
-fn is_infra(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
+fn is_infra(name: &Name<'_>, language: Option<Language>) -> bool {
+    let (folders, lower) = (name.folders(), name.lower());
     if matches!(language, Some(Language::Dockerfile | Language::Hcl)) {
         return true;
     }
     let is_yaml = language == Some(Language::Yaml);
-    let by_folder = steps(folders).any(|step| match step {
+    let by_folder = name.steps().any(|step| match step {
         b".circleci" | b".buildkite" | b".gitlab" | b".devcontainer" | b"terraform" | b"k8s" | b"kubernetes"
         | b"helm" | b"ansible" | b"kustomize" | b".tekton" | b".woodpecker" | b"pulumi" => {
             language != Some(Language::Markdown)
@@ -168,7 +166,8 @@ fn is_infra(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
         )
 }
 
-fn is_docs(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
+fn is_docs(name: &Name<'_>, language: Option<Language>) -> bool {
+    let lower = name.lower();
     if matches!(language, Some(Language::Markdown | Language::Rst | Language::Tex)) {
         return true;
     }
@@ -195,7 +194,7 @@ fn is_docs(folders: &[u8], lower: &[u8], language: Option<Language>) -> bool {
     let by_stem = by_stem && !language.is_some_and(is_code);
     let is_listing = matches!(lower, b"robots.txt" | b"cmakelists.txt") || is_manifest(lower);
     by_stem
-        || steps(folders).any(|step| matches!(step, b"doc" | b"docs" | b"documentation" | b"man"))
+        || name.steps().any(|step| matches!(step, b"doc" | b"docs" | b"documentation" | b"man"))
         || (language == Some(Language::Text) && !is_listing)
 }
 

@@ -4,7 +4,11 @@
 //! decides, language by language; nothing is parsed.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
+use memchr::memmem;
+
+use crate::diff::feed::Feeds;
 use crate::language::Language;
 
 /// What the removed lines of a file take away.
@@ -16,39 +20,114 @@ pub(super) struct Gone {
     pub(super) tests: Option<usize>,
 }
 
+/// How many removed names are looked for one by one, before a table of all is made.
+const N_LOOKED_FOR: usize = 4;
+
+/// What to look for in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Public names, and the tests that stand beside the code they test.
+    Source,
+    /// Tests.
+    Tests,
+}
+
 /// Looks for public names and tests in the removed lines of a file's hunks.
-pub(super) fn gone(hunks: &[u8], language: Language) -> Gone {
-    let mut public = Vec::new();
-    let mut tests = Vec::new();
-    for (at, line) in marked(hunks, b"\n-") {
-        if let Some(name) = public_name(language, line) {
-            public.push((at, name));
-        }
-        if is_test(language, line) {
-            tests.push(at);
-        }
-    }
-    if public.is_empty() && tests.is_empty() {
-        return Gone::default();
-    }
-    let mut kept = HashSet::new();
-    let mut n_added_tests = 0;
-    for (_, line) in marked(hunks, b"\n+") {
-        kept.extend(public_name(language, line));
-        n_added_tests += usize::from(is_test(language, line));
-    }
-    Gone {
-        public: public.into_iter().find(|(_, name)| !kept.contains(name)).map(|(at, _)| at),
-        tests: tests.first().copied().filter(|_| tests.len() > n_added_tests),
+pub(super) fn gone(hunks: &[u8], language: Language, wanted: Wanted) -> Gone {
+    match wanted {
+        Wanted::Source => Gone {
+            public: public_keywords(language).and_then(|keywords| gone_name(hunks, language, keywords)),
+            tests: if language == Language::Rust { gone_rust_test(hunks) } else { None },
+        },
+        Wanted::Tests => Gone { public: None, tests: gone_test(hunks, language) },
     }
 }
 
-/// The lines with a mark, and where they begin.
-fn marked<'a>(hunks: &'a [u8], mark: &'static [u8; 2]) -> impl Iterator<Item = (usize, &'a [u8])> {
-    memchr::memmem::find_iter(hunks, mark).map(|at| {
-        let text = &hunks[at + 2..];
-        (at + 1, memchr::memchr(b'\n', text).map_or(text, |len| &text[..len]))
+/// Words of which one is in every line that makes a name public. A vector search for them passes over all other lines.
+fn public_keywords(language: Language) -> Option<&'static [memmem::Finder<'static>]> {
+    static RUST: OnceLock<[memmem::Finder<'static>; 1]> = OnceLock::new();
+    static JAVASCRIPT: OnceLock<[memmem::Finder<'static>; 1]> = OnceLock::new();
+    static PYTHON: OnceLock<[memmem::Finder<'static>; 2]> = OnceLock::new();
+    static GO: OnceLock<[memmem::Finder<'static>; 4]> = OnceLock::new();
+    static PUBLIC: OnceLock<[memmem::Finder<'static>; 1]> = OnceLock::new();
+    static KOTLIN: OnceLock<[memmem::Finder<'static>; 5]> = OnceLock::new();
+    let find = memmem::Finder::new::<str>;
+    Some(match language {
+        Language::Rust => RUST.get_or_init(|| ["pub "].map(find)),
+        Language::JavaScript | Language::Jsx | Language::TypeScript | Language::Tsx => {
+            JAVASCRIPT.get_or_init(|| ["export"].map(find))
+        }
+        Language::Python => PYTHON.get_or_init(|| ["def ", "class "].map(find)),
+        Language::Go => GO.get_or_init(|| ["func ", "type ", "var ", "const "].map(find)),
+        Language::Java | Language::CSharp | Language::Php | Language::Swift | Language::Scala => {
+            PUBLIC.get_or_init(|| ["public "].map(find))
+        }
+        Language::Kotlin => KOTLIN.get_or_init(|| ["fun ", "class ", "interface ", "object ", "va"].map(find)),
+        _ => return None,
     })
+}
+
+/// Where the first public name was declared that is not declared again.
+fn gone_name(hunks: &[u8], language: Language, keywords: &[memmem::Finder<'static>]) -> Option<usize> {
+    let lines = || keywords.iter().flat_map(|keyword| lines_with(hunks, keyword));
+    let named = |(start, line)| Some((start, public_name(language, line)?));
+    // In most files one of the first names decides; then only that one is looked for, and the rest is not read.
+    let first = lines().filter(|(start, _)| hunks[*start] == b'-').filter_map(named).take(N_LOOKED_FOR);
+    let mut n_kept = 0;
+    for (start, name) in first {
+        let finder = memmem::Finder::new(name);
+        let is_kept = |(start, line)| hunks[start] == b'+' && public_name(language, line) == Some(name);
+        if !lines_with(hunks, &finder).any(is_kept) {
+            return Some(start);
+        }
+        n_kept += 1;
+    }
+    if n_kept < N_LOOKED_FOR {
+        return None;
+    }
+    let (removed, added): (Vec<_>, Vec<_>) = lines().filter_map(named).partition(|(start, _)| hunks[*start] == b'-');
+    let kept: HashSet<&[u8]> = added.into_iter().map(|(_, name)| name).collect();
+    removed.into_iter().find(|(_, name)| !kept.contains(name)).map(|(start, _)| start)
+}
+
+/// The changed lines that have a word in them, and where they begin.
+fn lines_with<'a>(hunks: &'a [u8], word: &'a memmem::Finder<'_>) -> impl Iterator<Item = (usize, &'a [u8])> {
+    let mut looked_at = 0;
+    word.find_iter(hunks).filter_map(move |hit| {
+        // A second hit in the same line says nothing new; the first line is a hunk header.
+        let from = std::mem::replace(&mut looked_at, hit);
+        let start = from + memchr::memrchr(b'\n', &hunks[from..hit])? + 1;
+        matches!(hunks[start], b'-' | b'+').then(|| (start, line_at(hunks, start + 1)))
+    })
+}
+
+/// Where the first removed test was declared, if more are removed than added.
+fn gone_test(hunks: &[u8], language: Language) -> Option<usize> {
+    let mut tests = marked(hunks, b'-').filter(|(_, line)| is_test(language, line)).map(|(at, _)| at);
+    let first = tests.next()?;
+    let n_removed = 1 + tests.count();
+    let n_added = marked(hunks, b'+').filter(|(_, line)| is_test(language, line)).take(n_removed).count();
+    (n_added < n_removed).then_some(first)
+}
+
+/// The same for Rust, where tests stand in every file and most lines are none.
+fn gone_rust_test(hunks: &[u8]) -> Option<usize> {
+    static MARK: OnceLock<memmem::Finder<'static>> = OnceLock::new();
+    let mark = MARK.get_or_init(|| memmem::Finder::new("test]"));
+    let tests = lines_with(hunks, mark).filter(|(_, line)| is_test(Language::Rust, line)).map(|(at, _)| at);
+    let (removed, added): (Vec<_>, Vec<_>) = tests.partition(|&at| hunks[at] == b'-');
+    removed.iter().min().copied().filter(|_| removed.len() > added.len())
+}
+
+/// The lines with a mark, and where they begin.
+fn marked(hunks: &[u8], mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
+    let starts = Feeds::new(hunks).map(|feed| feed + 1).filter(move |&start| hunks.get(start) == Some(&mark));
+    starts.map(|start| (start, line_at(hunks, start + 1)))
+}
+
+fn line_at(hunks: &[u8], start: usize) -> &[u8] {
+    let text = hunks.get(start..).unwrap_or_default();
+    memchr::memchr(b'\n', text).map_or(text, |len| &text[..len])
 }
 
 /// The name that a line makes public, if it does. What has no name of its own stands for itself.
@@ -56,37 +135,48 @@ fn public_name(language: Language, line: &[u8]) -> Option<&[u8]> {
     match language {
         Language::Rust => {
             let rest = line.trim_ascii_start().strip_prefix(b"pub ")?;
-            Some(name_behind(
-                rest,
-                &[
-                    b"async", b"unsafe", b"const", b"static", b"mut", b"extern", b"fn", b"struct", b"enum", b"trait",
-                    b"type", b"mod", b"union",
-                ],
-            ))
+            Some(name_behind(rest, |word| {
+                matches!(
+                    word,
+                    b"async"
+                        | b"unsafe"
+                        | b"const"
+                        | b"static"
+                        | b"mut"
+                        | b"extern"
+                        | b"fn"
+                        | b"struct"
+                        | b"enum"
+                        | b"trait"
+                        | b"type"
+                        | b"mod"
+                        | b"union"
+                )
+            }))
         }
         Language::JavaScript | Language::Jsx | Language::TypeScript | Language::Tsx => {
             if let Some(rest) = line.strip_prefix(b"exports.").or_else(|| line.strip_prefix(b"module.exports.")) {
                 return Some(identifier(rest));
             }
             let rest = line.strip_prefix(b"export ")?;
-            Some(name_behind(
-                rest,
-                &[
-                    b"default",
-                    b"declare",
-                    b"abstract",
-                    b"async",
-                    b"function",
-                    b"class",
-                    b"const",
-                    b"let",
-                    b"var",
-                    b"interface",
-                    b"type",
-                    b"enum",
-                    b"namespace",
-                ],
-            ))
+            Some(name_behind(rest, |word| {
+                matches!(
+                    word,
+                    b"default"
+                        | b"declare"
+                        | b"abstract"
+                        | b"async"
+                        | b"function"
+                        | b"class"
+                        | b"const"
+                        | b"let"
+                        | b"var"
+                        | b"interface"
+                        | b"type"
+                        | b"enum"
+                        | b"namespace"
+                )
+            }))
         }
         Language::Python => {
             let rest = line.strip_prefix(b"async ").unwrap_or(line);
@@ -112,22 +202,11 @@ fn public_name(language: Language, line: &[u8]) -> Option<&[u8]> {
             Some(&words[start..])
         }
         Language::Kotlin => {
-            let words: &[&[u8]] = &[
-                b"fun",
-                b"class",
-                b"interface",
-                b"object",
-                b"val",
-                b"var",
-                b"data",
-                b"open",
-                b"abstract",
-                b"sealed",
-                b"suspend",
-                b"enum",
-            ];
-            let first = identifier(line);
-            words.contains(&first).then(|| name_behind(line, words))
+            let is_keyword = |word: &[u8]| {
+                let kinds = matches!(word, b"fun" | b"class" | b"interface" | b"object" | b"val" | b"var" | b"enum");
+                kinds || matches!(word, b"data" | b"open" | b"abstract" | b"sealed" | b"suspend")
+            };
+            is_keyword(identifier(line)).then(|| name_behind(line, is_keyword))
         }
         _ => None,
     }
@@ -139,7 +218,7 @@ fn is_test(language: Language, line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let starts = |words: &[&[u8]]| words.iter().any(|word| text.starts_with(word));
     match language {
-        Language::Rust => starts(&[b"#[test]", b"#[tokio::test", b"#[rstest", b"#[test_case"]),
+        Language::Rust => starts(&[b"#[test", b"#[tokio::test"]),
         Language::Python => starts(&[b"def test_", b"async def test_"]),
         Language::JavaScript | Language::Jsx | Language::TypeScript | Language::Tsx => {
             starts(&[b"it(", b"test(", b"it.each", b"test.each"])
@@ -160,7 +239,7 @@ fn is_test(language: Language, line: &[u8]) -> bool {
 }
 
 /// The first word that is none of the keywords; the whole text where there is none, as in `export * from "x"`.
-fn name_behind<'a>(text: &'a [u8], keywords: &[&[u8]]) -> &'a [u8] {
+fn name_behind(text: &[u8], is_keyword: impl Fn(&[u8]) -> bool) -> &[u8] {
     let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
@@ -168,7 +247,7 @@ fn name_behind<'a>(text: &'a [u8], keywords: &[&[u8]]) -> &'a [u8] {
         if word.is_empty() {
             return text;
         }
-        if !keywords.contains(&word) {
+        if !is_keyword(word) {
             return word;
         }
         rest = rest[word.len()..].strip_prefix(b"*").unwrap_or(&rest[word.len()..]);
@@ -187,7 +266,8 @@ mod tests {
     #[track_caller]
     fn check(language: Language, removed: &str, added: &str, expected: &str) {
         let hunks = format!("@@ -1,9 +1,9 @@\n-{}\n+{}\n", removed.replace('\n', "\n-"), added.replace('\n', "\n+"));
-        let gone = gone(hunks.as_bytes(), language);
+        let source = gone(hunks.as_bytes(), language, Wanted::Source);
+        let gone = Gone { tests: gone(hunks.as_bytes(), language, Wanted::Tests).tests, ..source };
         let line = |at: Option<usize>| {
             at.map(|at| hunks[at..].lines().next().unwrap_or_default().trim_start_matches('-').trim().to_owned())
         };

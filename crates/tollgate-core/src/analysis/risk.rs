@@ -4,9 +4,11 @@
 //! reported for a file, at the first place. No kind depends on time or on how much was looked at before.
 
 use crate::analysis::category::is_manifest;
-use crate::analysis::{AnalyzedFile, Category, Part, declaration, word};
+use crate::analysis::declaration::{self, Wanted};
+use crate::analysis::name::Name;
+use crate::analysis::{AnalyzedFile, Category, Part, word};
 use crate::diff::{LineKind, Status};
-use crate::language::{Language, file_name};
+use crate::language::Language;
 use crate::path::RepoPath;
 
 /// More added lines than this make a file large.
@@ -68,19 +70,17 @@ impl RiskKind {
 }
 
 /// Finds the risks of one file.
-pub(super) fn find(part: &Part<'_>, file: &AnalyzedFile, risks: &mut Vec<Risk>) {
+pub(super) fn find(part: &Part<'_>, name: &Name<'_>, file: &AnalyzedFile, risks: &mut Vec<Risk>) {
     let first = risks.len();
     let mut push = |kind: RiskKind, line: Option<u32>| risks.push(Risk { kind, path: file.path.clone(), line });
-    let lower = part.path.to_ascii_lowercase();
-    let name = file_name(&lower);
-
-    if is_migration(&lower) && file.category == Category::Source {
+    if file.category == Category::Source && is_migration(name) {
         push(RiskKind::Migration, part.first_changed_line());
     }
-    if is_manifest(name) && file.category == Category::Config {
+    if file.category == Category::Config && is_manifest(name.lower()) {
         push(RiskKind::Dependencies, part.first_changed_line());
     }
-    if is_ci(&lower)
+    if file.category == Category::Infra
+        && is_ci(name)
         && let Some(line) = permission_line(part)
     {
         push(RiskKind::CiPermissions, Some(line));
@@ -108,16 +108,24 @@ fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(Ris
     if file.status == Status::Deleted && file.category == Category::Test && file.language.is_some_and(has_tests) {
         push(RiskKind::DeletedTests, part.first_changed_line());
     } else if file.n_removed > 0
-        && matches!(file.category, Category::Source | Category::Test)
         && let Some(language) = file.language
+        && let Some(wanted) = wanted(file.category)
     {
-        let gone = declaration::gone(hunks, language);
-        if let Some(at) = gone.public.filter(|_| file.category == Category::Source) {
+        let gone = declaration::gone(hunks, language, wanted);
+        if let Some(at) = gone.public {
             push(RiskKind::PublicApiRemoved, part.line_number_at(at));
         }
         if let Some(at) = gone.tests {
             push(RiskKind::DeletedTests, part.line_number_at(at));
         }
+    }
+}
+
+fn wanted(category: Category) -> Option<Wanted> {
+    match category {
+        Category::Source => Some(Wanted::Source),
+        Category::Test => Some(Wanted::Tests),
+        Category::Config | Category::Docs | Category::Infra => None,
     }
 }
 
@@ -135,12 +143,10 @@ fn has_tests(language: Language) -> bool {
     )
 }
 
-fn is_migration(lower: &[u8]) -> bool {
-    let folders = &lower[..lower.len() - file_name(lower).len()];
-    let mut steps = folders.split(|&byte| byte == b'/');
-    steps.any(|step| matches!(step, b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase"))
-        || memchr::memmem::find(folders, b"alembic/versions/").is_some()
-        || is_flyway(file_name(lower))
+fn is_migration(name: &Name<'_>) -> bool {
+    name.steps().any(|step| matches!(step, b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase"))
+        || name.folders().ends_with(b"alembic/versions/")
+        || is_flyway(name.lower())
 }
 
 /// True for `V12__add_users.sql`.
@@ -150,12 +156,12 @@ fn is_flyway(name: &[u8]) -> bool {
     name.ends_with(b".sql") && n_digits > 2 && rest[..n_digits].ends_with(b"__")
 }
 
-fn is_ci(lower: &[u8]) -> bool {
-    let name = file_name(lower);
-    lower.starts_with(b".github/workflows/")
-        || lower.starts_with(b".github/actions/")
-        || lower.starts_with(b".circleci/")
-        || lower.starts_with(b".buildkite/")
+fn is_ci(name: &Name<'_>) -> bool {
+    let (folders, name) = (name.folders(), name.lower());
+    folders.starts_with(b".github/workflows/")
+        || folders.starts_with(b".github/actions/")
+        || folders.starts_with(b".circleci/")
+        || folders.starts_with(b".buildkite/")
         || matches!(name, b".gitlab-ci.yml" | b"azure-pipelines.yml" | b"jenkinsfile" | b"action.yml" | b"action.yaml")
         || matches!(name, b"bitbucket-pipelines.yml" | b".travis.yml" | b".drone.yml")
 }

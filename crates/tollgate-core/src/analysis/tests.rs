@@ -211,6 +211,26 @@ fn more_than_people_read_with_care_is_large() {
     check_risks("dist/a.js", &["x"; 1_001].join("\n"), "");
 }
 
+/// Analyses a diff that comes so many bytes at a time.
+fn in_pieces(text: &[u8], n_bytes: usize) -> Analysis {
+    let mut analyzer = Analyzer::new(NO_ATTRIBUTE);
+    let (mut done, mut end) = (0, 0);
+    while end < text.len() {
+        end = text.len().min(end + n_bytes);
+        done += analyzer.push(&text[done..end]);
+    }
+    analyzer.finish(&text[done..])
+}
+
+#[test]
+fn a_file_larger_than_the_window_is_read_whole() {
+    let lines = ["x"; 400_000].join("\n+");
+    let text = format!("{CHANGE}diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,400000 @@\n+{lines}\n{CHANGE}");
+    let analysis = analyze_reader(text.as_bytes(), NO_ATTRIBUTE).unwrap();
+    assert_eq!(analysis, analyze_bytes(text.as_bytes()));
+    assert_eq!((analysis.files.len(), analysis.totals().n_added), (13, 400_010));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -218,6 +238,7 @@ proptest! {
     fn one_pass_gives_what_the_parsed_diff_gives(
         lines in prop::collection::vec(prop::sample::select(CHANGE.lines().collect::<Vec<_>>()), 0..60),
         damage in prop::collection::vec((0usize..3000, any::<u8>()), 0..3),
+        piece in 1usize..2000,
     ) {
         let mut text = [CHANGE, &lines.join("\n")].concat().into_bytes();
         for (at, byte) in damage {
@@ -225,6 +246,8 @@ proptest! {
             text[at] = byte;
         }
         let mut fast = analyze_bytes(&text);
+        prop_assert_eq!(&in_pieces(&text, piece), &fast);
+        prop_assert_eq!(&analyze_reader(text.as_slice(), NO_ATTRIBUTE).unwrap(), &fast);
         let (files, refused) = parse(text);
         prop_assert_eq!(std::mem::take(&mut fast.refused), refused);
         prop_assert_eq!(fast, analyze(&files));

@@ -15,9 +15,24 @@ use crate::diff::hunk::{self, Broken, HunkHead};
 pub struct Events<'a> {
     text: &'a [u8],
     at: usize,
+    /// Where to stop; what follows is only looked at.
+    end: usize,
     line_number: u32,
     place: Place,
     pending: Option<Refused>,
+}
+
+/// What a reader knows when it stops before a file, so that another one can go on there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resume {
+    line_number: u32,
+    place: Place,
+}
+
+impl Default for Resume {
+    fn default() -> Self {
+        Self { line_number: 1, place: Place::Outside }
+    }
 }
 
 /// One thing that a diff says.
@@ -68,7 +83,17 @@ impl<'a> Events<'a> {
     /// Starts reading.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
-        Self { text, at: 0, line_number: 1, place: Place::Outside, pending: None }
+        Self::resume(text, text.len(), Resume::default())
+    }
+
+    /// Goes on where another reader stopped, and stops where a line `diff --git` begins.
+    pub(crate) fn resume(text: &'a [u8], end: usize, from: Resume) -> Self {
+        Self { text, at: 0, end, line_number: from.line_number, place: from.place, pending: None }
+    }
+
+    /// What to go on with behind the part that was read.
+    pub(crate) fn stopped(&self) -> Resume {
+        Resume { line_number: self.line_number, place: self.place }
     }
 
     fn step(&mut self, end: usize, n_lines: u32) {
@@ -93,14 +118,14 @@ impl<'a> Events<'a> {
 
     /// In a file, whatever looks like a hunk header is one; elsewhere it must be right to be more than prose.
     fn is_hunk(&self) -> bool {
-        let line = header::line_at(self.text, self.at);
-        line.starts_with(b"@@") && (self.place != Place::Outside || hunk::head(line).is_some())
+        self.text[self.at..].starts_with(b"@@")
+            && (self.place != Place::Outside || hunk::head(header::line_at(self.text, self.at)).is_some())
     }
 
     fn hunk(&mut self) -> Event<'a> {
         let start = self.at;
         let body_start = hunk::end_of_line(self.text, start);
-        let Some(head) = hunk::head(header::line_at(self.text, start)) else {
+        let Some(head) = hunk::head(header::without_end(&self.text[start..body_start])) else {
             let found = excerpt(self.text, start);
             let event = self.refuse(self.line_number, format!("expected a hunk header, found {found}"));
             self.step(body_start, 1);
@@ -164,7 +189,7 @@ impl<'a> Iterator for Events<'a> {
             self.place = Place::Lost;
             return Some(Event::Refused(refused));
         }
-        while self.at < self.text.len() {
+        while self.at < self.end {
             let first = self.text[self.at];
             if matches!(first, b'd' | b'-' | b'S')
                 && self.place != (Place::Header { promises_hunk: true })

@@ -75,24 +75,35 @@ struct Said<'a> {
     binary_cut: bool,
 }
 
-/// Cuts the line that begins at `at` out of the text: without its line feed and, since git never writes a carriage
-/// return in a header, without that of a mail that went through Windows.
+/// Cuts the line that begins at `at` out of the text, without its end.
 pub(super) fn line_at(text: &[u8], at: usize) -> &[u8] {
     let rest = text.get(at..).unwrap_or_default();
-    let line = memchr::memchr(b'\n', rest).map_or(rest, |len| &rest[..len]);
+    without_end(&rest[..end_of_line(rest, 0)])
+}
+
+/// A line without its line feed and, since git never writes a carriage return in a header, without that of a mail that
+/// went through Windows.
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Where the two dots of `old..new` are.
+fn dots(text: &[u8]) -> Option<usize> {
+    memchr::memchr(b'.', text).filter(|&dot| text.get(dot + 1) == Some(&b'.'))
 }
 
 /// Reads the header that begins with the line at `at`, if one does.
 pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
     match text.get(at)? {
         b'd' => {
-            let line = line_at(text, at);
+            let next = end_of_line(text, at);
+            let line = without_end(&text[at..next]);
             if let Some(names) = line.strip_prefix(b"diff --git ") {
-                return Some(git(text, at, names));
+                return Some(git(text, at..next, names));
             }
             let merged = line.strip_prefix(b"diff --cc ").or_else(|| line.strip_prefix(b"diff --combined "))?;
-            Some(combined(text, at, merged))
+            Some(combined(text, at..next, merged))
         }
         b'-' => plain(text, at),
         b'S' => submodule(text, at),
@@ -100,8 +111,8 @@ pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
     }
 }
 
-fn git<'a>(text: &'a [u8], at: usize, names: &'a [u8]) -> Header<'a> {
-    let (said, end, n_lines) = extended(text, end_of_line(text, at));
+fn git<'a>(text: &'a [u8], first: Range<usize>, names: &'a [u8]) -> Header<'a> {
+    let (said, end, n_lines) = extended(text, first.end);
     let old_side = said.old_side.as_ref().and_then(Option::as_deref);
     let new_side = said.new_side.as_ref().and_then(Option::as_deref);
     let (mut old, mut new) = match (&said.from, &said.to) {
@@ -121,14 +132,14 @@ fn git<'a>(text: &'a [u8], at: usize, names: &'a [u8]) -> Header<'a> {
     } else if new.is_empty() {
         new = old.clone();
     }
-    settle(said, (old, new), at..end, n_lines + 1)
+    settle(said, (old, new), first.start..end, n_lines + 1)
 }
 
-fn combined<'a>(text: &'a [u8], at: usize, merged: &'a [u8]) -> Header<'a> {
-    let (said, end, n_lines) = extended(text, end_of_line(text, at));
+fn combined<'a>(text: &'a [u8], first: Range<usize>, merged: &'a [u8]) -> Header<'a> {
+    let (said, end, n_lines) = extended(text, first.end);
     let path = name::bare(merged);
     // A merge that takes each part from one of its parents has nothing to show below `+++`.
-    Header { promises_hunk: false, ..settle(said, (path.clone(), path), at..end, n_lines + 1) }
+    Header { promises_hunk: false, ..settle(said, (path.clone(), path), first.start..end, n_lines + 1) }
 }
 
 /// Reads `---`, `+++` with a hunk behind it, as git does, since a line of dashes is common in prose.
@@ -227,8 +238,8 @@ fn extended(text: &[u8], start: usize) -> (Said<'_>, usize, u32) {
     let mut said = Said::default();
     let (mut at, mut n_lines) = (start, 0);
     while at < text.len() && said.new_side.is_none() && !said.binary {
-        let line = line_at(text, at);
         let next = end_of_line(text, at);
+        let line = without_end(&text[at..next]);
         if line == b"GIT binary patch" {
             let (end, n_more) = binary_patch(text, next, &mut said);
             return (said, end, n_lines + 1 + n_more);
@@ -243,7 +254,8 @@ fn extended(text: &[u8], start: usize) -> (Said<'_>, usize, u32) {
 
 /// Takes in one line; false when it does not belong to a header.
 fn header_line<'a>(said: &mut Said<'a>, line: &'a [u8], rest: &[u8]) -> bool {
-    let Some(space) = memchr::memchr(b' ', line) else { return false };
+    // The words are short; a vector search for the space would cost more than it saves.
+    let Some(space) = line.iter().take(16).position(|&byte| byte == b' ') else { return false };
     let (word, value) = (&line[..space], &line[space + 1..]);
     match word {
         b"index" => index(said, value),
@@ -258,13 +270,11 @@ fn header_line<'a>(said: &mut Said<'a>, line: &'a [u8], rest: &[u8]) -> bool {
             (said.status, said.new_mode) = (Some(Status::Added), mode(&value[10..]));
         }
         b"deleted" if value.starts_with(b"file mode ") => {
-            let first = value[10..].split(|&byte| byte == b',').next().unwrap_or_default();
-            (said.status, said.old_mode) = (Some(Status::Deleted), mode(first));
+            (said.status, said.old_mode) = (Some(Status::Deleted), mode(first_of(&value[10..])));
         }
         b"mode" => {
-            let Some(dots) = memchr::memmem::find(value, b"..") else { return false };
-            let first = value[..dots].split(|&byte| byte == b',').next().unwrap_or_default();
-            (said.old_mode, said.new_mode) = (mode(first), mode(&value[dots + 2..]));
+            let Some(dots) = dots(value) else { return false };
+            (said.old_mode, said.new_mode) = (mode(first_of(&value[..dots])), mode(&value[dots + 2..]));
         }
         b"rename" | b"copy" => {
             let (side, path) = if let Some(path) = value.strip_prefix(b"from ") {
@@ -290,9 +300,8 @@ fn index<'a>(said: &mut Said<'a>, value: &'a [u8]) {
         Some(space) => (&value[..space], Some(&value[space + 1..])),
         None => (value, None),
     };
-    if let Some(dots) = memchr::memmem::find(blobs, b"..") {
-        let first = blobs[..dots].split(|&byte| byte == b',').next().unwrap_or_default();
-        said.blobs = Some((first, &blobs[dots + 2..]));
+    if let Some(dots) = dots(blobs) {
+        said.blobs = Some((first_of(&blobs[..dots]), &blobs[dots + 2..]));
     }
     if let Some(mode) = digits.and_then(mode) {
         (said.old_mode, said.new_mode) = (said.old_mode.or(Some(mode)), said.new_mode.or(Some(mode)));
@@ -300,7 +309,13 @@ fn index<'a>(said: &mut Said<'a>, value: &'a [u8]) {
 }
 
 fn mode(digits: &[u8]) -> Option<u32> {
-    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
+    let fits = (1..=8).contains(&digits.len()) && digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
+    fits.then(|| digits.iter().fold(0, |mode, digit| mode << 3 | u32::from(digit - b'0')))
+}
+
+/// What stands before the first comma: of a merge, what its first parent had.
+fn first_of(list: &[u8]) -> &[u8] {
+    list.iter().position(|&byte| byte == b',').map_or(list, |comma| &list[..comma])
 }
 
 /// Walks over the one or two blocks of a binary patch; gives where they end and their number of lines.

@@ -5,6 +5,8 @@
 //! @@@ -1,2 -1,2 +1,3 @@@ fn main() {   a merge of two parents
 //! ```
 
+use crate::diff::feed::Feeds;
+
 /// The counts and places of a hunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkHead<'a> {
@@ -20,7 +22,7 @@ pub struct HunkHead<'a> {
     pub n_parents: u8,
     /// What stands behind the last `@@`, with its leading space.
     pub section: &'a [u8],
-    /// The places and counts of every parent, as text: `-1,2 -1,2 `.
+    /// In a merge, the places and counts of every parent, as text: `-1,2 -1,2 `.
     parents: &'a [u8],
 }
 
@@ -53,9 +55,22 @@ pub(super) struct Broken {
 }
 
 /// Reads a hunk header, without its line feed.
-pub(super) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
+pub(crate) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
+    match line.strip_prefix(b"@@ -") {
+        Some(parents) => {
+            let ((old_start, old_len), rest) = place(parents)?;
+            let ((new_start, new_len), rest) = place(rest.strip_prefix(b" +")?)?;
+            let section = rest.strip_prefix(b" @@")?;
+            Some(HunkHead { old_start, old_len, new_start, new_len, n_parents: 1, section, parents: &[] })
+        }
+        None => combined_head(line),
+    }
+}
+
+/// The same for a merge: one `@` and one place more for every parent.
+fn combined_head(line: &[u8]) -> Option<HunkHead<'_>> {
     let n_ats = line.iter().take_while(|&&byte| byte == b'@').count();
-    let n_parents = u8::try_from(n_ats.checked_sub(1)?).ok().filter(|&n_parents| n_parents > 0)?;
+    let n_parents = u8::try_from(n_ats.checked_sub(1)?).ok().filter(|&n_parents| n_parents > 1)?;
     let parents = line[n_ats..].strip_prefix(b" ")?;
     let mut rest = parents;
     let mut first = None;
@@ -72,6 +87,7 @@ pub(super) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
 }
 
 /// Reads `12,3` or `12`; the last line must be countable.
+#[inline]
 fn place(text: &[u8]) -> Option<((u32, u32), &[u8])> {
     let (start, rest) = number(text)?;
     let (len, rest) = match rest.strip_prefix(b",") {
@@ -82,12 +98,17 @@ fn place(text: &[u8]) -> Option<((u32, u32), &[u8])> {
     Some(((start, len), rest))
 }
 
+#[inline]
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let n_digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (digits, rest) = text.split_at(n_digits);
-    let value =
-        digits.iter().try_fold(0u32, |value, digit| value.checked_mul(10)?.checked_add(u32::from(digit - b'0')))?;
-    (n_digits > 0).then_some((value, rest))
+    let (mut value, mut n_digits) = (0u64, 0);
+    while let Some(digit @ b'0'..=b'9') = text.get(n_digits) {
+        value = value * 10 + u64::from(digit - b'0');
+        n_digits += 1;
+        if value > u64::from(u32::MAX) {
+            return None;
+        }
+    }
+    Some((u32::try_from(value).ok()?, &text[n_digits..])).filter(|_| n_digits > 0)
 }
 
 /// Walks over the lines that a hunk header claims; `text` begins behind the header.
@@ -98,6 +119,7 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     let (mut old_left, mut new_left) = (head.old_len, head.new_len);
     let (mut at, mut n_context, mut n_marks) = (0, 0, 0);
     let mut has_bare_blanks = false;
+    let mut feeds = Feeds::new(text);
     while old_left != 0 || new_left != 0 {
         // Everything at the end of the text that has no line feed is a line, too.
         match text.get(at) {
@@ -113,7 +135,7 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
                 return Err(Broken { at, n_lines: n_read, old_left, new_left });
             }
         }
-        at = end_of_line(text, at);
+        at = feeds.next().map_or(text.len(), |feed| feed + 1);
     }
     if text.get(at) == Some(&b'\\') {
         at = end_of_line(text, at);

@@ -1,0 +1,93 @@
+//! The analysis of a diff that comes piece by piece, so that a large one need not be in memory at once.
+
+use std::io::{self, Read};
+
+use memchr::memmem;
+
+use crate::analysis::{Analysis, GeneratedAttribute, Open};
+use crate::diff::{Event, Events, Resume};
+
+/// How much is read at once: enough for most files, little enough to stay near the processor.
+const WINDOW: usize = 512 * 1024;
+
+/// What must be visible behind the place where a piece is cut, for messages to show it.
+const LOOK_AHEAD: usize = 64;
+
+/// An analysis under way.
+pub struct Analyzer<'f> {
+    analysis: Analysis,
+    resume: Resume,
+    attribute: GeneratedAttribute<'f>,
+}
+
+/// Analyses what a reader gives. The answer is that of [`analyze_bytes`](super::analyze_bytes) for the same bytes.
+pub fn analyze_reader(mut reader: impl Read, attribute: GeneratedAttribute<'_>) -> io::Result<Analysis> {
+    let mut analyzer = Analyzer::new(attribute);
+    let mut window = vec![0; WINDOW];
+    let mut n_held = 0;
+    loop {
+        if n_held == window.len() {
+            let n_used = analyzer.push(&window);
+            window.copy_within(n_used.., 0);
+            n_held -= n_used;
+            // A file larger than the window: the window grows until the file fits.
+            if n_used == 0 {
+                window.resize(window.len() * 2, 0);
+            }
+        }
+        match reader.read(&mut window[n_held..]) {
+            Ok(0) => return Ok(analyzer.finish(&window[..n_held])),
+            Ok(n_read) => n_held += n_read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl<'f> Analyzer<'f> {
+    /// Starts an analysis.
+    #[must_use]
+    pub fn new(attribute: GeneratedAttribute<'f>) -> Self {
+        Self { analysis: Analysis::default(), resume: Resume::default(), attribute }
+    }
+
+    /// Analyses the files that surely end in this piece. Gives the number of bytes that are done with; the others must
+    /// be given again, with what follows them.
+    pub fn push(&mut self, piece: &[u8]) -> usize {
+        let seen = &piece[..piece.len().saturating_sub(LOOK_AHEAD)];
+        let Some(feed) = memmem::rfind(seen, b"\ndiff --git ") else { return 0 };
+        self.read(piece, feed + 1);
+        feed + 1
+    }
+
+    /// Analyses the last piece.
+    #[must_use]
+    pub fn finish(mut self, piece: &[u8]) -> Analysis {
+        self.read(piece, piece.len());
+        self.analysis
+    }
+
+    fn read(&mut self, text: &[u8], end: usize) {
+        let mut events = Events::resume(text, end, self.resume);
+        let mut open: Option<Open<'_>> = None;
+        for event in &mut events {
+            match event {
+                Event::File(header) => {
+                    if let Some(open) = open.replace(Open::new(header)) {
+                        self.analysis.take(&open.part(text), self.attribute);
+                    }
+                }
+                Event::Hunk(hunk) => {
+                    if let Some(open) = &mut open {
+                        open.take(&hunk);
+                    }
+                }
+                Event::Refused(refused) => self.analysis.refused.push(refused),
+            }
+        }
+        if let Some(open) = open {
+            self.analysis.take(&open.part(text), self.attribute);
+        }
+        self.resume = events.stopped();
+    }
+}

@@ -1,0 +1,80 @@
+//! The line feeds of a text, found sixty-four bytes at a time.
+//!
+//! A search for one line feed costs more than the thirty or forty bytes of a usual line are worth; a mask of all line
+//! feeds of a block does not.
+
+use wide::u8x16;
+
+const BLOCK: usize = 64;
+
+/// The places of the line feeds of a text, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct Feeds<'a> {
+    text: &'a [u8],
+    block: usize,
+    mask: u64,
+}
+
+impl<'a> Feeds<'a> {
+    /// Starts at the beginning of the text. Nothing is searched before it is asked for.
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        Self { text, block: 0, mask: first_mask(text) }
+    }
+}
+
+impl Iterator for Feeds<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            self.block += BLOCK;
+            self.mask = first_mask(self.text.get(self.block..)?);
+        }
+        let bit = self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(self.block + bit)
+    }
+}
+
+/// The line feeds among the first bytes of a text, the lowest bit being the first byte.
+#[inline]
+fn first_mask(text: &[u8]) -> u64 {
+    match text.first_chunk::<BLOCK>() {
+        Some(block) => mask(block),
+        None => {
+            let mut block = [0; BLOCK];
+            block[..text.len()].copy_from_slice(text);
+            mask(&block)
+        }
+    }
+}
+
+#[inline]
+fn mask(block: &[u8; BLOCK]) -> u64 {
+    let (parts, _) = block.as_chunks::<16>();
+    let feed = u8x16::splat(b'\n');
+    let bits = |part: usize| u64::from(u8x16::from(parts[part]).simd_eq(feed).to_bitmask());
+    bits(0) | bits(1) << 16 | bits(2) << 32 | bits(3) << 48
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_line_feed_is_found(text in prop::collection::vec(prop::sample::select(&b"\n\nab"[..]), 0..300)) {
+            let expected: Vec<usize> = (0..text.len()).filter(|&at| text[at] == b'\n').collect();
+            prop_assert_eq!(Feeds::new(&text).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn long_lines_are_passed_over() {
+        let text = [vec![b'x'; 1000], vec![b'\n'], vec![b'y'; 100]].concat();
+        assert_eq!(Feeds::new(&text).collect::<Vec<_>>(), [1000]);
+    }
+}
