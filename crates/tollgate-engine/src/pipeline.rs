@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use tollgate_core::analysis::{self, Category};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
 use tollgate_core::finding::{Finding, FindingId, Summary};
@@ -129,7 +130,9 @@ fn accept(
     let mut is_known = findings.iter().filter_map(|finding| finding.origin.rule.clone()).collect::<Vec<_>>();
     is_known.sort();
     let is_known = |name: &str| is_rule(name) || is_known.binary_search_by(|rule| rule.as_str().cmp(name)).is_ok();
-    let ignores: Vec<_> = change.files.iter().flat_map(suppress::ignores).collect();
+    // Documents explain the comment more often than they use it.
+    let with_code = change.files.iter().filter(|file| analysis::category(file.path().as_bytes()) != Category::Docs);
+    let ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
     let mut accepted = suppress::apply(merge::merge(findings), &ignores, &settings.suppressions, &is_known);
     accepted.withheld.extend(withheld);
 

@@ -89,7 +89,8 @@ fn kill_group(id: u32) {
 #[cfg(not(unix))]
 fn kill_group(_id: u32) {}
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::io::Read as _;

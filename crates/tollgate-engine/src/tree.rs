@@ -113,7 +113,8 @@ fn open(root: &Path, steps: &[&[u8]]) -> io::Result<Opened> {
     Ok(if path.is_file() { Opened::File(File::open(path)?) } else { Opened::Other })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

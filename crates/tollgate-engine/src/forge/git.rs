@@ -225,7 +225,8 @@ impl Git {
 
     fn set_environment(&self, command: &mut Command) {
         let ours = &self.environment;
-        let kept = [("PATH", &ours.path), ("HOME", &ours.home), ("XDG_CONFIG_HOME", &ours.config_home)];
+        let path = ours.path.as_deref().and_then(absolute_folders);
+        let kept = [("PATH", &path), ("HOME", &ours.home), ("XDG_CONFIG_HOME", &ours.config_home)];
         for (name, value) in kept {
             if let Some(value) = value {
                 command.env(name, value);
@@ -237,6 +238,7 @@ impl Git {
             ("LC_ALL", "C"),
             ("GIT_ALLOW_PROTOCOL", "none"),
             ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_GRAFT_FILE", null_device()),
             ("GIT_LFS_SKIP_SMUDGE", "1"),
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -253,6 +255,11 @@ impl Git {
             command.env(format!("GIT_CONFIG_KEY_{index}"), key).env(format!("GIT_CONFIG_VALUE_{index}"), value);
         }
     }
+}
+
+/// The search path without `.` and the like, which would find a `git` that the repository brings along.
+fn absolute_folders(path: &OsStr) -> Option<OsString> {
+    std::env::join_paths(std::env::split_paths(path).filter(|folder| folder.is_absolute())).ok()
 }
 
 fn null_device() -> &'static str {

@@ -219,6 +219,20 @@ fn nothing_of_a_submodule_runs() {
 }
 
 #[test]
+fn a_program_called_git_in_the_repository_does_not_run() {
+    let trap = Trap::new();
+    std::fs::copy(&trap.evil, trap.scratch.dir.join("git")).unwrap();
+    let mut path = std::ffi::OsString::from(".:");
+    path.push(std::env::var_os("PATH").unwrap());
+    let environment =
+        tollgate_engine::forge::git::Environment { path: Some(path.clone()), ..trap.scratch.environment() };
+    assert!(trap.scratch.fetch_with(&trap.scratch.dir, Trigger::Default, environment, None).is_ok());
+    assert!(!trap.trace.exists());
+    let _ = trap.scratch.command(&trap.scratch.dir, &["status"]).env("PATH", path).output().unwrap();
+    assert!(trap.trace.exists(), "the search path did not lead to the program, so this test shows nothing");
+}
+
+#[test]
 fn a_repository_of_another_user_is_read_only_when_the_operator_trusts_it() {
     // Only root can give files away; elsewhere git's own refusal cannot be brought about.
     if !rustix::process::geteuid().is_root() {

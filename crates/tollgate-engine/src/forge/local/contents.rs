@@ -18,7 +18,7 @@ pub struct Contents {
 #[derive(Debug)]
 enum Place {
     Tree(PathBuf),
-    Repository { git: Git, blobs: Option<Blobs> },
+    Repository { git: Box<Git>, blobs: Option<Blobs> },
     Nowhere,
 }
 
@@ -29,7 +29,7 @@ impl Contents {
 
     /// The process that reads blobs is started when the first one is asked for.
     pub(super) fn in_repository(git: Git) -> Self {
-        Self { place: Place::Repository { git, blobs: None } }
+        Self { place: Place::Repository { git: Box::new(git), blobs: None } }
     }
 
     pub(super) fn nowhere() -> Self {
