@@ -6,7 +6,7 @@ use tollgate_core::analysis;
 use tollgate_engine::failure::Failure;
 
 use super::rules::DataFormat;
-use super::{Done, Place, output, review};
+use super::{Done, Place, failure, output, review};
 
 /// Tells what a change is made of: files, categories, languages, risks
 #[derive(clap::Args)]
@@ -25,14 +25,12 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// More than this is refused rather than read: offsets in a diff are 32 bits wide.
-const MAX_DIFF: u64 = u32::MAX as u64;
-
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let analysis = match &args.source.diff {
+        // Read piece by piece: a patch may be larger than memory.
         Some(path) => {
-            let bytes = review::read_patch(place, path, MAX_DIFF)?;
-            analysis::analyze_bytes(&bytes)
+            let (name, source) = output::open_input(&place.resolve(path))?;
+            analysis::analyze_reader(source, &|_| None).map_err(|error| failure::cannot_read(&name, &error))?
         }
         None => {
             let change = review::fetch(place, &args.source)?;

@@ -61,14 +61,19 @@ fn readable_by_all(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Opens a file, or standard input for `-`; gives its name for people, too.
+pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Failure> {
+    if path == Path::new("-") {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
+    }
+    let name = path.display().to_string();
+    let file = std::fs::File::open(path).map_err(|error| failure::cannot_read(&name, &error))?;
+    Ok((name, Box::new(file)))
+}
+
 /// Reads a file, or standard input for `-`, up to a limit.
 pub(crate) fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
-    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    let source: Box<dyn io::Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(|error| failure::cannot_read(&name, &error))?)
-    };
+    let (name, source) = open_input(path)?;
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failure::cannot_read(&name, &error))?;
     if bytes.len() as u64 > limit {
