@@ -79,7 +79,8 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let change = world.forge.fetch(&options)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
 
-    let paths = world.forge.paths_before(&change);
+    let asked = embedded::asks_for_paths(&change, world.declared);
+    let paths = if asked { world.forge.paths_before(&change) } else { Vec::new() };
     let mut contents = world.forge.contents();
     let request = embedded::Request {
         change: &change,
@@ -177,4 +178,33 @@ fn unknown_rules(settings: &Settings, user_rules: &[String]) -> Vec<String> {
     let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{']);
     let unknown = settings.rules.names().filter(is_plain).filter(|name| !ids().any(|id| id == *name));
     unknown.map(|name| format!("the configuration names the rule `{name}`, and no rule is called that")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_core::finding::{Category as About, Fix, LineRange, Location, Origin, Severity, Side};
+
+    #[test]
+    fn a_secret_that_another_tool_quotes_is_masked_everywhere() {
+        // In two pieces, so that this file does not hold one.
+        let secret = ["ghp_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
+        let quote = format!("token = \"{secret}\"");
+        let lines = LineRange::line(1);
+        let finding = masked(Finding {
+            id: FindingId::at(0),
+            severity: Severity::High,
+            category: About::Security,
+            location: Location { file: FilePath::parse("a.conf").unwrap(), lines, side: Side::Right },
+            summary: Summary::parse(&quote).unwrap(),
+            reason: Some(quote.clone()),
+            evidence: quote.clone(),
+            suggestion: Some(quote.clone()),
+            fix: Some(Fix { lines, replacement: quote }),
+            origin: Origin::default(),
+            extra: serde_json::Map::new(),
+        });
+        assert!(!format!("{finding:?}").contains(&secret), "{finding:?}");
+        assert_eq!(finding.fix, None);
+    }
 }

@@ -101,6 +101,21 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
     Ok(answer)
 }
 
+/// True when a rule could ask what else the repository holds, which costs a git process to know.
+///
+/// Rules ask about fixes (is there a test?), manifests (is there a lock file?) and what is
+/// taken from a library (is it one?).
+#[must_use]
+pub fn asks_for_paths(change: &Change, declared: Declared<'_>) -> bool {
+    let takes_away = |path: &[u8]| [&b".rs"[..], b".py", b".go"].iter().any(|end| path.ends_with(end));
+    declared.paths.is_empty()
+        && (declared.title.to_ascii_lowercase().contains("fix")
+            || change.files.iter().any(|file| {
+                let path = file.path().as_bytes();
+                (file.n_removed > 0 && takes_away(path)) || analysis::category(path) == Category::Config
+            }))
+}
+
 /// Reads the user's own rules; the first that cannot be used is a failure that names it.
 pub fn check_user_rules(root: Option<&Path>, executable: &Path, limits: Limits) -> Result<Vec<UserRuleInfo>, Failure> {
     let sources = root.map_or(Ok(Vec::new()), user::read_sources)?;

@@ -102,3 +102,65 @@ fn a_rule_file_with_a_mistake_is_refused_before_anything_is_scanned() {
     let failure = scratch.review(Trigger::Default, &settings(&scratch)).unwrap_err();
     assert_snapshot!(failure.message, @".tollgate/rules/a.yml: the file is not UTF-8");
 }
+
+/// Each finding that counts with its id, then each that does not and why.
+fn said(reviewed: &Reviewed) -> String {
+    let review = &reviewed.review;
+    let place = |finding: &tollgate_core::finding::Finding| {
+        let rule = finding.origin.rule.as_deref().unwrap_or_default();
+        format!("{} {} {}:{} {rule}", finding.id, finding.severity, finding.location.file, finding.location.lines)
+    };
+    let mut lines: Vec<String> = review.findings.iter().map(place).collect();
+    lines.extend(review.withheld.iter().map(|withheld| format!("{} ({:?})", place(&withheld.finding), withheld.why)));
+    lines.extend(reviewed.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+const CONFLICT: &str = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
+
+#[test]
+fn what_the_repository_held_before_is_known_to_the_rules() {
+    let scratch = Scratch::with_commit();
+    scratch.commit("package.json", "{\n  \"dependencies\": {\n    \"left\": \"1.0.0\"\n  }\n}\n");
+    scratch.write("package.json", "{\n  \"dependencies\": {\n    \"left\": \"2.0.0\"\n  }\n}\n");
+    assert_snapshot!(said(&review(&scratch)), @"");
+    scratch.git(&["stash", "-q"]);
+    scratch.commit("package-lock.json", "{}\n");
+    scratch.git(&["stash", "pop", "-q"]);
+    assert_snapshot!(said(&review(&scratch)), @"F001 Medium package.json:3 manifest-without-lock");
+}
+
+#[test]
+fn suppressed_findings_are_listed_with_who_said_so() {
+    let scratch = Scratch::with_commit();
+    scratch.write("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
+    scratch.write("b.conf", CONFLICT);
+    scratch.write("c.conf", CONFLICT);
+    let config = "[[suppress]]\npaths = ['b.*']\nrule = 'conflict-*'\nreason = 'a fixture'\n";
+    scratch.write(FILE_NAME, format!("{config}[paths]\nexclude = ['.tollgate.toml']\n"));
+    assert_snapshot!(said(&review(&scratch)), @r#"
+    F001 High c.conf:1 conflict-marker
+    F002 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose") })
+    F003 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture") })
+    "#);
+}
+
+#[test]
+fn severities_can_be_changed_and_mild_findings_withheld() {
+    let scratch = Scratch::with_commit();
+    scratch.write("a.conf", CONFLICT);
+    let config = "[rules]\nseverity = { conflict-marker = 'low' }\n[review]\nfloor = 'medium'\n";
+    scratch.write(FILE_NAME, format!("{config}[paths]\nexclude = ['.tollgate.toml']\n"));
+    assert_snapshot!(said(&review(&scratch)), @"F001 Low a.conf:1 conflict-marker (BelowFloor)");
+}
+
+#[test]
+fn no_secret_is_quoted() {
+    let scratch = Scratch::with_commit();
+    // In two pieces, so that this file does not hold one.
+    let secret = ["ghp_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
+    scratch.write("a.conf", format!("token = \"{secret}\"\n"));
+    let reviewed = review(&scratch);
+    assert_eq!(reviewed.review.findings.len(), 1, "{}", said(&reviewed));
+    assert!(!format!("{:?}", reviewed.review).contains(&secret));
+}
