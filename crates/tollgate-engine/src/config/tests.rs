@@ -138,3 +138,14 @@ fn a_missing_file_is_no_mistake_and_a_link_is_not_followed() {
         assert_snapshot!(failure.message, @".tollgate.toml: symbolic links are not followed");
     }
 }
+
+#[test]
+fn the_schema_knows_every_key_and_no_other() {
+    let schema = schema();
+    let text = schema.to_string();
+    assert_eq!(schema["additionalProperties"], false);
+    for key in ["base", "fail_on", "floor", "max_diff_bytes", "include", "exclude", "disable", "severity", "suppress"] {
+        assert!(text.contains(&format!("\"{key}\"")), "{key}");
+    }
+    assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 64);
+}

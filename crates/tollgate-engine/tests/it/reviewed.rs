@@ -164,3 +164,49 @@ fn no_secret_is_quoted() {
     assert_eq!(reviewed.review.findings.len(), 1, "{}", said(&reviewed));
     assert!(!format!("{:?}", reviewed.review).contains(&secret));
 }
+
+/// Reviews 25 files that a code rule wants to see, with a shell script as scanning child.
+#[cfg(unix)]
+fn review_with_script(script: &str) -> Reviewed {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::with_commit();
+    for index in 10..35 {
+        scratch.write(&format!("f{index}.js"), "items.forEach(async (item) => { await save(item); });\n");
+    }
+    let program = scratch.beside("program");
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = [("TOLLGATE_LIMITS_JOBS".to_owned(), "1".to_owned())];
+    let settings = config::load(None, None, &variables, Layer::default()).unwrap();
+    scratch.review_with(Trigger::Default, &settings, &program).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_that_dies_or_talks_nonsense_is_never_taken_for_a_clean_file() {
+    for script in ["exit 0", "exit 1", "cat", "yes", "head -c 4000000 /dev/zero"] {
+        let reviewed = review_with_script(script);
+        assert_eq!(reviewed.review.findings, [], "{script}");
+        assert_eq!(reviewed.review.verdict(), Verdict::Commented, "{script}");
+        let count = reviewed.review.coverage.as_ref().unwrap().count();
+        assert_eq!((count.reviewed, count.not_reviewed), (0, 25), "{script}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_change_made_of_files_that_crash_is_given_up_after_a_while() {
+    let said = coverage(&review_with_script("kill -SEGV $$"));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "f10.js 1 not reviewed: the parser crashed");
+    assert_eq!(lines[24], "f34.js 1 not reviewed: 20 other files stalled or crashed the scanner");
+}
+
+#[test]
+fn without_a_program_to_scan_with_there_is_no_review() {
+    let scratch = Scratch::with_commit();
+    scratch.write("a.js", "items.forEach(async (item) => { await save(item); });\n");
+    let failure = scratch.review(Trigger::Default, &settings(&scratch)).unwrap_err();
+    assert_eq!(failure.kind, tollgate_engine::failure::Kind::Internal);
+    assert!(failure.message.starts_with("cannot start `/nonexistent` to scan files"), "{failure}");
+}

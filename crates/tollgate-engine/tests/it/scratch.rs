@@ -121,6 +121,16 @@ impl Scratch {
 
     /// Reviews a change of files that no code rule looks at, so that no child is needed.
     pub(crate) fn review(&self, trigger: Trigger, settings: &Settings) -> Result<Reviewed, Failure> {
+        self.review_with(trigger, settings, Path::new("/nonexistent"))
+    }
+
+    /// Reviews a change with this program as scanning child.
+    pub(crate) fn review_with(
+        &self,
+        trigger: Trigger,
+        settings: &Settings,
+        executable: &Path,
+    ) -> Result<Reviewed, Failure> {
         let mut world = World {
             settings,
             forge: Local::open(&self.dir, trigger, self.environment())?,
@@ -128,7 +138,7 @@ impl Scratch {
             imported_withheld: Vec::new(),
             scope: tollgate_engine::reviewer::imported::Scope::default(),
             declared: tollgate_rules::change::Declared::default(),
-            executable: PathBuf::from("/nonexistent"),
+            executable: executable.to_owned(),
             events: &|_| {},
         };
         pipeline::review_change(&mut world)
