@@ -95,6 +95,18 @@ fn a_clean_filter_of_any_name_does_not_run() {
 }
 
 #[test]
+fn a_filter_of_a_repository_in_a_folder_with_an_odd_name_does_not_run() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let trap = Trap::new();
+    trap.config("filter.x.clean", &trap.evil);
+    trap.scratch.write(".gitattributes", "* filter=x\n");
+    let moved = trap.scratch.beside("odd").with_file_name(std::ffi::OsStr::from_bytes(b"odd\xff name"));
+    std::fs::rename(&trap.scratch.dir, &moved).unwrap();
+    assert!(trap.scratch.fetch_in(&moved, Trigger::Default).is_ok());
+    trap.check_in(&moved, &["diff"]);
+}
+
+#[test]
 fn a_filter_process_does_not_run() {
     let trap = Trap::new();
     trap.config("filter.x.process", &trap.evil);

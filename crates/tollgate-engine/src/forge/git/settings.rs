@@ -25,7 +25,9 @@ impl Git {
     pub fn adopt_settings(&mut self, git_dirs: &[&Path]) -> Result<(), Failure> {
         let own = git_dirs.iter().flat_map(|dir| [dir.join("config"), dir.join("config.worktree")]);
         let files: Vec<PathBuf> = own.chain(operators_files(&self.environment)).collect();
-        if !files.iter().any(|file| mentions(file)) {
+        // Every repository has the first; when it is not where it should be, git knows better than we do.
+        let found = git_dirs.iter().any(|dir| dir.join("config").is_file());
+        if found && !files.iter().any(|file| mentions(file)) {
             return Ok(());
         }
         let pattern = r"^(filter\..*|core\.(autocrlf|eol|excludesfile|safecrlf))$";

@@ -61,9 +61,11 @@ fn bare_repository(dir: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Result<Repository, Failure> {
-    let stdout = String::from_utf8_lossy(&answer.stdout);
-    let lines: Vec<&str> = stdout.lines().collect();
-    let [git_dir, common_dir, format, bare, in_tree, shallow, ..] = lines[..] else {
+    let bytes: Vec<&[u8]> = answer.stdout.split(|&byte| byte == b'\n').collect();
+    let texts: Vec<_> = bytes.iter().map(|line| String::from_utf8_lossy(line)).collect();
+    // What follows the last line break is no line.
+    let lines: Vec<&str> = texts[..texts.len() - 1].iter().map(AsRef::as_ref).collect();
+    let [_, _, format, bare, in_tree, shallow, ..] = lines[..] else {
         return Err(git.explain(&["rev-parse"], &answer.stderr));
     };
     if !matches!(format, "sha1" | "sha256") {
@@ -81,11 +83,11 @@ fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Re
         None => (None, branch_name(&String::from_utf8_lossy(&git.ask(&["symbolic-ref", "HEAD"])?.stdout))),
     };
     let n_revisions = if head.is_some() { shas.len() - 1 } else { shas.len() };
-    let root = lines.get(ASKED.len() - 1).filter(|_| in_tree == "true").map(|up| dir.join(up));
+    let root = bytes.get(ASKED.len() - 1).filter(|_| in_tree == "true").map(|up| dir.join(path_of(up)));
     Ok(Repository {
         root: root.map(|root| root.canonicalize().unwrap_or(root)),
-        git_dir: dir.join(git_dir),
-        common_dir: dir.join(common_dir),
+        git_dir: dir.join(path_of(bytes[0])),
+        common_dir: dir.join(path_of(bytes[1])),
         shallow: shallow == "true",
         sha256: format == "sha256",
         head,
@@ -96,4 +98,16 @@ fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Re
 
 fn branch_name(reference: &str) -> Option<String> {
     reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned)
+}
+
+/// A path as the system has it: its bytes need not be text.
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
