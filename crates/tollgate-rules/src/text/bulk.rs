@@ -7,6 +7,10 @@ use crate::text::File;
 
 const HUGE: &str = "huge-addition";
 const BINARY: &str = "binary-program";
+const LARGE: &str = "binary-large";
+
+/// More bytes than a repository should keep for ever in every clone.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// More added lines in one source file than a person reads in one go.
 const MAX_ADDED: u32 = 2500;
@@ -20,7 +24,7 @@ const PROGRAMS: &[&str] = &[
 
 pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     if file.diff.binary && file.diff.status != Status::Deleted {
-        hits.extend(binary(file));
+        hits.extend(binary(file).or_else(|| large(file)));
     } else if file.diff.n_added > MAX_ADDED {
         hits.extend(huge(file));
     }
@@ -38,6 +42,17 @@ fn binary(file: &File<'_>) -> Option<Hit> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let done = if file.diff.status == Status::Added { "added" } else { "changed" };
     Some(Hit { evidence: format!("binary file {name} {done}"), ..file.hit(BINARY, Some(1), b"") })
+}
+
+/// The size is known only where the diff has the content.
+fn large(file: &File<'_>) -> Option<Hit> {
+    let size = file.diff.binary_size.filter(|size| *size > MAX_BYTES)?;
+    if file.place().test || !file.enabled(LARGE) {
+        return None;
+    }
+    let message = format!("binary file of {} MB added", size.div_ceil(1 << 20));
+    let evidence = format!("binary file of {size} bytes");
+    Some(Hit { message: Some(message), evidence, ..file.hit(LARGE, Some(1), b"") })
 }
 
 fn huge(file: &File<'_>) -> Option<Hit> {

@@ -130,7 +130,7 @@ fn invisible(text: &str, first_line: bool, tolerant: bool) -> Option<char> {
     while let Some((index, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
         let hides = match character {
-            '\u{feff}' => !(first_line && index == 0) && !tolerant,
+            '\u{feff}' => !(tolerant || (first_line && index == 0)),
             '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{180e}' => !tolerant && !is_complex(before) && !is_complex(after),
             '\u{200c}' | '\u{200d}' => is_plain(before) && is_plain(after) && !tolerant,
             '\u{ad}' => is_plain(before) && is_plain(after) && !tolerant,
@@ -218,8 +218,7 @@ fn is_greek(letter: char) -> bool {
 
 /// Letters drawn like Latin ones in common fonts. Greek small letters that formulas use are left out.
 fn is_look_alike(letter: char) -> bool {
-    "аеорсухіјѕһԁԛԝвкмнтгАВЕКМНОРСТХІЈЅУԌοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(letter)
-        && !matches!(letter, 'в' | 'к' | 'м' | 'н' | 'т' | 'г')
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅУԌοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(letter)
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl Place {
         let cased_name = path.rsplit('/').next().unwrap_or(&path);
         let ends = |list: &[&str]| {
             let after_dot = |ending: &&str| name.strip_suffix(*ending).is_some_and(|rest| rest.ends_with('.'));
-            list.iter().any(|ending| after_dot(&ending))
+            list.iter().any(after_dot)
         };
         let in_folder = |list: &[&str]| folders.split('/').any(|folder| list.contains(&folder));
         let env = name.starts_with(".env") || name.ends_with(".env") || is_dockerfile(path.as_bytes());
