@@ -214,6 +214,15 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_behind_a_removed_guard_are_not_part_of_it() {
+        let text = modified(
+            "app/a.py",
+            " def ship(order):\n-    if not order.address:\n-        raise ValueError()\n-\n     label(order.address)",
+        );
+        assert_snapshot!(said(&text), @"guard-removed app/a.py before 11-12");
+    }
+
+    #[test]
     fn removed_code_of_a_renamed_file_is_reported_under_its_old_path() {
         let lines = " function total(cart) {\n-  if (!cart.items) return 0;\n   return sum(cart.items);";
         let head = "similarity index 90%\nrename from src/old.js\nrename to src/new.js\nindex 0123456..89abcde 100644";

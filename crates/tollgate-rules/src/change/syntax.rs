@@ -62,6 +62,9 @@ pub(crate) fn removed_statement(file: &File<'_>, index: usize) -> Option<Range<u
         }
         end += 1;
     }
+    while end > index + 1 && file.lines[end - 1].is_blank() {
+        end -= 1;
+    }
     // Where only indentation ends a block, there is nothing to close.
     (!open || file.language.is_indented()).then_some(index..end)
 }
