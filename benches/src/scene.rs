@@ -2,15 +2,46 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tollgate_rules::catalog;
 
 use crate::measure::Setting;
 
-/// How many rules are compared.
-const N_RULES: usize = 30;
+/// Thirty shapes of everyday TypeScript, so that both programs have something to find.
+const PATTERNS: [&str; 30] = [
+    "console.log($$$)",
+    "new Error($$$)",
+    "$A == null",
+    "throw $E",
+    "await $X",
+    "JSON.parse($A)",
+    "setTimeout($$$)",
+    "$A as any",
+    "new Date()",
+    "process.env.$X",
+    "expect($$$)",
+    "$A.map($$$)",
+    "$A.forEach($$$)",
+    "parseInt($$$)",
+    "Object.assign($$$)",
+    "return $A ? $B : $C",
+    "typeof $A",
+    "$A instanceof $B",
+    "delete $A",
+    "$A || $B",
+    "for (const $A of $B) { $$$ }",
+    "if ($A) return $B",
+    "$A.push($$$)",
+    "$A.length",
+    "super($$$)",
+    "export class $A { $$$ }",
+    "$A = $B",
+    "$A === undefined",
+    "async ($$$) => $B",
+    "new Promise($$$)",
+];
 
 /// A repository in a temporary folder.
 pub(crate) struct Scene {
@@ -49,18 +80,19 @@ impl Scene {
         Ok(())
     }
 
-    /// Thirty of our rules for TypeScript as ast-grep's, for both programs; the embedded ones are switched off.
-    pub(crate) fn write_rules(&self) -> io::Result<PathBuf> {
+    /// Thirty rules for both programs; the embedded ones are switched off.
+    pub(crate) fn write_rules(&self) -> io::Result<()> {
         let folder = self.path().join(".tollgate/rules");
         fs::create_dir_all(&folder)?;
-        let rules = catalog::all().iter().filter(|rule| rule.languages.contains(&"TypeScript"));
-        for rule in rules.take(N_RULES) {
-            let yaml = rule.as_ast_grep("TypeScript");
-            fs::write(folder.join(format!("{}.yml", rule.id)), yaml)?;
+        for (number, pattern) in PATTERNS.iter().enumerate() {
+            let yaml = format!(
+                "id: bench-{number:02}\nlanguage: TypeScript\nseverity: warning\nmessage: found\nrule:\n  pattern: {pattern:?}\n"
+            );
+            fs::write(folder.join(format!("bench-{number:02}.yml")), yaml)?;
         }
         fs::write(self.path().join("sgconfig.yml"), "ruleDirs: [.tollgate/rules]\n")?;
-        fs::write(self.path().join(".tollgate.toml"), "[rules]\ndisable = [\"*\"]\n")?;
-        Ok(folder)
+        let ids: Vec<&str> = catalog::all().iter().map(|rule| rule.id).collect();
+        fs::write(self.path().join(".tollgate.toml"), format!("[rules]\ndisable = {ids:?}\n"))
     }
 }
 

@@ -48,16 +48,14 @@ fn place(finding: &Finding) -> Place<'_> {
 fn is_same(a: &Finding, b: &Finding) -> bool {
     let (here, there) = (&a.location, &b.location);
     let near = here.file == there.file && here.side == there.side && here.lines.overlaps(there.lines);
-    let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
-    let same_words = a.category == b.category && squeezed(&a.evidence) == squeezed(&b.evidence);
     if !near {
         return false;
     }
-    if a.origin.reviewer == b.origin.reviewer { same_rule && here == there } else { same_rule || same_words }
-}
-
-fn squeezed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
+    if a.origin.reviewer == b.origin.reviewer {
+        return same_rule && here == there;
+    }
+    same_rule || (a.category == b.category && a.evidence.split_whitespace().eq(b.evidence.split_whitespace()))
 }
 
 fn join(known: &mut Finding, other: Finding) {

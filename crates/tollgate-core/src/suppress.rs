@@ -7,14 +7,17 @@
 //! eval(template) // tollgate:ignore js-eval the template is ours
 //! ```
 //!
-//! and an entry of the configuration ([`Suppression`]). A Critical finding is
+//! (a rule's name, or a finding's fingerprint `fp-…`), and an entry of the configuration ([`Suppression`]). A Critical finding is
 //! suppressed only when a reason is given. Nothing is lost: what is suppressed
 //! is counted and listed with the reason.
+
+use std::collections::BTreeMap;
 
 use globset::{GlobMatcher, GlobSet};
 
 use crate::diff::{FileDiff, LineKind};
 use crate::finding::{Category, Finding, Severity, Side};
+use crate::fingerprint::Fingerprint;
 use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 
@@ -119,8 +122,12 @@ impl Ignore {
         let lines = finding.location.lines;
         let near = lines.contains(self.line_number) || self.line_number.checked_add(1) == Some(lines.start());
         let rule = finding.origin.rule.as_deref();
-        let named = self.rules.iter().any(|name| Some(name.as_str()) == rule || (name == "*" && self.reason.is_some()));
-        near && named && finding.location.side == Side::Right && self.file == finding.location.file
+        let is_print = |name: &str| name.starts_with("fp-") && Fingerprint::of(finding).to_string() == name;
+        let names =
+            |name: &String| Some(name.as_str()) == rule || is_print(name) || (name == "*" && self.reason.is_some());
+        near && finding.location.side == Side::Right
+            && self.file == finding.location.file
+            && self.rules.iter().any(names)
     }
 }
 
@@ -149,8 +156,13 @@ pub fn apply(
 ) -> Suppressed {
     let mut suppressed = Suppressed::default();
     let mut used = vec![false; ignores.len()];
+    // A line has one comment at the most, so a finding looks only at those around its own lines.
+    let by_line: BTreeMap<(&FilePath, u32), usize> =
+        ignores.iter().enumerate().map(|(index, ignore)| ((&ignore.file, ignore.line_number), index)).collect();
     for finding in findings {
-        let comment = ignores.iter().position(|ignore| ignore.covers(&finding));
+        let (file, lines) = (&finding.location.file, finding.location.lines);
+        let around = by_line.range((file, lines.start().saturating_sub(1))..=(file, lines.end()));
+        let comment = around.map(|(_, index)| *index).find(|index| ignores[*index].covers(&finding));
         let entry = configured.iter().find(|entry| entry.covers(&finding));
         let (by, reason) = match (comment, entry) {
             (Some(index), _) => {
@@ -181,7 +193,8 @@ fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -
     let mut notes = Vec::new();
     for (ignore, &used) in ignores.iter().zip(used).filter(|(ignore, _)| ignore.added) {
         let place = format!("{}:{}", ignore.file, ignore.line_number);
-        let unknown: Vec<&String> = ignore.rules.iter().filter(|name| *name != "*" && !is_rule(name)).collect();
+        let unknown: Vec<&String> =
+            ignore.rules.iter().filter(|name| *name != "*" && !name.starts_with("fp-") && !is_rule(name)).collect();
         if let Some(name) = unknown.first() {
             notes.push(format!("{place}: `{MARK}` names `{name}`, and no rule is called that"));
         } else if ignore.rules.iter().any(|name| name == "*") && ignore.reason.is_none() {
@@ -246,6 +259,15 @@ mod tests {
         check(Severity::High, &["", "-- tollgate:ignore js-other, js-eval ours"], ignored);
         check(Severity::High, &["# tollgate:ignore js-eval", "eval(x)"], "tollgate:ignore at line 1: no reason");
         check(Severity::High, &["", "eval(x) /* tollgate:ignore js-eval*/"], "tollgate:ignore at line 2: no reason");
+    }
+
+    #[test]
+    fn a_fingerprint_names_one_finding() {
+        let print = Fingerprint::of(&finding(Severity::High, 2, "js-eval"));
+        let comment = format!("// tollgate:ignore {print} ours");
+        check(Severity::High, &["", &comment], "tollgate:ignore at line 2: ours");
+        let other = "// tollgate:ignore fp-0000000000000000 ours";
+        check(Severity::High, &["", other], "a.js:2: `tollgate:ignore` suppresses nothing");
     }
 
     #[test]

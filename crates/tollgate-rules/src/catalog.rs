@@ -63,16 +63,6 @@ pub enum Kind {
 }
 
 impl Rule {
-    /// The rule in ast-grep's own form, for a grammar that it is for.
-    #[must_use]
-    pub fn as_ast_grep(&self, grammar: &str) -> String {
-        let head = format!("{{\"id\": {:?}, \"language\": {grammar:?}, \"severity\": \"warning\"", self.id);
-        match self.matcher.strip_prefix('{') {
-            Some(rest) if rest.len() > 1 => format!("{head}, {rest}\n"),
-            _ => format!("{head}}}\n"),
-        }
-    }
-
     /// What the rule looks at.
     #[must_use]
     pub fn kind(&self) -> Kind {

@@ -137,18 +137,26 @@ fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<(u32, Hi
             by_kind[kind].push(index);
         }
     }
-    let mut pending = vec![tree.root()];
-    while let Some(node) = pending.pop() {
-        let (start, end) = lines_of(&node, job.first_line);
-        if !job.added.overlaps(start, end) {
-            continue;
-        }
+    let mut visit = |node: &Node<'_, StrDoc<SupportLang>>| {
         for &index in by_kind.get(usize::from(node.kind_id())).map_or(&[][..], Vec::as_slice) {
             if let Some(found) = rules[index].config.matcher.match_node(node.clone()) {
                 hits.extend(hit(&found, job, &rules[index]));
             }
         }
-        pending.extend(node.children());
+    };
+    let root = tree.root();
+    let (first, last) = lines_of(&root, job.first_line);
+    if job.added.covers(first, last) {
+        root.dfs().for_each(|node| visit(&node));
+        return;
+    }
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        let (start, end) = lines_of(&node, job.first_line);
+        if job.added.overlaps(start, end) {
+            visit(&node);
+            pending.extend(node.children());
+        }
     }
 }
 

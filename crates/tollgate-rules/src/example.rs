@@ -27,15 +27,19 @@ use crate::{change, text};
 /// What is wrong with a rule's examples, one line each; empty when all is well.
 #[must_use]
 pub fn test(rule: &Rule) -> Vec<String> {
-    let mut problems = Vec::new();
+    let (mut problems, mut scanner) = (Vec::new(), Scanner::default());
+    let label = format!("{}/{}", rule.severity, rule.category);
     for (number, example) in rule.bad.iter().enumerate() {
-        for (language, hits, marks) in run(rule, example) {
+        for (language, hits, marks) in run(rule, example, &mut scanner) {
             let lines: Vec<u32> = hits.iter().map(|hit| hit.line_start).collect();
             let place = format!("{}: bad example {} as {language}", rule.id, number + 1);
             if hits.is_empty() {
                 problems.push(format!("{place}: nothing was reported"));
             }
-            for mark in marks {
+            for (mark, said) in marks {
+                if !said.is_empty() && said != label {
+                    problems.push(format!("{place}: a mark says {said}, the rule is {label}"));
+                }
                 if !hits.iter().any(|hit| (hit.line_start..=hit.line_end).contains(&mark)) {
                     problems.push(format!("{place}: line {mark} is marked, but reported were {lines:?}"));
                 }
@@ -43,7 +47,7 @@ pub fn test(rule: &Rule) -> Vec<String> {
         }
     }
     for (number, example) in rule.good.iter().enumerate() {
-        for (language, hits, _) in run(rule, example) {
+        for (language, hits, _) in run(rule, example, &mut scanner) {
             for hit in hits {
                 let place = format!("{}: good example {} as {language}", rule.id, number + 1);
                 problems.push(format!("{place}: line {} was reported: {}", hit.line_start, hit.evidence));
@@ -53,8 +57,11 @@ pub fn test(rule: &Rule) -> Vec<String> {
     problems
 }
 
+/// The language it was run as, what was reported, and the marks.
+type Ran = (String, Vec<Hit>, Vec<(u32, String)>);
+
 /// Runs one rule over one example, once for each of its languages.
-fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
+fn run(rule: &Rule, example: &Example, scanner: &mut Scanner) -> Vec<Ran> {
     match *example {
         Example::Code { path, code } => {
             let (code, marks) = without_marks(&joined(code));
@@ -65,7 +72,7 @@ fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
             let own = path.and_then(grammar_of).map(|grammar| crate::select::grammar_name(grammar));
             let languages = rule.languages.iter().filter(|language| own.is_none_or(|own| own == **language));
             languages
-                .map(|language| ((*language).to_owned(), scan_code(rule, language, &code), marks.clone()))
+                .map(|language| ((*language).to_owned(), scan_code(rule, language, &code, scanner), marks.clone()))
                 .collect()
         }
         Example::Diff(text) => {
@@ -82,7 +89,7 @@ fn run(rule: &Rule, example: &Example) -> Vec<(String, Vec<Hit>, Vec<u32>)> {
     }
 }
 
-fn scan_code(rule: &Rule, language: &str, code: &str) -> Vec<Hit> {
+fn scan_code(rule: &Rule, language: &str, code: &str, scanner: &mut Scanner) -> Vec<Hit> {
     let index = crate::catalog::all().iter().position(|other| other.id == rule.id);
     let (Some(index), Ok(grammar)) = (index, language.parse()) else {
         return Vec::new();
@@ -90,7 +97,7 @@ fn scan_code(rule: &Rule, language: &str, code: &str) -> Vec<Hit> {
     let added = LineSet::all();
     let rules = &[index];
     let job = Job { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
-    Scanner::default().scan(&job)
+    scanner.scan(&job)
 }
 
 /// What a line above an example's diff says: the change's title, the repository's paths.
@@ -126,13 +133,13 @@ fn joined(text: &str) -> String {
     text.split_inclusive('\n').map(|line| repeated(line).unwrap_or_else(|| line.to_owned())).collect()
 }
 
-/// Takes the marks out of an example; each gives the number of the line above it.
-fn without_marks(code: &str) -> (String, Vec<u32>) {
+/// Takes the marks out of an example; each gives the number of the line above it and what it says.
+fn without_marks(code: &str) -> (String, Vec<(u32, String)>) {
     let (mut kept, mut marks, mut number) = (String::new(), Vec::new(), 0);
     for line in code.split_inclusive('\n') {
         let comment = line.trim_start().trim_start_matches(['/', '#', '-', '*', ' ', '~']);
         if line.trim_start().starts_with(['/', '#', '-']) && comment.starts_with('^') {
-            marks.push(number);
+            marks.push((number, comment.trim_start_matches('^').trim().to_owned()));
         } else {
             kept.push_str(line);
             number += 1;

@@ -53,6 +53,12 @@ impl LineSet {
         (first <= end).then_some(first.max(start))
     }
 
+    /// True when every line from `start` to `end` is in the set, but for an empty last one.
+    #[must_use]
+    pub fn covers(&self, start: u32, end: u32) -> bool {
+        self.0.iter().any(|&(first, last)| first <= start && end <= last.saturating_add(1))
+    }
+
     /// True when the set has no line.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -271,7 +271,7 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
         prop_oneof![1 => vec(inner, 0..3).prop_map(Value::Array), 4 => object.prop_map(Value::Object)]
     });
     let named = vec((select(&KEYS[..]), value.clone()), 0..10);
-    let review = (named, vec(value, 0..4)).prop_map(|(fields, findings)| {
+    (named, vec(value, 0..4)).prop_map(|(fields, findings)| {
         let mut map: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let findings = findings.into_iter().map(|mut finding| {
             // With a place, most of them can be read.
@@ -282,6 +282,5 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
         });
         map.insert("findings".to_owned(), findings.collect());
         Value::Object(map)
-    });
-    review
+    })
 }

@@ -33,8 +33,11 @@ mod user;
 pub use child::child_main;
 pub use parent::SCAN_ARGUMENT;
 
-/// More hits in one file than this are noise, and the rest is only counted.
-const MAX_HITS: usize = 200;
+/// More hits in one file than this are not kept.
+const MAX_HITS: usize = 2_000;
+
+/// Why a binary file is skipped.
+const BINARY: &str = "binary";
 
 /// What the embedded reviewer needs.
 #[derive(Clone, Copy)]
@@ -79,7 +82,9 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
 
     let mut found: Vec<(usize, Hit)> = Vec::new();
     let enabled = |id: &str| settings.rules.enabled(id);
-    for (index, file) in files_to_scan(change, &skipped) {
+    // Of a binary file there is no text to read, but that it comes is worth a look.
+    let has_text_rules = |index: usize| skipped[index].as_deref().is_none_or(|rule| rule == BINARY);
+    for (index, file) in change.files.iter().enumerate().filter(|(index, _)| has_text_rules(*index)) {
         found.extend(text_rules::scan(file, &enabled).into_iter().map(|hit| (index, hit)));
     }
 
@@ -95,7 +100,7 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
     let mut answer =
         Answer { user_rules: user_rules.iter().map(|rule| rule.id.clone()).collect(), ..Answer::default() };
     found.sort_by(|(a, left), (b, right)| (a, left.line_start, &left.rule).cmp(&(b, right.line_start, &right.rule)));
-    answer.findings = findings(change, found, settings, &user_rules, &mut answer.notes);
+    answer.findings = findings(change, found, settings, &user_rules, &mut not_reviewed);
     answer.findings.extend(of_the_change(request, &enabled));
     answer.coverage = coverage(change, &mut skipped, &not_reviewed);
     Ok(answer)
@@ -137,7 +142,7 @@ fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
     } else if file.is_submodule() {
         Some("submodule".to_owned())
     } else if file.binary {
-        Some("binary".to_owned())
+        Some(BINARY.to_owned())
     } else if analysis::is_generated(path.as_bytes()) {
         Some("generated".to_owned())
     } else {
@@ -178,7 +183,7 @@ fn findings(
     found: Vec<(usize, Hit)>,
     settings: &Settings,
     user_rules: &[UserRuleInfo],
-    notes: &mut Vec<String>,
+    not_reviewed: &mut HashMap<usize, String>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut n_in_file: HashMap<usize, usize> = HashMap::new();
@@ -189,19 +194,13 @@ fn findings(
         let n_before = n_in_file.entry(index).or_default();
         *n_before += 1;
         if *n_before > MAX_HITS {
+            // What is not shown was not reviewed: the gate must not open on it.
+            not_reviewed.insert(index, format!("it has more than {MAX_HITS} findings, and only those are shown"));
             continue;
         }
-        let path = FilePath::of_repo_path(file.path());
+        let before = file.old_path.as_ref().filter(|_| hit.left);
+        let path = FilePath::of_repo_path(before.unwrap_or(file.path()));
         findings.extend(finding(hit, path, settings, user_rules));
-    }
-    let mut crowded: Vec<_> = n_in_file.into_iter().filter(|(_, count)| *count > MAX_HITS).collect();
-    crowded.sort_unstable();
-    for (index, count) in crowded {
-        let n_more = count - MAX_HITS;
-        notes.push(format!(
-            "`{}` has {n_more} more findings than the {MAX_HITS} that are shown",
-            change.files[index].path()
-        ));
     }
     findings
 }

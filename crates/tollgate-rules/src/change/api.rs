@@ -5,16 +5,16 @@
 
 use crate::change::path::{self, Language};
 use crate::change::syntax;
-use crate::change::view::{File, Line, View, patterns};
+use crate::change::view::{File, Line, Pattern, View, patterns};
 
 patterns! {
-    RUST = r#"^pub (?:const |async |unsafe |extern "[^"]*" )*(?:fn|struct|enum|trait|type|const|static|union) (\w+)"#;
-    SCRIPT = concat!(
+    RUST ["pub "] = r#"^pub (?:const |async |unsafe |extern "[^"]*" )*(?:fn|struct|enum|trait|type|const|static|union) (\w+)"#;
+    SCRIPT ["export"] = concat!(
         r"^(?:export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let",
         r"|interface|type|enum)|(?:module\.)?exports\.)\s*([\w$]+)",
     );
-    PYTHON = r"^(?:(?:async )?def|class) ([A-Za-z]\w*)";
-    GO = r"^(?:func (?:\(\w+ \*?[A-Z]\w*(?:\[[^\]]*\])?\) )?|type )([A-Z]\w*)";
+    PYTHON ["def ", "class "] = r"^(?:(?:async )?def|class) ([A-Za-z]\w*)";
+    GO ["func ", "type "] = r"^(?:func (?:\(\w+ \*?[A-Z]\w*(?:\[[^\]]*\])?\) )?|type )([A-Z]\w*)";
     TYPE = r"\b(?:class|struct|interface|enum|record|type|trait)\s";
     JVM = concat!(
         r"^\s*(?:public |abstract |open |suspend |static |final |override |default |fun |interface |class ",
@@ -70,7 +70,7 @@ pub(crate) fn declarations(file: &File<'_>, added: bool) -> Vec<Public> {
 }
 
 fn name(language: Language, line: &Line<'_>) -> Option<String> {
-    let pattern: &regex::Regex = match language {
+    let pattern: &Pattern = match language {
         Language::Rust => &RUST,
         Language::Script => &SCRIPT,
         Language::Python => &PYTHON,

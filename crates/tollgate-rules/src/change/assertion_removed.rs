@@ -6,7 +6,7 @@ use crate::change::syntax;
 use crate::change::view::{File, Found, View, names};
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    if !view.files.iter().any(|file| !file.blocks.is_empty())
+    if !view.files.iter().any(|file| file.removed().next().is_some())
         || syntax::removes_code(view)
         || !syntax::touches_program(view)
     {

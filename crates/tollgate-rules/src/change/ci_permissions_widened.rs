@@ -6,13 +6,13 @@ use crate::change::view::{File, Found, View, patterns};
 use crate::change::workflow;
 
 patterns! {
-    ALL = r"^\s*permissions:\s*write-all\b";
-    SCOPE = concat!(
+    ALL ["write-all"] = r"^\s*permissions:\s*write-all\b";
+    SCOPE ["write"] = concat!(
         r"^\s+(actions|attestations|checks|contents|deployments|id-token|issues|packages|pages|pull-requests",
         r"|repository-projects|security-events|statuses):\s*write\b",
     );
-    HEADING = r"^(\s*)permissions:\s*(?:#.*)?$";
-    ANY = r"^\s*permissions:";
+    HEADING ["permissions:"] = r"^(\s*)permissions:\s*(?:#.*)?$";
+    ANY ["permissions:"] = r"^\s*permissions:";
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {

@@ -4,7 +4,7 @@ use crate::change::view::{Found, View, patterns};
 use crate::change::workflow;
 
 patterns! {
-    TRIGGER = r"^\s*(?:- |on:\s*\[?.*)?pull_request_target\b";
+    TRIGGER ["pull_request_target"] = r"^\s*(?:- |on:\s*\[?.*)?pull_request_target\b";
     HEAD = concat!(
         r"^\s*(?:ref|repository):.*(?:github\.event\.pull_request\.head\.(?:sha|ref|repo)|github\.head_ref",
         r"|refs/pull/)|\bgh pr checkout\b|git (?:fetch|checkout).*pull/",

@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use crate::change::path::Language;
 use crate::change::syntax;
-use crate::change::view::{File, Found, View, patterns, squeeze};
+use crate::change::view::{File, Found, Pattern, View, patterns, squeeze};
 
 patterns! {
-    TRY = r"^\s*(?:try\s*(?:\{|:|$|\()|begin$)";
-    CATCH = r"^\s*\}?\s*(?:catch\b|except\b|rescue\b)";
-    GO_ERROR = r"^\s*if (?:.*; )?err\w* != nil \{$";
+    TRY ["try", "begin"] = r"^\s*(?:try\s*(?:\{|:|$|\()|begin$)";
+    CATCH ["catch", "except", "rescue"] = r"^\s*\}?\s*(?:catch\b|except\b|rescue\b)";
+    GO_ERROR ["!= nil"] = r"^\s*if (?:.*; )?err\w* != nil \{$";
     COMPATIBLE = r"ImportError|ModuleNotFoundError|AttributeError|NameError|LoadError";
     RETHROWS = r"\b(?:throw|raise|rethrow)\b|\bpass$";
     HANDLES = concat!(
@@ -26,7 +26,7 @@ const MAX_BLOCK_LINES: usize = 100;
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.stays() && file.is_source()) {
-        for hunk in &file.hunks {
+        for hunk in file.hunks.iter().filter(|hunk| file.removed_in(hunk).next().is_some()) {
             let gone = match file.language {
                 Language::Go => unchecked_call(view, file, hunk),
                 _ => untried(view, file, hunk).or_else(|| cut_catch(view, file, hunk)),
@@ -43,7 +43,7 @@ fn untried(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Rang
     if file.added_in(hunk).any(|line| HANDLES.is_match(&line.text)) {
         return None;
     }
-    let find = |from: usize, pattern: &regex::Regex| {
+    let find = |from: usize, pattern: &Pattern| {
         (from..hunk.end).find(|&index| file.lines[index].is_removed() && pattern.is_match(&file.lines[index].text))
     };
     let start = find(hunk.start, &TRY)?;

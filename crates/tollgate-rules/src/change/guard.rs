@@ -14,27 +14,27 @@ use crate::change::syntax;
 use crate::change::view::{File, View, names, patterns};
 
 patterns! {
-    CONDITION = r"^(?:if|unless)\b";
-    TRAILING = r"^(?:return|raise|redirect\w*|head|render|abort|throw)\b.* (?:if|unless) ";
-    EXIT = r"\b(?:return|throw|raise|abort\w*|panic!?|bail!|ensure!|die|exit|redirect\w*|render|head|halt)\b|\bnext\(";
+    CONDITION ["if", "unless"] = r"^(?:if|unless)\b";
+    TRAILING [" if ", " unless "] = r"^(?:return|raise|redirect\w*|head|render|abort|throw)\b.* (?:if|unless) ";
+    EXIT ["return", "throw", "raise", "abort", "panic", "bail!", "ensure!", "die", "exit", "redirect", "render", "head", "halt", "next("] = r"\b(?:return|throw|raise|abort\w*|panic!?|bail!|ensure!|die|exit|redirect\w*|render|head|halt)\b|\bnext\(";
     CHECKS = concat!(
         r"!|\bnot\b|\bunless\b|\b[Nn]ull\b|\bnil\b|\bNone\b|\bundefined\b|<|>|\blen\(|\blength\b",
         r"|(?i:is_?empty|blank\?|present\?)|(?i:valid)",
     );
-    NARROWS = r"^assert isinstance\(|^assert \w+(?:\.\w+)* is not None$";
-    PRESENT = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)[):{ ]*(?:return|$)";
+    NARROWS ["assert "] = r"^assert isinstance\(|^assert \w+(?:\.\w+)* is not None$";
+    PRESENT ["null", "undefined", "nil", "None"] = r"(?:!==? ?(?:null|undefined|nil)|is not None|!= nil)[):{ ]*(?:return|$)";
     ERROR = r"\b(?:err|error|e|ex|exc|ok)\b";
-    CALL = concat!(
+    CALL ["alid", "ALID", "erify", "ERIFY", "nsure", "NSURE", "uthor", "UTHOR", "uthentic", "UTHENTIC", "heck", "HECK", "equire", "EQUIRE", "ssert", "SSERT"] = concat!(
         r"^(?:await |self\.|this\.|\$this->)*(?:\w+(?:\.|::|->))*(?i:validate|verify|ensure|authorize",
         r"|authorise|authenticate|check_?(?:permission|access|auth|valid|bounds|csrf|role|owner|token",
         r"|signature)|require_?(?:login|admin|auth|permission|role|owner|non_?null|not_?null)",
         r"|assert_?(?:not_?null|permission|can|valid))\w*!?[ (].*",
     );
-    ASSERT = concat!(
+    ASSERT ["assert", "Preconditions", "checkNotNull", "require"] = concat!(
         r"^(?:assert(?:_eq|_ne)?!\(|assert[ (]|Preconditions\.check\w+\(|checkNotNull\(|requireNotNull\(",
         r"|require\(\w+ ?[!<>=.])",
     );
-    MARK = concat!(
+    MARK ["@", "[", "before_action", "protect_from_forgery", "load_and_authorize", "permission_classes", ".use("] = concat!(
         r"^(?:@(?:\w+\.)*(?:login_required|permission_required|user_passes_test|staff_member_required",
         r"|require_\w+|requires_\w+|jwt_required|auth_required|authenticated|csrf_protect|PreAuthorize",
         r"|PostAuthorize|Secured|RolesAllowed|UseGuards|Authorized|admin_required)\b|\[(?:Authorize",

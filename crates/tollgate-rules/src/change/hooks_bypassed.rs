@@ -4,7 +4,7 @@ use crate::change::path;
 use crate::change::view::{Found, View, patterns};
 
 patterns! {
-    BYPASS = concat!(
+    BYPASS ["--no-verify", "HUSKY", "PRE_COMMIT"] = concat!(
         r"\bgit\s+(?:commit|push|merge|am|rebase)\b[^|;&#]*\s(?:--no-verify)\b|\bHUSKY=0\b",
         r"|\bHUSKY_SKIP_HOOKS=1|\bPRE_COMMIT_ALLOW_NO_CONFIG=1",
     );

@@ -4,8 +4,8 @@ use crate::change::syntax;
 use crate::change::view::{Found, View, patterns, squeeze};
 
 patterns! {
-    ARGUMENT = r"(?i),\s*(?:timeout|read_timeout|connect_timeout|max_(?:retries|size|length|bytes))\s*[=:]\s*[\w.]+";
-    MARK = concat!(
+    ARGUMENT ["imeout", "IMEOUT", "max_", "MAX_", "Max_"] = r"(?i),\s*(?:timeout|read_timeout|connect_timeout|max_(?:retries|size|length|bytes))\s*[=:]\s*[\w.]+";
+    MARK ["imit", "hrottle", "imeout"] = concat!(
         r"^\s*(?:@(?:\w+\.)*(?:rate_?limit\w*|throttle\w*|limit|RateLimit\w*|Throttle\w*)\b|(?:app",
         r"|router)\.use\(.*(?i:rate_?limit|limiter|throttle)|throttle_classes = |\[EnableRateLimiting",
         r"|\.(?:timeout|with_timeout|setTimeout|connect_timeout)\(.*\)$|rate_limit )",
@@ -21,7 +21,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             {
                 let text = &file.lines[index].text;
                 let cut = ARGUMENT.is_match(text) && !syntax::is_declaration(&file.lines[index]) && {
-                    let rest = squeeze(&ARGUMENT.replace(text, ""));
+                    let rest = squeeze(&ARGUMENT.cut(text));
                     n_added <= 20 && file.added_in(block).any(|line| squeeze(&line.text) == rest)
                 };
                 let dropped = n_added == 0 && block.len() == 1 && MARK.is_match(text);

@@ -3,13 +3,13 @@
 use crate::change::view::{File, Found, View, patterns};
 
 patterns! {
-    WHOLE = concat!(
+    WHOLE ["disable", "nocheck", "noqa", "ignore", "allow(", "nolint", "skip-file", "Suppress"] = concat!(
         r"^\s*(?:/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck\s*$|#\s*(?:flake8|ruff):\s*noqa\s*$",
         r"|#\s*type:\s*ignore\s*$|#\s*mypy:\s*ignore-errors\s*$|#!\[allow\((?:warnings|clippy::all",
         r"|unused)\)\]|#\s*pylint:\s*(?:skip-file|disable=all)\s*$|#\s*rubocop:disable\s+all",
         r"|//\s*nolint:?\s*(?:all)?\s*$|#\s*pragma warning disable\s*$|@file:Suppress\()",
     );
-    BARE = concat!(
+    BARE ["noqa", "disable", "ignore", "nolint", "NOSONAR", "nosec"] = concat!(
         r"(?:#\s*noqa\s*$|//\s*eslint-disable-(?:next-)?line\s*$|//\s*@ts-ignore\s*$|//\s*nolint\s*$",
         r"|#\s*type:\s*ignore\s*$|//\s*NOSONAR\s*$|#\s*nosec\s*$|/\*\s*eslint-disable-(?:next-)?line\s*\*/)",
     );

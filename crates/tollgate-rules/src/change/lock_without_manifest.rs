@@ -13,8 +13,11 @@ patterns! {
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    let updates = UPDATES.is_match(view.declared.title);
-    if updates || !view.files.iter().any(|file| file.is_source() && !file.blocks.is_empty()) {
+    let locked = view.files.iter().any(|file| file.stays() && manifest::of_lock(&file.path).is_some());
+    if !locked || UPDATES.is_match(view.declared.title) {
+        return;
+    }
+    if !view.files.iter().any(|file| file.is_source() && !file.blocks.is_empty()) {
         return;
     }
     for file in view.files.iter().filter(|file| file.stays()) {

@@ -3,7 +3,7 @@
 use tollgate_core::diff::LineKind;
 
 use crate::change::path;
-use crate::change::view::{File, patterns};
+use crate::change::view::{File, Pattern, patterns};
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,7 @@ fn dependency(
         "tag",
         "rev",
     ];
-    let group = |pattern: &regex::Regex| Some(pattern.captures(text)?.get(1)?.as_str().to_owned());
+    let group = |pattern: &Pattern| Some(pattern.captures(text)?.get(1)?.as_str().to_owned());
     let name = match ecosystem {
         Ecosystem::Cargo => {
             let named = |section: &str| {

@@ -6,7 +6,7 @@ use crate::change::path;
 use crate::change::view::{File, Found, Line, View, patterns, squeeze};
 
 patterns! {
-    FOLDER = r"(?i)(?:^|/)(?:migrations?|migrate|versions|changelogs?)/";
+    FOLDER ["igrat", "IGRAT", "ersions/", "ERSIONS/", "hangelog", "HANGELOG"] = r"(?i)(?:^|/)(?:migrations?|migrate|versions|changelogs?)/";
     NUMBERED = concat!(
         r"(?:^|/)(?:\d{3,}[_.-]|[vV]\d+(?:[._]\d+)*__|\d{4}_\d{2}_\d{2}_|[0-9a-f]{12}_|m\d{6}_|\d{10,}",
         r"|Version\d{8,})[^/]*(?:/[^/]+)?$",

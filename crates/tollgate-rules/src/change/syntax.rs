@@ -7,26 +7,26 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::change::path::Language;
-use crate::change::view::{File, Line, View, names, patterns};
+use crate::change::view::{File, Line, Pattern, View, names, patterns};
 
 patterns! {
-    RUST_TEST = r"^\s*#\[(?:\w+::)*(?:test|rstest)\b";
-    PYTHON_TEST = r"^\s*(?:async )?def (test_\w+)";
-    SCRIPT_TEST = r#"^\s*(?:it|test)(?:\.only|\.each\([^)]*\))?\(\s*(?:"([^"]+)"|'([^']+)'|`([^`]+)`)"#;
-    GO_TEST = r"^func (Test\w+)\(";
-    JAVA_TEST = r"^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b";
-    CSHARP_TEST = r"^\s*\[(?:Fact|Theory|Test|TestMethod|TestCase)\b";
-    RUBY_TEST = r#"^\s*(?:def (test_\w+)|(?:it|test|specify|scenario) (?:"([^"]+)"|'([^']+)'))"#;
-    PHP_TEST = r#"^\s*(?:public )?function (test\w+)|^\s*(?:it|test)\(\s*'([^']+)'"#;
-    ASSERTION = concat!(
+    RUST_TEST ["#["] = r"^\s*#\[(?:\w+::)*(?:test|rstest)\b";
+    PYTHON_TEST ["def test_"] = r"^\s*(?:async )?def (test_\w+)";
+    SCRIPT_TEST ["it", "test"] = r#"^\s*(?:it|test)(?:\.only|\.each\([^)]*\))?\(\s*(?:"([^"]+)"|'([^']+)'|`([^`]+)`)"#;
+    GO_TEST ["func Test"] = r"^func (Test\w+)\(";
+    JAVA_TEST ["Test"] = r"^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b";
+    CSHARP_TEST ["["] = r"^\s*\[(?:Fact|Theory|Test|TestMethod|TestCase)\b";
+    RUBY_TEST ["test", "it ", "specify", "scenario"] = r#"^\s*(?:def (test_\w+)|(?:it|test|specify|scenario) (?:"([^"]+)"|'([^']+)'))"#;
+    PHP_TEST ["test", "it("] = r#"^\s*(?:public )?function (test\w+)|^\s*(?:it|test)\(\s*'([^']+)'"#;
+    ASSERTION ["ssert", "xpect", "Equal", "Same", "True", "False", "Null", "equire.", "t.Error", "t.Fatal", "verify(", "should", "refute", "to"] = concat!(
         r"^\s*(?:await |yield |return |self\.|this\.|Assert\.|\}?\.)*(?:assert\w*!?(?:\.\w+)*\s*[( ]",
         r"|expect(?:_\w+)?[({. ]|(?:Are|Is|Not)?(?:Equal|Same|True|False|Null)\w*\(|require\.\w+\(",
         r"|t\.(?:Error|Fatal)f?\(|verify\(|should[. ]|refute\w*[( ]|\.should|to(?:Be|Equal|Have|Match",
         r"|Throw)\w*\()",
     );
     CLOSER = r"^\s*(?:[})\]]+[;,]?|end|fi|done|esac|\}\)?;?|\}\);?)\s*$";
-    BRANCH = r"^\s*\}?\s*(?:else|elif|elsif|catch|except|rescue|finally|ensure|case|when|default)\b";
-    FUNCTION = r"^\s*(?:@?\w+ )*(?:fn|def|func|function|class|struct|trait|interface|enum|impl|module)\s+\(?\w";
+    BRANCH ["el", "catch", "except", "rescue", "finally", "ensure", "case", "when", "default"] = r"^\s*\}?\s*(?:else|elif|elsif|catch|except|rescue|finally|ensure|case|when|default)\b";
+    FUNCTION ["fn", "def", "func", "class", "struct", "trait", "interface", "enum", "impl", "module"] = r"^\s*(?:@?\w+ )*(?:fn|def|func|function|class|struct|trait|interface|enum|impl|module)\s+\(?\w";
     METHOD = r"^\s*(?:public|private|protected|internal|static|override|async|virtual|export|suspend|open|fun)\s.*\(";
 }
 
@@ -101,11 +101,11 @@ pub(crate) fn declared_name(text: &str) -> Option<&str> {
 /// The name of the test that a line declares; for an attribute, the name of the function below it.
 pub(crate) fn test_name(file: &File<'_>, index: usize) -> Option<String> {
     let text = &file.lines.get(index)?.text;
-    let group = |pattern: &regex::Regex| {
+    let group = |pattern: &Pattern| {
         let groups = pattern.captures(text)?;
         groups.iter().skip(1).flatten().next().map(|name| name.as_str().to_owned())
     };
-    let below = |pattern: &regex::Regex| {
+    let below = |pattern: &Pattern| {
         pattern.is_match(text).then_some(())?;
         let kind = file.lines[index].kind;
         let next = file.lines.get(index + 1..)?.iter().take(8).filter(|line| line.kind == kind);

@@ -5,13 +5,13 @@ use crate::change::syntax;
 use crate::change::view::{File, Found, View, patterns, squeeze};
 
 patterns! {
-    MARK = concat!(
+    MARK ["skip", "xfail", "expectedFailure", "gnore", "isabled"] = concat!(
         r"^\s*(?:@pytest\.mark\.(?:skip|xfail)\b|@(?:unittest\.)?skip\b|@unittest\.(?:skip",
         r"|expectedFailure)\b|#\[ignore\b|@(?:Disabled|Ignore)\b|\[Ignore\b)",
     );
-    CALL = r"^\s*(?:t\.Skip(?:f|Now)?\(|pytest\.skip\(|self\.skipTest\(|\$this->markTest(?:Skipped|Incomplete)\()";
-    SCRIPT = r"^\s*(?:it|test|describe)\.(?:skip|todo)\(|^\s*x(?:it|test|describe)\(";
-    FACT = r"^\s*\[(?:Fact|Theory)\(Skip\s*=";
+    CALL ["kip", "markTest"] = r"^\s*(?:t\.Skip(?:f|Now)?\(|pytest\.skip\(|self\.skipTest\(|\$this->markTest(?:Skipped|Incomplete)\()";
+    SCRIPT [".skip(", ".todo(", "xit(", "xtest(", "xdescribe("] = r"^\s*(?:it|test|describe)\.(?:skip|todo)\(|^\s*x(?:it|test|describe)\(";
+    FACT ["Skip"] = r"^\s*\[(?:Fact|Theory)\(Skip\s*=";
     CONDITION = r"(?:skip|xfail)\w*\([^']*?(?:==|!=|<|>|\bnot\b|sys\.|platform|condition)";
     REFERENCE = r"#\d+|https?://|\b[A-Z]{2,}-\d+|\bGH-\d+";
 }

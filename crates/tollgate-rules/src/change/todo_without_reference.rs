@@ -4,7 +4,7 @@ use crate::change::path::{self, Language};
 use crate::change::view::{Found, View, patterns};
 
 patterns! {
-    MARK = r"(?:^|[^A-Za-z0-9:'])(?://+|#+|/\*+|^\s*\*|--|<!--|;;)\s*@?(?:TODO|FIXME|XXX|HACK)\b(.*)";
+    MARK ["TODO", "FIXME", "XXX", "HACK"] = r"(?:^|[^A-Za-z0-9:'])(?://+|#+|/\*+|^\s*\*|--|<!--|;;)\s*@?(?:TODO|FIXME|XXX|HACK)\b(.*)";
     REFERENCE = concat!(
         r"#\d+|https?://|\b[A-Za-z]{2,}-\d+|^\s*[(\[@]\s*@?[\w.@/#-]+|\b[\w.-]+/[\w.-]+#\d+|!\d+|\bissue\b",
         r"|\b(?:RFC|PEP) ?\d+|(?i:ticket)|www\.|\.(?:com|org|io)/",

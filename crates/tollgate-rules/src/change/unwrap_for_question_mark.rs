@@ -5,7 +5,7 @@ use crate::change::syntax;
 use crate::change::view::{Found, View, patterns, squeeze};
 
 patterns! {
-    PANICS = r#"\.(?:unwrap\(\)|expect\("[^"]*"\))"#;
+    PANICS [".unwrap()", ".expect("] = r#"\.(?:unwrap\(\)|expect\("[^"]*"\))"#;
 }
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
@@ -22,7 +22,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 if !line.is_added() || !PANICS.is_match(&line.text) || syntax::in_test(file, index) {
                     continue;
                 }
-                let before = squeeze(&PANICS.replace_all(&line.text, "?"));
+                let before = squeeze(&PANICS.regex.replace_all(&line.text, "?"));
                 if handed_on.contains(&before) {
                     found.report(file, index..index + 1, None);
                 }

@@ -38,11 +38,41 @@ pub(crate) fn compile(pattern: &str) -> Regex {
     Regex::new(&ascii.replace(r"\b", r"(?-u:\b)")).expect("each constant pattern is compiled by an example")
 }
 
-/// Names constant patterns, compiled when first used.
+/// A constant pattern, compiled when a text first has one of its literals.
+///
+/// Compiling costs more than reading a small change, so most patterns must never be compiled: every text that a pattern
+/// matches has one of its literals.
+pub(crate) struct Pattern {
+    pub(crate) literals: &'static [&'static str],
+    pub(crate) regex: std::sync::LazyLock<Regex>,
+}
+
+impl Pattern {
+    fn may_match(&self, text: &str) -> bool {
+        self.literals.is_empty() || self.literals.iter().any(|literal| text.contains(literal))
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.may_match(text) && self.regex.is_match(text)
+    }
+
+    pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<regex::Captures<'t>> {
+        if self.may_match(text) { self.regex.captures(text) } else { None }
+    }
+
+    /// The text without the first match.
+    pub(crate) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.may_match(text) { self.regex.replace(text, "") } else { Cow::Borrowed(text) }
+    }
+}
+
+/// Names constant patterns, each with the literals of which a match has one.
 macro_rules! patterns {
-    ($($name:ident = $pattern:expr;)+) => {
-        $(static $name: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| $crate::change::view::compile($pattern));)+
+    ($($name:ident $([$($literal:literal),+])? = $pattern:expr;)+) => {
+        $(static $name: $crate::change::view::Pattern = $crate::change::view::Pattern {
+            literals: &[$($($literal),+)?],
+            regex: std::sync::LazyLock::new(|| $crate::change::view::compile($pattern)),
+        };)+
     };
 }
 pub(crate) use patterns;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use crate::change::view::{File, Line, View, patterns};
 
 patterns! {
-    PATH = r"(?:^|/)\.github/workflows/[^/]+\.ya?ml$";
-    ACTION_PATH = r"(?:^|/)\.github/workflows/[^/]+\.ya?ml$|(?:^|/)action\.ya?ml$";
-    USES = r#"^\s*(?:- )?uses:\s*["']?([A-Za-z0-9_.-]+/[^@\s"']+)@([^\s"'#]+)"#;
+    PATH [".github/workflows/"] = r"(?:^|/)\.github/workflows/[^/]+\.ya?ml$";
+    ACTION_PATH [".github/workflows/", "action.y"] = r"(?:^|/)\.github/workflows/[^/]+\.ya?ml$|(?:^|/)action\.ya?ml$";
+    USES ["uses:"] = r#"^\s*(?:- )?uses:\s*["']?([A-Za-z0-9_.-]+/[^@\s"']+)@([^\s"'#]+)"#;
     SHA = r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$";
 }
 

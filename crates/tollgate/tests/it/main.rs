@@ -1,4 +1,5 @@
 //! The program, driven as a user drives it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod formats;
 mod isolation;
