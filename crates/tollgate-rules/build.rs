@@ -102,7 +102,9 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
     ];
     for (name, part) in parts {
         if let Some(part) = part {
-            matcher.insert(name.to_owned(), part.clone());
+            let mut part = part.clone();
+            with_ascii_classes(&mut part);
+            matcher.insert(name.to_owned(), part);
         }
     }
     let matcher = Value::Object(matcher).to_string();
@@ -124,6 +126,45 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
         examples(&rule.bad),
         examples(&rule.good),
     );
+}
+
+/// Makes `\w`, `\d`, `\s` and `\b` in every `regex` of a rule ASCII: a class of all of Unicode takes most of the time
+/// that compiling a rule takes, and keywords and identifiers in code are ASCII.
+fn with_ascii_classes(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text) if key == "regex" => *text = ascii_classes(text),
+                    other => with_ascii_classes(other),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(with_ascii_classes),
+        _ => {}
+    }
+}
+
+fn ascii_classes(pattern: &str) -> String {
+    let (mut ascii, mut characters) = (String::new(), pattern.chars());
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            ascii.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('w') => ascii.push_str("[0-9A-Za-z_]"),
+            Some('W') => ascii.push_str("[^0-9A-Za-z_]"),
+            Some('d') => ascii.push_str("[0-9]"),
+            Some('D') => ascii.push_str("[^0-9]"),
+            Some('s') => ascii.push_str(r"[ \t\r\n]"),
+            Some('S') => ascii.push_str(r"[^ \t\r\n]"),
+            Some('b') => ascii.push_str(r"(?-u:\b)"),
+            Some(other) => ascii.extend(['\\', other]),
+            None => ascii.push('\\'),
+        }
+    }
+    ascii
 }
 
 fn examples(examples: &[Example]) -> String {

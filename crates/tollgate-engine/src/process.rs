@@ -8,6 +8,8 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) mod pipes;
+
 /// The groups that are alive, by the process id of their leader.
 static LIVE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 

@@ -8,6 +8,7 @@
 //! Nothing here defends against input that stalls a matcher or overflows a
 //! parser's stack: that is what [`crate::worker`] and its limits are for.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::str::FromStr as _;
 
@@ -137,10 +138,11 @@ fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<(u32, Hi
             by_kind[kind].push(index);
         }
     }
+    let lines = OnceCell::new();
     let mut visit = |node: &Node<'_, StrDoc<SupportLang>>| {
         for &index in by_kind.get(usize::from(node.kind_id())).map_or(&[][..], Vec::as_slice) {
             if let Some(found) = rules[index].config.matcher.match_node(node.clone()) {
-                hits.extend(hit(&found, job, &rules[index]));
+                hits.extend(hit(&found, job, &rules[index], &lines));
             }
         }
     };
@@ -166,7 +168,12 @@ fn lines_of(node: &Node<'_, StrDoc<SupportLang>>, first_line: u32) -> (u32, u32)
 }
 
 /// The hit for a match, unless its anchor is on a line that the change did not add.
-fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'_>) -> Option<(u32, Hit)> {
+fn hit<'t>(
+    found: &NodeMatch<'_, StrDoc<SupportLang>>,
+    job: &Job<'t>,
+    rule: &Ready<'_>,
+    lines: &OnceCell<Vec<&'t str>>,
+) -> Option<(u32, Hit)> {
     let (start, end) = lines_of(found.get_node(), job.first_line);
     let anchor = if rule.anchors.is_empty() {
         job.added.first_within(start, end)?
@@ -180,7 +187,11 @@ fn hit(found: &NodeMatch<'_, StrDoc<SupportLang>>, job: &Job<'_>, rule: &Ready<'
         line_start,
         line_end,
         left: false,
-        evidence: evidence(job, line_start, line_end),
+        evidence: evidence(
+            lines.get_or_init(|| job.text.split('\n').collect()),
+            job.first_line,
+            (line_start, line_end),
+        ),
         fix: crate::fix::whole_lines(found, job, rule.config),
         message: None,
     };
@@ -195,10 +206,10 @@ fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[&str], star
     start.saturating_add(u32::try_from(n_breaks).unwrap_or(u32::MAX))
 }
 
-fn evidence(job: &Job<'_>, line_start: u32, line_end: u32) -> String {
-    let skip = (line_start - job.first_line.min(line_start)) as usize;
+fn evidence(lines: &[&str], first_line: u32, (line_start, line_end): (u32, u32)) -> String {
+    let skip = line_start.saturating_sub(first_line) as usize;
     let n_lines = (line_end - line_start + 1) as usize;
-    let lines = job.text.split('\n').skip(skip).take(n_lines);
+    let lines = lines.iter().skip(skip).take(n_lines);
     let lines = lines.map(|line| line.trim_end_matches('\r').chars().take(MAX_EVIDENCE_CHARS).collect::<String>());
     let text = lines.collect::<Vec<_>>().join("\n");
     if text.trim().is_empty() { "(empty line)".to_owned() } else { text }

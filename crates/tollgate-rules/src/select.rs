@@ -29,10 +29,16 @@ pub struct Selector {
 #[derive(Debug)]
 struct GrammarRules {
     always: Vec<RuleIndex>,
-    /// For each pattern of the automaton, the rule it is an anchor of.
+    /// The anchors, none with a line break in it.
+    patterns: Vec<&'static [u8]>,
+    /// For each pattern, the rule it is an anchor of.
     owners: Vec<RuleIndex>,
-    anchors: Option<AhoCorasick>,
+    /// All patterns at once, made when there is enough text to be worth it.
+    automaton: Option<Option<AhoCorasick>>,
 }
+
+/// In less text than this, one search for each anchor is cheaper than an automaton for all.
+const FEW_BYTES: usize = 16 * 1024;
 
 impl Selector {
     /// A selector that never selects the rules for which `enabled` is false.
@@ -51,13 +57,7 @@ impl Selector {
         let name = grammar_name(grammar);
         let rules = self.by_grammar.entry(name).or_insert_with(|| GrammarRules::of(name, disabled));
         let mut selected = if file.n_added == 0 { Vec::new() } else { rules.always.clone() };
-        if let Some(anchors) = &rules.anchors {
-            for (_, line) in file.added() {
-                for found in anchors.find_overlapping_iter(line) {
-                    selected.push(rules.owners[found.pattern().as_usize()]);
-                }
-            }
-        }
+        rules.anchored(file, &mut selected);
         selected.sort_unstable();
         selected.dedup();
         selected.retain(|&index| !in_test || RULES[index].in_tests);
@@ -66,6 +66,28 @@ impl Selector {
 }
 
 impl GrammarRules {
+    /// The rules with an anchor on an added line.
+    fn anchored(&mut self, file: &FileDiff, selected: &mut Vec<RuleIndex>) {
+        let added = || file.added().map(|(_, line)| line);
+        if added().map(<[u8]>::len).sum::<usize>() <= FEW_BYTES {
+            let text = added().collect::<Vec<_>>().join(&b'\n');
+            let stands = |pattern: &&[u8]| memchr::memmem::find(&text, pattern).is_some();
+            let owners = self.patterns.iter().zip(&self.owners);
+            selected.extend(owners.filter(|(pattern, _)| stands(pattern)).map(|(_, owner)| *owner));
+            return;
+        }
+        let patterns = &self.patterns;
+        // Building fails only on more patterns than memory holds; then every rule runs.
+        match self.automaton.get_or_insert_with(|| AhoCorasick::new(patterns).ok()) {
+            None => selected.extend(&self.owners),
+            Some(automaton) => {
+                for found in added().flat_map(|line| automaton.find_overlapping_iter(line)) {
+                    selected.push(self.owners[found.pattern().as_usize()]);
+                }
+            }
+        }
+    }
+
     fn of(grammar: &str, disabled: &[RuleIndex]) -> Self {
         let (mut always, mut owners, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
         for (index, rule) in RULES.iter().enumerate() {
@@ -80,12 +102,7 @@ impl GrammarRules {
                 patterns.push(anchor.as_bytes());
             }
         }
-        // Building fails only on more patterns than memory holds; then every rule runs.
-        let anchors = AhoCorasick::new(&patterns).ok();
-        if anchors.is_none() {
-            always.append(&mut owners.clone());
-        }
-        Self { always, owners, anchors }
+        Self { always, patterns, owners, automaton: None }
     }
 }
 

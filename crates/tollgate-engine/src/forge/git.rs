@@ -12,15 +12,14 @@
 //! configuration only a few plain values are ([`Git::adopt_settings`]).
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::{self, Failure};
 use crate::process::Group;
+use crate::process::pipes::{self, Ended};
 
 mod blobs;
 mod settings;
@@ -32,8 +31,7 @@ const WALL: Duration = Duration::from_secs(120);
 /// How much of a short answer is read.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 /// How much of what git says about an error is kept.
-const MAX_STDERR: u64 = 16 * 1024;
-const CHUNK: usize = 64 * 1024;
+const MAX_STDERR: usize = 16 * 1024;
 
 /// Variables with which the operator, or git on its way into a hook, says where the repository is.
 const WHERE: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
@@ -192,28 +190,24 @@ impl Git {
         args: &[S],
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(bool, String), Failure> {
-        let mut group = self.spawn(args, Stdio::null())?;
-        let stderr = drain_stderr(&mut group);
-        let chunks = read_stdout(&mut group);
-        let deadline = Instant::now() + WALL;
-        loop {
-            match chunks.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(chunk) if take(&chunk) => {}
-                Ok(_) => {
-                    let _ = group.kill();
-                    return Ok((true, String::new()));
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => return Err(failure::git_too_slow(&name_of(args), WALL.as_secs())),
+        let mut group = self.spawn(args, Stdio::null(), Stdio::piped())?;
+        let failed = |error: io::Error| failure::git(&name_of(args), &error.to_string());
+        let (Some(stdout), Some(stderr)) = (group.child().stdout.take(), group.child().stderr.take()) else {
+            return Err(failure::git_unreadable(&name_of(args)));
+        };
+        match pipes::read_both(stdout, stderr, Instant::now() + WALL, MAX_STDERR, take).map_err(failed)? {
+            Ended::Whole(stderr) => Ok((group.wait().map_err(failed)?.success(), stderr)),
+            Ended::Enough => {
+                let _ = group.kill();
+                Ok((true, String::new()))
             }
+            Ended::TooLate => Err(failure::git_too_slow(&name_of(args), WALL.as_secs())),
         }
-        let status = group.wait().map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
-        Ok((status.success(), stderr.and_then(|thread| thread.join().ok()).unwrap_or_default()))
     }
 
-    fn spawn<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio) -> Result<Group, Failure> {
+    fn spawn<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio, stderr: Stdio) -> Result<Group, Failure> {
         let mut command = Command::new("git");
-        command.current_dir(&self.dir).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&self.dir).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
         self.set_environment(&mut command);
         command.args(["--no-pager", "--no-optional-locks"]);
         for setting in FIXED {
@@ -269,30 +263,4 @@ fn null_device() -> &'static str {
 /// The name of a command, for messages.
 fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
     args.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// Reads what the child says about errors to its end, so that it never blocks, and keeps the beginning.
-fn drain_stderr(group: &mut Group) -> Option<thread::JoinHandle<String>> {
-    let mut stderr = group.child().stderr.take()?;
-    Some(thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = stderr.by_ref().take(MAX_STDERR).read_to_end(&mut text);
-        let _ = io::copy(&mut stderr, &mut io::sink());
-        String::from_utf8_lossy(&text).into_owned()
-    }))
-}
-
-fn read_stdout(group: &mut Group) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::sync_channel(4);
-    if let Some(mut stdout) = group.child().stdout.take() {
-        thread::spawn(move || {
-            let mut buffer = vec![0; CHUNK];
-            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
-                if sender.send(buffer[..length].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    receiver
 }

@@ -179,7 +179,7 @@ impl Local {
         match (&self.trigger, self.root()) {
             (Trigger::Patch { .. }, _) => Contents::nowhere(),
             (_, Some(root)) if from_tree => Contents::in_tree(root),
-            _ => Contents::in_repository(self.git.clone()),
+            _ => Contents::in_repository(self.git.clone(), self.root()),
         }
     }
 

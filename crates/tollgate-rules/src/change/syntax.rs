@@ -12,7 +12,7 @@ use crate::change::view::{File, Line, Pattern, View, names, patterns};
 patterns! {
     RUST_TEST ["#["] = r"^\s*#\[(?:\w+::)*(?:test|rstest)\b";
     PYTHON_TEST ["def test_"] = r"^\s*(?:async )?def (test_\w+)";
-    SCRIPT_TEST ["it", "test"] = r#"^\s*(?:it|test)(?:\.only|\.each\([^)]*\))?\(\s*(?:"([^"]+)"|'([^']+)'|`([^`]+)`)"#;
+    SCRIPT_TEST ["it(", "it.", "test(", "test."] = r#"^\s*(?:it|test)(?:\.only|\.each\([^)]*\))?\(\s*(?:"([^"]+)"|'([^']+)'|`([^`]+)`)"#;
     GO_TEST ["func Test"] = r"^func (Test\w+)\(";
     JAVA_TEST ["Test"] = r"^\s*@(?:Test|ParameterizedTest|RepeatedTest)\b";
     CSHARP_TEST ["["] = r"^\s*\[(?:Fact|Theory|Test|TestMethod|TestCase)\b";

@@ -15,6 +15,9 @@ use crate::change::view::{File, Found, View, names};
 const MAX_TEST_LINES: usize = 30;
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+    if !view.files.iter().any(|file| file.removed().next().is_some()) {
+        return;
+    }
     let added: HashSet<String> = view.files.iter().flat_map(|file| tests(file, true)).map(|(_, name)| name).collect();
     let removed: Vec<(&File<'_>, Vec<(usize, String)>)> =
         view.files.iter().map(|file| (file, tests(file, false))).collect();

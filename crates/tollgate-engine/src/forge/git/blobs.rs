@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{ChildStdin, ChildStdout, Stdio};
 
-use super::{Git, drain_stderr};
+use super::Git;
 use crate::failure::{self, Failure};
 use crate::process::Group;
 
@@ -30,8 +30,8 @@ pub enum Blob {
 impl Git {
     /// Starts reading blobs.
     pub fn blobs(&self) -> Result<Blobs, Failure> {
-        let mut group = self.spawn(&["cat-file", "--batch"], Stdio::piped())?;
-        let _ = drain_stderr(&mut group);
+        // What it says about errors tells no more than that it ended, and nobody would read it.
+        let mut group = self.spawn(&["cat-file", "--batch"], Stdio::piped(), Stdio::null())?;
         let pipes = (group.child().stdin.take(), group.child().stdout.take());
         let (Some(stdin), Some(stdout)) = pipes else {
             return Err(failure::git_unreadable("cat-file"));

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
 use tollgate_core::change::Content;
 use tollgate_core::diff::FileDiff;
 
@@ -18,7 +20,7 @@ pub struct Contents {
 #[derive(Debug)]
 enum Place {
     Tree(PathBuf),
-    Repository { git: Box<Git>, blobs: Option<Blobs> },
+    Repository { git: Box<Git>, blobs: Option<Blobs>, root: Option<PathBuf> },
     Nowhere,
 }
 
@@ -27,9 +29,9 @@ impl Contents {
         Self { place: Place::Tree(root.to_owned()) }
     }
 
-    /// The process that reads blobs is started when the first one is asked for.
-    pub(super) fn in_repository(git: Git) -> Self {
-        Self { place: Place::Repository { git: Box::new(git), blobs: None } }
+    /// The process that reads blobs is started when the first one is asked for that is not in the working tree as well.
+    pub(super) fn in_repository(git: Git, root: Option<&Path>) -> Self {
+        Self { place: Place::Repository { git: Box::new(git), blobs: None, root: root.map(Path::to_owned) } }
     }
 
     pub(super) fn nowhere() -> Self {
@@ -49,10 +51,16 @@ impl Contents {
                 Ok(Entry::TooLarge(size)) => Content::TooLarge(size),
                 Ok(Entry::Link(_) | Entry::Other) | Err(_) => Content::Unknown,
             }),
-            Place::Repository { git, blobs } => {
+            Place::Repository { git, blobs, root } => {
                 let Some(name) = &file.new_blob else {
                     return Ok(Content::Unknown);
                 };
+                let here = root.as_deref().map(|root| tree::read(root, path.as_bytes(), max_bytes));
+                if let Some(Ok(Entry::File { content, .. })) = here
+                    && blob_name(&content, name.len()).as_ref() == Some(name)
+                {
+                    return Ok(Content::Whole(content));
+                }
                 let blobs = match blobs {
                     Some(blobs) => blobs,
                     None => blobs.insert(git.blobs()?),
@@ -64,5 +72,32 @@ impl Contents {
                 })
             }
         }
+    }
+}
+
+/// The name git gives to a blob of this content, in the hash whose names have so many digits.
+fn blob_name(content: &[u8], n_digits: usize) -> Option<String> {
+    let head = format!("blob {}\0", content.len());
+    match n_digits {
+        40 => Some(hex(&Sha1::new().chain_update(head).chain_update(content).finalize())),
+        64 => Some(hex(&Sha256::new().chain_update(head).chain_update(content).finalize())),
+        _ => None,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_are_named_as_git_names_them() {
+        assert_eq!(blob_name(b"", 40).as_deref(), Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"));
+        let sha256 = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813";
+        assert_eq!(blob_name(b"", 64).as_deref(), Some(sha256));
+        assert_eq!(blob_name(b"", 7), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use tollgate_rules::worker::{Answer, Request, read_message, write_message};
@@ -25,7 +25,8 @@ pub(super) struct Child {
     group: Group,
     requests: Sender<(Request, Vec<u8>)>,
     answers: Receiver<io::Result<Option<Answer>>>,
-    stderr: Option<JoinHandle<String>>,
+    /// Read when the child is dead: what it says fits into the pipe, and one that says more is stopped by the clock.
+    stderr: Option<ChildStderr>,
 }
 
 impl Child {
@@ -51,11 +52,6 @@ impl Child {
                 }
             }
         });
-        let stderr = thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.take(MAX_STDERR).read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        });
         Ok(Self { group, requests, answers, stderr: Some(stderr) })
     }
 
@@ -74,7 +70,11 @@ impl Child {
     /// Why the child ended.
     fn post_mortem(&mut self, limits: Limits) -> String {
         let status = self.group.kill();
-        let stderr = self.stderr.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut text = Vec::new();
+        if let Some(stderr) = self.stderr.take() {
+            let _ = stderr.take(MAX_STDERR).read_to_end(&mut text);
+        }
+        let stderr = String::from_utf8_lossy(&text);
         status.map_or_else(|_| UNREADABLE.to_owned(), |status| cause_of_death(status, &stderr, limits))
     }
 }
