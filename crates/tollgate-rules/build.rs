@@ -19,7 +19,7 @@ struct RuleFile {
     message: String,
     why: String,
     #[serde(default)]
-    anchors: Vec<String>,
+    anchors: Vec<Anchor>,
     #[serde(default = "yes")]
     in_tests: bool,
     detector: Option<String>,
@@ -33,6 +33,20 @@ struct RuleFile {
     fix: Option<Value>,
     bad: Vec<Example>,
     good: Vec<Example>,
+}
+
+/// A text, or a text with others that must or must not be on its line.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Anchor {
+    Text(String),
+    Line {
+        text: String,
+        #[serde(default)]
+        with: Vec<String>,
+        #[serde(default)]
+        without: Vec<String>,
+    },
 }
 
 /// Code, or a diff for rules that look at the change.
@@ -87,7 +101,27 @@ fn check(file: &Path, rule: &RuleFile) {
     assert!(rule.rule.is_none() || !rule.language.is_empty(), "{name}: a code rule names its languages");
     assert!(rule.message.chars().count() <= 80, "{name}: the message has at most 80 characters");
     assert!(!rule.bad.is_empty() && !rule.good.is_empty(), "{name}: has bad and good examples");
-    assert!(rule.anchors.iter().all(|anchor| !anchor.is_empty() && !anchor.contains('\n')), "{name}: anchors");
+    let is_plain = |text: &String| !text.is_empty() && !text.contains('\n');
+    assert!(rule.anchors.iter().all(|anchor| is_plain(text_of(anchor))), "{name}: anchors are on one line");
+}
+
+fn text_of(anchor: &Anchor) -> &String {
+    match anchor {
+        Anchor::Text(text) | Anchor::Line { text, .. } => text,
+    }
+}
+
+fn anchors(anchors: &[Anchor]) -> String {
+    let mut text = String::from("[");
+    for anchor in anchors {
+        let (with, without) = match anchor {
+            Anchor::Text(_) => (&[][..], &[][..]),
+            Anchor::Line { with, without, .. } => (with.as_slice(), without.as_slice()),
+        };
+        let _ = write!(text, "Anchor {{ text: {:?}, with: &{with:?}, without: &{without:?} }}, ", text_of(anchor));
+    }
+    text.push(']');
+    text
 }
 
 fn write_rule(table: &mut String, rule: &RuleFile) {
@@ -112,7 +146,7 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
     let _ = writeln!(
         table,
         "Rule {{ id: {:?}, languages: &{:?}, severity: Severity::{}, category: Category::{}, message: {:?}, \
-         why: {:?}, anchors: &{:?}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
+         why: {:?}, anchors: &{}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
          bad: &{}, good: &{} }},",
         rule.id,
         rule.language,
@@ -120,7 +154,7 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
         rule.category,
         rule.message.trim(),
         rule.why.trim(),
-        rule.anchors,
+        anchors(&rule.anchors),
         rule.in_tests,
         rule.references,
         examples(&rule.bad),

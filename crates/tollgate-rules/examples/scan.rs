@@ -39,7 +39,7 @@ fn main() {
             .iter()
             .enumerate()
             .filter(|(_, rule)| rule.id.contains(&wanted) && rule.languages.contains(&grammar_name(grammar)))
-            .filter(|(_, rule)| rule.anchors.is_empty() || rule.anchors.iter().any(|anchor| text.contains(anchor)))
+            .filter(|(_, rule)| rule.anchors.is_empty() || rule.anchors.iter().any(|anchor| text.contains(anchor.text)))
             .map(|(index, _)| index)
             .collect();
         let added = LineSet::all();

@@ -21,8 +21,8 @@ pub struct Rule {
     pub message: &'static str,
     /// Why it matters and what to do.
     pub why: &'static str,
-    /// Texts of which one stands on the line that a finding is anchored to; empty when there is none.
-    pub anchors: &'static [&'static str],
+    /// One of these is on the line that a finding belongs to; empty when there is none.
+    pub anchors: &'static [Anchor],
     /// False when findings in test files would be noise.
     pub in_tests: bool,
     /// The function that finds it; empty for code rules.
@@ -35,6 +35,25 @@ pub struct Rule {
     pub bad: &'static [Example],
     /// Code or changes it must not report.
     pub good: &'static [Example],
+}
+
+/// What the line that a finding belongs to looks like.
+#[derive(Debug, Clone, Copy)]
+pub struct Anchor {
+    /// Stands on the line, inside the match.
+    pub text: &'static str,
+    /// All of these stand on the line, too.
+    pub with: &'static [&'static str],
+    /// None of these does.
+    pub without: &'static [&'static str],
+}
+
+impl Anchor {
+    /// True when a line that has the anchor's text has what else it needs.
+    pub(crate) fn fits(&self, line: &[u8]) -> bool {
+        let has = |text: &&str| memchr::memmem::find(line, text.as_bytes()).is_some();
+        self.with.iter().all(has) && !self.without.iter().any(|text| has(&text))
+    }
 }
 
 /// An example in a rule's file, which is also its test.

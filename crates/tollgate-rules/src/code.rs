@@ -18,7 +18,7 @@ use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_core::{AstGrep, Matcher as _, Node, NodeMatch};
 use ast_grep_language::{LanguageExt as _, SupportLang};
 
-use crate::catalog::RULES;
+use crate::catalog::{Anchor, RULES};
 use crate::hit::Hit;
 use crate::lines::LineSet;
 use crate::select::{RuleIndex, grammar_name};
@@ -68,7 +68,7 @@ pub struct Scanner {
 /// One rule ready to run.
 struct Ready<'a> {
     id: &'a str,
-    anchors: &'a [&'a str],
+    anchors: &'a [Anchor],
     config: &'a RuleConfig<SupportLang>,
 }
 
@@ -178,7 +178,7 @@ fn hit<'t>(
     let anchor = if rule.anchors.is_empty() {
         job.added.first_within(start, end)?
     } else {
-        let anchor = anchor_line(job.text, found.range(), rule.anchors, start);
+        let anchor = anchor_line(job.text, found.range(), rule.anchors, start)?;
         job.added.contains(anchor).then_some(anchor)?
     };
     let (line_start, line_end) = if end - start >= MAX_LINES { (anchor, anchor) } else { (start, end) };
@@ -198,12 +198,23 @@ fn hit<'t>(
     Some((anchor, hit))
 }
 
-/// The line of the first anchor inside the match, or the match's first line.
-fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[&str], start: u32) -> u32 {
-    let matched = text.get(range).unwrap_or_default();
-    let first = anchors.iter().filter_map(|anchor| matched.find(anchor)).min().unwrap_or(0);
-    let n_breaks = memchr::memchr_iter(b'\n', &matched.as_bytes()[..first]).count();
-    start.saturating_add(u32::try_from(n_breaks).unwrap_or(u32::MAX))
+/// The first line on which an anchor stands inside the match; without one the match belongs to no line.
+fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[Anchor], start: u32) -> Option<u32> {
+    let bytes = text.as_bytes();
+    let matched = bytes.get(range.clone())?;
+    let places = anchors.iter().filter_map(|anchor| {
+        let mut found = memchr::memmem::find_iter(matched, anchor.text);
+        found.find(|at| anchor.fits(line_around(bytes, range.start + at)))
+    });
+    let n_breaks = memchr::memchr_iter(b'\n', &matched[..places.min()?]).count();
+    Some(start.saturating_add(u32::try_from(n_breaks).unwrap_or(u32::MAX)))
+}
+
+/// The line of a text that holds this place, without its line feed.
+pub(crate) fn line_around(text: &[u8], at: usize) -> &[u8] {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
+    &text[start..end]
 }
 
 fn evidence(lines: &[&str], first_line: u32, (line_start, line_end): (u32, u32)) -> String {

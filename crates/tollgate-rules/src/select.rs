@@ -11,8 +11,8 @@ use aho_corasick::AhoCorasick;
 use ast_grep_language::SupportLang;
 use tollgate_core::diff::FileDiff;
 
-use crate::catalog::{Kind, RULES};
-use crate::code::grammar_of;
+use crate::catalog::{Anchor, Kind, RULES};
+use crate::code::{grammar_of, line_around};
 
 /// An embedded rule, by its place in the table.
 pub type RuleIndex = usize;
@@ -30,8 +30,8 @@ pub struct Selector {
 struct GrammarRules {
     always: Vec<RuleIndex>,
     /// The anchors, none with a line break in it.
-    patterns: Vec<&'static [u8]>,
-    /// For each pattern, the rule it is an anchor of.
+    anchors: Vec<Anchor>,
+    /// For each anchor, the rule it belongs to.
     owners: Vec<RuleIndex>,
     /// All patterns at once, made when there is enough text to be worth it.
     automaton: Option<Option<AhoCorasick>>,
@@ -71,25 +71,35 @@ impl GrammarRules {
         let added = || file.added().map(|(_, line)| line);
         if added().map(<[u8]>::len).sum::<usize>() <= FEW_BYTES {
             let text = added().collect::<Vec<_>>().join(&b'\n');
-            let stands = |pattern: &&[u8]| memchr::memmem::find(&text, pattern).is_some();
-            let owners = self.patterns.iter().zip(&self.owners);
-            selected.extend(owners.filter(|(pattern, _)| stands(pattern)).map(|(_, owner)| *owner));
+            let stands = |anchor: &Anchor| {
+                let mut found = memchr::memmem::find_iter(&text, anchor.text);
+                found.any(|at| anchor.fits(line_around(&text, at)))
+            };
+            let owners = self.anchors.iter().zip(&self.owners);
+            selected.extend(owners.filter(|(anchor, _)| stands(anchor)).map(|(_, owner)| *owner));
             return;
         }
-        let patterns = &self.patterns;
+        let anchors = &self.anchors;
         // Building fails only on more patterns than memory holds; then every rule runs.
-        match self.automaton.get_or_insert_with(|| AhoCorasick::new(patterns).ok()) {
+        let texts = || anchors.iter().map(|anchor| anchor.text);
+        match self.automaton.get_or_insert_with(|| AhoCorasick::new(texts()).ok()) {
             None => selected.extend(&self.owners),
             Some(automaton) => {
-                for found in added().flat_map(|line| automaton.find_overlapping_iter(line)) {
-                    selected.push(self.owners[found.pattern().as_usize()]);
+                let mut seen = vec![false; anchors.len()];
+                for line in added() {
+                    for found in automaton.find_overlapping_iter(line) {
+                        let index = found.pattern().as_usize();
+                        seen[index] = seen[index] || anchors[index].fits(line);
+                    }
                 }
+                let owners = seen.iter().zip(&self.owners);
+                selected.extend(owners.filter(|(seen, _)| **seen).map(|(_, owner)| *owner));
             }
         }
     }
 
     fn of(grammar: &str, disabled: &[RuleIndex]) -> Self {
-        let (mut always, mut owners, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut always, mut owners, mut anchors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, rule) in RULES.iter().enumerate() {
             if rule.kind() != Kind::Code || !rule.languages.contains(&grammar) || disabled.contains(&index) {
                 continue;
@@ -99,10 +109,10 @@ impl GrammarRules {
             }
             for anchor in rule.anchors {
                 owners.push(index);
-                patterns.push(anchor.as_bytes());
+                anchors.push(*anchor);
             }
         }
-        Self { always, patterns, owners, automaton: None }
+        Self { always, anchors, owners, automaton: None }
     }
 }
 

@@ -82,6 +82,16 @@ pub(crate) fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Ends the program and everything it started when somebody presses Ctrl-C.
+pub(crate) fn end_cleanly_on_ctrl_c() {
+    // Without a handler the program would end all the same, only git would be left to finish by itself.
+    let _ = ctrlc::set_handler(|| {
+        tollgate_engine::process::stop_all();
+        say("\ninterrupted");
+        std::process::exit(130);
+    });
+}
+
 pub(crate) fn print_failure(failure: &Failure) {
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr, "error: {}", visible(&failure.message));

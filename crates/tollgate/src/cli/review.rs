@@ -151,6 +151,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let (forge, settings) = open(place, &args.source, flags(&args))?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
+    output::end_cleanly_on_ctrl_c();
     let progress = Progress::start();
     let events = |event: Event<'_>| {
         if let Event::Scanned { n_done, n_files } = event {

@@ -135,3 +135,36 @@ fn a_child_refuses_to_scan_without_limits() {
     assert_eq!(scratch.tollgate(&["__scan"]).code, 2);
     assert_eq!(scratch.tollgate(&["__scan", "lots"]).code, 2);
 }
+
+/// The processes that this one started and that are still there.
+#[cfg(target_os = "linux")]
+fn children_of(pid: u32) -> Vec<String> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_ends_the_program_and_its_children() {
+    let scratch = change("cpu_seconds = 300\nfile_seconds = 300", &[("a.js", nested_brackets())]);
+    let child = scratch.command(&["review", "--worktree"]).spawn().unwrap();
+    let is_scanner = |pid: &String| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.windows(6).any(|word| word == b"__scan"))
+    };
+    let scanners = loop {
+        // Children belong to the thread that started them; the program's first is enough to look at.
+        let scanners: Vec<String> = children_of(child.id()).into_iter().filter(is_scanner).collect();
+        if !scanners.is_empty() {
+            break scanners;
+        }
+        std::thread::yield_now();
+    };
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), "interrupted");
+    assert_eq!(output.stdout, b"");
+    let left: Vec<&String> = scanners.iter().filter(|pid| is_scanner(pid)).collect();
+    assert!(left.is_empty(), "{left:?} are still there");
+}
