@@ -150,8 +150,11 @@ pub fn no_git(problem: &std::io::Error) -> Failure {
 /// A git command failed.
 #[must_use]
 pub fn git(command: &str, said: &str) -> Failure {
-    let said = said.trim();
-    let said = said.strip_prefix("fatal: ").unwrap_or(said);
+    // Hints and warnings come first and often have nothing to do with the failure.
+    let is_beside = |line: &&str| line.starts_with("hint:") || line.starts_with("warning:");
+    let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty() && !is_beside(line)).collect();
+    let said = said.join("\n");
+    let said = said.strip_prefix("fatal: ").unwrap_or(&said);
     let said = if said.is_empty() { "it gave no reason" } else { said };
     Failure::new(Kind::External, format!("`git {command}` failed: {said}"))
 }
@@ -214,6 +217,8 @@ mod tests {
     fn what_git_says_is_shown_without_its_own_prefix() {
         assert_eq!(git("diff", "fatal: bad object\n").to_string(), "`git diff` failed: bad object");
         assert_eq!(git("diff", "").to_string(), "`git diff` failed: it gave no reason");
+        let said = "hint: grafts are deprecated\nhint:\nfatal: bad object\n";
+        assert_eq!(git("diff", said).to_string(), "`git diff` failed: bad object");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Anchor {
     /// True when a line that has the anchor's text has what else it needs.
     pub(crate) fn fits(&self, line: &[u8]) -> bool {
         let has = |text: &&str| memchr::memmem::find(line, text.as_bytes()).is_some();
-        self.with.iter().all(has) && !self.without.iter().any(|text| has(&text))
+        self.with.iter().all(has) && !self.without.iter().any(has)
     }
 }
 

@@ -212,7 +212,7 @@ fn verdict_line(out: &mut String, review: &Review, gate: Gate, look: &Look) {
         .filter(|(n_findings, _)| *n_findings > 0)
         .map(|(n_findings, severity)| format!("{n_findings} {severity}"))
         .collect();
-    let mark = look.paint.mark(gate);
+    let mark = look.paint.mark(review, gate);
     let (words, severity) = match (review.verdict(), review.is_complete()) {
         (Verdict::ChangesRequested, true) => ("Changes requested", Severity::Critical),
         (Verdict::ChangesRequested, false) => ("Changes requested, and the review is partial", Severity::Critical),

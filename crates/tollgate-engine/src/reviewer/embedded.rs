@@ -1,7 +1,7 @@
 //! The embedded reviewer: rules over code, text and the change itself.
 //!
 //! Text and change rules are linear scans and run here. Code rules parse what
-//! a stranger wrote, so they run in child processes with limits ([`pool`]): a
+//! a stranger wrote, so they run in child processes with limits: a
 //! file that stalls or crashes its child is *not reviewed*, and nothing else
 //! is lost.
 

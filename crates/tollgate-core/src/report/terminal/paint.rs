@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use crate::finding::Severity;
 use crate::gate::Gate;
+use crate::review::Review;
+use crate::verdict::Verdict;
 use crate::visible::visible;
 
 use super::wrap::cut;
@@ -80,15 +82,15 @@ impl Paint {
         if self.unicode { "│" } else { "|" }
     }
 
-    pub(super) fn mark(&self, gate: Gate) -> &'static str {
-        match (gate, self.unicode) {
-            (Gate::Open, true) => "✔",
-            (Gate::Closed, true) => "✖",
-            (Gate::Partial, true) => "◐",
-            (Gate::Open, false) => "ok",
-            (Gate::Closed, false) => "x",
-            (Gate::Partial, false) => "~",
-        }
+    /// The sign of the verdict; the gate may be open all the same when nothing closes it.
+    pub(super) fn mark(&self, review: &Review, gate: Gate) -> &'static str {
+        let (sign, letter) = match (review.verdict(), gate) {
+            (Verdict::ChangesRequested, _) | (_, Gate::Closed) => ("✖", "x"),
+            (_, Gate::Partial) => ("◐", "~"),
+            (Verdict::Commented, Gate::Open) => ("●", "o"),
+            (Verdict::Approved, Gate::Open) => ("✔", "ok"),
+        };
+        if self.unicode { sign } else { letter }
     }
 }
 

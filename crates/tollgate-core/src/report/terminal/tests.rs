@@ -174,3 +174,19 @@ fn colours_and_links_are_written_only_when_asked_for() {
     let text = render(&review, &[], Gate::Closed, &Look { paint, width: 80, verbose: false });
     assert!(text.contains("\x1b]8;;file:///repo/src/auth.js#L11\x1b\\src/auth.js:11\x1b]8;;\x1b\\"), "{text:?}");
 }
+
+#[test]
+fn the_sign_never_contradicts_the_verdict() {
+    let sign = |findings: Vec<Finding>, fail_on| {
+        let review = review(findings, Looked::Reviewed);
+        let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: false };
+        let text = render(&review, &[], gate::check(&review, fail_on), &look);
+        let line = text.lines().find(|line| line.starts_with(['✔', '✖', '●', '◐'])).unwrap_or_default();
+        line.split(':').next().unwrap_or_default().to_owned()
+    };
+    let at = |severity| gate::FailOn::Severity(severity);
+    assert_eq!(sign(vec![finding(Severity::High, 11, "x")], gate::FailOn::Never), "✖ Changes requested");
+    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::High)), "● Commented");
+    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::Low)), "✖ Commented");
+    assert_eq!(sign(Vec::new(), at(Severity::Low)), "✔ Approved");
+}
