@@ -24,6 +24,16 @@ impl LineSet {
         set
     }
 
+    /// The lines that a change removes from a file.
+    #[must_use]
+    pub fn removed_by(file: &FileDiff) -> Self {
+        let mut set = Self::default();
+        for (number, _) in file.removed() {
+            set.push(number);
+        }
+        set
+    }
+
     /// Adds a line; lines come in order.
     pub fn push(&mut self, number: u32) {
         match self.0.last_mut() {

@@ -1,10 +1,10 @@
 //! Findings of other tools, brought into a review.
 //!
-//! A linter speaks of whole files and often names them by their absolute path.
-//! Paths are made relative to the repository, and what is on lines that the
-//! change does not touch is set apart.
+//! A linter speaks of whole files; what is on lines that the change does not touch
+//! is set apart. Paths are relative to the repository already: the formats'
+//! readers see to that.
 
-use std::path::Path;
+use std::collections::HashMap;
 
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::{Finding, Side};
@@ -35,8 +35,14 @@ pub struct Imported {
 #[must_use]
 pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Imported {
     let mut imported = Imported::default();
+    if findings.is_empty() {
+        return imported;
+    }
+    let touched = touched(files);
     for finding in findings {
-        if scope == Scope::Everything || touches(files, &finding) {
+        let lines = touched.get(&(finding.location.side, finding.location.file.clone()));
+        let (start, end) = (finding.location.lines.start(), finding.location.lines.end());
+        if scope == Scope::Everything || lines.is_some_and(|lines| lines.overlaps(start, end)) {
             imported.findings.push(finding);
         } else {
             imported.withheld.push(WithheldFinding { finding, why: Withheld::OutsideChange });
@@ -45,33 +51,18 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
     imported
 }
 
-/// The path that a tool gave, from the top of the repository on; `None` when it is somewhere else.
-#[must_use]
-pub fn path_in_repository(text: &str, root: Option<&Path>) -> Option<FilePath> {
-    let plain = text.strip_prefix("file://").unwrap_or(text).replace('\\', "/");
-    if let Some(root) = root {
-        let root = root.to_string_lossy().replace('\\', "/");
-        if let Some(rest) = plain.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
-            return FilePath::parse(rest).ok();
+/// The lines that the change adds and removes, by side and path.
+fn touched(files: &[FileDiff]) -> HashMap<(Side, FilePath), LineSet> {
+    let mut touched = HashMap::new();
+    for file in files {
+        if let Some(path) = &file.new_path {
+            touched.insert((Side::Right, FilePath::of_repo_path(path)), LineSet::added_by(file));
+        }
+        if let Some(path) = &file.old_path {
+            touched.insert((Side::Left, FilePath::of_repo_path(path)), LineSet::removed_by(file));
         }
     }
-    FilePath::parse(&plain).ok()
-}
-
-fn touches(files: &[FileDiff], finding: &Finding) -> bool {
-    let (lines, wanted) = (finding.location.lines, finding.location.file.as_str());
-    files.iter().any(|file| {
-        let path = match finding.location.side {
-            Side::Right => &file.new_path,
-            Side::Left => &file.old_path,
-        };
-        let named = path.as_ref().is_some_and(|path| FilePath::of_repo_path(path).as_str() == wanted);
-        named
-            && match finding.location.side {
-                Side::Right => LineSet::added_by(file).overlaps(lines.start(), lines.end()),
-                Side::Left => file.removed().any(|(number, _)| lines.contains(number)),
-            }
-    })
+    touched
 }
 
 #[cfg(test)]
@@ -117,15 +108,5 @@ mod tests {
             let imported = accept(vec![finding], &files, Scope::ChangedLines);
             assert_eq!((imported.findings.len(), imported.withheld.len()), (usize::from(counts), usize::from(!counts)));
         }
-    }
-
-    #[test]
-    fn paths_are_made_relative_to_the_repository() {
-        let path = |text| path_in_repository(text, Some(Path::new("/work/repo"))).map(|path| path.to_string());
-        assert_eq!(path("/work/repo/src/a.rs").as_deref(), Some("src/a.rs"));
-        assert_eq!(path("file:///work/repo/src/a.rs").as_deref(), Some("src/a.rs"));
-        assert_eq!(path("./src\\a.rs").as_deref(), Some("src/a.rs"));
-        assert_eq!(path("/work/repository/a.rs"), None);
-        assert_eq!(path("../a.rs"), None);
     }
 }
