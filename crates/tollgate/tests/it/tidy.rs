@@ -169,6 +169,28 @@ fn every_rule_is_documented() {
 }
 
 #[test]
+fn rules_that_the_documents_name_exist() {
+    let template = ("the configuration template".to_owned(), tollgate_engine::config::TEMPLATE.to_owned());
+    let pages = ["README.md", "docs/configuration.md", "docs/commands.md", "CONTRIBUTING.md"]
+        .map(|page| (page.to_owned(), std::fs::read_to_string(root().join(page)).unwrap()));
+    let mut problems = Vec::new();
+    for (page, text) in pages.into_iter().chain([template]) {
+        for line in text.lines().map(|line| line.trim_start_matches(['#', ' '])) {
+            let settings = ["disable = ", "severity = ", "rule = "].iter().any(|key| line.starts_with(key));
+            let quoted = line.split('"').skip(1).step_by(2).filter(|_| settings);
+            let ignored = line.split("tollgate:ignore ").skip(1).filter_map(|rest| rest.split(' ').next());
+            let is_rule = |name: &&str| name.contains('-') && !name.contains(['*', '<', '…']) && *name != "rule-id";
+            for name in quoted.chain(ignored).filter(is_rule) {
+                if catalog::find(name).is_none() {
+                    problems.push(format!("{page} names the rule `{name}`, which does not exist"));
+                }
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
 fn every_exit_code_is_documented() {
     let page = std::fs::read_to_string(root().join("docs/commands.md")).unwrap();
     for code in ["| 0 |", "| 1 |", "| 2 |", "| 3 |"] {
