@@ -73,11 +73,13 @@ pub struct Suppressed {
 #[must_use]
 pub fn ignores(file: &FileDiff) -> Vec<Ignore> {
     let mut ignores = Vec::new();
-    for line in file.hunks.iter().flat_map(|hunk| file.lines(hunk)) {
+    let mark = memchr::memmem::Finder::new(MARK);
+    let marked = file.hunks.iter().filter(|hunk| mark.find(file.body(hunk)).is_some());
+    for line in marked.flat_map(|hunk| file.lines(hunk)) {
         let Some(line_number) = line.new else {
             continue;
         };
-        if memchr::memmem::find(line.text, MARK.as_bytes()).is_none() {
+        if mark.find(line.text).is_none() {
             continue;
         }
         if let Some((rules, reason)) = read(&String::from_utf8_lossy(line.text)) {

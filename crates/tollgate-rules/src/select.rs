@@ -68,6 +68,9 @@ impl Selector {
 impl GrammarRules {
     /// The rules with an anchor on an added line.
     fn anchored(&mut self, file: &FileDiff, selected: &mut Vec<RuleIndex>) {
+        if self.anchors.is_empty() {
+            return;
+        }
         let added = || file.added().map(|(_, line)| line);
         if added().map(<[u8]>::len).sum::<usize>() <= FEW_BYTES {
             let text = added().collect::<Vec<_>>().join(&b'\n');
