@@ -46,7 +46,9 @@ impl Planned {
 
 /// True when the lines that the diff adds are where it says they are.
 fn agrees(file: &FileDiff, text: &[u8]) -> bool {
-    let mut lines = text.split(|&byte| byte == b'\n').zip(1u32..);
+    let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
+    let mut start = 0;
+    let mut lines = ends.map(|end| &text[std::mem::replace(&mut start, end + 1)..end]).zip(1u32..);
     file.added().all(|(number, expected)| {
         let line = lines.find(|(_, at)| *at == number);
         line.is_some_and(|(line, _)| without_return(line) == without_return(expected))
