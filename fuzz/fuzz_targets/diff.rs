@@ -1,5 +1,5 @@
 //! Feeds arbitrary bytes to the diff reader and holds its laws: no panic, counts that agree with the lines, a printed
-//! diff that is read the same way again, and one analysis whichever way the diff is read.
+//! diff that is read the same way again when all of it was understood, and one analysis whichever way the diff is read.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run diff -- -max_total_time=300`.
 #![no_main]
@@ -17,7 +17,10 @@ fuzz_target!(|text: &[u8]| {
     let counts = |files: &[diff::FileDiff]| -> Vec<_> {
         files.iter().map(|file| (file.path().clone(), file.status, file.n_added, file.n_removed)).collect()
     };
-    assert_eq!(counts(&diff::parse(diff::print(&files)).0), counts(&files));
+    // What was refused is not printed, so only a diff that was understood in full can be read back.
+    if refused.is_empty() {
+        assert_eq!(counts(&diff::parse(diff::print(&files)).0), counts(&files));
+    }
 
     let mut fast = analysis::analyze_bytes(text);
     assert_eq!(std::mem::take(&mut fast.refused), refused);

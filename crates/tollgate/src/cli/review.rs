@@ -153,10 +153,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
     output::end_cleanly_on_ctrl_c();
     let progress = Progress::start();
-    let events = |event: Event<'_>| {
-        if let Event::Scanned { n_done, n_files } = event {
-            progress.files(n_done, n_files);
-        }
+    let events = |event: Event<'_>| match event {
+        Event::Fetched { n_files, .. } => progress.files(0, n_files),
+        Event::Scanned { n_done, n_files } => progress.files(n_done, n_files),
     };
     let mut world = World {
         settings: &settings,
