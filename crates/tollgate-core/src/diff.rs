@@ -219,7 +219,11 @@ impl<'a> Lines<'a> {
     fn next_with_marks(&mut self) -> Option<(&'a [u8], Line<'a>)> {
         let (line, rest) = split_line(self.rest)?;
         let no_newline = rest.starts_with(b"\\");
-        self.rest = if no_newline { split_line(rest).map_or(&[][..], |(_, rest)| rest) } else { rest };
+        self.rest = rest;
+        // Git writes one such remark; more of them are remarks all the same, and no lines.
+        while self.rest.starts_with(b"\\") {
+            self.rest = split_line(self.rest).map_or(&[][..], |(_, rest)| rest);
+        }
 
         let (marks, text) = line.split_at(self.n_parents.min(line.len()));
         let kind = if marks.contains(&b'-') {

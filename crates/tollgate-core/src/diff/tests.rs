@@ -385,3 +385,14 @@ fn nothing_is_found_in_nothing() {
     assert_snapshot!(outline(b""), @"");
     assert_snapshot!(outline(b"\n\n\n"), @"");
 }
+
+#[test]
+fn remarks_about_the_end_of_a_file_are_no_lines_however_many() {
+    let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n\\ No newline\n\\ No newline at end of file\n+b\n+c\n";
+    let (files, refused) = parse(text.as_bytes().to_vec());
+    assert_eq!(refused, []);
+    assert_eq!(files[0].added().collect::<Vec<_>>(), [(1, &b"b"[..]), (2, b"c")]);
+    assert_eq!(files[0].removed().collect::<Vec<_>>(), [(1, &b"a"[..])]);
+    let again = parse(print(&files)).0;
+    assert_eq!(again[0].added().collect::<Vec<_>>(), files[0].added().collect::<Vec<_>>());
+}
