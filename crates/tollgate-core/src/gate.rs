@@ -29,6 +29,18 @@ pub enum Gate {
     Partial,
 }
 
+impl Gate {
+    /// The word that the formats use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Partial => "partial",
+        }
+    }
+}
+
 /// Decides whether a reviewed change may pass.
 #[must_use]
 pub fn check(review: &Review, fail_on: FailOn) -> Gate {

@@ -1,9 +1,11 @@
 //! A finished review: findings that count, findings that do not and why, and what was looked at.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::coverage::Coverage;
-use crate::finding::Finding;
+use crate::finding::{Category, Finding};
 use crate::path::FilePath;
 use crate::sha::Sha;
 use crate::verdict::{self, BlockingCount, Verdict};
@@ -22,8 +24,42 @@ pub enum Withheld {
     OutsideChange,
     /// Its place or evidence is not in the change; the reason, for people.
     Unverified(String),
-    /// It is milder than the configured floor.
+    /// It is milder than the floor of the profile or the configuration.
     BelowFloor,
+    /// It is about something that the profile or the author's tags leave out.
+    IgnoredArea(Category),
+    /// An earlier review of the same change passed this; the reason, for people.
+    HeldBack(String),
+}
+
+impl Withheld {
+    /// The word that the formats use.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Suppressed { .. } => "suppressed",
+            Self::OutsideChange => "outside-change",
+            Self::Unverified(_) => "unverified",
+            Self::BelowFloor => "below-floor",
+            Self::IgnoredArea(_) => "ignored-area",
+            Self::HeldBack(_) => "held-back",
+        }
+    }
+}
+
+impl fmt::Display for Withheld {
+    /// Says it to people, as the end of a sentence. What others wrote in it is not made harmless here.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suppressed { by, reason: Some(reason) } => write!(f, "suppressed by {by}: {reason}"),
+            Self::Suppressed { by, reason: None } => write!(f, "suppressed by {by}"),
+            Self::OutsideChange => f.write_str("on lines that the change does not touch"),
+            Self::Unverified(reason) => write!(f, "not verified: {reason}"),
+            Self::BelowFloor => f.write_str("milder than the floor"),
+            Self::IgnoredArea(area) => write!(f, "{} is left out here", area.as_str().to_lowercase()),
+            Self::HeldBack(reason) => write!(f, "held back: {reason}"),
+        }
+    }
 }
 
 /// A finding that does not count, and why.

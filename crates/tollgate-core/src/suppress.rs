@@ -1,23 +1,25 @@
 //! Findings that somebody decided not to hear.
 //!
-//! Two ways, both visible in the review: a comment in the code, on the
+//! Three ways, all visible in the review: a comment in the code, on the
 //! finding's line or the one above it,
 //!
 //! ```text
 //! eval(template) // tollgate:ignore js-eval the template is ours
 //! ```
 //!
-//! (a rule's name, or a finding's fingerprint `fp-…`), and an entry of the configuration ([`Suppression`]). A Critical finding is
-//! suppressed only when a reason is given. Nothing is lost: what is suppressed
-//! is counted and listed with the reason.
+//! (a rule's name, or a finding's fingerprint `fp-…`), an entry of the
+//! configuration ([`Suppression`]), and a finding that was dismissed
+//! ([`Dismissal`]), which holds while its evidence is the same. A Critical
+//! finding is suppressed only when a reason is given. Nothing is lost: what is
+//! suppressed is counted and listed with the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use globset::{GlobMatcher, GlobSet};
 
 use crate::diff::{FileDiff, LineKind};
-use crate::finding::{Category, Finding, Severity, Side};
-use crate::fingerprint::Fingerprint;
+use crate::finding::{Category, Finding, Severity, Side, Summary};
+use crate::fingerprint::{self, Fingerprint};
 use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 
@@ -56,6 +58,43 @@ pub struct Suppression {
     pub text: Option<String>,
     /// Why.
     pub reason: Option<String>,
+}
+
+/// One finding that somebody decided not to hear again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dismissal {
+    /// The key of the finding.
+    pub fingerprint: Fingerprint,
+    /// Its title, in words; equal keys alone prove nothing.
+    words: String,
+    /// The code it was about; when that changes, the finding is heard again.
+    pub evidence: String,
+    /// Why.
+    pub reason: String,
+    /// What it is called, for people: `.tollgate/dismissals.toml`.
+    pub name: String,
+}
+
+impl Dismissal {
+    /// Makes a dismissal of what was said of a file. The problem is one for people.
+    pub fn parse(file: &str, title: &str, evidence: String, reason: String, name: &str) -> Result<Self, String> {
+        let path = FilePath::parse(file).map_err(|error| format!("`{file}` is not a path: {error}"))?;
+        let summary = Summary::parse(title).map_err(|error| format!("`{title}` is not a title: {error}"))?;
+        if reason.trim().is_empty() {
+            return Err("a dismissal needs a reason".to_owned());
+        }
+        let words = fingerprint::normalise(summary.as_str());
+        Ok(Self { fingerprint: Fingerprint::new(&path, &summary), words, evidence, reason, name: name.to_owned() })
+    }
+
+    /// True when a finding is the one that was dismissed, whatever became of its code.
+    fn names(&self, finding: &Finding) -> bool {
+        self.words == fingerprint::normalise(finding.summary.as_str())
+    }
+
+    fn holds(&self, finding: &Finding) -> bool {
+        self.evidence.split_whitespace().eq(finding.evidence.split_whitespace())
+    }
 }
 
 /// What is left after suppressing.
@@ -154,8 +193,13 @@ pub fn apply(
     findings: Vec<Finding>,
     ignores: &[Ignore],
     configured: &[Suppression],
+    dismissals: &[Dismissal],
     is_rule: &dyn Fn(&str) -> bool,
 ) -> Suppressed {
+    let mut dismissed: HashMap<Fingerprint, Vec<&Dismissal>> = HashMap::new();
+    for dismissal in dismissals {
+        dismissed.entry(dismissal.fingerprint).or_default().push(dismissal);
+    }
     let mut suppressed = Suppressed::default();
     let mut used = vec![false; ignores.len()];
     // A line has one comment at the most, so a finding looks only at those around its own lines.
@@ -173,10 +217,13 @@ pub fn apply(
                 (format!("{MARK} at line {}", ignore.line_number), ignore.reason.clone())
             }
             (None, Some(entry)) => (entry.name.clone(), entry.reason.clone()),
-            (None, None) => {
-                suppressed.kept.push(finding);
-                continue;
-            }
+            (None, None) => match dismissal_of(&finding, &dismissed, &mut suppressed.notes) {
+                Some(dismissal) => (dismissal.name.clone(), Some(dismissal.reason.clone())),
+                None => {
+                    suppressed.kept.push(finding);
+                    continue;
+                }
+            },
         };
         if finding.severity == Severity::Critical && reason.is_none() {
             let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
@@ -188,6 +235,26 @@ pub fn apply(
     }
     suppressed.notes.extend(doubtful(ignores, &used, is_rule));
     suppressed
+}
+
+/// The dismissal that holds for a finding; one whose code has changed since is said.
+fn dismissal_of<'a>(
+    finding: &Finding,
+    dismissed: &HashMap<Fingerprint, Vec<&'a Dismissal>>,
+    notes: &mut Vec<String>,
+) -> Option<&'a Dismissal> {
+    if dismissed.is_empty() {
+        return None;
+    }
+    let of_it = dismissed.get(&Fingerprint::of(finding))?.iter().filter(|dismissal| dismissal.names(finding));
+    let of_it: Vec<&Dismissal> = of_it.copied().collect();
+    let holding = of_it.iter().find(|dismissal| dismissal.holds(finding)).copied();
+    if let (None, Some(outdated)) = (holding, of_it.first()) {
+        let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
+        let (print, name) = (outdated.fingerprint, &outdated.name);
+        notes.push(format!("{place}: the dismissal of {print} ({name}) no longer holds, since the code changed"));
+    }
+    holding
 }
 
 /// Comments of the change itself that cannot do what their author hoped.
@@ -243,7 +310,7 @@ mod tests {
         );
         let (files, _) = crate::diff::parse(text.into_bytes());
         let is_rule = |name: &str| name == "js-eval" || name == "js-other";
-        let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &is_rule);
+        let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &[], &is_rule);
         let withheld = suppressed.withheld.iter().map(|withheld| match &withheld.why {
             Withheld::Suppressed { by, reason } => format!("{by}: {}", reason.as_deref().unwrap_or("no reason")),
             other => format!("{other:?}"),
@@ -322,8 +389,37 @@ mod tests {
         let wrong_text = Suppression { text: Some("exec".to_owned()), ..entry.clone() };
         let wrong_rule = Suppression { rule: Some(glob("py-*")), ..entry.clone() };
         for (entry, n_kept) in [(entry, 0), (wrong_category, 1), (wrong_text, 1), (wrong_rule, 1)] {
-            let suppressed = apply(vec![finding(Severity::High, 1, "js-eval")], &[], &[entry], &|_| true);
+            let suppressed = apply(vec![finding(Severity::High, 1, "js-eval")], &[], &[entry], &[], &|_| true);
             assert_eq!(suppressed.kept.len(), n_kept);
         }
+    }
+
+    #[track_caller]
+    fn check_dismissal(title: &str, evidence: &str, n_kept: usize, notes: &[&str]) {
+        let dismissal =
+            Dismissal::parse("a.js", title, evidence.to_owned(), "ours".to_owned(), "your own dismissal").unwrap();
+        let critical = finding(Severity::Critical, 2, "js-eval");
+        let suppressed = apply(vec![critical], &[], &[], &[dismissal], &|_| true);
+        assert_eq!(suppressed.kept.len(), n_kept);
+        assert_eq!(suppressed.notes, notes);
+    }
+
+    #[test]
+    fn a_dismissed_finding_stays_dismissed_while_its_evidence_is_unchanged() {
+        let title = finding(Severity::High, 2, "js-eval").summary;
+        check_dismissal(title.as_str(), "  eval(x)\n", 0, &[]);
+        let print = Fingerprint::of(&finding(Severity::High, 2, "js-eval"));
+        let note =
+            format!("a.js:2: the dismissal of {print} (your own dismissal) no longer holds, since the code changed");
+        check_dismissal(title.as_str(), "eval(y)", 1, &[&note]);
+        check_dismissal("another title", "eval(x)", 1, &[]);
+    }
+
+    #[test]
+    fn a_dismissal_needs_a_reason_and_a_finding() {
+        let parse = |file, title, reason: &str| Dismissal::parse(file, title, String::new(), reason.to_owned(), "x");
+        assert_eq!(parse("a.js", "t", " ").unwrap_err(), "a dismissal needs a reason");
+        assert!(parse("../a.js", "t", "ours").unwrap_err().contains("is not a path"));
+        assert!(parse("a.js", "", "ours").unwrap_err().contains("is not a title"));
     }
 }

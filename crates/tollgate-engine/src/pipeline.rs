@@ -134,7 +134,7 @@ fn accept(
     // Documents explain the comment more often than they use it.
     let with_code = change.files.iter().filter(|file| analysis::category(file.path().as_bytes()) != Category::Docs);
     let ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
-    let mut accepted = suppress::apply(merge::merge(findings), &ignores, &settings.suppressions, &is_known);
+    let mut accepted = suppress::apply(merge::merge(findings), &ignores, &settings.suppressions, &[], &is_known);
     accepted.withheld.extend(withheld);
 
     let (kept, mild): (Vec<_>, Vec<_>) =

@@ -27,7 +27,7 @@ use crate::gate::Gate;
 use crate::path::{FilePath, RepoPath};
 use crate::report::html::diff::{Budget, FileView, grouped, lines_in_words};
 use crate::report::html::escape::{address, code, inline, prose, text};
-use crate::review::{Review, Withheld, WithheldFinding};
+use crate::review::{Review, WithheldFinding};
 use crate::verdict::Verdict;
 
 const STYLE: &str = include_str!("html/style.css");
@@ -375,15 +375,7 @@ fn withheld(review: &Review) -> String {
 
 fn withheld_item(withheld: &WithheldFinding) -> String {
     let finding = &withheld.finding;
-    let why = match &withheld.why {
-        Withheld::Suppressed { by, reason } => {
-            let reason = reason.as_deref().map(|reason| format!(": {}", text(reason))).unwrap_or_default();
-            format!("Suppressed by {}{reason}", text(by))
-        }
-        Withheld::OutsideChange => "On lines that the change does not touch".to_owned(),
-        Withheld::Unverified(reason) => format!("Not verified: {}", text(reason)),
-        Withheld::BelowFloor => "Milder than the configured floor".to_owned(),
-    };
+    let why = text(&withheld.why.to_string());
     format!(
         "<article class=\"withheld {}\">\n<p><span class=\"badge\">{}</span> {}</p>\n\
          <p class=\"meta\"><code>{}:{}</code> · {why}</p>\n</article>\n",

@@ -187,17 +187,9 @@ fn withheld(out: &mut String, review: &Review, look: &Look) {
     let _ = writeln!(out, "{}\n", look.paint.bold("Findings that do not count"));
     for withheld in &review.withheld {
         let finding = &withheld.finding;
-        let why = match &withheld.why {
-            Withheld::Suppressed { by, reason: Some(reason) } => format!("suppressed by {by}: {reason}"),
-            Withheld::Suppressed { by, reason: None } => format!("suppressed by {by}"),
-            Withheld::OutsideChange => "on lines this change does not touch".to_owned(),
-            Withheld::Unverified(problem) => format!("unverified: {problem}"),
-            Withheld::BelowFloor => "milder than the configured floor".to_owned(),
-        };
-        let text = format!(
-            "{}/{} {}:{} {} ({why})",
-            finding.severity, finding.category, finding.location.file, finding.location.lines, finding.summary
-        );
+        let (severity, category, why) = (finding.severity, finding.category, &withheld.why);
+        let (file, lines, summary) = (&finding.location.file, finding.location.lines, &finding.summary);
+        let text = format!("{severity}/{category} {file}:{lines} {summary} ({why})");
         for (index, line) in wrap(&visible(&text), look.width.saturating_sub(4)).iter().enumerate() {
             let _ = writeln!(out, "  {}{}", if index == 0 { "" } else { "  " }, look.paint.dim(line));
         }

@@ -172,6 +172,8 @@ fn withheld() -> impl Strategy<Value = WithheldFinding> {
         Just(Withheld::OutsideChange),
         text().prop_map(Withheld::Unverified),
         Just(Withheld::BelowFloor),
+        select(&Category::ALL[..]).prop_map(Withheld::IgnoredArea),
+        text().prop_map(Withheld::HeldBack),
     ];
     (finding(), why).prop_map(|(finding, why)| WithheldFinding { finding, why })
 }

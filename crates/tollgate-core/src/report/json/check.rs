@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::coverage::{Coverage, Covered, Looked};
-use crate::finding::{Finding, FindingId};
+use crate::finding::{Category, Finding, FindingId};
 use crate::path::{FilePath, RepoPath};
 use crate::report::Content;
 use crate::report::json::check::finding::{finding, line_range, path};
@@ -283,6 +283,8 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
         (Some(1), None, None) => Withheld::OutsideChange,
         (Some(2), None, Some(reason)) => Withheld::Unverified(reason),
         (Some(3), None, None) => Withheld::BelowFloor,
+        (Some(4), None, Some(area)) if Category::parse_exact(&area).is_some() => ignored_area(&area),
+        (Some(5), None, Some(reason)) => Withheld::HeldBack(reason),
         (known, by, reason) => {
             let message = format!("expected one of {} with the fields that belong to it", v1::WHY.join(", "));
             reader.report(&fields.pointer("why"), "withheld", &brief(&Value::String(why)), message);
@@ -290,6 +292,8 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
                 Some(0) => Withheld::Suppressed { by: by.unwrap_or_default(), reason },
                 Some(1) => Withheld::OutsideChange,
                 Some(3) => Withheld::BelowFloor,
+                Some(4) => ignored_area(reason.as_deref().unwrap_or_default()),
+                Some(5) => Withheld::HeldBack(reason.unwrap_or_default()),
                 _ => Withheld::Unverified(reason.unwrap_or_default()),
             }
         }
@@ -302,6 +306,10 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     finding.id = id.unwrap_or_else(|| FindingId::at(index));
     fields.close(reader);
     Some(WithheldFinding { finding, why })
+}
+
+fn ignored_area(word: &str) -> Withheld {
+    Withheld::IgnoredArea(Category::parse_lenient(word).unwrap_or(Category::Style))
 }
 
 /// The gate's word stays where it is, among the fields that are written again; another word goes.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::coverage::{self, Looked};
 use crate::finding::{self, Category, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
-use crate::gate;
+use crate::gate::Gate;
 use crate::report::json::{Form, Options};
 use crate::review::{self, Withheld};
 use crate::verdict::Verdict;
@@ -193,7 +193,8 @@ pub(super) const KNOWN: [&str; 13] = [
 ];
 
 /// The words of [`Withheld`], in the order of its variants.
-pub(super) const WHY: [&str; 4] = ["suppressed", "outside-change", "unverified", "below-floor"];
+pub(super) const WHY: [&str; 6] =
+    ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back"];
 
 /// The words of [`Looked`], in the order of its variants.
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
@@ -229,11 +230,7 @@ impl<'a> Review<'a> {
             x_compared: review.compared.as_deref(),
             x_coverage: review.coverage.as_ref().map(Coverage::new),
             x_withheld: review.withheld.iter().map(|withheld| WithheldFinding::new(withheld, options.form)).collect(),
-            x_gate: options.gate.map(|gate| match gate {
-                gate::Gate::Open => GATE[0],
-                gate::Gate::Closed => GATE[1],
-                gate::Gate::Partial => GATE[2],
-            }),
+            x_gate: options.gate.map(Gate::as_str),
         }
     }
 }
@@ -299,13 +296,13 @@ impl<'a> Coverage<'a> {
 
 impl<'a> WithheldFinding<'a> {
     fn new(withheld: &'a review::WithheldFinding, form: Form) -> Self {
-        let (why, by, reason) = match &withheld.why {
-            Withheld::Suppressed { by, reason } => (WHY[0], Some(by.as_str()), reason.as_deref()),
-            Withheld::OutsideChange => (WHY[1], None, None),
-            Withheld::Unverified(reason) => (WHY[2], None, Some(reason.as_str())),
-            Withheld::BelowFloor => (WHY[3], None, None),
+        let (by, reason) = match &withheld.why {
+            Withheld::Suppressed { by, reason } => (Some(by.as_str()), reason.as_deref()),
+            Withheld::OutsideChange | Withheld::BelowFloor => (None, None),
+            Withheld::Unverified(reason) | Withheld::HeldBack(reason) => (None, Some(reason.as_str())),
+            Withheld::IgnoredArea(area) => (None, Some(area.as_str())),
         };
-        Self { why, by, reason, finding: Finding::new(&withheld.finding, form) }
+        Self { why: withheld.why.as_str(), by, reason, finding: Finding::new(&withheld.finding, form) }
     }
 }
 

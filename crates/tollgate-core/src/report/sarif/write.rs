@@ -221,9 +221,7 @@ fn suppression(why: &Withheld) -> Value {
             let said = reason.as_deref().filter(|reason| !reason.trim().is_empty());
             (kind, said.map_or_else(|| by.clone(), |reason| format!("{by}: {reason}")))
         }
-        Withheld::OutsideChange => ("external", "on lines that the change does not touch".to_owned()),
-        Withheld::Unverified(reason) => ("external", format!("not verified: {reason}")),
-        Withheld::BelowFloor => ("external", "milder than the configured floor".to_owned()),
+        other => ("external", other.to_string()),
     };
     json!({ "kind": kind, "status": "accepted", "justification": text(&justification, usize::MAX) })
 }
