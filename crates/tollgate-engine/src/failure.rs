@@ -209,6 +209,42 @@ pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
     Failure::new(Kind::Internal, format!("cannot start `{}` to scan files: {problem}", path.display()))
 }
 
+/// The memory of past reviews cannot be used.
+#[must_use]
+pub fn no_store(path: &Path, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the memory at `{}` cannot be used: {problem}", path.display()))
+        .hint("Name another place with `--store FILE` or `store.path`, or go without one with `--no-store`.")
+}
+
+/// The memory was made by a newer version of this program.
+#[must_use]
+pub fn newer_store(path: &Path, found: usize, known: usize) -> Failure {
+    let (path, message) = (path.display(), "comes from a newer tollgate");
+    Failure::new(Kind::External, format!("the memory at `{path}` {message} (version {found}, known is {known})"))
+        .hint("Update tollgate; the file was left as it is.")
+}
+
+/// The file is no memory of this program.
+#[must_use]
+pub fn foreign_store(path: &Path) -> Failure {
+    Failure::new(Kind::External, format!("`{}` is not a memory of tollgate", path.display()))
+        .hint("It was left as it is. Move it away, or name another place with `--store FILE` or `store.path`.")
+}
+
+/// The memory is damaged.
+#[must_use]
+pub fn damaged_store(path: &Path, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the memory at `{}` is damaged: {problem}", path.display()))
+        .hint("It was left as it is. Move it away to start a new one; `sqlite3 FILE .recover` can save what is in it.")
+}
+
+/// Another process holds the memory.
+#[must_use]
+pub fn locked_store(path: &Path) -> Failure {
+    Failure::new(Kind::External, format!("the memory at `{}` is in use by another process", path.display()))
+        .hint("Try again, or find out who holds the file.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

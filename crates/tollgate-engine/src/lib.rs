@@ -13,4 +13,5 @@ pub mod forge;
 pub mod pipeline;
 pub mod process;
 pub mod reviewer;
+pub mod store;
 mod tree;

@@ -30,6 +30,7 @@ use crate::forge::untracked;
 mod base;
 mod contents;
 mod hidden;
+mod identity;
 mod open;
 mod range;
 

@@ -1,0 +1,166 @@
+//! What a repository and a line of work in it are called, across clones and over time.
+//!
+//! A repository goes by the address of its `origin`, without scheme, user and
+//! `.git`, so that all clones share one name; without an origin it goes by its
+//! folder. The address never keeps a password.
+//!
+//! ```text
+//! git@github.com:owner/name.git      → github.com/owner/name
+//! https://me:secret@host:8443/a/b    → host:8443/a/b
+//! ```
+
+use std::path::Path;
+
+use super::{Local, Range, Trigger};
+
+/// A larger configuration file is not looked at.
+const MAX_CONFIG: u64 = 1024 * 1024;
+
+impl Local {
+    /// What the repository is called; `None` outside of one.
+    #[must_use]
+    pub fn identity(&self) -> Option<String> {
+        let common_dir = &self.repository.as_ref()?.common_dir;
+        let origin = self.origin(common_dir).and_then(|url| address(&url));
+        Some(origin.unwrap_or_else(|| {
+            let folder = common_dir.canonicalize().unwrap_or_else(|_| common_dir.clone());
+            let tree = folder.file_name().is_some_and(|name| name == ".git").then(|| folder.parent()).flatten();
+            tree.unwrap_or(&folder).display().to_string()
+        }))
+    }
+
+    /// The branch under review and which of its changes, as names to compare later reviews by.
+    ///
+    /// `None` where there is no such thing: in a patch, and on a detached `HEAD`.
+    #[must_use]
+    pub fn line_of_work(&self) -> Option<(String, String)> {
+        let repository = self.repository.as_ref()?;
+        let branch = repository.branch.as_deref();
+        let (branch, scope) = match (&self.trigger, &self.range) {
+            (Trigger::Patch { .. }, _) => return None,
+            (Trigger::Staged, _) => (branch, "staged".to_owned()),
+            (Trigger::Worktree, _) => (branch, "worktree".to_owned()),
+            (Trigger::Range(text), Some(Range::Between(_, end) | Range::SinceFork(_, end))) if end != "HEAD" => {
+                (Some(end.as_str()), text.clone())
+            }
+            (Trigger::Range(text), _) => (branch, text.clone()),
+            (Trigger::Default, _) => (branch, "branch".to_owned()),
+        };
+        Some((format!("branch {}", branch?), scope))
+    }
+
+    /// The address of the origin, read from the file where that is plain and asked of git otherwise.
+    fn origin(&self, common_dir: &Path) -> Option<String> {
+        let file = common_dir.join("config");
+        let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= MAX_CONFIG);
+        match std::fs::read_to_string(&file).ok().filter(|_| small).map(|text| plain_origin(&text)) {
+            Some(Plain::Known(url)) => url,
+            Some(Plain::Unclear) | None => {
+                let answer = self.git.ask(&["config", "--null", "--get", "remote.origin.url"]).ok()?;
+                let url = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
+                (!url.is_empty()).then(|| String::from_utf8_lossy(url).into_owned())
+            }
+        }
+    }
+}
+
+/// What a configuration file says without git's help.
+#[derive(Debug, PartialEq, Eq)]
+enum Plain {
+    Known(Option<String>),
+    /// It holds something that only git understands in full.
+    Unclear,
+}
+
+fn plain_origin(config: &str) -> Plain {
+    let mut inside = false;
+    let mut url = None;
+    for line in config.lines().map(str::trim) {
+        if line.to_ascii_lowercase().starts_with("[include") {
+            return Plain::Unclear;
+        }
+        if line.starts_with('[') {
+            inside = line == "[remote \"origin\"]";
+            let odd = !inside && line.to_ascii_lowercase().starts_with("[remote") && line.contains("origin");
+            if odd {
+                return Plain::Unclear;
+            }
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| inside)
+            && key.trim().eq_ignore_ascii_case("url")
+        {
+            if url.is_some() || value.contains(['"', '\\', '#', ';']) {
+                return Plain::Unclear;
+            }
+            url = Some(value.trim().to_owned());
+        }
+    }
+    Plain::Known(url)
+}
+
+/// The name that an address gives a repository; `None` for a path, which says little elsewhere.
+fn address(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://").map_or((None, url), |(scheme, rest)| (Some(scheme), rest));
+    let (host, path) = match scheme {
+        Some(scheme) if scheme.eq_ignore_ascii_case("file") => return None,
+        Some(_) => rest.split_once('/')?,
+        // `host:path`, unless a slash comes first or the host is the letter of a Windows drive.
+        None => rest.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1)?,
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    (!host.is_empty() && !path.is_empty()).then(|| format!("{host}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expected: Option<&str>) {
+        assert_eq!(address(url).as_deref(), expected, "{url}");
+    }
+
+    #[test]
+    fn all_ways_to_write_an_address_give_one_name() {
+        for url in [
+            "git@github.com:owner/name.git",
+            "ssh://git@GitHub.com/owner/name.git",
+            "https://github.com/owner/name",
+            "https://github.com/owner/name.git/",
+        ] {
+            check(url, Some("github.com/owner/name"));
+        }
+    }
+
+    #[test]
+    fn a_name_never_holds_a_password() {
+        check("https://me:secret@host:8443/a/b.git", Some("host:8443/a/b"));
+        check("https://x-token@host/a", Some("host/a"));
+    }
+
+    #[test]
+    fn a_path_is_no_name() {
+        for url in ["/srv/git/a.git", "../a", "file:///srv/a.git", "C:\\git\\a", "", "https://host/"] {
+            check(url, None);
+        }
+    }
+
+    #[test]
+    fn what_is_plain_is_read_and_the_rest_is_left_to_git() {
+        let known = |url: &str| Plain::Known(Some(url.to_owned()));
+        assert_eq!(
+            plain_origin("[core]\n\turl = x\n[remote \"origin\"]\n\tURL = git@h:a/b\n\tfetch = y\n"),
+            known("git@h:a/b")
+        );
+        assert_eq!(plain_origin("[remote \"fork\"]\n\turl = x\n"), Plain::Known(None));
+        for config in [
+            "[include]\n\tpath = x\n",
+            "[remote \"origin\"]\n\turl = \"x\"\n",
+            "[remote \"origin\"]\n\turl = x\n\turl = y\n",
+            "[remote \"origin\"] ; mine\n\turl = x\n",
+        ] {
+            assert_eq!(plain_origin(config), Plain::Unclear, "{config}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The memory: past runs, their findings, and what somebody dismissed.
+//!
+//! One SQLite file in the user's data folder. It is the only place that speaks
+//! SQL. A run is stored once, when it has ended, and never changes after; the
+//! database itself refuses to change one. Who asks decides what a failure
+//! means: a review goes on without memory and says so.
+//!
+//! ```text
+//! run        one review of a branch or pull request, with all of its JSON
+//! finding    what it found, one row each, to be searched
+//! dismissal  what somebody decided not to hear again
+//! scanned    what the rules said of a text, by its content
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use sha2::{Digest as _, Sha256};
+use tollgate_core::coverage::Coverage;
+use tollgate_core::finding::{Finding, Severity};
+use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::gate::Gate;
+use tollgate_core::report::json;
+use tollgate_core::review::Review;
+
+use crate::failure::Failure;
+
+mod dismissal;
+mod open;
+mod row;
+mod scanned;
+
+pub use row::{Counts, Run, State};
+
+/// The memory.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// What a run is about: one line of work in one repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The repository, wherever it was cloned to: `github.com/owner/name`, or the folder of one without a remote.
+    pub repository: String,
+    /// The branch or pull request: `branch work`, `pr 12`.
+    pub name: String,
+    /// Which of its changes: `branch`, `staged`, `worktree`, or a range.
+    pub scope: String,
+}
+
+/// A run that has ended, to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// What it was about.
+    pub subject: &'a Subject,
+    /// When it began and ended, in milliseconds since 1970.
+    pub time: (u64, u64),
+    /// The program's version.
+    pub version: &'a str,
+    /// How it ended.
+    pub outcome: Outcome<'a>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub enum Outcome<'a> {
+    /// With a review.
+    Completed(Completed<'a>),
+    /// Without one; why, for people.
+    Failed(&'a str),
+}
+
+/// A run that ended with a review.
+#[derive(Debug, Clone, Copy)]
+pub struct Completed<'a> {
+    /// The review.
+    pub review: &'a Review,
+    /// What the gate said.
+    pub gate: Gate,
+    /// How many lines the change adds.
+    pub n_added: usize,
+    /// What the change looked like, by the hashes of its lines.
+    pub snapshot: &'a [u8],
+    /// The run it was compared with.
+    pub prior: Option<i64>,
+    /// Which of its findings are new since then, by index; `None` when nothing was compared.
+    pub new: Option<&'a [usize]>,
+}
+
+/// Which runs are asked for, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only of this repository.
+    pub repository: Option<String>,
+    /// Only of this branch or pull request, by its whole name or the part after the space.
+    pub name: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Store {
+    /// Opens the memory and brings it up to date; makes it if it is not there.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let connection = open::open(path)?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores a run that has ended and gives back its number.
+    pub fn record(&mut self, ended: &Ended<'_>) -> Result<i64, Failure> {
+        self.write(|transaction| {
+            let id = insert_run(transaction, ended)?;
+            if let Outcome::Completed(completed) = ended.outcome {
+                insert_findings(transaction, id, &completed)?;
+            }
+            Ok(id)
+        })
+    }
+
+    /// The last completed run of a subject in another state than this one.
+    pub fn last_before(&self, subject: &Subject, head: &str, snapshot: &[u8]) -> Result<Option<Run>, Failure> {
+        let sql = format!(
+            "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' \
+             AND NOT (head = ?4 AND snapshot_key = ?5) ORDER BY id DESC LIMIT 1",
+            row::SELECT
+        );
+        let key = snapshot_key(snapshot);
+        let values = params![subject.repository, subject.name, subject.scope, head, key];
+        let run = self.connection.query_row(&sql, values, row::run).optional();
+        run.map_err(|error| self.failed(&error))
+    }
+
+    /// A run by its number.
+    pub fn run(&self, id: i64) -> Result<Option<Run>, Failure> {
+        let sql = format!("{} WHERE id = ?1", row::SELECT);
+        self.connection.query_row(&sql, [id], row::run).optional().map_err(|error| self.failed(&error))
+    }
+
+    /// The newest completed run of a subject.
+    pub fn last_of(&self, subject: &Subject) -> Result<Option<Run>, Failure> {
+        let sql = format!(
+            "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1",
+            row::SELECT
+        );
+        let values = params![subject.repository, subject.name, subject.scope];
+        self.connection.query_row(&sql, values, row::run).optional().map_err(|error| self.failed(&error))
+    }
+
+    /// Runs with their counts, newest first.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<(Run, Counts)>, Failure> {
+        let sql = format!(
+            "{} WHERE (?1 IS NULL OR repository = ?1) AND (?2 IS NULL OR subject = ?2 OR subject = 'branch ' || ?2 \
+             OR subject = 'pr ' || ?2) ORDER BY id DESC LIMIT ?3",
+            row::SELECT
+        );
+        let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+        let read = || -> rusqlite::Result<Vec<(Run, Counts)>> {
+            let mut statement = self.connection.prepare(&sql)?;
+            let rows = statement.query_map(params![filter.repository, filter.name, limit], row::run)?;
+            let runs: Vec<Run> = rows.collect::<rusqlite::Result<_>>()?;
+            runs.into_iter().map(|run| self.counts(run.id).map(|counts| (run, counts))).collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn counts(&self, run: i64) -> rusqlite::Result<Counts> {
+        let sql = "SELECT severity, withheld IS NOT NULL, count(*) FROM finding WHERE run = ?1 GROUP BY 1, 2";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([run])?;
+        let mut counts = Counts::default();
+        while let Some(row) = rows.next()? {
+            let (severity, withheld, n): (String, bool, usize) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            match Severity::parse_exact(&severity) {
+                _ if withheld => counts.withheld += n,
+                Some(severity) => counts.by_severity.push((severity, n)),
+                None => {}
+            }
+        }
+        counts.by_severity.sort_by(|a, b| b.cmp(a));
+        Ok(counts)
+    }
+
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Failure> {
+        let done = (|| {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        })();
+        done.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> Failure {
+        open::explain(&self.path, error)
+    }
+}
+
+fn insert_run(transaction: &Transaction<'_>, ended: &Ended<'_>) -> rusqlite::Result<i64> {
+    let Ended { subject, time, version, outcome } = ended;
+    let completed = match outcome {
+        Outcome::Completed(completed) => Some(completed),
+        Outcome::Failed(_) => None,
+    };
+    let review = completed.map(|completed| completed.review);
+    let covered = review.and_then(|review| review.coverage.as_ref()).map(Coverage::count).unwrap_or_default();
+    let text = completed.map(|completed| {
+        let options = json::Options { gate: Some(completed.gate), ..json::Options::default() };
+        json::review_value(completed.review, options).to_string()
+    });
+    let problem = match outcome {
+        Outcome::Failed(problem) => Some(*problem),
+        Outcome::Completed(_) => None,
+    };
+    transaction.execute(
+        "INSERT INTO run (repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared, \
+         title, verdict, gate, problem, n_added, reviewed, skipped, not_reviewed, prior, review, snapshot, snapshot_key) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+        params![
+            subject.repository,
+            subject.name,
+            subject.scope,
+            if review.is_some() { "completed" } else { "failed" },
+            number(time.0),
+            number(time.1),
+            version,
+            review.map_or("", |review| review.reviewed.as_str()),
+            review.map_or("", |review| review.base.as_str()),
+            review.and_then(|review| review.compared.as_deref()).unwrap_or_default(),
+            review.and_then(|review| review.title.as_deref()),
+            review.map(|review| review.verdict().as_str()),
+            completed.map(|completed| completed.gate.as_str()),
+            problem,
+            completed.map_or(0, |completed| number(completed.n_added)),
+            number(covered.reviewed),
+            number(covered.skipped),
+            number(covered.not_reviewed),
+            completed.and_then(|completed| completed.prior),
+            text,
+            completed.map(|completed| completed.snapshot),
+            snapshot_key(completed.map_or(&[][..], |completed| completed.snapshot)),
+        ],
+    )?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn insert_findings(transaction: &Transaction<'_>, run: i64, completed: &Completed<'_>) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO finding (run, id, fingerprint, file, line_start, line_end, severity, category, rule, reviewer, \
+         summary, withheld, since_last) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?;
+    let mut add = |finding: &Finding, withheld: Option<&str>, since_last: Option<&str>| {
+        let (lines, origin) = (finding.location.lines, &finding.origin);
+        insert.execute(params![
+            run,
+            finding.id.to_string(),
+            Fingerprint::of(finding).to_string(),
+            finding.location.file.as_str(),
+            lines.start(),
+            lines.end(),
+            finding.severity.as_str(),
+            finding.category.as_str(),
+            origin.rule,
+            origin.reviewer,
+            finding.summary.as_str(),
+            withheld,
+            since_last,
+        ])
+    };
+    for (index, finding) in completed.review.findings.iter().enumerate() {
+        let since_last = completed.new.map(|new| if new.contains(&index) { "new" } else { "still open" });
+        add(finding, None, since_last)?;
+    }
+    for withheld in &completed.review.withheld {
+        add(&withheld.finding, Some(withheld.why.as_str()), None)?;
+    }
+    Ok(())
+}
+
+/// The name of a state of a change.
+fn snapshot_key(snapshot: &[u8]) -> [u8; 32] {
+    Sha256::digest(snapshot).into()
+}
+
+/// A number as SQLite has them.
+fn number(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Rows as they are read.
+
+use rusqlite::Row;
+use rusqlite::types::Type;
+use tollgate_core::coverage::CoverageCount;
+use tollgate_core::finding::Severity;
+use tollgate_core::report::json;
+use tollgate_core::review::Review;
+use tollgate_core::verdict::Verdict;
+
+use super::Subject;
+
+/// What [`run`] reads, in its order.
+pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
+     base, compared, title, verdict, gate, problem, n_added, reviewed, skipped, not_reviewed, prior, review, snapshot \
+     FROM run";
+
+/// A stored run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its number in this memory.
+    pub id: i64,
+    /// What it was about.
+    pub subject: Subject,
+    /// How it ended.
+    pub state: State,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended.
+    pub finished_ms: u64,
+    /// The version of the program that made it.
+    pub version: String,
+    /// The commit that was reviewed; empty when the run failed before that was known.
+    pub head: String,
+    /// What it was compared with.
+    pub base: String,
+    /// What was compared, in words.
+    pub compared: String,
+    /// The title of the change.
+    pub title: Option<String>,
+    /// The verdict of a completed run.
+    pub verdict: Option<Verdict>,
+    /// What the gate said: `open`, `closed`, `partial`.
+    pub gate: Option<String>,
+    /// Why a run failed.
+    pub problem: Option<String>,
+    /// How many lines the change added.
+    pub n_added: u64,
+    /// What was looked at.
+    pub coverage: CoverageCount,
+    /// The run it was compared with.
+    pub prior: Option<i64>,
+    /// The review of a completed run.
+    pub review: Option<Box<Review>>,
+    /// What the change looked like.
+    pub snapshot: Option<Vec<u8>>,
+}
+
+/// How a run ended, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// With a review.
+    Completed,
+    /// Without one.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl State {
+    /// The word that is stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// How many findings a run has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that count, worst first; severities without any are left out.
+    pub by_severity: Vec<(Severity, usize)>,
+    /// Those that do not count.
+    pub withheld: usize,
+}
+
+pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let text: Option<String> = row.get("review")?;
+    let review = text.map(|text| json::read_strict(text.as_bytes()).map_err(|error| damaged(error.to_string())));
+    let state: String = row.get("state")?;
+    let state = [State::Completed, State::Failed, State::Cancelled].into_iter().find(|known| known.as_str() == state);
+    let verdict: Option<String> = row.get("verdict")?;
+    Ok(Run {
+        id: row.get("id")?,
+        subject: Subject { repository: row.get("repository")?, name: row.get("subject")?, scope: row.get("scope")? },
+        state: state.ok_or_else(|| damaged("a run has no state".to_owned()))?,
+        started_ms: row.get("started_ms")?,
+        finished_ms: row.get("finished_ms")?,
+        version: row.get("version")?,
+        head: row.get("head")?,
+        base: row.get("base")?,
+        compared: row.get("compared")?,
+        title: row.get("title")?,
+        verdict: verdict.as_deref().and_then(Verdict::parse),
+        gate: row.get("gate")?,
+        problem: row.get("problem")?,
+        n_added: row.get("n_added")?,
+        coverage: CoverageCount {
+            reviewed: row.get("reviewed")?,
+            skipped: row.get("skipped")?,
+            not_reviewed: row.get("not_reviewed")?,
+        },
+        prior: row.get("prior")?,
+        review: review.transpose()?.map(Box::new),
+        snapshot: row.get("snapshot")?,
+    })
+}
+
+fn damaged(problem: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
+}
