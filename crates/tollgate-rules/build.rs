@@ -20,6 +20,9 @@ struct RuleFile {
     why: String,
     #[serde(default)]
     anchors: Vec<Anchor>,
+    #[serde(default)]
+    needs: Vec<String>,
+    look: Option<String>,
     #[serde(default = "yes")]
     in_tests: bool,
     detector: Option<String>,
@@ -143,10 +146,11 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
     }
     let matcher = Value::Object(matcher).to_string();
     let detector = rule.detector.as_deref().unwrap_or_default();
+    let look = rule.look.as_ref().map_or("None".to_owned(), |name| format!("Some(Look::{name})"));
     let _ = writeln!(
         table,
         "Rule {{ id: {:?}, languages: &{:?}, severity: Severity::{}, category: Category::{}, message: {:?}, \
-         why: {:?}, anchors: &{}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
+         why: {:?}, anchors: &{}, needs: &{:?}, look: {look}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
          bad: &{}, good: &{} }},",
         rule.id,
         rule.language,
@@ -155,6 +159,7 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
         rule.message.trim(),
         rule.why.trim(),
         anchors(&rule.anchors),
+        rule.needs,
         rule.in_tests,
         rule.references,
         examples(&rule.bad),

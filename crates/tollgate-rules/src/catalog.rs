@@ -6,6 +6,8 @@
 
 use tollgate_core::finding::{Category, Severity};
 
+use crate::look::Look;
+
 /// An embedded rule.
 #[derive(Debug)]
 pub struct Rule {
@@ -23,6 +25,10 @@ pub struct Rule {
     pub why: &'static str,
     /// One of these is on the line that a finding belongs to; empty when there is none.
     pub anchors: &'static [Anchor],
+    /// Regular expressions, each of which matches somewhere in every file that the rule has a finding in.
+    pub needs: &'static [&'static str],
+    /// What else such a file shows.
+    pub look: Option<Look>,
     /// False when findings in test files would be noise.
     pub in_tests: bool,
     /// The function that finds it; empty for code rules.

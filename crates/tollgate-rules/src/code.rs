@@ -96,7 +96,7 @@ impl Scanner {
             let config = self.embedded.get(&(index, name))?.as_ref()?;
             Some(Ready { id: RULES[index].id, anchors: RULES[index].anchors, config })
         });
-        let user = self.user.iter().filter(|rule| rule.wants(job.grammar, job.path));
+        let user = self.user.iter().filter(|rule| rule.wants(job.grammar, job.path) && rule.can_match(job.text));
         let user = user.map(|rule| Ready { id: rule.id(), anchors: &[], config: rule.config() });
         let rules: Vec<Ready<'_>> = embedded.chain(user).collect();
         if rules.is_empty() {

@@ -16,6 +16,7 @@ pub mod example;
 mod fix;
 pub mod hit;
 pub mod lines;
+pub mod look;
 pub mod select;
 pub mod text;
 pub mod user;

@@ -3,15 +3,17 @@
 //! A finding of an embedded rule is anchored to a line that holds one of the
 //! rule's anchors, and it counts only when that line was added. So a rule none
 //! of whose anchors stands on an added line has nothing to say, and a file for
-//! which no rule is left need not be parsed.
+//! which no rule is left need not be parsed. When the file's text is known, rules
+//! that need what it does not have are left out, too.
 
 use std::collections::HashMap;
 
 use aho_corasick::AhoCorasick;
 use ast_grep_language::SupportLang;
+use regex::bytes::{Regex, RegexBuilder};
 use tollgate_core::diff::FileDiff;
 
-use crate::catalog::{Anchor, Kind, RULES};
+use crate::catalog::{Anchor, Kind, RULES, Rule};
 use crate::code::{grammar_of, line_around};
 
 /// An embedded rule, by its place in the table.
@@ -24,6 +26,8 @@ pub type RuleIndex = usize;
 pub struct Selector {
     by_grammar: HashMap<&'static str, GrammarRules>,
     disabled: Vec<RuleIndex>,
+    /// What rules need, made when it is first asked for.
+    needs: HashMap<RuleIndex, Vec<Regex>>,
 }
 
 #[derive(Debug)]
@@ -45,7 +49,7 @@ impl Selector {
     #[must_use]
     pub fn new(enabled: impl Fn(&str) -> bool) -> Self {
         let disabled = (0..RULES.len()).filter(|&index| !enabled(RULES[index].id)).collect();
-        Self { by_grammar: HashMap::new(), disabled }
+        Self { disabled, ..Self::default() }
     }
 
     /// The rules that can match the lines a change adds to this file, in table order.
@@ -62,6 +66,14 @@ impl Selector {
         selected.dedup();
         selected.retain(|&index| !in_test || RULES[index].in_tests);
         selected
+    }
+
+    /// Leaves out the rules that cannot match this text, which is that of a file or of one of its hunks.
+    pub fn confirm(&mut self, rules: &mut Vec<RuleIndex>, text: &[u8]) {
+        rules.retain(|&index| {
+            let needs = self.needs.entry(index).or_insert_with(|| needs_of(&RULES[index]));
+            needs.iter().all(|need| need.is_match(text)) && RULES[index].look.is_none_or(|look| look.sees(text))
+        });
     }
 }
 
@@ -117,6 +129,12 @@ impl GrammarRules {
         }
         Self { always, anchors, owners, automaton: None }
     }
+}
+
+/// What a rule needs, compiled; what cannot be is not asked for, and a test compiles all.
+fn needs_of(rule: &Rule) -> Vec<Regex> {
+    let compiled = rule.needs.iter().map(|need| RegexBuilder::new(need).unicode(false).build());
+    compiled.filter_map(Result::ok).collect()
 }
 
 /// The name of a grammar as rule files write it.

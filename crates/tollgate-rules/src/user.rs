@@ -15,6 +15,8 @@
 //! languages are never loaded: they are native code.
 
 use ast_grep_config::{GlobalRules, RuleConfig, Severity as Level, from_yaml_string};
+use ast_grep_core::Pattern;
+use ast_grep_core::matcher::PatternNode;
 use ast_grep_language::SupportLang;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,8 @@ pub struct UserRule {
     config: RuleConfig<SupportLang>,
     files: Option<GlobSet>,
     ignores: GlobSet,
+    /// Words without which its pattern matches nothing.
+    words: Vec<String>,
 }
 
 /// What the review needs to know of a user's rule.
@@ -113,6 +117,12 @@ impl UserRule {
             && !self.ignores.is_match(path)
     }
 
+    /// False when the text lacks a word of the rule's pattern, so that nothing in it can match.
+    #[must_use]
+    pub fn can_match(&self, text: &str) -> bool {
+        self.words.iter().all(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
+    }
+
     /// What the review needs to know of it.
     #[must_use]
     pub fn info(&self) -> UserRuleInfo {
@@ -163,7 +173,30 @@ fn compile(config: RuleConfig<SupportLang>) -> Result<UserRule, String> {
     }
     let files = config.files.as_ref().map(|files| globs(files)).transpose()?;
     let ignores = config.ignores.as_ref().map_or(Ok(GlobSet::empty()), |ignores| globs(ignores))?;
-    Ok(UserRule { config, files, ignores })
+    let words = words(&config);
+    Ok(UserRule { config, files, ignores, words })
+}
+
+/// The words that stand in everything the rule matches: the names and literals of its pattern.
+///
+/// Only of a plain pattern, since other strictness compares no text; the longest first, since it is the rarest.
+fn words(config: &RuleConfig<SupportLang>) -> Vec<String> {
+    let rule = serde_json::to_value(&config.rule).unwrap_or_default();
+    let pattern = rule.get("pattern").and_then(|pattern| pattern.as_str());
+    let pattern = pattern.and_then(|pattern| Pattern::try_new(pattern, config.language).ok());
+    let mut words = Vec::new();
+    let mut pending: Vec<&PatternNode> = pattern.iter().map(|pattern| &pattern.node).collect();
+    while let Some(node) = pending.pop() {
+        match node {
+            PatternNode::MetaVar { .. } => {}
+            // Keywords are compared by kind, and not every language minds their case.
+            PatternNode::Terminal { text, is_named, .. } => words.extend(is_named.then(|| text.clone())),
+            PatternNode::Internal { children, .. } => pending.extend(children),
+        }
+    }
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words
 }
 
 /// Reads ast-grep's globs by way of their serialised form: its type has no public name.
@@ -175,4 +208,34 @@ fn globs<T: Serialize>(patterns: &[T]) -> Result<GlobSet, String> {
         set.add(Glob::new(text.trim_start_matches("./")).map_err(|error| error.to_string())?);
     }
     set.build().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(rule: &str, expected: &[&str]) {
+        let yaml = format!("id: a\nlanguage: TypeScript\nrule: {rule}\n");
+        let (rules, bad) = UserRule::read_all(&[RuleSource { path: "a.yml".to_owned(), yaml }]);
+        assert_eq!(bad, []);
+        assert_eq!(rules[0].words, expected);
+    }
+
+    #[test]
+    fn a_rule_asks_only_for_words_that_all_its_matches_have() {
+        check("{ pattern: console.log($$$) }", &["console", "log"]);
+        check("{ pattern: new Map($A), inside: { pattern: f($B) } }", &["Map"]);
+        check("{ pattern: typeof $A }", &[]);
+        check("{ any: [{ pattern: a() }, { pattern: b() }] }", &[]);
+        check("{ pattern: { context: 'f($A)', strictness: signature } }", &[]);
+    }
+
+    #[test]
+    fn a_text_without_the_words_cannot_match() {
+        let yaml = "id: a\nlanguage: TypeScript\nrule: { pattern: console.log($$$) }\n".to_owned();
+        let (rules, _) = UserRule::read_all(&[RuleSource { path: "a.yml".to_owned(), yaml }]);
+        let can_match = |text| rules[0].can_match(text);
+        assert!(can_match("console\n  .log(1)") && !can_match("console.info(1)") && !can_match(""));
+    }
 }

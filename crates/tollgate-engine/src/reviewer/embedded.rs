@@ -88,8 +88,10 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
         found.extend(text_rules::scan(file, &enabled).into_iter().map(|hit| (index, hit)));
     }
 
-    let jobs = plan(change, &skipped, settings, &user_rules);
-    let scanned = pool.run(change, &jobs, read, request.progress)?;
+    let mut selector = Selector::new(enabled);
+    let planned = plan(change, &skipped, &mut selector, &user_rules);
+    let mut jobs = job::Jobs::new(&change.files, &planned, &mut selector, read, settings.limits.file_bytes);
+    let scanned = pool.run(&mut jobs, request.progress)?;
     let mut not_reviewed: HashMap<usize, String> = HashMap::new();
     for (index, result) in scanned {
         match result {
@@ -158,11 +160,10 @@ fn files_to_scan<'a>(change: &'a Change, skipped: &'a [Option<String>]) -> impl 
 fn plan(
     change: &Change,
     skipped: &[Option<String>],
-    settings: &Settings,
+    selector: &mut Selector,
     user_rules: &[UserRuleInfo],
 ) -> Vec<job::Planned> {
     let user_grammars: BTreeSet<&str> = user_rules.iter().map(|rule| rule.language.as_str()).collect();
-    let mut selector = Selector::new(|id| settings.rules.enabled(id));
     let mut jobs = Vec::new();
     for (index, file) in files_to_scan(change, skipped).filter(|(_, file)| file.n_added > 0) {
         let Some(grammar) = code::grammar_of(&file.path().to_string()) else {
@@ -170,8 +171,9 @@ fn plan(
         };
         let rules = selector.select(file, analysis::category(file.path().as_bytes()) == Category::Test);
         let grammar = grammar_name(grammar);
-        if !rules.is_empty() || user_grammars.contains(grammar) {
-            jobs.push(job::Planned { index, grammar, rules });
+        let for_user = user_grammars.contains(grammar);
+        if !rules.is_empty() || for_user {
+            jobs.push(job::Planned { index, grammar, rules, for_user });
         }
     }
     jobs

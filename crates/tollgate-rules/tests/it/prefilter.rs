@@ -1,5 +1,5 @@
-//! The short cuts change nothing: selecting rules by anchors and leaving out untouched code
-//! gives what a full scan gives, filtered to the added lines.
+//! The short cuts change nothing: selecting rules by anchors and by what they need, and leaving
+//! out untouched code, gives what a full scan gives, filtered to the added lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,25 +63,40 @@ fn change(path: &str, text: &str, is_added: impl Fn(usize) -> bool) -> String {
 
 type Places = BTreeSet<(String, u32, u32)>;
 
-/// What a review reports: rules selected by anchors, untouched code left out.
-fn short_cut(path: &str, text: &str, diff: &str) -> Places {
+/// Each example by itself with a language of its rule, since what a rule needs may not stand in another's example.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rules = catalog::all().iter().filter(|rule| !rule.needs.is_empty() || rule.look.is_some());
+    rules.flat_map(|rule| {
+        let codes = rule.bad.iter().chain(rule.good).filter_map(|example| match example {
+            Example::Code { code, .. } => Some(*code),
+            Example::Diff(_) => None,
+        });
+        codes.flat_map(|code| rule.languages.iter().map(move |language| (*language, code)))
+    })
+}
+
+/// What a review reports: rules selected by anchors and needs, untouched code left out.
+fn short_cut(scanner: &mut Scanner, path: &str, text: &str, diff: &str) -> Places {
     let (files, _) = diff::parse(diff.as_bytes().to_vec());
-    let rules = Selector::new(|_| true).select(&files[0], false);
+    let mut selector = Selector::new(|_| true);
+    let mut rules = selector.select(&files[0], false);
+    selector.confirm(&mut rules, text.as_bytes());
     let added = LineSet::added_by(&files[0]);
     let grammar = grammar_of(path).unwrap();
     let job = Job { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
-    Scanner::default().scan(&job).into_iter().map(|hit| (hit.rule, hit.line_start, hit.line_end)).collect()
+    scanner.scan(&job).into_iter().map(|hit| (hit.rule, hit.line_start, hit.line_end)).collect()
 }
 
 /// What a full scan with every rule finds, filtered to the lines that are added.
-fn full_scan(language: &str, path: &str, text: &str, is_added: impl Fn(usize) -> bool) -> Places {
+fn full_scan(scanner: &mut Scanner, language: &str, text: &str, is_added: impl Fn(usize) -> bool) -> Places {
+    let path = file_name(language);
     let all = catalog::all().iter().enumerate();
     let of_language = all.filter(|(_, rule)| rule.kind() == Kind::Code && rule.languages.contains(&language));
     let rules: Vec<usize> = of_language.map(|(index, _)| index).collect();
     let added = LineSet::all();
     let grammar = grammar_of(path).unwrap();
     let job = Job { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
-    let hits = Scanner::default().scan_anchored(&job).into_iter();
+    let hits = scanner.scan_anchored(&job).into_iter();
     let hits = hits.filter(|(anchor, _)| is_added(*anchor as usize - 1));
     hits.map(|(_, hit)| (hit.rule, hit.line_start, hit.line_end)).collect()
 }
@@ -91,6 +106,7 @@ proptest! {
 
     #[test]
     fn a_review_reports_what_a_full_scan_of_the_added_lines_reports(seed in any::<u64>(), share in 1_u64..100) {
+        let mut scanner = Scanner::default();
         for (language, text) in corpus() {
             let path = file_name(language);
             let is_added = |index: usize| {
@@ -98,7 +114,63 @@ proptest! {
                 mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) % 100 < share
             };
             let diff = change(path, &text, is_added);
-            prop_assert_eq!(short_cut(path, &text, &diff), full_scan(language, path, &text, is_added));
+            let short = short_cut(&mut scanner, path, &text, &diff);
+            prop_assert_eq!(short, full_scan(&mut scanner, language, &text, is_added));
         }
+    }
+}
+
+#[test]
+fn what_a_rule_needs_stands_wherever_it_speaks() {
+    let mut scanner = Scanner::default();
+    for (language, text) in examples() {
+        let path = file_name(language);
+        let short = short_cut(&mut scanner, path, text, &change(path, text, |_| true));
+        assert_eq!(short, full_scan(&mut scanner, language, text, |_| true), "{language}:\n{text}");
+    }
+}
+
+/// Ways to write the bad examples that people have, though no example does.
+#[test]
+fn odd_layout_hides_nothing() {
+    let cases = [
+        ("js-empty-catch", "try { f(); }\ncatch ({ message }) {\n}\n"),
+        ("js-empty-catch", "try { f(); } catch(error: unknown){}\n"),
+        ("js-empty-catch", "try { f() } catch\n{\n\n}\n"),
+        ("js-promise-executor-async", "new Promise<Map<string, (a: A) => void>>(async (resolve) => { await f() })\n"),
+        (
+            "js-query-in-loop",
+            "for await (const id of ids) {\n  a.push(await db\n    .findOne({ where: { id: id } }))\n}\n",
+        ),
+        ("js-negated-left", "if (!f(a, b) instanceof Error) g()\n"),
+        ("js-negated-left", "if (!a.b['c'] in d) g()\n"),
+        ("js-assignment-in-condition", "if(a.b[c] = null) f()\n"),
+        ("js-error-not-thrown", "if (a)\n  new TypeError('b')\n"),
+        ("js-error-not-thrown", "if (a) b(); else new Error('c');\n"),
+        (
+            "js-assertion-not-awaited",
+            "f(() => {\n  expect(async () => { await f('('); }).rejects\n    .toThrow()\n})\n",
+        ),
+        ("js-return-in-finally", "try { f() } finally\n{\n  if (a) { g({}) }\n  return 1\n}\n"),
+        ("js-duplicate-condition", "if (a == ')') f()\nelse if (b) g()\nelse if (a ==\n  ')') h()\n"),
+        ("js-path-traversal", "res.sendFile(`${root}/${req.params.name}`)\n"),
+        ("js-shell-command", "cp.exec(\n  `tar xf ${name}`)\n"),
+        ("js-focused-test", "describe\n  .only('a', () => { f() })\n"),
+        ("js-skipped-test", "f()\nxit('a', () => { f() })\n"),
+        ("js-number-sort", "a.map(Number) // as numbers\n  .sort()\n"),
+        ("ts-optional-non-null", "const a = b?.c! as D\n"),
+        ("js-loop-var-closure", "for(var i = 0; i < 9; i++) {\n  setTimeout(() => f(i), 1)\n}\n"),
+    ];
+    let mut scanner = Scanner::default();
+    for (rule, text) in cases {
+        let short = short_cut(&mut scanner, "a.ts", text, &change("a.ts", text, |_| true));
+        assert!(short.iter().any(|(found, ..)| found == rule), "{rule}: {text}");
+    }
+}
+
+#[test]
+fn what_rules_need_can_be_compiled() {
+    for need in catalog::all().iter().flat_map(|rule| rule.needs) {
+        assert!(regex::bytes::RegexBuilder::new(need).unicode(false).build().is_ok(), "{need}");
     }
 }

@@ -1,10 +1,15 @@
 //! What a child is asked about one file.
 
+use std::borrow::Cow;
+
 use tollgate_core::change::Content;
-use tollgate_core::diff::{FileDiff, LineKind};
+use tollgate_core::diff::{FileDiff, Hunk, LineKind, Status};
 use tollgate_rules::lines::LineSet;
-use tollgate_rules::select::RuleIndex;
+use tollgate_rules::select::{RuleIndex, Selector};
 use tollgate_rules::worker::Scan;
+
+use super::ReadContent;
+use crate::failure::Failure;
 
 /// A file that is to be scanned.
 #[derive(Debug)]
@@ -15,32 +20,113 @@ pub(super) struct Planned {
     pub(super) grammar: &'static str,
     /// The embedded rules that can match.
     pub(super) rules: Vec<RuleIndex>,
+    /// True when the user has rules for it, too.
+    pub(super) for_user: bool,
 }
 
-/// What a child is asked: the file as a whole, or each of its hunks.
+/// What a child is asked: the file as a whole, or each of its hunks; nothing when no rule can match.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) index: usize,
     pub(super) parts: Vec<(Scan, Vec<u8>)>,
 }
 
+/// The files of a plan, each read when its turn comes.
+pub(super) struct Jobs<'a, 'r> {
+    files: &'a [FileDiff],
+    planned: std::slice::Iter<'a, Planned>,
+    selector: &'a mut Selector,
+    read: &'a mut ReadContent<'r>,
+    max_bytes: u64,
+}
+
+/// What comes of reading a file.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// A child is to be asked.
+    Ask(Job),
+    /// The file is done: nothing can be found in it, or for this reason it cannot be read.
+    Done(usize, Result<(), String>),
+}
+
+impl<'a, 'r> Jobs<'a, 'r> {
+    pub(super) fn new(
+        files: &'a [FileDiff],
+        planned: &'a [Planned],
+        selector: &'a mut Selector,
+        read: &'a mut ReadContent<'r>,
+        max_bytes: u64,
+    ) -> Self {
+        Self { files, planned: planned.iter(), selector, read, max_bytes }
+    }
+
+    /// How many files are left.
+    pub(super) fn n_left(&self) -> usize {
+        self.planned.len()
+    }
+
+    /// Reads the next file.
+    pub(super) fn next(&mut self) -> Result<Option<Next>, Failure> {
+        let Some(plan) = self.planned.next() else {
+            return Ok(None);
+        };
+        let file = &self.files[plan.index];
+        let content = match text_of_new_file(file) {
+            Some(text) if text.len() as u64 > self.max_bytes => Content::TooLarge(text.len() as u64),
+            Some(text) => Content::Whole(text),
+            None => (self.read)(file, self.max_bytes)?,
+        };
+        if let Content::TooLarge(_) = content {
+            return Ok(Some(Next::Done(plan.index, Err(format!("larger than {}", bytes(self.max_bytes))))));
+        }
+        let job = plan.with_content(file, content, self.selector);
+        Ok(Some(if job.parts.is_empty() { Next::Done(plan.index, Ok(())) } else { Next::Ask(job) }))
+    }
+}
+
 impl Planned {
     /// The questions for a file with this content.
-    pub(super) fn with_content(&self, file: &FileDiff, content: Content) -> Job {
-        let added = LineSet::added_by(file);
-        let parts = match content {
-            Content::Whole(text) if agrees(file, &text) => vec![(self.scan(file, 1, added), text)],
+    fn with_content(&self, file: &FileDiff, content: Content, selector: &mut Selector) -> Job {
+        let added = Cow::Owned(LineSet::added_by(file));
+        let mut parts = Vec::new();
+        match content {
+            Content::Whole(text) if agrees(file, &text) => parts.extend(self.part(file, (1, text), added, selector)),
             // Without the file, or with one that has moved on since, each hunk is a file of its own.
             _ => {
-                fragments(file).into_iter().map(|(first, text)| (self.scan(file, first, added.clone()), text)).collect()
+                for hunk in file.hunks.iter().filter(|hunk| hunk.new_len > 0) {
+                    let part = (hunk.new_start, text_of(file, hunk));
+                    parts.extend(self.part(file, part, Cow::Borrowed(&*added), selector));
+                }
             }
-        };
+        }
         Job { index: self.index, parts }
     }
 
-    fn scan(&self, file: &FileDiff, first_line: u32, added: LineSet) -> Scan {
-        let path = file.path().to_string();
-        Scan { path, grammar: self.grammar.to_owned(), first_line, added, rules: self.rules.clone() }
+    /// The question for a text that begins at this line, unless no rule can match it.
+    fn part(
+        &self,
+        file: &FileDiff,
+        (first_line, text): (u32, Vec<u8>),
+        added: Cow<'_, LineSet>,
+        selector: &mut Selector,
+    ) -> Option<(Scan, Vec<u8>)> {
+        let mut rules = self.rules.clone();
+        selector.confirm(&mut rules, &text);
+        if rules.is_empty() && !self.for_user {
+            return None;
+        }
+        let (path, grammar) = (file.path().to_string(), self.grammar.to_owned());
+        Some((Scan { path, grammar, first_line, added: added.into_owned(), rules }, text))
+    }
+}
+
+/// The text of a file that the change adds: the diff has it from the first byte to the last.
+fn text_of_new_file(file: &FileDiff) -> Option<Vec<u8>> {
+    match file.hunks.as_slice() {
+        [hunk] if file.status == Status::Added && hunk.new_start == 1 && hunk.n_parents == 1 => {
+            Some(text_of(file, hunk))
+        }
+        _ => None,
     }
 }
 
@@ -59,13 +145,21 @@ fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The lines of each hunk after the change, with the number of the first.
-fn fragments(file: &FileDiff) -> Vec<(u32, Vec<u8>)> {
-    let text_of = |hunk| {
-        let lines = file.lines(hunk).filter(|line| line.kind != LineKind::Removed);
-        lines.flat_map(|line| [line.text, b"\n"]).flatten().copied().collect()
-    };
-    file.hunks.iter().filter(|hunk| hunk.new_len > 0).map(|hunk| (hunk.new_start, text_of(hunk))).collect()
+/// The lines of a hunk after the change.
+fn text_of(file: &FileDiff, hunk: &Hunk) -> Vec<u8> {
+    let mut text = Vec::with_capacity(file.body(hunk).len());
+    for line in file.lines(hunk).filter(|line| line.kind != LineKind::Removed) {
+        text.extend_from_slice(line.text);
+        if line.newline {
+            text.push(b'\n');
+        }
+    }
+    text
+}
+
+fn bytes(count: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    if count.is_multiple_of(MIB) { format!("{} MiB", count / MIB) } else { format!("{count} bytes") }
 }
 
 #[cfg(test)]
@@ -78,7 +172,8 @@ mod tests {
     #[track_caller]
     fn check(content: Content, expected: &[(u32, &str)]) {
         let (files, _) = tollgate_core::diff::parse(DIFF.as_bytes().to_vec());
-        let job = Planned { index: 0, grammar: "JavaScript", rules: Vec::new() }.with_content(&files[0], content);
+        let planned = Planned { index: 0, grammar: "JavaScript", rules: Vec::new(), for_user: true };
+        let job = planned.with_content(&files[0], content, &mut Selector::default());
         let parts: Vec<(u32, String)> =
             job.parts.into_iter().map(|(scan, text)| (scan.first_line, String::from_utf8(text).unwrap())).collect();
         let parts: Vec<(u32, &str)> = parts.iter().map(|(first, text)| (*first, text.as_str())).collect();
@@ -97,5 +192,46 @@ mod tests {
         check(Content::Unknown, &fragments);
         check(Content::Whole(b"a\nchanged\n".to_vec()), &fragments);
         check(Content::Whole(Vec::new()), &fragments);
+    }
+
+    /// What is done with a file, when reading it from elsewhere gives this.
+    #[track_caller]
+    fn check_next(diff: &str, for_user: bool, max_bytes: u64, elsewhere: &str, expected: &str) {
+        let (files, _) = tollgate_core::diff::parse(diff.as_bytes().to_vec());
+        let mut selector = Selector::new(|_| true);
+        let rules = selector.select(&files[0], false);
+        let planned = [Planned { index: 0, grammar: "JavaScript", rules, for_user }];
+        let read = &mut |_: &FileDiff, _: u64| Ok(Content::Whole(elsewhere.as_bytes().to_vec()));
+        let mut jobs = Jobs::new(&files, &planned, &mut selector, read, max_bytes);
+        let said = match jobs.next().unwrap().unwrap() {
+            Next::Ask(job) => String::from_utf8(job.parts.into_iter().flat_map(|(_, text)| text).collect()).unwrap(),
+            Next::Done(0, Ok(())) => "nothing to find".to_owned(),
+            Next::Done(_, reason) => reason.unwrap_err(),
+        };
+        assert_eq!(said, expected);
+        assert!(jobs.next().unwrap().is_none());
+    }
+
+    const NEW: &str = "diff --git a/a.js b/a.js\nnew file mode 100644\n--- /dev/null\n+++ b/a.js\n\
+        @@ -0,0 +1,2 @@\n+try { f() }\n+catch {}\n\\ No newline at end of file\n";
+
+    #[test]
+    fn a_new_file_is_taken_from_the_diff() {
+        check_next(NEW, false, 100, "elsewhere", "try { f() }\ncatch {}");
+        check_next(NEW, false, 5, "elsewhere", "larger than 5 bytes");
+    }
+
+    #[test]
+    fn a_file_in_which_no_rule_can_match_is_asked_about_only_for_the_user() {
+        let handled = NEW.replace("catch {}", "catch { g() }");
+        check_next(&handled, false, 100, "", "nothing to find");
+        check_next(&handled, true, 100, "", "try { f() }\ncatch { g() }");
+    }
+
+    #[test]
+    fn a_changed_file_is_read_to_see_whether_a_rule_can_match() {
+        let changed = "diff --git a/a.js b/a.js\n--- a/a.js\n+++ b/a.js\n@@ -2 +2 @@\n-catch { g() }\n+catch\n";
+        check_next(changed, false, 100, "try { f() }\ncatch\n{}\n", "try { f() }\ncatch\n{}\n");
+        check_next(changed, false, 100, "try { f() }\ncatch\n{ h() }\n", "nothing to find");
     }
 }

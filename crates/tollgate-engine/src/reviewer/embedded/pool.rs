@@ -7,24 +7,22 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use tollgate_core::change::{Change, Content};
 use tollgate_rules::hit::Hit;
 use tollgate_rules::user::{RuleSource, UserRuleInfo};
 use tollgate_rules::worker::{Answer, Request};
 
-use super::ReadContent;
-use super::job::{Job, Planned};
+use super::job::{Job, Jobs, Next};
 use super::parent::{Child, UNREADABLE};
 use crate::config::Limits;
 use crate::failure::{self, Failure};
 
-/// So many files, or added lines, are worth another process.
+/// So many files, or so much text, are worth another process.
 const FILES_PER_CHILD: usize = 16;
-const LINES_PER_CHILD: usize = 4_000;
+const BYTES_PER_CHILD: usize = 128 * 1024;
 /// When so many files were lost, the change is made to be slow, and the rest is not tried.
 const MAX_LOST: usize = 20;
 
@@ -78,37 +76,46 @@ impl Pool {
     /// Scans the files and gives back what became of each, in their order.
     pub(super) fn run(
         &mut self,
-        change: &Change,
-        planned: &[Planned],
-        read: &mut ReadContent<'_>,
+        jobs: &mut Jobs<'_, '_>,
         progress: &dyn Fn(usize, usize),
     ) -> Result<Vec<Scanned>, Failure> {
-        if planned.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut first = match self.spare.take() {
-            Some(child) => Some(child),
-            None => Some(self.starter.start()?),
-        };
-        let n_children = self.starter.n_children(change, planned);
-        // A short queue, since each job holds the text of a file.
-        let (jobs, queue) = mpsc::sync_channel::<Job>(n_children);
-        let (results, done) = mpsc::channel::<Scanned>();
-        let (queue, n_lost) = (Mutex::new(queue), AtomicUsize::new(0));
-        let starter = &self.starter;
-        let mut scanned = Vec::with_capacity(planned.len());
+        let n_files = jobs.n_left();
+        let mut scanned = Vec::with_capacity(n_files);
         let mut finish = |result: Scanned| {
             scanned.push(result);
-            progress(scanned.len(), planned.len());
+            progress(scanned.len(), n_files);
         };
+        let most = self.starter.most_children();
+        let (mut n_children, mut n_asked, mut n_bytes) = (0, 0, 0);
+        // A short queue, since each job holds the text of a file.
+        let (asked, queue) = mpsc::sync_channel::<Job>(most);
+        let (results, done) = mpsc::channel::<Scanned>();
+        let (queue, n_lost) = (Mutex::new(queue), AtomicUsize::new(0));
+        let (starter, spare) = (&self.starter, &mut self.spare);
         thread::scope(|scope| {
-            for _ in 0..n_children {
-                let (results, child, queue, n_lost) = (results.clone(), first.take(), &queue, &n_lost);
-                scope.spawn(move || starter.work(child, queue, &results, n_lost));
-            }
-            drop(results);
             // Moved in, so that the queue ends and with it the threads, also on a failure.
-            starter.hand_out(change, planned, read, jobs, &mut |result| finish(result), &done)?;
+            let (asked, results) = (asked, results);
+            while let Some(next) = jobs.next()? {
+                match next {
+                    Next::Done(index, became) => finish((index, became.map(|()| Vec::new()))),
+                    Next::Ask(job) => {
+                        n_asked += 1;
+                        n_bytes += job.parts.iter().map(|(_, text)| text.len()).sum::<usize>();
+                        let worth = 1 + n_asked / FILES_PER_CHILD + n_bytes / BYTES_PER_CHILD;
+                        if n_children < worth.min(most) {
+                            // That not one child can be started is a failure; later ones cost their file.
+                            let first = if n_children == 0 { Some(starter.first(spare)?) } else { None };
+                            let (results, queue, n_lost) = (results.clone(), &queue, &n_lost);
+                            scope.spawn(move || starter.work(first, queue, &results, n_lost));
+                            n_children += 1;
+                        }
+                        // Cannot fail: the threads take jobs until this end is dropped.
+                        let _ = asked.send(job);
+                    }
+                }
+                done.try_iter().for_each(&mut finish);
+            }
+            drop((asked, results));
             done.iter().for_each(&mut finish);
             Ok(())
         })?;
@@ -118,32 +125,6 @@ impl Pool {
 }
 
 impl Starter {
-    /// Reads file after file and hands it out.
-    fn hand_out(
-        &self,
-        change: &Change,
-        planned: &[Planned],
-        read: &mut ReadContent<'_>,
-        jobs: SyncSender<Job>,
-        finish: &mut dyn FnMut(Scanned),
-        done: &Receiver<Scanned>,
-    ) -> Result<(), Failure> {
-        for plan in planned {
-            let file = &change.files[plan.index];
-            match read(file, self.limits.file_bytes)? {
-                Content::TooLarge(_) => {
-                    finish((plan.index, Err(format!("larger than {}", bytes(self.limits.file_bytes)))));
-                }
-                content => {
-                    // Cannot fail: the threads take jobs until this end is dropped.
-                    let _ = jobs.send(plan.with_content(file, content));
-                }
-            }
-            done.try_iter().for_each(&mut *finish);
-        }
-        Ok(())
-    }
-
     /// Gives one child after the other the files of the queue.
     fn work(
         &self,
@@ -202,17 +183,14 @@ impl Starter {
         Ok(child)
     }
 
-    /// Not more children than cores, nor than the work is worth.
-    fn n_children(&self, change: &Change, planned: &[Planned]) -> usize {
-        let most = self.limits.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-        let n_lines: u32 = planned.iter().map(|plan| change.files[plan.index].n_added).fold(0, u32::saturating_add);
-        // What is added tells the order of the files' sizes, without reading them first.
-        let worth = planned.len() / FILES_PER_CHILD + n_lines as usize / LINES_PER_CHILD;
-        worth.clamp(1, most.max(1)).min(planned.len())
+    /// The child that already knows the user's rules, or a new one.
+    fn first(&self, spare: &mut Option<Child>) -> Result<Child, Failure> {
+        spare.take().map_or_else(|| self.start(), Ok)
     }
-}
 
-fn bytes(count: u64) -> String {
-    const MIB: u64 = 1024 * 1024;
-    if count.is_multiple_of(MIB) { format!("{} MiB", count / MIB) } else { format!("{count} bytes") }
+    /// Not more children than cores.
+    fn most_children(&self) -> usize {
+        let most = self.limits.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+        most.max(1)
+    }
 }
