@@ -21,6 +21,7 @@ mod event;
 pub(crate) mod feed;
 mod header;
 pub(crate) mod hunk;
+pub(crate) mod mark;
 mod name;
 mod print;
 mod redact;

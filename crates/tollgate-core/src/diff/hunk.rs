@@ -6,6 +6,7 @@
 //! ```
 
 use crate::diff::feed::Feeds;
+use crate::diff::mark::{self, Marks};
 
 /// The counts and places of a hunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,33 +117,62 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     if head.n_parents > 1 {
         return combined_body(head, text);
     }
-    let (mut old_left, mut new_left) = (head.old_len, head.new_len);
-    let (mut at, mut n_context, mut n_marks) = (0, 0, 0);
+    let mut left = Left { old: head.old_len, new: head.new_len, n_context: 0 };
+    let (mut at, mut n_marks) = (0, 0);
     let mut has_bare_blanks = false;
-    let mut feeds = Feeds::new(text);
-    while old_left != 0 || new_left != 0 {
-        // Everything at the end of the text that has no line feed is a line, too.
+    let mut feeds = Feeds::new(&[]);
+    while left.old != 0 || left.new != 0 {
         match text.get(at) {
-            Some(b'+') if new_left != 0 => new_left -= 1,
-            Some(b'-') if old_left != 0 => old_left -= 1,
-            Some(&byte @ (b' ' | b'\n')) if old_left != 0 && new_left != 0 => {
-                (old_left, new_left, n_context) = (old_left - 1, new_left - 1, n_context + 1);
+            Some(b'+') if left.new != 0 => left.new -= 1,
+            Some(b'-') if left.old != 0 => left.old -= 1,
+            Some(&byte @ (b' ' | b'\n')) if left.old != 0 && left.new != 0 => {
+                left = Left { old: left.old - 1, new: left.new - 1, n_context: left.n_context + 1 };
                 has_bare_blanks |= byte == b'\n';
             }
             Some(b'\\') if at > 0 => n_marks += 1,
             _ => {
-                let n_read = (head.old_len - old_left) + (head.new_len - new_left) - n_context + n_marks;
-                return Err(Broken { at, n_lines: n_read, old_left, new_left });
+                let n_read = (head.old_len - left.old) + (head.new_len - left.new) - left.n_context + n_marks;
+                return Err(Broken { at, n_lines: n_read, old_left: left.old, new_left: left.new });
             }
         }
+        if at == 0 {
+            feeds = Feeds::starting_at(text, left.pass_blocks(text));
+        }
+        // Everything at the end of the text that has no line feed is a line, too.
         at = feeds.next().map_or(text.len(), |feed| feed + 1);
     }
     if text.get(at) == Some(&b'\\') {
         at = end_of_line(text, at);
         n_marks += 1;
     }
-    let (n_added, n_removed) = (head.new_len - n_context, head.old_len - n_context);
-    Ok(Body { len: at, n_lines: n_context + n_added + n_removed + n_marks, n_added, n_removed, has_bare_blanks })
+    let (n_added, n_removed) = (head.new_len - left.n_context, head.old_len - left.n_context);
+    Ok(Body { len: at, n_lines: left.n_context + n_added + n_removed + n_marks, n_added, n_removed, has_bare_blanks })
+}
+
+/// Lines that a hunk still lacks, and the context lines it has.
+struct Left {
+    old: u32,
+    new: u32,
+    n_context: u32,
+}
+
+impl Left {
+    /// Counts the lines behind the first one as long as whole blocks of them surely belong to the hunk. Gives where the
+    /// last counted line, which may go on, has to be searched for its end.
+    fn pass_blocks(&mut self, text: &[u8]) -> usize {
+        let mut at = 0;
+        // With fewer lines to come, the hunk as a rule ends within the block.
+        while self.old.max(self.new) > (mark::BLOCK / 32) as u32
+            && let Some(marks) = text.get(at..).and_then(Marks::of_block)
+            && marks.n_other == 0
+            && let Some(old) = self.old.checked_sub(marks.n_removed + marks.n_context)
+            && let Some(new) = self.new.checked_sub(marks.n_added + marks.n_context)
+        {
+            *self = Self { old, new, n_context: self.n_context + marks.n_context };
+            at += mark::BLOCK;
+        }
+        at
+    }
 }
 
 /// The same for a merge: a column of marks and a count for every parent.
