@@ -5,7 +5,7 @@
 
 use crate::analysis::category::is_manifest;
 use crate::analysis::declaration::{self, Wanted};
-use crate::analysis::name::Name;
+use crate::analysis::name::{Folder, Name};
 use crate::analysis::{AnalyzedFile, Category, Part, word};
 use crate::diff::{LineKind, Status};
 use crate::language::Language;
@@ -144,9 +144,7 @@ fn has_tests(language: Language) -> bool {
 }
 
 fn is_migration(name: &Name<'_>) -> bool {
-    name.steps().any(|step| matches!(step, b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase"))
-        || name.folders().ends_with(b"alembic/versions/")
-        || is_flyway(name.lower())
+    name.is_below(Folder::Migrations) || name.folders().ends_with(b"alembic/versions/") || is_flyway(name.lower())
 }
 
 /// True for `V12__add_users.sql`.
