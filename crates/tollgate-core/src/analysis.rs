@@ -16,6 +16,7 @@ mod generated;
 pub mod json;
 mod name;
 mod risk;
+mod span;
 mod stream;
 mod text;
 mod word;
@@ -25,6 +26,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::analysis::name::Name;
+use crate::analysis::span::Spans;
 use crate::diff::hunk;
 use crate::diff::mark::Marks;
 use crate::diff::{Event, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
@@ -87,7 +89,10 @@ pub fn analyze(files: &[FileDiff]) -> Analysis {
 #[must_use]
 pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> Analysis {
     let mut analysis = Analysis::default();
+    let mut added = Spans::default();
     for file in files {
+        added.clear();
+        file.added_ranges().for_each(|range| added.push(range));
         let old_path = file.old_path.as_ref().map(RepoPath::as_bytes);
         let part = Part {
             path: file.path().as_bytes(),
@@ -99,6 +104,7 @@ pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> An
             n_removed: file.n_removed,
             text: file.text(),
             hunks: file.hunks_range(),
+            added: &added,
         };
         analysis.take(&part, attribute);
     }
@@ -130,13 +136,15 @@ impl<'a> Open<'a> {
         Self { header, n_added: 0, n_removed: 0, hunks: None }
     }
 
-    fn take(&mut self, hunk: &HunkEvent<'_>) {
+    fn take(&mut self, hunk: &HunkEvent<'_>, added: &mut Spans) {
+        let start = self.header.span.start;
+        added.push(hunk.added.start - start..hunk.added.end - start);
         self.n_added = self.n_added.saturating_add(hunk.n_added);
         self.n_removed = self.n_removed.saturating_add(hunk.n_removed);
         self.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
     }
 
-    fn part<'p>(&'p self, text: &'p [u8]) -> Part<'p> {
+    fn part<'p>(&'p self, text: &'p [u8], added: &'p Spans) -> Part<'p> {
         let start = self.header.span.start;
         let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);
         Part {
@@ -149,6 +157,7 @@ impl<'a> Open<'a> {
             n_removed: self.n_removed,
             text: &text[start..hunks.end],
             hunks: hunks.start - start..hunks.end - start,
+            added,
         }
     }
 }
@@ -168,6 +177,8 @@ struct Part<'a> {
     text: &'a [u8],
     /// Where in `text` the hunks are.
     hunks: Range<usize>,
+    /// Where in `text` the added lines are.
+    added: &'a Spans,
 }
 
 impl<'a> Part<'a> {
@@ -224,8 +235,7 @@ fn number_of_last(head: &HunkHead<'_>, lines: &[u8]) -> u32 {
     let n_remarks = if n_other == 0 { 0 } else { memmem::find_iter(lines, "\n\\").count() };
     let n_context = n_context + n_other.saturating_sub(u32::try_from(n_remarks).unwrap_or(u32::MAX));
     let last = memchr::memrchr(b'\n', lines).and_then(|feed| lines.get(feed + 1));
-    let (start, n_lines) =
-        if last == Some(&b'-') { (head.old_start, n_removed) } else { (head.new_start, n_added) };
+    let (start, n_lines) = if last == Some(&b'-') { (head.old_start, n_removed) } else { (head.new_start, n_added) };
     start.saturating_add(n_lines).saturating_add(n_context).saturating_sub(1)
 }
 

@@ -98,7 +98,8 @@ fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(Ris
     let hunks = part.hunk_bytes();
     let is_sql = file.language == Some(Language::Sql);
     if matches!(file.category, Category::Source | Category::Config | Category::Infra) && file.n_added > 0 {
-        for (kind, at) in word::find(hunks).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
+        let added = part.added.behind(part.hunks.start);
+        for (kind, at) in word::find(hunks, added).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
             push(kind, part.line_number_at(at));
         }
         if is_sql {

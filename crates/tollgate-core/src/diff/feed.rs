@@ -8,7 +8,7 @@ use wide::u8x16;
 const BLOCK: usize = 64;
 
 /// The places of the line feeds of a text, in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Feeds<'a> {
     text: &'a [u8],
     block: usize,

@@ -38,12 +38,13 @@ impl Marks {
         let (lines, marks) = (block[..BLOCK].as_chunks::<16>().0, block[1..].as_chunks::<16>().0);
         let [mut feeds, mut added, mut removed, mut context] = [u8x16::ZERO; 4];
         for (line, mark) in lines.iter().zip(marks) {
-            let (feed, mark) = (u8x16::from(*line).simd_eq(u8x16::splat(b'\n')), u8x16::from(*mark));
+            let feed = u8x16::from(*line).simd_eq(u8x16::splat(b'\n'));
+            let mark = u8x16::from(*mark) & feed;
             // A lane where the comparison holds is 255, which is -1.
             feeds -= feed;
-            added -= feed & mark.simd_eq(u8x16::splat(b'+'));
-            removed -= feed & mark.simd_eq(u8x16::splat(b'-'));
-            context -= feed & mark.simd_eq(u8x16::splat(b' '));
+            added -= mark.simd_eq(u8x16::splat(b'+'));
+            removed -= mark.simd_eq(u8x16::splat(b'-'));
+            context -= mark.simd_eq(u8x16::splat(b' '));
         }
         let [n_feeds, n_added, n_removed, n_context] =
             [feeds, added, removed, context].map(|lanes| u32::from(lanes.reduce_add()));
