@@ -16,18 +16,19 @@ mod generated;
 pub mod json;
 mod name;
 mod risk;
+mod span;
 mod stream;
 mod text;
 mod word;
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use memchr::memmem;
 
 use crate::analysis::name::Name;
-use crate::diff::feed::Feeds;
+use crate::analysis::span::Spans;
 use crate::diff::hunk;
+use crate::diff::mark::Marks;
 use crate::diff::{Event, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
 use crate::language::Language;
 use crate::path::RepoPath;
@@ -88,7 +89,10 @@ pub fn analyze(files: &[FileDiff]) -> Analysis {
 #[must_use]
 pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> Analysis {
     let mut analysis = Analysis::default();
+    let mut added = Spans::default();
     for file in files {
+        added.clear();
+        file.added_ranges().for_each(|range| added.push(range));
         let old_path = file.old_path.as_ref().map(RepoPath::as_bytes);
         let part = Part {
             path: file.path().as_bytes(),
@@ -100,6 +104,7 @@ pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> An
             n_removed: file.n_removed,
             text: file.text(),
             hunks: file.hunks_range(),
+            added: &added,
         };
         analysis.take(&part, attribute);
     }
@@ -131,13 +136,15 @@ impl<'a> Open<'a> {
         Self { header, n_added: 0, n_removed: 0, hunks: None }
     }
 
-    fn take(&mut self, hunk: &HunkEvent<'_>) {
+    fn take(&mut self, hunk: &HunkEvent<'_>, added: &mut Spans) {
+        let start = self.header.span.start;
+        added.push(hunk.added.start - start..hunk.added.end - start);
         self.n_added = self.n_added.saturating_add(hunk.n_added);
         self.n_removed = self.n_removed.saturating_add(hunk.n_removed);
         self.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
     }
 
-    fn part<'p>(&'p self, text: &'p [u8]) -> Part<'p> {
+    fn part<'p>(&'p self, text: &'p [u8], added: &'p Spans) -> Part<'p> {
         let start = self.header.span.start;
         let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);
         Part {
@@ -150,6 +157,7 @@ impl<'a> Open<'a> {
             n_removed: self.n_removed,
             text: &text[start..hunks.end],
             hunks: hunks.start - start..hunks.end - start,
+            added,
         }
     }
 }
@@ -169,6 +177,8 @@ struct Part<'a> {
     text: &'a [u8],
     /// Where in `text` the hunks are.
     hunks: Range<usize>,
+    /// Where in `text` the added lines are.
+    added: &'a Spans,
 }
 
 impl<'a> Part<'a> {
@@ -198,9 +208,8 @@ impl<'a> Part<'a> {
     fn line_number_at(&self, at: usize) -> Option<u32> {
         let hunks = self.hunk_bytes();
         // No line of a hunk's body begins with `@`, so the last such line before the place is its header.
-        static HEADER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
-        let header = HEADER.get_or_init(|| memmem::Finder::new("\n@@"));
-        let start = header.find_iter(hunks.get(..at)?).last().map_or(0, |feed| feed + 1);
+        let mut ats = memchr::memrchr_iter(b'@', hunks.get(..at)?);
+        let start = ats.find(|&at| at > 0 && hunks[at - 1] == b'\n').unwrap_or(0);
         let (head, rest) = hunk_at(hunks, start)?;
         let body_start = hunks.len() - rest.len();
         if head.n_parents > 1 {
@@ -208,7 +217,7 @@ impl<'a> Part<'a> {
             let line = Lines::new(&head, rest).nth(n_before)?;
             return line.new.or(line.old);
         }
-        Some(number_in_hunk(&head, rest, at.checked_sub(body_start)?))
+        Some(number_of_last(&head, hunks.get(body_start - 1..=at)?))
     }
 
     /// The number of the first changed line.
@@ -219,20 +228,15 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The number of the line at a place in the body of a hunk.
-fn number_in_hunk(head: &HunkHead<'_>, body: &[u8], at: usize) -> u32 {
-    let (mut old, mut new) = (head.old_start, head.new_start);
-    let mut start = 0;
-    for feed in Feeds::new(body).take_while(|&feed| feed < at) {
-        match body[start] {
-            b'+' => new = new.saturating_add(1),
-            b'-' => old = old.saturating_add(1),
-            b'\\' => {}
-            _ => (old, new) = (old.saturating_add(1), new.saturating_add(1)),
-        }
-        start = feed + 1;
-    }
-    if body.get(start) == Some(&b'-') { old } else { new }
+/// The number of the last line of the beginning of a hunk's body; `lines` begins with the line feed of the hunk's header.
+fn number_of_last(head: &HunkHead<'_>, lines: &[u8]) -> u32 {
+    let Marks { n_added, n_removed, n_context, n_other } = Marks::of_text(lines);
+    // Bare line feeds are context, too; remarks of git are no lines.
+    let n_remarks = if n_other == 0 { 0 } else { memmem::find_iter(lines, "\n\\").count() };
+    let n_context = n_context + n_other.saturating_sub(u32::try_from(n_remarks).unwrap_or(u32::MAX));
+    let last = memchr::memrchr(b'\n', lines).and_then(|feed| lines.get(feed + 1));
+    let (start, n_lines) = if last == Some(&b'-') { (head.old_start, n_removed) } else { (head.new_start, n_added) };
+    start.saturating_add(n_lines).saturating_add(n_context).saturating_sub(1)
 }
 
 /// The header of the hunk that begins at a place, and the bytes behind it.

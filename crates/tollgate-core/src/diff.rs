@@ -21,6 +21,7 @@ mod event;
 pub(crate) mod feed;
 mod header;
 pub(crate) mod hunk;
+pub(crate) mod mark;
 mod name;
 mod print;
 mod redact;
@@ -355,10 +356,16 @@ impl FileDiff {
         (start - self.header.start) as usize..self.text().len()
     }
 
+    /// For each hunk, where in [`Self::text`] its added lines are, among others.
+    pub(crate) fn added_ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let start = self.header.start;
+        self.hunks.iter().map(move |hunk| (hunk.body.start - start) as usize..(hunk.body.end - start) as usize)
+    }
+
     fn push(&mut self, hunk: &HunkEvent<'_>, between: Span) {
         let HunkEvent { head, span, .. } = hunk;
         let body_start = span.end - hunk.body.len();
-        let head_end = span.start + header::line_at(&self.text, span.start).len();
+        let head_end = span.start + header::without_end(&self.text[span.start..body_start]).len();
         self.n_added = self.n_added.saturating_add(hunk.n_added);
         self.n_removed = self.n_removed.saturating_add(hunk.n_removed);
         self.hunks.push(Hunk {

@@ -3,7 +3,7 @@
 //! The conventions are those of the common ecosystems. Where two speak, the order is: test, infrastructure, docs,
 //! configuration, source; a `Dockerfile` below `tests/` is there for the tests.
 
-use crate::analysis::name::Name;
+use crate::analysis::name::{Folder, Name};
 use crate::language::Language;
 
 /// What a file is for.
@@ -60,36 +60,11 @@ pub(super) fn of_name(name: &Name<'_>, language: Option<Language>) -> Category {
 
 fn is_test(name: &Name<'_>) -> bool {
     let lower = name.lower();
-    let by_folder = name.steps().any(|step| {
-        matches!(
-            step,
-            b"test"
-                | b"tests"
-                | b"__tests__"
-                | b"testing"
-                | b"testdata"
-                | b"test-data"
-                | b"test_data"
-                | b"spec"
-                | b"specs"
-                | b"__mocks__"
-                | b"__snapshots__"
-                | b"__fixtures__"
-                | b"fixtures"
-                | b"e2e"
-                | b"cypress"
-                | b"androidtest"
-                | b"unittests"
-                | b"integration-tests"
-                | b"integration_tests"
-        ) || step.ends_with(b".tests")
-            || step.ends_with(b".test")
-    });
-    if by_folder {
+    if name.is_below(Folder::Tests) {
         return true;
     }
-    let Some(dot) = memchr::memchr(b'.', lower) else { return false };
-    let stem = &lower[..dot];
+    let Some(dot) = name.first_dot() else { return false };
+    let stem = name.stem();
     if stem.starts_with(b"test_") || stem.ends_with(b"_test") || stem.ends_with(b"_tests") || stem.ends_with(b"_spec") {
         return true;
     }
@@ -106,7 +81,7 @@ fn is_test(name: &Name<'_>) -> bool {
             && matches!(lower.get(dot..), Some(b".py" | b".rs" | b".js" | b".ts"))
         || lower.ends_with(b".snap")
         || lower.ends_with(b".bats")
-        || (memchr::memrchr(b'.', lower) != Some(dot) && by_inner())
+        || (name.last_dot() != Some(dot) && by_inner())
 }
 
 fn is_infra(name: &Name<'_>, language: Option<Language>) -> bool {
@@ -115,16 +90,9 @@ fn is_infra(name: &Name<'_>, language: Option<Language>) -> bool {
         return true;
     }
     let is_yaml = language == Some(Language::Yaml);
-    let by_folder = name.steps().any(|step| match step {
-        b".circleci" | b".buildkite" | b".gitlab" | b".devcontainer" | b"terraform" | b"k8s" | b"kubernetes"
-        | b"helm" | b"ansible" | b"kustomize" | b".tekton" | b".woodpecker" | b"pulumi" => {
-            language != Some(Language::Markdown)
-        }
-        b"charts" | b"deploy" | b"deployment" | b"manifests" | b"infra" | b"infrastructure" => {
-            is_yaml || !matches!(language, Some(language) if is_code(language) || language == Language::Markdown)
-        }
-        _ => false,
-    });
+    let is_prose = language == Some(Language::Markdown);
+    let by_folder = name.is_below(Folder::Infra) && !is_prose
+        || name.is_below(Folder::InfraData) && !is_prose && !language.is_some_and(is_code);
     let in_github = folders.starts_with(b".github/") && (is_yaml || folders.starts_with(b".github/workflows/"));
     by_folder
         || (in_github && !folders.starts_with(b".github/issue_template"))
@@ -171,7 +139,7 @@ fn is_docs(name: &Name<'_>, language: Option<Language>) -> bool {
     if matches!(language, Some(Language::Markdown | Language::Rst | Language::Tex)) {
         return true;
     }
-    let stem = &lower[..memchr::memchr(b'.', lower).unwrap_or(lower.len())];
+    let stem = name.stem();
     let by_stem = matches!(
         stem,
         b"readme"
@@ -193,9 +161,7 @@ fn is_docs(name: &Name<'_>, language: Option<Language>) -> bool {
         || stem.starts_with(b"readme");
     let by_stem = by_stem && !language.is_some_and(is_code);
     let is_listing = matches!(lower, b"robots.txt" | b"cmakelists.txt") || is_manifest(lower);
-    by_stem
-        || name.steps().any(|step| matches!(step, b"doc" | b"docs" | b"documentation" | b"man"))
-        || (language == Some(Language::Text) && !is_listing)
+    by_stem || name.is_below(Folder::Docs) || (language == Some(Language::Text) && !is_listing)
 }
 
 fn is_config(lower: &[u8], language: Option<Language>) -> bool {
@@ -215,8 +181,7 @@ fn is_config(lower: &[u8], language: Option<Language>) -> bool {
                     | Language::Nix
             )
         )
-        || memchr::memmem::find(lower, b".config.").is_some()
-        || memchr::memmem::find(lower, b"rc.").is_some_and(|at| lower.first() == Some(&b'.') && at > 0)
+        || lower.windows(8).any(|part| part == b".config.")
         || matches!(lower, b"codeowners" | b"gulpfile.js" | b"gruntfile.js" | b"setup.py" | b"build.rs" | b"robots.txt")
 }
 

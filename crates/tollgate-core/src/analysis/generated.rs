@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::analysis::Part;
 use crate::analysis::category::is_lock;
-use crate::analysis::name::Name;
+use crate::analysis::name::{Folder, Name};
 
 /// Before this line, a comment may say that the file is generated.
 const N_TOP_LINES: u32 = 13;
@@ -24,30 +24,10 @@ pub fn is_generated(path: &[u8]) -> bool {
 }
 
 pub(super) fn by_name(name: &Name<'_>) -> bool {
-    name.steps().any(is_vendored) || has_generated_name(name.lower()) || is_lock(name.lower())
+    name.is_below(Folder::Vendored) || has_generated_name(name) || is_lock(name.lower())
 }
 
-fn is_vendored(step: &[u8]) -> bool {
-    matches!(
-        step,
-        b"vendor"
-            | b"vendored"
-            | b"node_modules"
-            | b"bower_components"
-            | b"third_party"
-            | b"third-party"
-            | b"godeps"
-            | b"pods"
-            | b".yarn"
-            | b"dist"
-            | b"__snapshots__"
-            | b"__generated__"
-            | b"generated"
-            | b"__pycache__"
-    )
-}
-
-fn has_generated_name(name: &[u8]) -> bool {
+fn has_generated_name(name: &Name<'_>) -> bool {
     const ENDS: &[&[u8]] = &[
         b".min.js",
         b".min.css",
@@ -76,8 +56,8 @@ fn has_generated_name(name: &[u8]) -> bool {
         b"_gen.go",
         b"_string.go",
     ];
-    let stem = &name[..memchr::memchr(b'.', name).unwrap_or(name.len())];
-    let last = &name[..memchr::memrchr(b'.', name).unwrap_or(name.len())];
+    let (stem, name, last_dot) = (name.stem(), name.lower(), name.last_dot());
+    let last = &name[..last_dot.unwrap_or(name.len())];
     // Names of one word and one ending are by far the most.
     if !last.iter().any(|byte| matches!(byte, b'.' | b'_' | b'-')) {
         return name.ends_with(b".snap");

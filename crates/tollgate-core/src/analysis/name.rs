@@ -2,17 +2,64 @@
 
 use crate::language::file_name;
 
+/// What a folder tells of the files below it. The values are bits of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// Tests and their data.
+    Tests = 1,
+    /// What builds, ships and runs the program.
+    Infra = 2,
+    /// The same, unless it is code.
+    InfraData = 4,
+    /// Prose.
+    Docs = 8,
+    /// What a program or other people wrote.
+    Vendored = 16,
+    /// Changes of a database.
+    Migrations = 32,
+}
+
 /// A path, its folders and its last step.
 pub(super) struct Name<'a> {
     path: &'a [u8],
     lower: Vec<u8>,
     n_folders: usize,
+    kinds: u8,
+    first_dot: Option<usize>,
+    last_dot: Option<usize>,
 }
 
 impl<'a> Name<'a> {
     /// Takes a path apart.
     pub(super) fn new(path: &'a [u8]) -> Self {
-        Self { path, lower: path.to_ascii_lowercase(), n_folders: path.len() - file_name(path).len() }
+        let n_folders = path.len() - file_name(path).len();
+        let lower = path.to_ascii_lowercase();
+        let kinds = lower[..n_folders].split(|&byte| byte == b'/').fold(0, |kinds, step| kinds | kinds_of(step));
+        // Names are short; a vector search for the dots would cost more than it saves.
+        let is_dot = |byte: &u8| *byte == b'.';
+        let first_dot = path[n_folders..].iter().position(is_dot);
+        let last_dot = path[n_folders..].iter().rposition(is_dot);
+        Self { path, lower, n_folders, kinds, first_dot, last_dot }
+    }
+
+    /// True when one of the folders is of that kind.
+    pub(super) fn is_below(&self, folder: Folder) -> bool {
+        self.kinds & folder as u8 != 0
+    }
+
+    /// Where the first dot of the last step is.
+    pub(super) fn first_dot(&self) -> Option<usize> {
+        self.first_dot
+    }
+
+    /// Where the last dot of the last step is.
+    pub(super) fn last_dot(&self) -> Option<usize> {
+        self.last_dot
+    }
+
+    /// The last step in lower case, up to its first dot.
+    pub(super) fn stem(&self) -> &[u8] {
+        &self.lower()[..self.first_dot.unwrap_or(self.lower().len())]
     }
 
     /// The last step as written.
@@ -29,9 +76,25 @@ impl<'a> Name<'a> {
     pub(super) fn folders(&self) -> &[u8] {
         &self.lower[..self.n_folders]
     }
+}
 
-    /// The folders in lower case, outermost first.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &[u8]> {
-        self.folders().split(|&byte| byte == b'/').filter(|step| !step.is_empty())
+/// The kinds of a folder by its name in lower case, as bits.
+fn kinds_of(step: &[u8]) -> u8 {
+    match step {
+        b"test" | b"tests" | b"__tests__" | b"testing" | b"testdata" | b"test-data" | b"test_data" | b"spec"
+        | b"specs" | b"__mocks__" | b"__fixtures__" | b"fixtures" | b"e2e" | b"cypress" | b"androidtest"
+        | b"unittests" | b"integration-tests" | b"integration_tests" => Folder::Tests as u8,
+        b"__snapshots__" => Folder::Tests as u8 | Folder::Vendored as u8,
+        b"vendor" | b"vendored" | b"node_modules" | b"bower_components" | b"third_party" | b"third-party"
+        | b"godeps" | b"pods" | b".yarn" | b"dist" | b"__generated__" | b"generated" | b"__pycache__" => {
+            Folder::Vendored as u8
+        }
+        b".circleci" | b".buildkite" | b".gitlab" | b".devcontainer" | b"terraform" | b"k8s" | b"kubernetes"
+        | b"helm" | b"ansible" | b"kustomize" | b".tekton" | b".woodpecker" | b"pulumi" => Folder::Infra as u8,
+        b"charts" | b"deploy" | b"deployment" | b"manifests" | b"infra" | b"infrastructure" => Folder::InfraData as u8,
+        b"doc" | b"docs" | b"documentation" | b"man" => Folder::Docs as u8,
+        b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase" => Folder::Migrations as u8,
+        _ if step.ends_with(b".tests") || step.ends_with(b".test") => Folder::Tests as u8,
+        _ => 0,
     }
 }

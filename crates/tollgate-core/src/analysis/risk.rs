@@ -5,7 +5,7 @@
 
 use crate::analysis::category::is_manifest;
 use crate::analysis::declaration::{self, Wanted};
-use crate::analysis::name::Name;
+use crate::analysis::name::{Folder, Name};
 use crate::analysis::{AnalyzedFile, Category, Part, word};
 use crate::diff::{LineKind, Status};
 use crate::language::Language;
@@ -98,7 +98,8 @@ fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(Ris
     let hunks = part.hunk_bytes();
     let is_sql = file.language == Some(Language::Sql);
     if matches!(file.category, Category::Source | Category::Config | Category::Infra) && file.n_added > 0 {
-        for (kind, at) in word::find(hunks).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
+        let added = part.added.behind(part.hunks.start);
+        for (kind, at) in word::find(hunks, added).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
             push(kind, part.line_number_at(at));
         }
         if is_sql {
@@ -144,9 +145,7 @@ fn has_tests(language: Language) -> bool {
 }
 
 fn is_migration(name: &Name<'_>) -> bool {
-    name.steps().any(|step| matches!(step, b"migrations" | b"migration" | b"migrate" | b"flyway" | b"liquibase"))
-        || name.folders().ends_with(b"alembic/versions/")
-        || is_flyway(name.lower())
+    name.is_below(Folder::Migrations) || name.folders().ends_with(b"alembic/versions/") || is_flyway(name.lower())
 }
 
 /// True for `V12__add_users.sql`.

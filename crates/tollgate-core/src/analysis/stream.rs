@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use memchr::memmem;
 
+use crate::analysis::span::Spans;
 use crate::analysis::{Analysis, GeneratedAttribute, Open};
 use crate::diff::{Event, Events, Resume};
 
@@ -70,23 +71,25 @@ impl<'f> Analyzer<'f> {
     fn read(&mut self, text: &[u8], end: usize) {
         let mut events = Events::resume(text, end, self.resume);
         let mut open: Option<Open<'_>> = None;
+        let mut added = Spans::default();
         for event in &mut events {
             match event {
                 Event::File(header) => {
                     if let Some(open) = open.replace(Open::new(header)) {
-                        self.analysis.take(&open.part(text), self.attribute);
+                        self.analysis.take(&open.part(text, &added), self.attribute);
+                        added.clear();
                     }
                 }
                 Event::Hunk(hunk) => {
                     if let Some(open) = &mut open {
-                        open.take(&hunk);
+                        open.take(&hunk, &mut added);
                     }
                 }
                 Event::Refused(refused) => self.analysis.refused.push(refused),
             }
         }
         if let Some(open) = open {
-            self.analysis.take(&open.part(text), self.attribute);
+            self.analysis.take(&open.part(text, &added), self.attribute);
         }
         self.resume = events.stopped();
     }

@@ -4,6 +4,7 @@
 //! it is in an added line and is a whole word of an identifier: `auth`, `user_auth`, `AuthError`, `isAuthorized`, but
 //! not `author`. A kind that was found is not looked for again in that file.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
@@ -16,34 +17,38 @@ const KINDS: [RiskKind; 3] = [RiskKind::Auth, RiskKind::Crypto, RiskKind::Sql];
 
 /// Beginnings of words, and the bit of the kind they may belong to. None has less than four bytes: the vector search
 /// compares four at once, and shorter ones would cost it many false hits.
+///
+/// The order is for speed only. The vector search sorts the words into eight buckets, by their number modulo eight unless
+/// they differ from an earlier one only in case, and every pair of words in one bucket makes it stop more often for
+/// nothing. Frequent letters therefore come first, one word each, and what shares their buckets is rare.
 const BEGINNINGS: &[(&str, u8)] = &[
     ("auth", 1),
-    ("Auth", 1),
-    ("AUTH", 1),
     ("login", 1),
-    ("Login", 1),
     ("passw", 1),
-    ("Passw", 1),
-    ("PASSW", 1),
     ("crypt", 2),
-    ("Crypt", 2),
-    ("CRYPT", 2),
     ("cipher", 2),
-    ("Cipher", 2),
     ("hmac", 2),
-    ("HMAC", 2),
-    ("md5(", 2),
-    ("MD5(", 2),
     ("SELECT ", 4),
-    ("INSERT INTO ", 4),
-    ("DELETE FROM ", 4),
-    ("UPDATE ", 4),
-    ("ALTER TABLE ", 4),
-    ("CREATE TABLE ", 4),
-    ("DROP TABLE ", 4),
     ("\"select ", 4),
+    ("Auth", 1),
+    ("Login", 1),
+    ("Passw", 1),
+    ("Crypt", 2),
+    ("Cipher", 2),
+    ("md5(", 2),
+    ("INSERT INTO ", 4),
     ("'select ", 4),
+    ("AUTH", 1),
+    ("MD5(", 2),
+    ("PASSW", 1),
+    ("CRYPT", 2),
+    ("UPDATE ", 4),
+    ("HMAC", 2),
+    ("DELETE FROM ", 4),
     ("\"insert into ", 4),
+    ("ALTER TABLE ", 4),
+    ("DROP TABLE ", 4),
+    ("CREATE TABLE ", 4),
     ("\"update ", 4),
     ("\"delete from ", 4),
 ];
@@ -54,33 +59,55 @@ const MAX_WORD: usize = 24;
 /// How far behind `SELECT` its `FROM` may be.
 const MAX_STATEMENT: usize = 300;
 
-/// Where each kind that words tell is first found in the hunks of a file.
-pub(super) fn find(hunks: &[u8]) -> impl Iterator<Item = (RiskKind, usize)> {
-    let mut places = [None; KINDS.len()];
-    let mut open = 0b111;
-    let mut search = Search::of(open);
+/// Bytes that the vector search needs to be worth its start.
+const MIN_SEARCHED: usize = 64;
+
+/// Where each kind that words tell is first found in the hunks of a file, whose added lines are all in the given parts.
+pub(super) fn find(hunks: &[u8], added: impl Iterator<Item = Range<usize>>) -> impl Iterator<Item = (RiskKind, usize)> {
     let n_marks = hunks.iter().take_while(|&&byte| byte == b'@').count().saturating_sub(1).max(1);
-    let (mut at, mut line_start) = (0, 0);
-    while let Some((start, end, bit)) = search.next(hunks, at) {
-        if let Some(feed) = memchr::memrchr(b'\n', &hunks[at.min(start)..start]) {
-            line_start = at.min(start) + feed + 1;
-        }
-        let marks = &hunks[line_start..(line_start + n_marks).min(start)];
-        if marks.contains(&b'-') || !marks.contains(&b'+') {
-            at = memchr::memchr(b'\n', &hunks[start..]).map_or(hunks.len(), |len| start + len);
-            continue;
-        }
-        at = end;
-        if is_whole(hunks, line_start + n_marks, start, end, bit) {
-            places[bit.trailing_zeros() as usize] = Some(start);
-            open &= !bit;
-            if open == 0 {
-                break;
-            }
-            search = Search::of(open);
+    let mut found = Found { open: 0b111, places: [None; KINDS.len()] };
+    for part in added {
+        // What is not added is recognised by its mark, so a part may be longer than need be.
+        let end = part.end.max(part.start + MIN_SEARCHED).min(hunks.len());
+        found.search(hunks, part.start..end, n_marks);
+        if found.open == 0 {
+            break;
         }
     }
-    KINDS.into_iter().zip(places).filter_map(|(kind, place)| Some((kind, place?)))
+    KINDS.into_iter().zip(found.places).filter_map(|(kind, place)| Some((kind, place?)))
+}
+
+/// What was found, and the bits of the kinds that were not.
+struct Found {
+    open: u8,
+    places: [Option<usize>; KINDS.len()],
+}
+
+impl Found {
+    fn search(&mut self, hunks: &[u8], part: Range<usize>, n_marks: usize) {
+        let mut search = Search::of(self.open);
+        let mut at = part.start;
+        let mut line_start = memchr::memrchr(b'\n', &hunks[..at]).map_or(0, |feed| feed + 1);
+        while let Some((start, end, bit)) = search.next(hunks, at..part.end) {
+            if let Some(feed) = memchr::memrchr(b'\n', &hunks[at.min(start)..start]) {
+                line_start = at.min(start) + feed + 1;
+            }
+            let marks = &hunks[line_start..(line_start + n_marks).min(start)];
+            if marks.contains(&b'-') || !marks.contains(&b'+') {
+                at = memchr::memchr(b'\n', &hunks[start..part.end]).map_or(part.end, |len| start + len);
+                continue;
+            }
+            at = end;
+            if is_whole(hunks, line_start + n_marks, start, end, bit) {
+                self.places[bit.trailing_zeros() as usize] = Some(start);
+                self.open &= !bit;
+                if self.open == 0 {
+                    break;
+                }
+                search = Search::of(self.open);
+            }
+        }
+    }
 }
 
 /// A search for the words of some kinds.
@@ -108,10 +135,10 @@ impl Search {
         })
     }
 
-    fn next(&self, hunks: &[u8], at: usize) -> Option<(usize, usize, u8)> {
+    fn next(&self, hunks: &[u8], part: Range<usize>) -> Option<(usize, usize, u8)> {
         let found = match &self.engine {
-            Engine::Vector(searcher) => searcher.find_in(hunks, Span { start: at, end: hunks.len() }),
-            Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(hunks).range(at..)),
+            Engine::Vector(searcher) => searcher.find_in(hunks, Span::from(part)),
+            Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(hunks).range(part)),
             Engine::Nothing => None,
         }?;
         Some((found.start(), found.end(), *self.bits.get(found.pattern().as_usize())?))
@@ -235,12 +262,20 @@ fn is_statement(hunks: &[u8], line: usize, start: usize, end: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::analysis::span::Spans;
+    use crate::diff::{Event, Events};
+
+    fn find_everywhere(hunks: &[u8]) -> impl Iterator<Item = (RiskKind, usize)> {
+        find(hunks, std::iter::once(0..hunks.len()))
+    }
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let hunks = format!("@@ -1 +1,2 @@\n context\n+{line}\n");
-        let kinds: Vec<_> = find(hunks.as_bytes()).map(|(kind, _)| kind.name()).collect();
+        let kinds: Vec<_> = find_everywhere(hunks.as_bytes()).map(|(kind, _)| kind.name()).collect();
         assert_eq!(kinds.join(" "), expected, "{line}");
     }
 
@@ -282,15 +317,47 @@ mod tests {
     #[test]
     fn only_added_lines_count() {
         let hunks = b"@@ -1,2 +1,2 @@ fn auth()\n auth\n-auth\n+none\n\\ No newline: auth\n";
-        assert_eq!(find(hunks).count(), 0);
+        assert_eq!(find_everywhere(hunks).count(), 0);
         let merge = b"@@@ -1 -1 +1 @@@\n- auth\n +hmac\n";
-        assert_eq!(find(merge).map(|(kind, _)| kind).collect::<Vec<_>>(), [RiskKind::Crypto]);
+        assert_eq!(find_everywhere(merge).map(|(kind, _)| kind).collect::<Vec<_>>(), [RiskKind::Crypto]);
     }
 
     #[test]
     fn every_kind_is_found_at_its_first_place() {
         let hunks = b"@@ -0,0 +1,4 @@\n+x\n+auth auth\n+hmac SELECT a FROM b\n+auth\n";
-        let found: Vec<_> = find(hunks).map(|(kind, at)| (kind.name(), at)).collect();
+        let found: Vec<_> = find_everywhere(hunks).map(|(kind, at)| (kind.name(), at)).collect();
         assert_eq!(found, [("auth", 20), ("crypto", 31), ("sql", 36)]);
+    }
+
+    proptest! {
+        #[test]
+        fn looking_only_where_lines_are_added_finds_the_same(
+            hunks in prop::collection::vec(prop::collection::vec(line(), 1..40), 1..4),
+        ) {
+            let header = "--- a/x\n+++ b/x\n";
+            let text = hunks.iter().fold(header.to_owned(), |text, lines| text + &hunk(lines));
+            let mut added = Spans::default();
+            for event in Events::new(text.as_bytes()) {
+                if let Event::Hunk(hunk) = event {
+                    added.push(hunk.added);
+                }
+            }
+            let hunks = &text.as_bytes()[header.len()..];
+            let found: Vec<_> = find(hunks, added.behind(header.len())).collect();
+            prop_assert_eq!(found, find_everywhere(hunks).collect::<Vec<_>>());
+        }
+    }
+
+    fn line() -> impl Strategy<Value = (char, String)> {
+        let mark = prop::sample::select(vec![' ', ' ', '-', '+']);
+        let word = prop::sample::select(vec!["auth", "hmac", "author", "UPDATE t SET a", "x", "some words of no kind"]);
+        (mark, prop::collection::vec(word, 0..6).prop_map(|words| words.join(" ")))
+    }
+
+    fn hunk(lines: &[(char, String)]) -> String {
+        let n_without = |mark| lines.iter().filter(|line| line.0 != mark).count();
+        // The search does not look at the numbers, so those of several hunks need not fit together.
+        let head = format!("@@ -1,{} +1,{} @@\n", n_without('+'), n_without('-'));
+        lines.iter().fold(head, |hunk, (mark, text)| format!("{hunk}{mark}{text}\n"))
     }
 }

@@ -61,6 +61,8 @@ pub struct HunkEvent<'a> {
     pub n_removed: u32,
     /// True when a context line is empty without its leading space.
     pub(super) has_bare_blanks: bool,
+    /// A part of the input that has all added lines of the hunk in it, and whole lines behind the first one's beginning.
+    pub(crate) added: Range<usize>,
 }
 
 /// Where in a diff the reader is.
@@ -148,6 +150,7 @@ impl<'a> Events<'a> {
                     n_added: body.n_added,
                     n_removed: body.n_removed,
                     has_bare_blanks: body.has_bare_blanks,
+                    added: body_start + body.added.start..body_start + body.added.end,
                 })
             }
             Err(broken) => {

@@ -8,7 +8,7 @@ use wide::u8x16;
 const BLOCK: usize = 64;
 
 /// The places of the line feeds of a text, in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Feeds<'a> {
     text: &'a [u8],
     block: usize,
@@ -18,7 +18,12 @@ pub(crate) struct Feeds<'a> {
 impl<'a> Feeds<'a> {
     /// Starts at the beginning of the text. Nothing is searched before it is asked for.
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        Self { text, block: 0, mask: first_mask(text) }
+        Self::starting_at(text, 0)
+    }
+
+    /// Starts in the midst of the text.
+    pub(crate) fn starting_at(text: &'a [u8], start: usize) -> Self {
+        Self { text, block: start, mask: first_mask(text.get(start..).unwrap_or_default()) }
     }
 }
 
@@ -68,7 +73,10 @@ mod tests {
         #[test]
         fn every_line_feed_is_found(text in prop::collection::vec(prop::sample::select(&b"\n\nab"[..]), 0..300)) {
             let expected: Vec<usize> = (0..text.len()).filter(|&at| text[at] == b'\n').collect();
-            prop_assert_eq!(Feeds::new(&text).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(Feeds::new(&text).collect::<Vec<_>>(), &expected[..]);
+            let start = text.len() / 3;
+            let behind: Vec<usize> = expected.into_iter().filter(|&at| at >= start).collect();
+            prop_assert_eq!(Feeds::starting_at(&text, start).collect::<Vec<_>>(), behind);
         }
     }
 

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::diff::Status;
+use crate::diff::feed::Feeds;
 use crate::diff::hunk::end_of_line;
 use crate::diff::name;
 
@@ -237,8 +238,9 @@ fn settle<'a>(said: Said<'a>, names: name::Pair<'a>, span: Range<usize>, n_lines
 fn extended(text: &[u8], start: usize) -> (Said<'_>, usize, u32) {
     let mut said = Said::default();
     let (mut at, mut n_lines) = (start, 0);
+    let mut feeds = Feeds::starting_at(text, start);
     while at < text.len() && said.new_side.is_none() && !said.binary {
-        let next = end_of_line(text, at);
+        let next = feeds.next().map_or(text.len(), |feed| feed + 1);
         let line = without_end(&text[at..next]);
         if line == b"GIT binary patch" {
             let (end, n_more) = binary_patch(text, next, &mut said);

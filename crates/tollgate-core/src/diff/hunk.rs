@@ -5,7 +5,10 @@
 //! @@@ -1,2 -1,2 +1,3 @@@ fn main() {   a merge of two parents
 //! ```
 
+use std::ops::Range;
+
 use crate::diff::feed::Feeds;
+use crate::diff::mark::{self, Marks};
 
 /// The counts and places of a hunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub struct HunkHead<'a> {
 }
 
 /// What the counts of a hunk claim of the text behind its header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {
     /// Bytes of the body.
     pub(super) len: usize,
@@ -39,6 +42,8 @@ pub(super) struct Body {
     pub(super) n_removed: u32,
     /// True when a context line is empty without its leading space.
     pub(super) has_bare_blanks: bool,
+    /// Bytes that have all added lines in them, and as few others as is known without looking closer.
+    pub(super) added: Range<usize>,
 }
 
 /// Where and why a hunk's body is not what its counts say.
@@ -116,45 +121,95 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     if head.n_parents > 1 {
         return combined_body(head, text);
     }
-    let (mut old_left, mut new_left) = (head.old_len, head.new_len);
-    let (mut at, mut n_context, mut n_marks) = (0, 0, 0);
+    let (old, new) = (head.old_len, head.new_len);
+    let mut left = Left { old, new, n_context: 0, first_added: usize::MAX, last_added: 0 };
+    let (mut at, mut n_marks) = (0, 0);
     let mut has_bare_blanks = false;
-    let mut feeds = Feeds::new(text);
-    while old_left != 0 || new_left != 0 {
-        // Everything at the end of the text that has no line feed is a line, too.
-        match text.get(at) {
-            Some(b'+') if new_left != 0 => new_left -= 1,
-            Some(b'-') if old_left != 0 => old_left -= 1,
-            Some(&byte @ (b' ' | b'\n')) if old_left != 0 && new_left != 0 => {
-                (old_left, new_left, n_context) = (old_left - 1, new_left - 1, n_context + 1);
-                has_bare_blanks |= byte == b'\n';
+    let mut feeds = Feeds::default();
+    while left.old != 0 || left.new != 0 {
+        let mark = text.get(at);
+        let both_lack = left.old != 0 && left.new != 0;
+        match mark {
+            // Hunks as a rule begin and end with context, so asking for it first is seldom in vain.
+            _ if both_lack && mark == Some(&b' ') => left.take_context(),
+            Some(b'+') if left.new != 0 => {
+                left.new -= 1;
+                (left.first_added, left.last_added) = (left.first_added.min(at), at);
+            }
+            Some(b'-') if left.old != 0 => left.old -= 1,
+            Some(b'\n') if both_lack => {
+                left.take_context();
+                has_bare_blanks = true;
             }
             Some(b'\\') if at > 0 => n_marks += 1,
             _ => {
-                let n_read = (head.old_len - old_left) + (head.new_len - new_left) - n_context + n_marks;
-                return Err(Broken { at, n_lines: n_read, old_left, new_left });
+                let n_read = (head.old_len - left.old) + (head.new_len - left.new) - left.n_context + n_marks;
+                return Err(Broken { at, n_lines: n_read, old_left: left.old, new_left: left.new });
             }
         }
+        if at == 0 {
+            feeds = Feeds::starting_at(text, left.pass_blocks(text));
+        }
+        // Everything at the end of the text that has no line feed is a line, too.
         at = feeds.next().map_or(text.len(), |feed| feed + 1);
     }
     if text.get(at) == Some(&b'\\') {
         at = end_of_line(text, at);
         n_marks += 1;
     }
-    let (n_added, n_removed) = (head.new_len - n_context, head.old_len - n_context);
-    Ok(Body { len: at, n_lines: n_context + n_added + n_removed + n_marks, n_added, n_removed, has_bare_blanks })
+    let (n_added, n_removed) = (head.new_len - left.n_context, head.old_len - left.n_context);
+    let n_lines = left.n_context + n_added + n_removed + n_marks;
+    let added = if n_added == 0 { 0..0 } else { left.first_added..end_of_line(text, left.last_added) };
+    Ok(Body { len: at, n_lines, n_added, n_removed, has_bare_blanks, added })
+}
+
+/// Lines that a hunk still lacks, and the context lines it has.
+struct Left {
+    old: u32,
+    new: u32,
+    n_context: u32,
+    /// A place before the first added line, at most a block away; beyond the text when there is none.
+    first_added: usize,
+    /// A place in the last line that may be added.
+    last_added: usize,
+}
+
+impl Left {
+    fn take_context(&mut self) {
+        (self.old, self.new, self.n_context) = (self.old - 1, self.new - 1, self.n_context + 1);
+    }
+
+    /// Counts the lines behind the first one as long as whole blocks of them surely belong to the hunk. Gives where the
+    /// last counted line, which may go on, has to be searched for its end.
+    fn pass_blocks(&mut self, text: &[u8]) -> usize {
+        let mut at = 0;
+        // With fewer lines to come, the hunk as a rule ends within the block.
+        while self.old.max(self.new) > (mark::BLOCK / 32) as u32
+            && let Some(marks) = text.get(at..).and_then(Marks::of_block)
+            && marks.n_other == 0
+            && let Some(old) = self.old.checked_sub(marks.n_removed + marks.n_context)
+            && let Some(new) = self.new.checked_sub(marks.n_added + marks.n_context)
+        {
+            (self.old, self.new, self.n_context) = (old, new, self.n_context + marks.n_context);
+            if marks.n_added > 0 {
+                (self.first_added, self.last_added) = (self.first_added.min(at), at + mark::BLOCK);
+            }
+            at += mark::BLOCK;
+        }
+        at
+    }
 }
 
 /// The same for a merge: a column of marks and a count for every parent.
 fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     let mut lefts = parent_lens(head);
     let mut new_left = head.new_len;
-    let mut body = Body { len: 0, n_lines: 0, n_added: 0, n_removed: 0, has_bare_blanks: false };
+    let mut body = Body { len: 0, n_lines: 0, n_added: 0, n_removed: 0, has_bare_blanks: false, added: 0..0 };
     loop {
         let done = new_left == 0 && lefts.iter().all(|&left| left == 0);
         let next = text.get(body.len);
         if done && next != Some(&b'\\') {
-            return Ok(body);
+            return Ok(Body { added: 0..body.len, ..body });
         }
         let end = end_of_line(text, body.len);
         if next != Some(&b'\\') || body.len == 0 {
@@ -162,7 +217,7 @@ fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
             let taken = marks.is_some_and(|marks| take(marks, &mut lefts, &mut new_left, &mut body));
             // Where all parents lost the same lines, git miscounts what the parents had, but never the result.
             if !taken && new_left == 0 && body.n_lines > 0 {
-                return Ok(body);
+                return Ok(Body { added: 0..body.len, ..body });
             }
             if !taken {
                 let old_left = lefts.first().copied().unwrap_or(0);
@@ -213,6 +268,8 @@ pub(super) fn end_of_line(text: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -275,6 +332,48 @@ mod tests {
             "@@ - + @@",
         ] {
             check(header, "", "no header");
+        }
+    }
+
+    /// A line at a time, as the format is defined.
+    fn straightforward(head: &HunkHead<'_>, text: &[u8]) -> Option<(usize, u32, u32)> {
+        let (mut old, mut new, mut len) = (head.old_len, head.new_len, 0);
+        let (mut n_added, mut n_removed) = (0, 0);
+        while old > 0 || new > 0 {
+            match text.get(len)? {
+                b'+' => (new, n_added) = (new.checked_sub(1)?, n_added + 1),
+                b'-' => (old, n_removed) = (old.checked_sub(1)?, n_removed + 1),
+                b' ' | b'\n' => (old, new) = (old.checked_sub(1)?, new.checked_sub(1)?),
+                b'\\' if len > 0 => {}
+                _ => return None,
+            }
+            len = end_of_line(text, len);
+        }
+        if text.get(len) == Some(&b'\\') {
+            len = end_of_line(text, len);
+        }
+        Some((len, n_added, n_removed))
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_counted_like_lines(
+            lines in prop::collection::vec("[-+ ]([a-z+\\- ]{0,9}|[a-z]{60,200})|[-+ ][a-z]{20}|\\\\|@|", 0..80),
+            (n_claimed, n_more) in (0..80usize, prop::sample::select(vec![0, 0, 0, 1])),
+        ) {
+            let claimed = || lines.iter().take(n_claimed);
+            let old_len = claimed().filter(|line| line.is_empty() || line.starts_with([' ', '-'])).count() + n_more;
+            let new_len = claimed().filter(|line| line.is_empty() || line.starts_with([' ', '+'])).count();
+            let line = format!("@@ -1,{old_len} +1,{new_len} @@");
+            let (head, text) = (head(line.as_bytes()).unwrap(), lines.join("\n"));
+            let found = body(&head, text.as_bytes());
+            let shown = found.as_ref().ok().map(|body| (body.len, body.n_added, body.n_removed));
+            prop_assert_eq!(shown, straightforward(&head, text.as_bytes()));
+            if let Ok(body) = found {
+                let starts = text[..body.len].match_indices('\n').map(|(feed, _)| feed + 1).chain([0]);
+                let added = |start: &usize| *start < body.len && text[*start..].starts_with('+');
+                prop_assert!(starts.filter(added).all(|start| body.added.contains(&start)));
+            }
         }
     }
 }

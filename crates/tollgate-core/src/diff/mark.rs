@@ -1,0 +1,104 @@
+//! The marks that lines of a hunk begin with, counted block by block.
+//!
+//! ```text
+//!  context
+//! -removed
+//! +added
+//! ```
+//!
+//! Whether the next line is added, removed or neither cannot be foretold, and a processor that foretells it wrongly loses
+//! more time than the line is worth. Vectors count the marks of a whole block without deciding anything on the way.
+
+use wide::u8x16;
+
+use crate::diff::feed::Feeds;
+
+/// Bytes of a block. No sum over a block may exceed a byte.
+pub(crate) const BLOCK: usize = 128;
+
+/// How many lines begin with each mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Marks {
+    /// Lines with `+`.
+    pub(crate) n_added: u32,
+    /// Lines with `-`.
+    pub(crate) n_removed: u32,
+    /// Lines with a space.
+    pub(crate) n_context: u32,
+    /// Lines with anything else: bare line feeds, `\ No newline`, and what is no line of a hunk.
+    pub(crate) n_other: u32,
+}
+
+impl Marks {
+    /// Counts what stands behind the line feeds among the first [`BLOCK`] bytes; of the last byte only the mark counts.
+    /// `None` when the text is shorter.
+    #[inline]
+    pub(crate) fn of_block(text: &[u8]) -> Option<Self> {
+        let block = text.first_chunk::<{ BLOCK + 1 }>()?;
+        let (lines, marks) = (block[..BLOCK].as_chunks::<16>().0, block[1..].as_chunks::<16>().0);
+        let [mut feeds, mut added, mut removed, mut context] = [u8x16::ZERO; 4];
+        for (line, mark) in lines.iter().zip(marks) {
+            let feed = u8x16::from(*line).simd_eq(u8x16::splat(b'\n'));
+            let mark = u8x16::from(*mark) & feed;
+            // A lane where the comparison holds is 255, which is -1.
+            feeds -= feed;
+            added -= mark.simd_eq(u8x16::splat(b'+'));
+            removed -= mark.simd_eq(u8x16::splat(b'-'));
+            context -= mark.simd_eq(u8x16::splat(b' '));
+        }
+        let [n_feeds, n_added, n_removed, n_context] =
+            [feeds, added, removed, context].map(|lanes| u32::from(lanes.reduce_add()));
+        Some(Self { n_added, n_removed, n_context, n_other: n_feeds - n_added - n_removed - n_context })
+    }
+
+    /// Counts what stands behind all line feeds of a text; behind its last byte stands nothing.
+    pub(crate) fn of_text(text: &[u8]) -> Self {
+        let mut marks = Self::default();
+        let mut rest = text;
+        while let Some(block) = Self::of_block(rest) {
+            marks.n_added += block.n_added;
+            marks.n_removed += block.n_removed;
+            marks.n_context += block.n_context;
+            marks.n_other += block.n_other;
+            rest = &rest[BLOCK..];
+        }
+        for mark in Feeds::new(rest).filter_map(|feed| rest.get(feed + 1)) {
+            *match mark {
+                b'+' => &mut marks.n_added,
+                b'-' => &mut marks.n_removed,
+                b' ' => &mut marks.n_context,
+                _ => &mut marks.n_other,
+            } += 1;
+        }
+        marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_mark_is_counted(text in prop::collection::vec(prop::sample::select(&b"\n\n\n+- \\x"[..]), 0..600)) {
+            let n_with = |wanted: fn(u8) -> bool| {
+                text.windows(2).filter(|pair| pair[0] == b'\n' && wanted(pair[1])).count() as u32
+            };
+            let expected = Marks {
+                n_added: n_with(|mark| mark == b'+'),
+                n_removed: n_with(|mark| mark == b'-'),
+                n_context: n_with(|mark| mark == b' '),
+                n_other: n_with(|mark| !b"+- ".contains(&mark)),
+            };
+            prop_assert_eq!(Marks::of_text(&text), expected);
+        }
+    }
+
+    #[test]
+    fn a_block_of_line_feeds_does_not_overflow() {
+        assert_eq!(Marks::of_text(&[b'\n'; 1000]), Marks { n_other: 999, ..Marks::default() });
+        assert_eq!(Marks::of_text(&b"\n+".repeat(500)), Marks { n_added: 500, ..Marks::default() });
+    }
+}
