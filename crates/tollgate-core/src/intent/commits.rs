@@ -59,7 +59,10 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn json_lines(text: &str) -> Result<Vec<Listed>, ListError> {
     let read = |(line, json): (usize, &str)| {
         serde_json::from_str(json.trim()).map_err(|error| {
-            let problem = format!("expected an object with `sha` and `message`: {error}");
+            // Each line is read alone, so the place within it would only confuse.
+            let error = error.to_string();
+            let why = error.split(" at line ").next().unwrap_or_default();
+            let problem = format!("expected an object with `sha` and `message`: {why}");
             ListError { line, problem }
         })
     };
