@@ -21,6 +21,7 @@ mod doctor;
 mod failure;
 mod hook;
 mod init;
+mod intent;
 mod man;
 mod output;
 mod progress;
@@ -75,6 +76,7 @@ pub(crate) enum Color {
 enum Command {
     Review(review::Args),
     Analyze(analyze::Args),
+    Intent(intent::Args),
     Convert(convert::Args),
     Schema(schema::Args),
     Rules(rules::Args),
@@ -107,6 +109,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     finish(match cli.command {
         Command::Review(args) => review::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
+        Command::Intent(args) => intent::run(&place, args),
         Command::Convert(args) => convert::run(&place, args),
         Command::Schema(args) => schema::run(&args),
         Command::Rules(args) => rules::run(&place, args),

@@ -22,9 +22,11 @@ use crate::process::Group;
 use crate::process::pipes::{self, Ended};
 
 mod blobs;
+mod log;
 mod settings;
 
 pub use blobs::{Blob, Blobs};
+pub use log::Commits;
 
 /// How long one git command may take.
 const WALL: Duration = Duration::from_secs(120);

@@ -23,7 +23,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::sha::Sha;
 
 use crate::failure::{self, Failure};
-use crate::forge::git::{Environment, Git};
+use crate::forge::git::{Commits, Environment, Git};
 use crate::forge::limits::{Collected, Collector};
 use crate::forge::untracked;
 
@@ -203,6 +203,32 @@ impl Local {
         }
         let paths = list.split(|&byte| byte == 0).filter(|path| !path.is_empty());
         paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    }
+
+    /// The commits of a change that was fetched, the oldest first; none for a patch and on a branch without commits.
+    pub fn commits(&self, change: &Change) -> Result<Commits, Failure> {
+        self.commits_between(&change.base, &change.head)
+    }
+
+    /// The commits of the range that was asked for, the oldest first: what its second side has and its first has not.
+    pub fn commits_of_range(&self) -> Result<Commits, Failure> {
+        let repository = self.repository()?;
+        let side = |index: usize| repository.revisions.get(index).ok_or_else(|| failure::git_unreadable("rev-parse"));
+        match &self.range {
+            Some(Range::Between(..) | Range::SinceFork(..)) => self.commits_between(side(0)?, side(1)?),
+            Some(Range::Since(_)) | None => match &repository.head {
+                Some(head) => self.commits_between(side(0)?, head),
+                None => Ok(Commits { complete: true, ..Commits::default() }),
+            },
+        }
+    }
+
+    fn commits_between(&self, base: &Sha, head: &Sha) -> Result<Commits, Failure> {
+        if self.repository.is_none() || head.is_null() {
+            return Ok(Commits { complete: true, ..Commits::default() });
+        }
+        let base = Some(base).filter(|base| !base.is_null() && !base::is_empty_tree(base));
+        self.git.commits(base, head)
     }
 
     fn repository(&self) -> Result<&Repository, Failure> {

@@ -1,6 +1,7 @@
 //! The engine on real repositories.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod commits;
 mod compared;
 mod hostile;
 mod read;

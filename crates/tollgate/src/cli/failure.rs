@@ -48,3 +48,18 @@ pub(super) fn no_such_language(name: &str) -> Failure {
 pub(super) fn no_such_rule(id: &str) -> Failure {
     Failure::new(Kind::User, format!("there is no rule `{id}`"))
 }
+
+pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{one}` and `{other}` cannot both read standard input"))
+        .hint("Write one of them to a file first.")
+}
+
+pub(super) fn not_commits(name: &str, problem: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is no list of commits: {problem}"))
+        .hint("Make one with `git log --oneline main..HEAD`, or name a range such as `main..HEAD`.")
+}
+
+pub(super) fn neither_file_nor_range(name: &str, why: Failure) -> Failure {
+    let message = format!("`{name}` is no file, and as a range of commits: {}", why.message);
+    Failure { message, ..why }
+}

@@ -10,6 +10,11 @@ const MAIN: [&str; 4] = ["main", "master", "trunk", "develop"];
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
+/// True for the name of a tree without files, which stands for "nothing" and has no commits.
+pub(super) fn is_empty_tree(sha: &Sha) -> bool {
+    matches!(sha.as_str(), EMPTY_TREE | EMPTY_TREE_SHA256)
+}
+
 /// What is uncommitted.
 #[derive(Debug, Default)]
 struct Uncommitted {

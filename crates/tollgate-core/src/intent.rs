@@ -1,0 +1,282 @@
+//! What the author declared: tags, a type, breaking changes.
+//!
+//! ```text
+//! [WIP] feat(api)!: drop the v1 routes [security-review]
+//! ```
+//!
+//! Read from the title, the body and the first lines of commits, by pure
+//! functions in linear time; nothing here fetches anything, and nothing fails.
+//! What a declaration changes in a review is decided in [`policy`](crate::policy).
+//! All text is the author's: whoever shows it escapes it.
+
+use std::collections::HashSet;
+
+use crate::finding::Category;
+use crate::policy::Profile;
+
+mod body;
+mod breaking;
+mod code;
+pub mod commits;
+mod conventional;
+pub mod json;
+mod sample;
+mod tag;
+pub(crate) mod words;
+
+pub use conventional::Type;
+pub use tag::Keyword;
+
+use conventional::Header;
+use tag::Bracket;
+
+/// One commit of the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit<'a> {
+    /// Its name, in full or in part.
+    pub sha: &'a str,
+    /// Its message, of which the first line is read.
+    pub message: &'a str,
+}
+
+/// Where something was declared. The title comes first, commits follow in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The title.
+    Title,
+    /// The body.
+    Body,
+    /// A commit, by the first digits of its name.
+    Commit(String),
+}
+
+/// A tag in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// The tag in lower case.
+    pub name: String,
+    /// What it means; `None` for a tag we do not know.
+    pub keyword: Option<Keyword>,
+    /// For a tag we do not know: what the author may have meant.
+    pub suggestion: Option<Keyword>,
+    /// Where it was found first.
+    pub place: Place,
+}
+
+/// A declared type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conventional {
+    /// The type.
+    pub kind: Type,
+    /// The scope, as it was written.
+    pub scope: Option<String>,
+    /// True when it is marked by `!`.
+    pub is_breaking: bool,
+    /// Where it was declared.
+    pub place: Place,
+}
+
+/// A declared breaking change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breaking {
+    /// Where it was declared.
+    pub place: Place,
+    /// The words, with a little of what is around them.
+    pub excerpt: String,
+}
+
+/// What the author declared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Intent {
+    /// Every tag once: those of the title, then those of commits.
+    pub tags: Vec<Tag>,
+    /// Tickets and other pull requests in brackets, as they were written, each once.
+    pub references: Vec<String>,
+    /// The type: the title's, else the weightiest of the commits'.
+    pub conventional: Option<Conventional>,
+    /// Every place that declares a breaking change, once.
+    pub breaking: Vec<Breaking>,
+    /// True for a draft.
+    pub draft: bool,
+    /// How many commits were read.
+    pub n_scanned: usize,
+    /// How many commits there are.
+    pub n_commits: usize,
+    /// What could not be read, and why; for people.
+    pub problem: Option<String>,
+}
+
+/// Reads what the author declared.
+#[must_use]
+pub fn read(title: &str, body: Option<&str>, commits: &[Commit<'_>], draft: bool) -> Intent {
+    let mut intent = Intent { draft, n_commits: commits.len(), ..Intent::default() };
+    let mut seen = Seen::default();
+    let header = conventional::parse(title);
+    intent.take_tags(title, &|| Place::Title, &mut seen);
+    intent.take_breaking(title, header.as_ref(), &|| Place::Title);
+    if let Some(excerpt) = body.and_then(body::find) {
+        intent.breaking.push(Breaking { place: Place::Body, excerpt });
+    }
+    if body.is_some_and(|body| body::cut(body).len() < body.len()) {
+        intent.problem = Some(format!("only the first {} kB of the body were read", body::MAX_BYTES / 1024));
+    }
+    let mut weightiest: Option<(Header<'_>, &str)> = None;
+    for index in sample::indices(commits.len()) {
+        let Commit { sha, message } = commits[index];
+        let line = first_line(message);
+        let place = || Place::Commit(short(sha));
+        let header = conventional::parse(line);
+        intent.take_tags(line, &place, &mut seen);
+        intent.take_breaking(line, header.as_ref(), &place);
+        if let Some(header) = header {
+            let weight = |header: &Header<'_>| (header.kind, !header.is_breaking);
+            if weightiest.is_none_or(|(other, _)| weight(&header) < weight(&other)) {
+                weightiest = Some((header, sha));
+            }
+        }
+        intent.n_scanned += 1;
+    }
+    let of_title = header.map(|header| Conventional::new(&header, Place::Title));
+    let of_commits = || weightiest.map(|(header, sha)| Conventional::new(&header, Place::Commit(short(sha))));
+    intent.conventional = of_title.or_else(of_commits);
+    intent
+}
+
+/// True when a title asks for no review at all. Reads nothing else, so it can be asked before anything is fetched.
+#[must_use]
+pub fn skips_review(title: &str) -> bool {
+    let mut skips = false;
+    tag::scan(title, &mut |bracket| {
+        skips |= bracket == Bracket::Known(Keyword::NoReview);
+        !skips
+    });
+    skips
+}
+
+/// What was already noted; hashed, because a hostile title holds a hundred thousand tags.
+#[derive(Default)]
+struct Seen {
+    keywords: u16,
+    unknown: HashSet<String>,
+    references: HashSet<String>,
+}
+
+impl Intent {
+    /// The tags that are known, without brackets.
+    pub fn recognized(&self) -> impl Iterator<Item = Keyword> {
+        self.tags.iter().filter_map(|tag| tag.keyword)
+    }
+
+    /// The tags that are not known.
+    pub fn unrecognized(&self) -> impl Iterator<Item = &Tag> {
+        self.tags.iter().filter(|tag| tag.keyword.is_none())
+    }
+
+    /// The tag of a keyword, if it was found.
+    #[must_use]
+    pub fn tag(&self, keyword: Keyword) -> Option<&Tag> {
+        self.tags.iter().find(|tag| tag.keyword == Some(keyword))
+    }
+
+    /// True when the title asks for no review. A commit cannot.
+    #[must_use]
+    pub fn no_review(&self) -> bool {
+        self.tag(Keyword::NoReview).is_some_and(|tag| tag.place == Place::Title)
+    }
+
+    /// True when a tag says that the work is not finished.
+    #[must_use]
+    pub fn is_wip(&self) -> bool {
+        self.recognized().any(|keyword| matches!(keyword, Keyword::Wip | Keyword::Draft))
+    }
+
+    /// The strictest profile that is asked for.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        self.recognized().filter_map(profile_of).max()
+    }
+
+    /// What is looked at with more care.
+    #[must_use]
+    pub fn focus(&self) -> Vec<Category> {
+        self.tag(Keyword::SecurityReview).map(|_| Category::Security).into_iter().collect()
+    }
+
+    /// True when style is not to be looked at.
+    #[must_use]
+    pub fn style_ok(&self) -> bool {
+        self.tag(Keyword::StyleOk).is_some()
+    }
+
+    /// True when a breaking change is declared.
+    #[must_use]
+    pub fn is_breaking(&self) -> bool {
+        !self.breaking.is_empty()
+    }
+
+    fn take_tags(&mut self, line: &str, place: &dyn Fn() -> Place, seen: &mut Seen) {
+        tag::scan(line, &mut |bracket| {
+            match bracket {
+                Bracket::Known(keyword) => {
+                    let bit = 1 << keyword as u16;
+                    if seen.keywords & bit == 0 {
+                        seen.keywords |= bit;
+                        let name = keyword.as_str().to_owned();
+                        self.tags.push(Tag { name, keyword: Some(keyword), suggestion: None, place: place() });
+                    }
+                }
+                Bracket::Unknown(tag) => {
+                    let name = tag.to_lowercase();
+                    if seen.unknown.insert(name.clone()) {
+                        let suggestion = Keyword::nearest(&name);
+                        self.tags.push(Tag { name, keyword: None, suggestion, place: place() });
+                    }
+                }
+                Bracket::Reference(reference) => {
+                    if seen.references.insert(reference.to_owned()) {
+                        self.references.push(reference.to_owned());
+                    }
+                }
+            }
+            true
+        });
+    }
+
+    fn take_breaking(&mut self, line: &str, header: Option<&Header<'_>>, place: &dyn Fn() -> Place) {
+        let marked = header.filter(|header| header.is_breaking).map(|header| header.start..header.end);
+        if let Some(range) = marked.or_else(|| breaking::find(line)) {
+            self.breaking.push(Breaking { place: place(), excerpt: breaking::excerpt(line, &range) });
+        }
+    }
+}
+
+impl Conventional {
+    fn new(header: &Header<'_>, place: Place) -> Self {
+        let scope = header.scope.map(str::to_owned);
+        Self { kind: header.kind, scope, is_breaking: header.is_breaking, place }
+    }
+}
+
+/// The profile that a keyword asks for.
+pub(crate) fn profile_of(keyword: Keyword) -> Option<Profile> {
+    match keyword {
+        Keyword::StrictReview => Some(Profile::Strict),
+        Keyword::BalancedReview => Some(Profile::Balanced),
+        Keyword::MinimalReview => Some(Profile::Minimal),
+        Keyword::Wip | Keyword::Draft | Keyword::NoReview | Keyword::SecurityReview | Keyword::StyleOk => None,
+    }
+}
+
+fn first_line(message: &str) -> &str {
+    let message = message.trim_start_matches(['\n', '\r']);
+    let end = memchr::memchr2(b'\n', b'\r', message.as_bytes()).unwrap_or(message.len());
+    &message[..end]
+}
+
+/// The first seven digits of a commit's name, which people know it by.
+fn short(sha: &str) -> String {
+    sha.trim_start().chars().take_while(char::is_ascii_hexdigit).take(7).collect::<String>().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests;
