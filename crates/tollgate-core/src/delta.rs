@@ -11,6 +11,8 @@
 
 mod align;
 pub mod fresh;
+pub mod identity;
 pub mod lines;
 mod pairing;
 pub mod snapshot;
+mod words;

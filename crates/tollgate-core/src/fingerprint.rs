@@ -33,6 +33,12 @@ impl Fingerprint {
         InFile::new(file).fingerprint(summary.as_str())
     }
 
+    /// The key as a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Reads `fp-` and sixteen hex digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
