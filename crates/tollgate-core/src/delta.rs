@@ -10,9 +10,11 @@
 //! Nothing here looks at files or runs git: what was looked at is told by the caller.
 
 mod align;
+pub mod convergence;
 pub mod fresh;
 pub mod identity;
 pub mod lines;
 mod pairing;
+pub mod settle;
 pub mod snapshot;
 mod words;
