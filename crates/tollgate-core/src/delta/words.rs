@@ -205,7 +205,7 @@ fn is_unspaced(character: char) -> bool {
     matches!(character, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{e00}'..='\u{eff}')
 }
 
-/// True when a word looks like the name of a thing in code: `user_id`, `userId`, `req.body`, `std::fs`, `f()`, `sha1`.
+/// True when a word looks like the name of a thing in code: `user_id`, `userId`, `req.body`, `std::mem`, `f()`, `sha1`.
 fn is_name(token: &str, bare: &str) -> bool {
     let bytes = bare.as_bytes();
     let inner = |test: fn(u8, u8) -> bool| bytes.windows(2).any(|two| test(two[0], two[1]));

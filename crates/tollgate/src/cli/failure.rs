@@ -48,3 +48,16 @@ pub(super) fn no_such_language(name: &str) -> Failure {
 pub(super) fn no_such_rule(id: &str) -> Failure {
     Failure::new(Kind::User, format!("there is no rule `{id}`"))
 }
+
+pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` has no findings that can be compared: {problem}"))
+        .hint("Give a review in any format that `tollgate convert` reads, or a JSON array of `{\"file\", \"title\", \"severity\", \"category\"}`.")
+}
+
+pub(super) fn no_diff(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is no diff")).hint("`git diff OLD NEW` writes one.")
+}
+
+pub(super) fn standard_input_twice() -> Failure {
+    Failure::new(Kind::User, "standard input can be read only once".to_owned()).hint("Put one of the inputs in a file.")
+}
