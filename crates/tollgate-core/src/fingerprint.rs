@@ -30,9 +30,13 @@ impl Fingerprint {
     /// Makes the key of a summary in a file.
     #[must_use]
     pub fn new(file: &FilePath, summary: &Summary) -> Self {
-        // A path has no line feed, so nothing can move from the path to the title.
-        let text = [file.as_str(), "\n", &normalise(summary.as_str())].concat();
-        Self(fnv1a(text.as_bytes()))
+        InFile::new(file).fingerprint(summary.as_str())
+    }
+
+    /// The key as a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
     }
 
     /// Reads `fp-` and sixteen hex digits.
@@ -50,30 +54,100 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+/// Makes the keys of many titles in one file; the path is read only once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InFile(u64);
+
+impl InFile {
+    pub(crate) fn new(file: &FilePath) -> Self {
+        // A path has no line feed, so nothing can move from the path to the title.
+        Self(feed(fnv1a(BASIS, file.as_str().as_bytes()), b'\n'))
+    }
+
+    /// Makes the key of a title of any length.
+    pub(crate) fn fingerprint(self, title: &str) -> Fingerprint {
+        let of_ascii = hash_ascii(self.0, title.as_bytes());
+        Fingerprint(of_ascii.unwrap_or_else(|| fnv1a(self.0, normalise(title).as_bytes())))
+    }
+}
+
 /// Reduces a title to its words: NFKC, lower case, everything between letters and digits one space.
 #[must_use]
 pub fn normalise(title: &str) -> String {
-    // Lower case can undo the normal form (`İ`), so it is made again afterwards.
-    let folded: String = title.nfkc().flat_map(char::to_lowercase).nfkc().collect();
-    folded.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()).fold(
-        String::new(),
-        |mut words, word| {
-            if !words.is_empty() {
-                words.push(' ');
-            }
-            words.push_str(word);
-            words
-        },
-    )
+    let mut words = String::with_capacity(title.len());
+    if title.is_ascii() {
+        // What is ASCII is in normal form already.
+        push_words(&mut words, title);
+        words.make_ascii_lowercase();
+    } else {
+        // Lower case can undo the normal form (`İ`), so it is made again afterwards.
+        let folded: String = title.nfkc().flat_map(char::to_lowercase).nfkc().collect();
+        push_words(&mut words, &folded);
+    }
+    words
 }
 
-/// FNV-1a with 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+fn push_words(words: &mut String, text: &str) {
+    for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+}
+
+/// Letters and digits in lower case; 0 for what separates words; 1 for what is not ASCII.
+const FOLDED: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0u8;
+    loop {
+        table[byte as usize] = match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => byte.to_ascii_lowercase(),
+            0x80.. => 1,
+            _ => 0,
+        };
+        if byte == 255 {
+            break table;
+        }
+        byte += 1;
+    }
+};
+
+/// What `fnv1a(start, normalise(title))` gives, without making that text; `None` when the title is not ASCII.
+fn hash_ascii(start: u64, title: &[u8]) -> Option<u64> {
+    let (mut hash, mut any, mut gap) = (start, false, false);
+    for &byte in title {
+        match FOLDED[usize::from(byte)] {
+            0 => gap = any,
+            1 => return None,
+            folded => {
+                if gap {
+                    hash = feed(hash, b' ');
+                }
+                (any, gap) = (true, false);
+                hash = feed(hash, folded);
+            }
+        }
+    }
+    Some(hash)
+}
+
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a with 64 bits, going on from a hash.
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, &byte| feed(hash, byte))
+}
+
+#[inline]
+fn feed(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -84,9 +158,9 @@ mod tests {
     #[test]
     fn the_hash_is_fnv1a() {
         // Vectors published with the algorithm.
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(fnv1a(BASIS, b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(BASIS, b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(BASIS, b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]
@@ -113,6 +187,15 @@ mod tests {
         assert_eq!(Fingerprint::parse(&one.to_string()), Some(one));
         for text in ["fp-", "fp-00000000000000zz", "fp-0000000000000000f", "0000000000000000", "fp-ABCDEF0123456789"] {
             assert_eq!(Fingerprint::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_to_a_key_gives_the_same_key(title in "[ -~ä\\t]{0,40}") {
+            let file = FilePath::parse("src/a.rs").unwrap();
+            let expected = fnv1a(BASIS, format!("src/a.rs\n{}", normalise(&title)).as_bytes());
+            prop_assert_eq!(InFile::new(&file).fingerprint(&title), Fingerprint(expected));
         }
     }
 }

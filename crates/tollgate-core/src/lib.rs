@@ -9,6 +9,7 @@
 pub mod analysis;
 pub mod change;
 pub mod coverage;
+pub mod delta;
 pub mod diff;
 pub mod finding;
 pub mod fingerprint;

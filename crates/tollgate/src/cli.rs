@@ -17,6 +17,7 @@ use tollgate_engine::forge::local::{Local, Trigger};
 mod analyze;
 mod completions;
 mod convert;
+mod delta;
 mod doctor;
 mod failure;
 mod hook;
@@ -78,6 +79,7 @@ enum Command {
     Analyze(analyze::Args),
     Intent(intent::Args),
     Convert(convert::Args),
+    Delta(delta::Args),
     Schema(schema::Args),
     Rules(rules::Args),
     Init(init::Args),
@@ -111,6 +113,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
         Command::Convert(args) => convert::run(&place, args),
+        Command::Delta(args) => delta::run(&place, args),
         Command::Schema(args) => schema::run(&args),
         Command::Rules(args) => rules::run(&place, args),
         Command::Init(args) => init::run(&place, &args),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod arbitrary;
+mod carry_over;
 mod github;
 mod html;
 mod input;

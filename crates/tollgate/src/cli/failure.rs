@@ -63,3 +63,12 @@ pub(super) fn neither_file_nor_range(name: &str, why: Failure) -> Failure {
     let message = format!("`{name}` is no file, and as a range of commits: {}", why.message);
     Failure { message, ..why }
 }
+
+pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` has no findings that can be compared: {problem}"))
+        .hint("Give a review in any format that `tollgate convert` reads, or a JSON array of `{\"file\", \"title\", \"severity\", \"category\"}`.")
+}
+
+pub(super) fn no_diff(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is no diff")).hint("`git diff OLD NEW` writes one.")
+}

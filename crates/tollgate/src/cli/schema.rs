@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use tollgate_core::report::json::schema;
-use tollgate_core::{analysis, intent};
+use tollgate_core::{analysis, delta, intent};
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
@@ -31,6 +31,8 @@ enum What {
     Analysis,
     /// What `tollgate intent --format json` prints
     Intent,
+    /// What `tollgate delta --format json` prints
+    Delta,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         What::Config => config::schema(),
         What::Analysis => analysis::json::schema(),
         What::Intent => intent::json::schema(),
+        What::Delta => delta::json::schema(),
     };
     output::print(&format!("{schema:#}\n"))?;
     Ok(Done::Fine)

@@ -1,0 +1,23 @@
+//! What changed between two reviews of one change: new, resolved, still open.
+//!
+//! Four steps, each a pure function:
+//!
+//! 1. [`snapshot`] keeps what a change looked like, [`lines`] tells where its lines are now;
+//! 2. [`identity`] finds the findings of the last review again among those of this one;
+//! 3. [`settle`] puts every finding of either review in one class;
+//! 4. [`json`] writes that for scripts, [`text`] for people.
+//!
+//! Nothing here looks at files or runs git: what was looked at is told by the caller.
+
+mod align;
+pub mod convergence;
+pub mod fresh;
+pub mod identity;
+pub mod input;
+pub mod json;
+pub mod lines;
+mod pairing;
+pub mod settle;
+pub mod snapshot;
+pub mod text;
+mod words;

@@ -1,0 +1,100 @@
+//! What a change has that its last review did not see.
+//!
+//! Patch against patch: what other people's commits brought in by a rebase is no part of either patch, so a pure
+//! rebase leaves nothing to review. Lines are compared by content and order, so lines that moved are fresh. Where lines
+//! of the old patch vanished, the lines beside the gap are fresh, too: without the check that stood before it, a line
+//! means something else.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::delta::pairing;
+use crate::delta::snapshot::{SeenLine, Snapshot};
+use crate::finding::{LineRange, Side};
+use crate::path::FilePath;
+
+/// The changed lines that the last review did not see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fresh {
+    right: HashMap<FilePath, Vec<u32>>,
+    left: HashMap<FilePath, Vec<u32>>,
+}
+
+/// Finds the added and removed lines of the new patch that the old patch did not have.
+#[must_use]
+pub fn fresh(old: &Snapshot, new: &Snapshot) -> Fresh {
+    let mut fresh = Fresh::default();
+    let pairs = pairing::pair(old, new);
+    let partners: HashMap<usize, _> = pairs.iter().map(|pair| (pair.new_index, pair)).collect();
+    for (index, file) in new.files.iter().enumerate() {
+        let (right, left) = match partners.get(&index) {
+            Some(pair) => {
+                (unseen(&pair.old.right, &file.right, &pair.right()), unseen(&pair.old.left, &file.left, &pair.left()))
+            }
+            None => (unseen(&[], &file.right, &[]), unseen(&[], &file.left, &[])),
+        };
+        add(&mut fresh.right, file.new_path.as_ref(), right);
+        add(&mut fresh.left, file.old_path.as_ref(), left);
+    }
+    fresh
+}
+
+impl Fresh {
+    /// True when the change adds (or on the left side: removes) this line and the last review did not see that.
+    #[must_use]
+    pub fn contains(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
+        self.touches(file, LineRange::line(line_number), side)
+    }
+
+    /// True when one of these lines is fresh.
+    #[must_use]
+    pub fn touches(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
+        let files = match side {
+            Side::Right => &self.right,
+            Side::Left => &self.left,
+        };
+        let Some(fresh) = files.get(file) else { return false };
+        fresh.get(fresh.partition_point(|line| *line < lines.start())).is_some_and(|line| *line <= lines.end())
+    }
+
+    /// True when the last review saw everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.right.is_empty() && self.left.is_empty()
+    }
+
+    /// The number of fresh lines.
+    #[must_use]
+    pub fn n_lines(&self) -> usize {
+        self.right.values().chain(self.left.values()).map(Vec::len).sum()
+    }
+}
+
+fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: Vec<u32>) {
+    if let Some(path) = path.filter(|_| !lines.is_empty()) {
+        let all = files.entry(path.clone()).or_default();
+        all.extend(lines);
+        all.sort_unstable();
+        all.dedup();
+    }
+}
+
+fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<u32> {
+    let mut unseen = Vec::new();
+    let (mut from, mut to) = (0, 0);
+    for (i, j) in pairs.iter().copied().chain([(old.len(), new.len())]) {
+        let gap = &new[to..j];
+        unseen.extend(gap.iter().filter(|line| line.changed).map(|line| line.number));
+        // What is context now came in by another way: nothing vanished.
+        let here: HashSet<u128> = gap.iter().map(|line| line.hash).collect();
+        let vanished = |line: &SeenLine| line.changed && !here.contains(&line.hash);
+        if old[from..i].iter().any(vanished) {
+            let before = to.checked_sub(1).and_then(|index| new.get(index));
+            let beside = [before, new.get(j)].into_iter().flatten();
+            unseen.extend(beside.filter(|line| line.changed).map(|line| line.number));
+        }
+        (from, to) = (i + 1, j + 1);
+    }
+    unseen.sort_unstable();
+    unseen.dedup();
+    unseen
+}

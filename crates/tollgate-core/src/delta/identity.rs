@@ -1,0 +1,269 @@
+//! Which finding of the last review is which of this one.
+//!
+//! Three steps, each one to one and best first: the same title in the same file; the same evidence in the same file by
+//! the same rule or in the same category; overlapping lines and similar words. Renamed files and moved lines are
+//! followed. Words alone never join two findings, and neither do words that contradict: another number, name or denial
+//! is another finding, and a new blocker must not hide behind an old one.
+//!
+//! The result does not depend on the order of the findings. The work is near n log n: everything is sorted or looked up,
+//! and the last step compares each finding with at most [`place::MAX_COMPARED`] others that share its place and its
+//! rarest words. [`Joined::n_not_compared`] says when that was too few.
+
+mod group;
+mod place;
+
+use crate::delta::lines::{LineMap, Mapped};
+use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
+use crate::fingerprint::{InFile, normalise};
+use crate::path::FilePath;
+
+/// What a finding claims, as far as it matters for knowing it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim<'a> {
+    /// The file, by its path on the finding's side.
+    pub file: &'a FilePath,
+    /// What is wrong, in one line.
+    pub title: &'a str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub category: Category,
+    /// The rule that found it.
+    pub rule: Option<&'a str>,
+    /// The lines; `None` when it is about the file.
+    pub lines: Option<LineRange>,
+    /// Before or after the change.
+    pub side: Side,
+    /// The code that shows it; empty when there is none.
+    pub evidence: &'a str,
+}
+
+impl<'a> From<&'a Finding> for Claim<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        Self {
+            file: &finding.location.file,
+            title: finding.summary.as_str(),
+            severity: finding.severity,
+            category: finding.category,
+            rule: finding.origin.rule.as_deref(),
+            lines: Some(finding.location.lines),
+            side: finding.location.side,
+            evidence: &finding.evidence,
+        }
+    }
+}
+
+impl Claim<'_> {
+    /// Where it is; `None` when it is about the file.
+    #[must_use]
+    pub fn location(&self) -> Option<Location> {
+        Some(Location { file: self.file.clone(), lines: self.lines?, side: self.side })
+    }
+
+    /// Where it is now.
+    #[must_use]
+    pub fn mapped(&self, map: &LineMap) -> Option<Mapped> {
+        self.location().map(|location| map.locate(&location))
+    }
+}
+
+/// Findings of the last review that were found again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Joined {
+    /// Indices into the prior and the current findings, in order of the prior ones; none stands twice.
+    pub pairs: Vec<(usize, usize)>,
+    /// How many comparisons of words were not made, because there were too many candidates in one place.
+    pub n_not_compared: usize,
+}
+
+/// Finds the findings of the last review again among those of this one.
+#[must_use]
+pub fn join(prior: &[Claim<'_>], current: &[Claim<'_>], map: &LineMap) -> Joined {
+    let mut open = Open::new(prior, current, map);
+    by_fingerprint(&mut open);
+    if open.is_any_left() {
+        by_evidence(&mut open);
+    }
+    let n_not_compared = if open.is_any_left() { place::by_place(&mut open, map) } else { 0 };
+    open.pairs.sort_unstable();
+    Joined { pairs: open.pairs, n_not_compared }
+}
+
+/// The findings that are not joined yet.
+struct Open<'a> {
+    prior: &'a [Claim<'a>],
+    current: &'a [Claim<'a>],
+    map: &'a LineMap,
+    /// The paths of the prior findings' files now.
+    paths: Vec<&'a FilePath>,
+    prior_left: Vec<bool>,
+    current_left: Vec<bool>,
+    pairs: Vec<(usize, usize)>,
+}
+
+impl<'a> Open<'a> {
+    fn new(prior: &'a [Claim<'a>], current: &'a [Claim<'a>], map: &'a LineMap) -> Self {
+        let mut paths: Vec<&FilePath> = Vec::with_capacity(prior.len());
+        for (index, claim) in prior.iter().enumerate() {
+            let before = index.checked_sub(1).filter(|&before| prior[before].file == claim.file);
+            let before = before.filter(|&before| prior[before].side == claim.side).map(|before| paths[before]);
+            // A file that is gone and yet has a finding is there again.
+            paths.push(before.unwrap_or_else(|| map.path(claim.file, claim.side).unwrap_or(claim.file)));
+        }
+        Self {
+            prior,
+            current,
+            map,
+            paths,
+            prior_left: vec![true; prior.len()],
+            current_left: vec![true; current.len()],
+            pairs: Vec::with_capacity(prior.len().min(current.len())),
+        }
+    }
+
+    fn pair(&mut self, prior: usize, current: usize) {
+        (self.prior_left[prior], self.current_left[current]) = (false, false);
+        self.pairs.push((prior, current));
+    }
+
+    /// The first line of a prior finding, where it is now or, when nobody knows, where it was.
+    fn prior_line(&self, index: usize) -> u32 {
+        let claim = &self.prior[index];
+        match claim.mapped(self.map) {
+            Some(Mapped::At(location)) => location.lines.start(),
+            _ => claim.lines.map_or(u32::MAX, LineRange::start),
+        }
+    }
+
+    fn is_any_left(&self) -> bool {
+        let n_pairs = self.pairs.len();
+        n_pairs < self.prior.len() && n_pairs < self.current.len()
+    }
+
+    fn prior_left(&self) -> Vec<usize> {
+        (0..self.prior.len()).filter(|&index| self.prior_left[index]).collect()
+    }
+
+    fn current_left(&self) -> Vec<usize> {
+        (0..self.current.len()).filter(|&index| self.current_left[index]).collect()
+    }
+}
+
+/// The same title in the same file. As many as there are on both sides are joined.
+fn by_fingerprint(open: &mut Open<'_>) {
+    let prior = keys(open.prior, |index| open.paths[index]);
+    let current = keys(open.current, |index| open.current[index].file);
+    for (prior, current) in equal_runs(&prior, &current, |key| key.0) {
+        match (prior, current) {
+            ([(_, i)], [(_, j)]) => {
+                if is_same_title(open, *i, *j) {
+                    open.pair(*i, *j);
+                }
+            }
+            _ => {
+                let (prior, current) = (indices(prior), indices(current));
+                by_title(open, &prior, &current);
+            }
+        }
+    }
+}
+
+fn keys<'a>(claims: &[Claim<'a>], path: impl Fn(usize) -> &'a FilePath) -> Vec<(u64, usize)> {
+    let mut in_file: Option<(&FilePath, InFile)> = None;
+    let mut keys = Vec::with_capacity(claims.len());
+    for (index, claim) in claims.iter().enumerate() {
+        let path = path(index);
+        let known = in_file.filter(|(last, _)| *last == path).map(|(_, known)| known);
+        let known = known.unwrap_or_else(|| InFile::new(path));
+        in_file = Some((path, known));
+        keys.push((known.fingerprint(claim.title).number(), index));
+    }
+    keys.sort_unstable();
+    keys
+}
+
+fn is_same_title(open: &Open<'_>, i: usize, j: usize) -> bool {
+    let (prior, current) = (&open.prior[i], &open.current[j]);
+    open.paths[i] == current.file
+        && (prior.title == current.title || normalise(prior.title) == normalise(current.title))
+}
+
+/// Findings with equal keys: the keys are only a hint.
+fn by_title(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
+    let first = open.current[current[0]];
+    let is_first = |path: &FilePath, title: &str| path == first.file && title == first.title;
+    let all_equal = prior.iter().all(|&i| is_first(open.paths[i], open.prior[i].title))
+        && current.iter().all(|&j| is_first(open.current[j].file, open.current[j].title));
+    if all_equal {
+        group::pair(open, prior, current);
+        return;
+    }
+    let mut prior: Vec<_> = prior.iter().map(|&i| ((open.paths[i], normalise(open.prior[i].title)), i)).collect();
+    let mut current: Vec<_> =
+        current.iter().map(|&j| ((open.current[j].file, normalise(open.current[j].title)), j)).collect();
+    prior.sort_unstable();
+    current.sort_unstable();
+    for (prior, current) in equal_runs(&prior, &current, |key| &key.0) {
+        group::pair(open, &indices(prior), &indices(current));
+    }
+}
+
+/// The same evidence in the same file, by the same rule or in the same category.
+fn by_evidence(open: &mut Open<'_>) {
+    let quote = |file, claim: &Claim<'_>, index| {
+        let evidence = without_space(claim.evidence);
+        is_telling(&evidence).then_some(((file, evidence), index))
+    };
+    let prior = open.prior_left();
+    let mut prior: Vec<_> = prior.into_iter().filter_map(|i| quote(open.paths[i], &open.prior[i], i)).collect();
+    let current = open.current_left();
+    let mut current: Vec<_> =
+        current.into_iter().filter_map(|j| quote(open.current[j].file, &open.current[j], j)).collect();
+    prior.sort_unstable();
+    current.sort_unstable();
+    for (prior, current) in equal_runs(&prior, &current, |key| &key.0) {
+        group::pair_by_rule_or_category(open, &indices(prior), &indices(current));
+    }
+}
+
+/// The text without white space: reformatting is no change.
+pub(super) fn without_space(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// False for evidence like `}`, which is everywhere.
+pub(super) fn is_telling(evidence: &str) -> bool {
+    evidence.chars().filter(|character| character.is_alphanumeric()).take(4).count() == 4
+}
+
+fn indices<K>(keyed: &[(K, usize)]) -> Vec<usize> {
+    keyed.iter().map(|(_, index)| *index).collect()
+}
+
+/// A run of equal keys on either side.
+type Runs<'k, T> = (&'k [T], &'k [T]);
+
+/// Walks two sorted lists and gives the runs whose keys are on both.
+fn equal_runs<'k, T, K: Ord>(a: &'k [T], b: &'k [T], key: impl Fn(&'k T) -> K) -> Vec<Runs<'k, T>> {
+    let mut runs = Vec::with_capacity(a.len().min(b.len()));
+    let (mut i, mut j) = (0, 0);
+    while let (Some(first), Some(second)) = (a.get(i), b.get(j)) {
+        let (first, second) = (key(first), key(second));
+        match first.cmp(&second) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                let end = |list: &'k [T], from: usize| {
+                    from + list[from..].iter().take_while(|element| key(element) == first).count()
+                };
+                let (to_i, to_j) = (end(a, i), end(b, j));
+                runs.push((&a[i..to_i], &b[j..to_j]));
+                (i, j) = (to_i, to_j);
+            }
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::diff;
+
+/// A finding that owns its text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Said {
+    file: FilePath,
+    lines: Option<LineRange>,
+    title: String,
+    severity: Severity,
+    category: Category,
+    rule: Option<String>,
+    evidence: String,
+}
+
+impl Said {
+    fn claim(&self) -> Claim<'_> {
+        Claim {
+            file: &self.file,
+            title: &self.title,
+            severity: self.severity,
+            category: self.category,
+            rule: self.rule.as_deref(),
+            lines: self.lines,
+            side: Side::Right,
+            evidence: &self.evidence,
+        }
+    }
+
+    fn severe(self, severity: Severity) -> Self {
+        Self { severity, ..self }
+    }
+
+    fn about(self, category: Category) -> Self {
+        Self { category, ..self }
+    }
+
+    fn by(self, rule: &str) -> Self {
+        Self { rule: Some(rule.to_owned()), ..self }
+    }
+
+    fn quoting(self, evidence: &str) -> Self {
+        Self { evidence: evidence.to_owned(), ..self }
+    }
+}
+
+/// `a.rs:3-5 title`, or `a.rs title` for one without lines.
+fn say(text: &str) -> Said {
+    let (place, title) = text.split_once(' ').unwrap();
+    let (file, lines) = place.split_once(':').map_or((place, None), |(file, lines)| (file, Some(lines)));
+    let lines = lines.map(|lines| {
+        let (start, end) = lines.split_once('-').unwrap_or((lines, lines));
+        LineRange::new(start.parse().unwrap(), end.parse().unwrap()).unwrap()
+    });
+    Said {
+        file: FilePath::parse(file).unwrap(),
+        lines,
+        title: title.to_owned(),
+        severity: Severity::Medium,
+        category: Category::Logic,
+        rule: None,
+        evidence: String::new(),
+    }
+}
+
+fn joined(prior: &[Said], current: &[Said], map: &LineMap) -> Joined {
+    let prior: Vec<Claim<'_>> = prior.iter().map(Said::claim).collect();
+    let current: Vec<Claim<'_>> = current.iter().map(Said::claim).collect();
+    join(&prior, &current, map)
+}
+
+#[track_caller]
+fn check(prior: &[Said], current: &[Said], expected: &[(usize, usize)]) {
+    check_mapped(prior, current, &LineMap::identity(), expected);
+}
+
+#[track_caller]
+fn check_mapped(prior: &[Said], current: &[Said], map: &LineMap, expected: &[(usize, usize)]) {
+    assert_eq!(joined(prior, current, map), Joined { pairs: expected.to_vec(), n_not_compared: 0 });
+}
+
+/// Three lines are put in before line 1 of `a.rs`, line 9 is edited, and `old.rs` is `new.rs` now.
+fn map() -> LineMap {
+    let text = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -0,0 +1,3 @@\n+x\n+y\n+z\n@@ -9 +12 @@\n-p\n+q\n\
+        diff --git a/old.rs b/new.rs\nsimilarity index 100%\nrename from old.rs\nrename to new.rs\n";
+    LineMap::of_diff(&diff::parse(text.into()).0, &[])
+}
+
+#[test]
+fn the_same_title_in_the_same_file_is_the_same_finding_wherever_it_is() {
+    check(&[say("a.rs:3 SQL injection")], &[say("a.rs:900 sql-injection!").severe(Severity::Low)], &[(0, 0)]);
+    check(&[say("a.rs:3 SQL injection")], &[say("b.rs:3 SQL injection")], &[]);
+    check(&[say("a.rs SQL injection")], &[say("a.rs SQL injection")], &[(0, 0)]);
+}
+
+#[test]
+fn of_two_equal_findings_one_fixed_leaves_one_open() {
+    let two = [say("a.rs:3 Bad"), say("a.rs:30 Bad")];
+    check(&two, &[say("a.rs:29 Bad")], &[(1, 0)]);
+    check(&two[..1], &[say("a.rs:50 Bad"), say("a.rs:4 Bad")], &[(0, 1)]);
+}
+
+#[test]
+fn among_equals_evidence_then_severity_then_lines_decide() {
+    let two = [say("a.rs:3 Bad").quoting("one()"), say("a.rs:9 Bad").quoting("two()")];
+    check(&two, &[say("a.rs:4 Bad").quoting("two( )")], &[(1, 0)]);
+    let two = [say("a.rs:3 Bad"), say("a.rs:9 Bad").severe(Severity::High)];
+    check(&two, &[say("a.rs:4 Bad").severe(Severity::High)], &[(1, 0)]);
+    check_mapped(&[say("a.rs:3 Bad"), say("a.rs:5 Bad")], &[say("a.rs:6 Bad")], &map(), &[(0, 0)]);
+}
+
+#[test]
+fn renames_are_followed() {
+    check_mapped(&[say("old.rs:3 Bad")], &[say("new.rs:3 Bad")], &map(), &[(0, 0)]);
+    check_mapped(&[say("old.rs:3 Bad")], &[say("old.rs:3 Bad")], &map(), &[]);
+    let prior = say("old.rs:3 Query allows SQL injection");
+    check_mapped(&[prior], &[say("new.rs:3 SQL injection through the query")], &map(), &[(0, 0)]);
+}
+
+#[test]
+fn the_same_evidence_and_rule_or_category_is_the_same_finding() {
+    let prior = say("a.rs:3 Secret in source").quoting("key = \"1234\"");
+    let other = say("a.rs:80 Credentials committed").quoting("key=\"1234\"");
+    check(&[prior.clone()], &[other.clone()], &[(0, 0)]);
+    check(&[prior.clone()], &[other.clone().about(Category::Style)], &[]);
+    let (prior, other) = (prior.by("secret"), other.about(Category::Style));
+    check(&[prior.clone()], &[other.clone().by("secret")], &[(0, 0)]);
+    check(&[prior.clone()], &[other.clone().about(Category::Logic).by("other")], &[]);
+    check(&[prior.clone()], &[other.clone().about(Category::Logic)], &[(0, 0)]);
+    check(&[prior], &[Said { file: FilePath::parse("b.rs").unwrap(), ..other.about(Category::Logic) }], &[]);
+}
+
+#[test]
+fn evidence_that_is_everywhere_joins_nothing() {
+    check(&[say("a.rs:3 One thing").quoting("  }")], &[say("a.rs:80 Another").quoting("}")], &[]);
+    check(&[say("a.rs:3 One thing")], &[say("a.rs:80 Another")], &[]);
+}
+
+#[test]
+fn words_tell_findings_with_the_same_evidence_apart() {
+    let prior = [say("a.rs:3 Off-by-one in the loop"), say("a.rs:3 Overflow of the sum")]
+        .map(|said| said.quoting("for i in x"));
+    let current =
+        [say("a.rs:3 The sum can overflow"), say("a.rs:3 Loop is off by one")].map(|said| said.quoting("for i in x"));
+    check(&prior, &current, &[(0, 1), (1, 0)]);
+}
+
+#[test]
+fn similar_words_join_only_in_one_place() {
+    let prior = say("a.rs:10-12 SQL injection in login query");
+    check(&[prior.clone()], &[say("a.rs:12 Login query is vulnerable to SQL injection")], &[(0, 0)]);
+    check(&[prior.clone()], &[say("a.rs:13 Login query is vulnerable to SQL injection")], &[]);
+    check(&[prior.clone()], &[say("b.rs:12 Login query is vulnerable to SQL injection")], &[]);
+    check(&[prior.clone()], &[say("a.rs Login query is vulnerable to SQL injection")], &[]);
+    check_mapped(&[prior], &[say("a.rs:13 Login query is vulnerable to SQL injection")], &map(), &[(0, 0)]);
+}
+
+#[test]
+fn lines_that_changed_are_no_shared_place() {
+    let current = [say("a.rs:12 Login query is vulnerable to SQL injection")];
+    check_mapped(&[say("a.rs:9 SQL injection in login query")], &current, &map(), &[]);
+}
+
+#[test]
+fn another_number_name_or_denial_is_another_finding() {
+    check(&[say("a.rs:3 Waits 3 seconds for the lock")], &[say("a.rs:3 Waits 30 seconds for the lock")], &[]);
+    check(&[say("a.rs:3 Result of `open` is ignored")], &[say("a.rs:3 Result of `close` is ignored")], &[]);
+    check(&[say("a.rs:3 Error is shown to users")], &[say("a.rs:3 Error is not shown to users")], &[]);
+    let rules = [say("a.rs:3 Weak hash for passwords").by("x"), say("a.rs:3 Passwords with a weak hash").by("y")];
+    check(&rules[..1], &rules[1..], &[]);
+}
+
+#[test]
+fn the_best_pair_goes_first_and_each_finding_only_once() {
+    let prior = [say("a.rs:3 Lock is held too long"), say("a.rs:3 Lock is held during the request for too long")];
+    let current = [say("a.rs:3 During the request the lock is held too long")];
+    check(&prior, &current, &[(1, 0)]);
+}
+
+#[test]
+fn one_issue_worded_twice_is_known_again_and_two_issues_are_told_apart() {
+    let (mut n_same, mut n_found, mut n_wrong) = (0, 0, 0);
+    let mut missed = String::new();
+    for line in include_str!("tests/pairs.txt").lines().filter(|line| !line.starts_with('#')) {
+        let [kind, a, b] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let found =
+            !joined(&[say(&format!("a:5 {a}"))], &[say(&format!("a:5 {b}"))], &LineMap::identity()).pairs.is_empty();
+        n_same += usize::from(kind == "same");
+        n_found += usize::from(kind == "same" && found);
+        n_wrong += usize::from(kind == "other" && found);
+        if (kind == "same") != found {
+            missed += &format!("{line}\n");
+        }
+    }
+    let (recall, precision) = (n_found as f64 / n_same as f64, n_found as f64 / (n_found + n_wrong) as f64);
+    assert!(recall >= 0.85 && precision >= 0.95, "recall {recall:.3}, precision {precision:.3}, wrong:\n{missed}");
+}
+
+/// Findings that are likely to be confused with each other.
+fn said() -> impl Strategy<Value = Said> {
+    let titles =
+        ["Bad", "bad!", "SQL injection in query", "Query with SQL injection", "Waits 3 s", "Waits 4 s", "…", ""];
+    let rules = [None, Some("x"), Some("y")];
+    let evidence = ["", "}", "call(one)", "call( one )", "call(two)"];
+    (0usize..2, 0u32..7, 0u32..3, 0..titles.len(), 0usize..6, 0usize..2, 0..rules.len(), 0..evidence.len()).prop_map(
+        move |(file, start, len, title, severity, category, rule, quoted)| Said {
+            file: FilePath::parse(["old.rs", "a.rs"][file]).unwrap(),
+            lines: LineRange::new(start, start + len),
+            title: titles[title].to_owned(),
+            severity: Severity::ALL[severity],
+            category: Category::ALL[category],
+            rule: rules[rule].map(str::to_owned),
+            evidence: evidence[quoted].to_owned(),
+        },
+    )
+}
+
+fn shuffled<T: Clone>(list: &[T], seed: u64) -> Vec<T> {
+    let mut keyed: Vec<(u64, &T)> = list
+        .iter()
+        .enumerate()
+        .map(|(index, element)| {
+            ((index as u64 + 1).wrapping_mul(seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29), element)
+        })
+        .collect();
+    keyed.sort_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, element)| element.clone()).collect()
+}
+
+/// Who was joined, in whatever order they were given.
+fn outcome(prior: &[Said], current: &[Said], map: &LineMap) -> (Vec<Said>, Vec<Said>) {
+    let pairs = joined(prior, current, map).pairs;
+    let mut found: (Vec<Said>, Vec<Said>) = pairs.iter().map(|&(i, j)| (prior[i].clone(), current[j].clone())).unzip();
+    found.0.sort();
+    found.1.sort();
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_order_of_findings_does_not_matter(
+        prior in prop::collection::vec(said(), 0..14), current in prop::collection::vec(said(), 0..14), seed: u64,
+    ) {
+        let expected = outcome(&prior, &current, &map());
+        let found = outcome(&shuffled(&prior, seed), &shuffled(&current, seed.rotate_left(7)), &map());
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_finding_is_joined_at_most_once(
+        prior in prop::collection::vec(said(), 0..20), current in prop::collection::vec(said(), 0..20),
+    ) {
+        let Joined { pairs, n_not_compared } = joined(&prior, &current, &map());
+        prop_assert_eq!(n_not_compared, 0);
+        let mut seen: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
+        seen.dedup();
+        prop_assert_eq!(seen.len(), pairs.len());
+        let mut seen: Vec<usize> = pairs.iter().map(|pair| pair.1).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        prop_assert_eq!(seen.len(), pairs.len());
+    }
+
+    #[test]
+    fn a_review_is_found_again_in_full(findings in prop::collection::vec(said(), 0..20)) {
+        let pairs = joined(&findings, &findings, &LineMap::identity()).pairs;
+        prop_assert_eq!(pairs.len(), findings.len());
+    }
+}
+
+const MANY: usize = 10_000;
+
+#[track_caller]
+fn check_many(prior: impl Fn(usize) -> Said, current: impl Fn(usize) -> Said, n_pairs: usize) {
+    let prior: Vec<Said> = (0..MANY).map(prior).collect();
+    let current: Vec<Said> = (0..MANY).map(current).collect();
+    assert_eq!(joined(&prior, &current, &LineMap::identity()).pairs.len(), n_pairs);
+}
+
+#[test]
+fn ten_thousand_equal_findings_are_joined_one_to_one() {
+    check_many(|_| say("a.rs:1 Bad"), |_| say("a.rs:1 Bad"), MANY);
+    check_many(
+        |index| say(&format!("a.rs:{} Bad", index + 1)),
+        |index| say(&format!("a.rs:{} Bad", 2 * index + 1)),
+        MANY,
+    );
+}
+
+#[test]
+fn ten_thousand_reworded_findings_on_one_line_are_joined() {
+    check_many(|_| say("a.rs:1 SQL injection in query"), |_| say("a.rs:1 Query allows SQL injection"), MANY);
+    let word = |index: usize| {
+        let digit = |value: usize| char::from(b'a' + (value % 20) as u8);
+        format!("{}{}{}{}x", digit(index / 8_000), digit(index / 400), digit(index / 20), digit(index))
+    };
+    check_many(
+        |index| say(&format!("a.rs:1 The {0} of x{0}x is lost", word(index))),
+        |index| say(&format!("a.rs:1 Lost: {0} x{0}x", word(index))),
+        MANY,
+    );
+}
+
+#[test]
+fn what_is_too_much_to_compare_is_counted() {
+    // Every title has eight of sixteen words, so that each is similar to thousands of others.
+    let words: Vec<String> = (0..16u8).map(|index| format!("w{}q", char::from(b'a' + index))).collect();
+    let titles: Vec<String> = (0u32..1 << 16)
+        .filter(|bits| bits.count_ones() == 8)
+        .map(|bits| {
+            (0..16).filter(|bit| bits >> bit & 1 == 1).map(|bit| words[bit].as_str()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let prior: Vec<Said> = titles.iter().step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+    let current: Vec<Said> = titles.iter().skip(1).step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+    let joined = joined(&prior, &current, &LineMap::identity());
+    assert!(joined.n_not_compared > 0);
+    assert!(joined.pairs.len() >= 256, "{}", joined.pairs.len());
+}

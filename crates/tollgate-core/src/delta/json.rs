@@ -1,0 +1,125 @@
+//! The delta as JSON, for scripts. The names are promised; see `tollgate schema`.
+//!
+//! ```json
+//! { "template": "delta", "new": [1], "still_open": [{"current": 0, "prior": 2}], "resolved": [0, 1],
+//!   "verdict_update": "new_blockers", "counts": {"new": 1, "still_open": 1, "resolved": 2} }
+//! ```
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::delta::identity::Claim;
+use crate::delta::settle::Delta;
+use crate::verdict::VerdictUpdate;
+
+/// What became of the findings of two reviews; findings are named by their index, from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Delta")]
+pub struct DeltaJson {
+    /// Which comment fits.
+    pub template: TemplateJson,
+    /// Current findings that the prior review did not have.
+    pub new: Vec<usize>,
+    /// Prior findings that are not resolved.
+    pub still_open: Vec<StillOpenJson>,
+    /// Prior findings that are resolved.
+    pub resolved: Vec<usize>,
+    /// What became of the blockers; null when there were no prior findings.
+    pub verdict_update: Option<VerdictUpdateJson>,
+    /// The sizes of the three lists.
+    pub counts: CountsJson,
+}
+
+/// Which comment fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DeltaTemplate")]
+pub enum TemplateJson {
+    /// There are prior findings.
+    Delta,
+    /// There are none.
+    Standard,
+}
+
+/// A prior finding that is not resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "StillOpen")]
+pub struct StillOpenJson {
+    /// The current finding that says the same; null when its lines are untouched and it was not reported again.
+    pub current: Option<usize>,
+    /// The prior finding.
+    pub prior: usize,
+}
+
+/// What became of the blockers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "VerdictUpdate")]
+pub enum VerdictUpdateJson {
+    /// There are new ones.
+    NewBlockers,
+    /// All are resolved.
+    BlockersResolved,
+    /// Some are still open.
+    BlockersRemain,
+    /// There were none and there are none.
+    StillReady,
+}
+
+/// The sizes of the three lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "DeltaCounts")]
+pub struct CountsJson {
+    /// Number of new findings.
+    pub new: usize,
+    /// Number of findings that are still open.
+    pub still_open: usize,
+    /// Number of resolved findings.
+    pub resolved: usize,
+}
+
+impl DeltaJson {
+    /// The delta of two lists of findings.
+    #[must_use]
+    pub fn new(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> Self {
+        let update = (!prior.is_empty()).then(|| delta.verdict_update(prior, current));
+        let still_open = delta.still_open.iter();
+        Self {
+            template: if prior.is_empty() { TemplateJson::Standard } else { TemplateJson::Delta },
+            new: delta.new.clone(),
+            still_open: still_open.map(|open| StillOpenJson { current: open.current, prior: open.prior }).collect(),
+            resolved: delta.resolved.clone(),
+            verdict_update: update.map(VerdictUpdateJson::from),
+            counts: CountsJson {
+                new: delta.new.len(),
+                still_open: delta.still_open.len(),
+                resolved: delta.resolved.len(),
+            },
+        }
+    }
+}
+
+impl From<VerdictUpdate> for VerdictUpdateJson {
+    fn from(update: VerdictUpdate) -> Self {
+        match update {
+            VerdictUpdate::NewBlockers(_) => Self::NewBlockers,
+            VerdictUpdate::BlockersResolved => Self::BlockersResolved,
+            VerdictUpdate::BlockersRemain(_) => Self::BlockersRemain,
+            VerdictUpdate::StillReady => Self::StillReady,
+        }
+    }
+}
+
+/// Writes a delta, indented, with a line break at the end.
+#[must_use]
+pub fn write(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> String {
+    let mut text = serde_json::to_string_pretty(&DeltaJson::new(delta, prior, current)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The JSON Schema of what [`write()`] writes.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(DeltaJson).into()
+}

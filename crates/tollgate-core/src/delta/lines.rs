@@ -1,0 +1,332 @@
+//! Where lines of an earlier state are now.
+//!
+//! A map comes from a diff between two trees ([`LineMap::of_diff`]), or from two patches by their content
+//! ([`LineMap::between`]), which also works when the old commits are gone: amended, rebased, or never committed.
+//! It follows renamed files. It does not follow blocks that moved within a file or to another: those are gone in one
+//! place and new in the other.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::delta::pairing::{self, Pair};
+use crate::delta::snapshot::{FileSnapshot, SeenLine, Snapshot};
+use crate::diff::{FileDiff, Status};
+use crate::finding::{LineRange, Location, Side};
+use crate::path::FilePath;
+
+/// Where lines are now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mapped {
+    /// Here, untouched.
+    At(Location),
+    /// They were edited, or something was put between them.
+    Changed,
+    /// They are no longer there, or no longer part of the change.
+    Gone,
+}
+
+/// Where the lines of an earlier state are now.
+#[derive(Debug, Clone, Default)]
+pub struct LineMap {
+    right: HashMap<FilePath, FileMap>,
+    left: HashMap<FilePath, FileMap>,
+    /// True when files that are not named here are gone, false when they are the same.
+    closed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct FileMap {
+    /// The path now; `None` when the file is gone.
+    to: Option<FilePath>,
+    lines: Lines,
+}
+
+#[derive(Debug, Clone)]
+enum Lines {
+    /// Nothing changed.
+    Same,
+    /// What changed cannot be told by lines.
+    Opaque,
+    /// These changed, in order; everything else moved along.
+    Edited(Vec<Edit>),
+    /// Only these are known, in order.
+    Seen {
+        fates: Vec<(u32, Fate)>,
+        /// True when lines that are not known are the same, too.
+        rest_is_same: bool,
+    },
+}
+
+/// So many lines from a line on were replaced by so many others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Edit {
+    start: u32,
+    n_old: u32,
+    n_new: u32,
+    /// By how much the lines behind it moved, with all edits before it.
+    shift: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    At(u32),
+    Changed,
+    Gone,
+}
+
+impl LineMap {
+    /// The map where everything is where it was.
+    #[must_use]
+    pub fn identity() -> Self {
+        Self::default()
+    }
+
+    /// Reads a map off a diff between two states, and renames that the diff does not tell.
+    ///
+    /// The diff is about the state that was reviewed (its right side), not about what that was compared with: places
+    /// on the left side stay where they are. A file that is deleted and added with most of its lines elsewhere is
+    /// taken as renamed, as git does.
+    #[must_use]
+    pub fn of_diff(files: &[FileDiff], renames: &[(FilePath, FilePath)]) -> Self {
+        let mut map = Self::default();
+        // The source of a copy is where it was.
+        for file in files.iter().filter(|file| file.status != Status::Copied) {
+            let Some(from) = file.old_path.as_ref().map(FilePath::of_repo_path) else { continue };
+            let to = file.new_path.as_ref().map(FilePath::of_repo_path);
+            let lines = if file.binary { Lines::Opaque } else { Lines::edited(edits(file)) };
+            map.right.entry(from).or_insert(FileMap { to, lines });
+        }
+        map.add_renames(files, renames);
+        map
+    }
+
+    /// Compares two patches by their content.
+    #[must_use]
+    pub fn between(old: &Snapshot, new: &Snapshot) -> Self {
+        let mut map = Self { closed: true, ..Self::default() };
+        for pair in pairing::pair(old, new) {
+            let Pair { old, new, .. } = pair;
+            if let (Some(from), to @ Some(_)) = (&old.new_path, &new.new_path) {
+                let fates = fates(&old.right, &new.right, &pair.right());
+                let lines = Lines::Seen { fates, rest_is_same: pair.same_blob() };
+                map.right.entry(from.clone()).or_insert(FileMap { to: to.clone(), lines });
+            }
+            if let (Some(from), to @ Some(_)) = (&old.old_path, &new.old_path) {
+                let fates = fates(&old.left, &new.left, &pair.left());
+                let lines = Lines::Seen { fates, rest_is_same: false };
+                map.left.entry(from.clone()).or_insert(FileMap { to: to.clone(), lines });
+            }
+        }
+        map
+    }
+
+    /// Finds where lines are now.
+    #[must_use]
+    pub fn locate(&self, location: &Location) -> Mapped {
+        let Location { file, lines, side } = location;
+        let Some(found) = self.file(file, *side) else {
+            return if self.closed { Mapped::Gone } else { Mapped::At(location.clone()) };
+        };
+        let Some(to) = &found.to else { return Mapped::Gone };
+        match found.lines.locate(*lines) {
+            Ok(lines) => Mapped::At(Location { file: to.clone(), lines, side: *side }),
+            Err(Fate::Gone) => Mapped::Gone,
+            Err(_) => Mapped::Changed,
+        }
+    }
+
+    /// The path of a file now; `None` when it is gone.
+    #[must_use]
+    pub fn path<'a>(&'a self, file: &'a FilePath, side: Side) -> Option<&'a FilePath> {
+        match self.file(file, side) {
+            Some(found) => found.to.as_ref(),
+            None => (!self.closed).then_some(file),
+        }
+    }
+
+    /// True when nothing in the file changed, as far as is known.
+    #[must_use]
+    pub fn is_untouched(&self, file: &FilePath, side: Side) -> bool {
+        match self.file(file, side) {
+            Some(found) => found.to.is_some() && found.lines.is_untouched(),
+            None => !self.closed,
+        }
+    }
+
+    fn file(&self, file: &FilePath, side: Side) -> Option<&FileMap> {
+        match side {
+            Side::Right => self.right.get(file),
+            Side::Left => self.left.get(file),
+        }
+    }
+
+    fn add_renames(&mut self, files: &[FileDiff], told: &[(FilePath, FilePath)]) {
+        let of = |status| files.iter().filter(move |file| file.status == status && !file.binary);
+        let mut deleted: Vec<FileSnapshot> = of(Status::Deleted).map(FileSnapshot::of).collect();
+        let mut added: Vec<FileSnapshot> = of(Status::Added).map(FileSnapshot::of).collect();
+        for (from, to) in told {
+            let old = take(&mut deleted, |file| file.old_path.as_ref() == Some(from));
+            let new = take(&mut added, |file| file.new_path.as_ref() == Some(to));
+            let lines = match (old, new) {
+                (Some(old), Some(new)) => moved(&old.left, &new.right),
+                // Deleted, and not shown where it is said to be.
+                (Some(_), None) => Lines::Opaque,
+                (None, _) => self.right.remove(from).map_or(Lines::Same, |file| file.lines),
+            };
+            self.right.insert(from.clone(), FileMap { to: Some(to.clone()), lines });
+        }
+        let old: Vec<&[SeenLine]> = deleted.iter().map(|file| file.left.as_slice()).collect();
+        let new: Vec<&[SeenLine]> = added.iter().map(|file| file.right.as_slice()).collect();
+        for (i, j) in pairing::renames(&old, &new) {
+            if let (Some(from), to @ Some(_)) = (&deleted[i].old_path, &added[j].new_path) {
+                self.right.insert(from.clone(), FileMap { to: to.clone(), lines: moved(old[i], new[j]) });
+            }
+        }
+    }
+}
+
+fn take(files: &mut Vec<FileSnapshot>, is_wanted: impl Fn(&FileSnapshot) -> bool) -> Option<FileSnapshot> {
+    files.iter().position(is_wanted).map(|index| files.remove(index))
+}
+
+/// The lines of a whole file that was deleted in one place and added in another.
+fn moved(old: &[SeenLine], new: &[SeenLine]) -> Lines {
+    Lines::Seen { fates: fates(old, new, &pairing::aligned(old, new)), rest_is_same: false }
+}
+
+/// What became of each line of an old patch, given which lines of the new one are the same.
+fn fates(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<(u32, Fate)> {
+    let mut fates = Vec::with_capacity(old.len());
+    let (mut from, mut to) = (0, 0);
+    for (i, j) in pairs.iter().copied().chain([(old.len(), new.len())]) {
+        let gap = &new[to..j];
+        let context: HashSet<u128> = gap.iter().filter(|line| !line.changed).map(|line| line.hash).collect();
+        let is_edited = context.len() < gap.len();
+        let fate = |line: &SeenLine| match line.changed {
+            // It came in by another way and is no longer part of the change.
+            true if context.contains(&line.hash) => Fate::Gone,
+            true if !is_edited => Fate::Gone,
+            _ => Fate::Changed,
+        };
+        fates.extend(old[from..i].iter().map(|line| (line.number, fate(line))));
+        if let (Some(old), Some(new)) = (old.get(i), new.get(j)) {
+            fates.push((old.number, Fate::At(new.number)));
+        }
+        (from, to) = (i + 1, j + 1);
+    }
+    fates
+}
+
+/// The edits of a file, as the lines of its hunks tell them.
+fn edits(file: &FileDiff) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for hunk in &file.hunks {
+        // A hunk without old lines names the line before it.
+        let mut next = hunk.old_start.saturating_add(u32::from(hunk.old_len == 0));
+        let mut edit = Edit { start: next, n_old: 0, n_new: 0, shift: 0 };
+        let mut push = |edit: &mut Edit, next| {
+            let done = std::mem::replace(edit, Edit { start: next, n_old: 0, n_new: 0, shift: 0 });
+            edits.extend((done.n_old + done.n_new > 0).then_some(done));
+        };
+        for line in file.lines(hunk) {
+            next = line.old.map_or(next, |number| number.saturating_add(1));
+            match (line.old, line.new) {
+                (Some(_), Some(_)) => push(&mut edit, next),
+                (old, new) => {
+                    edit.n_old = edit.n_old.saturating_add(u32::from(old.is_some()));
+                    edit.n_new = edit.n_new.saturating_add(u32::from(new.is_some()));
+                }
+            }
+        }
+        push(&mut edit, next);
+    }
+    edits
+}
+
+impl Lines {
+    /// Puts edits in order. Where a diff that somebody made up has edits that overlap, they become one.
+    fn edited(mut edits: Vec<Edit>) -> Self {
+        if edits.is_empty() {
+            return Self::Same;
+        }
+        edits.sort_unstable_by_key(|edit| (edit.start, edit.n_old));
+        let mut joined: Vec<Edit> = Vec::with_capacity(edits.len());
+        for edit in edits {
+            match joined.last_mut() {
+                Some(last) if edit.start <= last.end() => {
+                    last.n_old = last.end().max(edit.end()) - last.start;
+                    last.n_new = last.n_new.saturating_add(edit.n_new);
+                }
+                _ => joined.push(edit),
+            }
+        }
+        let mut shift = 0;
+        for edit in &mut joined {
+            shift += i64::from(edit.n_new) - i64::from(edit.n_old);
+            edit.shift = shift;
+        }
+        Self::Edited(joined)
+    }
+
+    fn is_untouched(&self) -> bool {
+        match self {
+            Self::Same => true,
+            Self::Opaque => false,
+            Self::Edited(edits) => edits.is_empty(),
+            Self::Seen { fates, .. } => fates.iter().all(|(_, fate)| matches!(fate, Fate::At(_))),
+        }
+    }
+
+    fn locate(&self, lines: LineRange) -> Result<LineRange, Fate> {
+        match self {
+            Self::Same => Ok(lines),
+            Self::Opaque => Err(Fate::Changed),
+            Self::Edited(edits) => locate_edited(edits, lines),
+            Self::Seen { fates, rest_is_same } => locate_seen(fates, *rest_is_same, lines),
+        }
+    }
+}
+
+impl Edit {
+    /// The first line behind the old ones.
+    fn end(&self) -> u32 {
+        self.start.saturating_add(self.n_old)
+    }
+}
+
+fn locate_edited(edits: &[Edit], lines: LineRange) -> Result<LineRange, Fate> {
+    let n_before = edits.partition_point(|edit| edit.end() <= lines.start());
+    match edits.get(n_before) {
+        // What is put in before the first line moves all of them; before a later one, it is between them.
+        Some(edit) if edit.start <= lines.end() => {
+            let covered = edit.start <= lines.start() && lines.end() < edit.end();
+            Err(if covered && edit.n_new == 0 { Fate::Gone } else { Fate::Changed })
+        }
+        _ => {
+            let shift = n_before.checked_sub(1).map_or(0, |last| edits[last].shift);
+            let moved = |line: u32| u32::try_from(i64::from(line) + shift).ok();
+            let moved = moved(lines.start()).zip(moved(lines.end()));
+            moved.and_then(|(start, end)| LineRange::new(start, end)).ok_or(Fate::Changed)
+        }
+    }
+}
+
+fn locate_seen(fates: &[(u32, Fate)], rest_is_same: bool, lines: LineRange) -> Result<LineRange, Fate> {
+    let from = fates.partition_point(|(number, _)| *number < lines.start());
+    let to = fates.partition_point(|(number, _)| *number <= lines.end());
+    let seen = &fates[from..to];
+    let all_seen = seen.len() as u64 == u64::from(lines.end() - lines.start()) + 1;
+    if all_seen && seen.iter().all(|(_, fate)| *fate == Fate::Gone) {
+        return Err(Fate::Gone);
+    }
+    if !all_seen {
+        let same = |(number, fate): &(u32, Fate)| *fate == Fate::At(*number);
+        return if rest_is_same && seen.iter().all(same) { Ok(lines) } else { Err(Fate::Changed) };
+    }
+    let Some((_, Fate::At(first))) = seen.first() else { return Err(Fate::Changed) };
+    let in_order = seen.iter().zip(*first..).all(|((_, fate), number)| *fate == Fate::At(number));
+    let last = first.saturating_add(lines.end() - lines.start());
+    LineRange::new(*first, last).filter(|_| in_order).ok_or(Fate::Changed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! `tollgate delta`: what changed between two reviews.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_core::delta::identity::{self, Claim};
+use tollgate_core::delta::input::{self, Stated};
+use tollgate_core::delta::lines::{LineMap, Mapped};
+use tollgate_core::delta::settle::{self, Looked};
+use tollgate_core::delta::{json, text};
+use tollgate_core::diff::{self, FileDiff};
+use tollgate_core::path::FilePath;
+use tollgate_core::report;
+use tollgate_engine::failure::Failure;
+
+use super::{Done, Place, failure, output};
+
+/// The largest diff that is read, in bytes.
+const MAX_DIFF: u64 = 1 << 30;
+
+/// Tells which findings of two reviews are new, resolved or still open
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate delta --prior last.json --current now.json\n  \
+    git diff abc1234 HEAD | tollgate delta --prior last.json --current now.json --diff -\n  \
+    tollgate delta --prior last.sarif --current now.sarif --rename src/old.rs=src/new.rs --format json\n\n\
+    A finding is known again by its file and title, by what it quotes, or by its lines and similar words.\n\
+    Without `--diff`, a prior finding that is not reported again is resolved; with it, one on lines that\n\
+    did not change is still open.\n\n\
+    Exit codes: 0 compared, 2 an input could not be understood.")]
+pub(crate) struct Args {
+    /// The earlier review: any format that `convert` reads, or a JSON array of findings; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    prior: PathBuf,
+    /// The later review
+    #[arg(long, value_name = "FILE")]
+    current: PathBuf,
+    /// The diff between what the two reviews looked at; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    diff: Option<PathBuf>,
+    /// A file that has a new path; may be given several times
+    #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
+    rename: Vec<(FilePath, FilePath)>,
+    /// For people or for programs
+    #[arg(long, value_enum, default_value_t = DeltaFormat::Pretty)]
+    format: DeltaFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// For whom the delta is written.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DeltaFormat {
+    /// For people
+    Pretty,
+    /// For programs
+    Json,
+}
+
+fn rename(text: &str) -> Result<(FilePath, FilePath), String> {
+    let (old, new) = text.split_once('=').ok_or("expected `old=new`")?;
+    let path = |text: &str| FilePath::parse(text).map_err(|error| format!("`{text}`: {error}"));
+    Ok((path(old)?, path(new)?))
+}
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let inputs = [("--prior", Some(&args.prior)), ("--current", Some(&args.current)), ("--diff", args.diff.as_ref())];
+    let is_standard = |path: Option<&PathBuf>| path.is_some_and(|path| path.as_path() == Path::new("-"));
+    let mut standard = inputs.into_iter().filter(|(_, path)| is_standard(*path)).map(|(flag, _)| flag);
+    if let (Some(one), Some(other)) = (standard.next(), standard.next()) {
+        return Err(failure::standard_input_twice(one, other));
+    }
+    let prior = findings(place, &args.prior)?;
+    let current = findings(place, &args.current)?;
+    let files = args.diff.as_deref().map(|path| files(place, path)).transpose()?;
+
+    let map = LineMap::of_diff(files.as_deref().unwrap_or_default(), &args.rename);
+    let prior: Vec<Claim<'_>> = prior.iter().map(Stated::claim).collect();
+    let current: Vec<Claim<'_>> = current.iter().map(Stated::claim).collect();
+    let joined = identity::join(&prior, &current, &map);
+    if joined.n_not_compared > 0 {
+        let n_not_compared = joined.n_not_compared;
+        output::say(&format!("note: too many findings in one place; {n_not_compared} comparisons were not made"));
+    }
+    // Without a diff nobody knows what was looked at, so the later review is taken to speak for everything.
+    let is_looked_at = |_: &Claim<'_>, mapped: &Mapped| files.is_none() || !matches!(mapped, Mapped::At(_));
+    let delta = settle::settle(&prior, current.len(), &joined, &map, Looked::at(&is_looked_at));
+
+    let written = match args.format {
+        DeltaFormat::Pretty => text::write(&delta, &prior, &current),
+        DeltaFormat::Json => json::write(&delta, &prior, &current),
+    };
+    output::deliver(&written, args.output.as_deref())?;
+    Ok(Done::Fine)
+}
+
+fn findings(place: &Place, path: &Path) -> Result<Vec<Stated>, Failure> {
+    let name = path.display().to_string();
+    let bytes = output::read_input(&place.resolve(path), report::MAX_INPUT as u64)?;
+    let (findings, notes) = input::read(&bytes).map_err(|error| failure::unreadable_findings(&name, &error))?;
+    for note in &notes {
+        output::say(&format!("note: {name}: {note}"));
+    }
+    Ok(findings)
+}
+
+fn files(place: &Place, path: &Path) -> Result<Vec<FileDiff>, Failure> {
+    let bytes = output::read_input(&place.resolve(path), MAX_DIFF)?;
+    let is_blank = bytes.trim_ascii().is_empty();
+    let (files, refused) = diff::parse(bytes);
+    if files.is_empty() && !is_blank {
+        return Err(failure::no_diff(&path.display().to_string()));
+    }
+    for refused in &refused {
+        output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));
+    }
+    Ok(files)
+}
