@@ -1,5 +1,7 @@
 //! What the findings mean for the merge.
 
+use std::fmt;
+
 use crate::finding::{Finding, Severity};
 
 /// The three answers of a review.
@@ -59,5 +61,211 @@ impl BlockingCount {
     pub fn of(findings: &[Finding]) -> Self {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Self { critical: count(Severity::Critical), high: count(Severity::High) }
+    }
+}
+
+/// What the findings mean, in the words of a pull request comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CommentVerdict {
+    /// At least one Critical.
+    Block,
+    /// A High or a Medium, nothing worse.
+    NeedsChanges,
+    /// Remarks of little weight.
+    ApproveWithNotes,
+    /// Nothing to say against the change. Never posted: a clean review is silent.
+    Approve,
+}
+
+impl CommentVerdict {
+    /// The worst finding decides.
+    #[must_use]
+    pub fn of(severities: impl IntoIterator<Item = Severity>) -> Self {
+        match severities.into_iter().max() {
+            Some(Severity::Critical) => Self::Block,
+            Some(Severity::High | Severity::Medium) => Self::NeedsChanges,
+            Some(Severity::Low | Severity::Nit) => Self::ApproveWithNotes,
+            Some(Severity::Praise) | None => Self::Approve,
+        }
+    }
+}
+
+/// The emoji's short code and the label: `:red_circle: **Block**`.
+impl fmt::Display for CommentVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Block => ":red_circle: **Block**",
+            Self::NeedsChanges => ":yellow_circle: **Needs changes**",
+            Self::ApproveWithNotes => ":green_circle: **Approve with notes**",
+            Self::Approve => ":green_circle: **Approve**",
+        })
+    }
+}
+
+/// What became of the blockers since the last review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VerdictUpdate {
+    /// This many blockers are new, whatever was resolved.
+    NewBlockers(usize),
+    /// No blocker is new, some are resolved and none is left.
+    BlockersResolved,
+    /// No blocker is new, and this many of the last review are still open.
+    BlockersRemain(usize),
+    /// There was no blocker and there is none.
+    StillReady,
+}
+
+impl VerdictUpdate {
+    /// The word in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NewBlockers(_) => "new_blockers",
+            Self::BlockersResolved => "blockers_resolved",
+            Self::BlockersRemain(_) => "blockers_remain",
+            Self::StillReady => "still_ready",
+        }
+    }
+
+    /// The short code of the emoji.
+    #[must_use]
+    pub fn emoji(self) -> &'static str {
+        match self {
+            Self::NewBlockers(_) | Self::BlockersRemain(_) => "yellow_circle",
+            Self::BlockersResolved => "green_circle",
+            Self::StillReady => "large_blue_circle",
+        }
+    }
+
+    /// The label for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NewBlockers(_) => "New blockers found",
+            Self::BlockersResolved => "Blockers resolved",
+            Self::BlockersRemain(_) => "Blockers remain",
+            Self::StillReady => "Still ready",
+        }
+    }
+
+    /// What to do about it, for people.
+    #[must_use]
+    pub fn explanation(self) -> String {
+        match self {
+            Self::NewBlockers(n_new) => format!("Address {n_new} new issue(s)"),
+            Self::BlockersResolved => "Ready to merge".to_owned(),
+            Self::BlockersRemain(n_open) => format!("{n_open} blocking issue(s) still open"),
+            Self::StillReady => "No new issues".to_owned(),
+        }
+    }
+}
+
+/// The line of a comment: `:green_circle: **Blockers resolved** -- Ready to merge`.
+impl fmt::Display for VerdictUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}: **{}** -- {}", self.emoji(), self.label(), self.explanation())
+    }
+}
+
+/// Decides what became of the blockers, from the severities of new, resolved and still open findings.
+#[must_use]
+pub fn update(
+    new: impl IntoIterator<Item = Severity>,
+    resolved: impl IntoIterator<Item = Severity>,
+    still_open: impl IntoIterator<Item = Severity>,
+) -> VerdictUpdate {
+    let n_new = n_blocking(new);
+    let n_open = n_blocking(still_open);
+    if n_new > 0 {
+        VerdictUpdate::NewBlockers(n_new)
+    } else if n_open > 0 {
+        VerdictUpdate::BlockersRemain(n_open)
+    } else if n_blocking(resolved) > 0 {
+        VerdictUpdate::BlockersResolved
+    } else {
+        VerdictUpdate::StillReady
+    }
+}
+
+fn n_blocking(severities: impl IntoIterator<Item = Severity>) -> usize {
+    severities.into_iter().filter(|severity| severity.blocks()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a part of the delta can hold: nothing, remarks, blockers, both.
+    const NONE: &[Severity] = &[];
+    const MILD: &[Severity] = &[Severity::Medium, Severity::Low, Severity::Nit, Severity::Praise];
+    const BLOCKING: &[Severity] = &[Severity::High, Severity::Critical];
+    const BOTH: &[Severity] = &[Severity::Low, Severity::High];
+
+    fn line(new: &[Severity], resolved: &[Severity], still_open: &[Severity]) -> String {
+        let copied = |severities: &[Severity]| severities.to_vec();
+        update(copied(new), copied(resolved), copied(still_open)).to_string()
+    }
+
+    #[test]
+    fn the_update_follows_from_what_is_new_resolved_and_still_open() {
+        const FOUND_2: &str = ":yellow_circle: **New blockers found** -- Address 2 new issue(s)";
+        const FOUND_1: &str = ":yellow_circle: **New blockers found** -- Address 1 new issue(s)";
+        const RESOLVED: &str = ":green_circle: **Blockers resolved** -- Ready to merge";
+        const REMAIN_2: &str = ":yellow_circle: **Blockers remain** -- 2 blocking issue(s) still open";
+        const REMAIN_1: &str = ":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open";
+        const READY: &str = ":large_blue_circle: **Still ready** -- No new issues";
+        // The columns: nothing, remarks, blockers, both still open.
+        let table = [
+            (NONE, NONE, [READY, READY, REMAIN_2, REMAIN_1]),
+            (NONE, MILD, [READY, READY, REMAIN_2, REMAIN_1]),
+            (NONE, BLOCKING, [RESOLVED, RESOLVED, REMAIN_2, REMAIN_1]),
+            (NONE, BOTH, [RESOLVED, RESOLVED, REMAIN_2, REMAIN_1]),
+            (MILD, NONE, [READY, READY, REMAIN_2, REMAIN_1]),
+            (MILD, MILD, [READY, READY, REMAIN_2, REMAIN_1]),
+            (MILD, BLOCKING, [RESOLVED, RESOLVED, REMAIN_2, REMAIN_1]),
+            (MILD, BOTH, [RESOLVED, RESOLVED, REMAIN_2, REMAIN_1]),
+            (BLOCKING, NONE, [FOUND_2; 4]),
+            (BLOCKING, MILD, [FOUND_2; 4]),
+            (BLOCKING, BLOCKING, [FOUND_2; 4]),
+            (BLOCKING, BOTH, [FOUND_2; 4]),
+            (BOTH, NONE, [FOUND_1; 4]),
+            (BOTH, MILD, [FOUND_1; 4]),
+            (BOTH, BLOCKING, [FOUND_1; 4]),
+            (BOTH, BOTH, [FOUND_1; 4]),
+        ];
+        for (new, resolved, expected) in table {
+            for (still_open, expected) in [NONE, MILD, BLOCKING, BOTH].into_iter().zip(expected) {
+                assert_eq!(line(new, resolved, still_open), expected, "{new:?}, {resolved:?}, {still_open:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn updates_have_stable_words() {
+        let all = [
+            (VerdictUpdate::NewBlockers(1), "new_blockers"),
+            (VerdictUpdate::BlockersResolved, "blockers_resolved"),
+            (VerdictUpdate::BlockersRemain(1), "blockers_remain"),
+            (VerdictUpdate::StillReady, "still_ready"),
+        ];
+        for (update, word) in all {
+            assert_eq!(update.as_str(), word);
+        }
+    }
+
+    #[test]
+    fn the_worst_finding_decides_the_verdict_of_a_comment() {
+        let table: [(&[Severity], &str); 7] = [
+            (&[Severity::Low, Severity::Critical, Severity::High], ":red_circle: **Block**"),
+            (&[Severity::High, Severity::Nit], ":yellow_circle: **Needs changes**"),
+            (&[Severity::Praise, Severity::Medium], ":yellow_circle: **Needs changes**"),
+            (&[Severity::Low], ":green_circle: **Approve with notes**"),
+            (&[Severity::Nit, Severity::Praise], ":green_circle: **Approve with notes**"),
+            (&[Severity::Praise], ":green_circle: **Approve**"),
+            (&[], ":green_circle: **Approve**"),
+        ];
+        for (severities, expected) in table {
+            assert_eq!(CommentVerdict::of(severities.iter().copied()).to_string(), expected, "{severities:?}");
+        }
     }
 }
