@@ -12,3 +12,4 @@ mod markdown;
 mod rdjson;
 mod sample;
 mod sarif;
+mod summary;
