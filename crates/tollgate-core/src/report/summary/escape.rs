@@ -125,6 +125,9 @@ fn ends_with(text: &str, end: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
     use super::*;
 
     #[track_caller]
@@ -190,4 +193,45 @@ mod tests {
         assert_eq!(shown("abc def", 5), "abc…");
         assert_eq!(shown_path("a/b/c/d.rs", 6), "…/d.rs");
     }
+
+    /// What a Markdown reader shows of a paragraph's last line; nothing but text and code may be there.
+    fn read(markdown: &str) -> String {
+        let mut text = String::new();
+        let github = Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_MATH
+            | Options::ENABLE_GFM;
+        for event in Parser::new_ext(markdown, github) {
+            match event {
+                Event::Text(part) | Event::Code(part) => text.push_str(&part),
+                Event::SoftBreak => text.clear(),
+                Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph) => {}
+                other => panic!("{other:?} in {markdown}"),
+            }
+        }
+        text.replace(['`', '\u{200b}'], "")
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_as_it_is_shown(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..8), other in "\\PC{0,4}",
+        ) {
+            let line = shown(&(pieces.concat() + &other), 1000);
+            let plain = line.replace('`', "");
+            if !line.is_empty() {
+                prop_assert_eq!(read(&literal_at_start(&line)), plain.as_str());
+                prop_assert_eq!(read(&format!("x\n{}", literal_at_start(&line))), plain.as_str());
+                prop_assert_eq!(read(&format!("x: {}", literal(&line))), format!("x: {plain}"));
+            }
+        }
+    }
+
+    const PIECES: [&str; 44] = [
+        "a", "1", "b2", " ", " x ", "`", "``", "\\", "*", "**", "_", "__", "~", "~~", "[", "]", "(b)", "![", "<", ">",
+        "<b>", "&", "&lt;", "&#35;", "#", "## ", "+ ", "- ", "---", "===", ":", ":--", ":-:", "|", "|-|", "1. ", "2) ",
+        "$", "$$", "^", "@a", "#1", "://", "::: ",
+    ];
 }
