@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const REVIEW: &str = "\
@@ -458,4 +460,135 @@ fn what_cannot_be_repaired_is_refused_with_everything_that_is_wrong() {
     assert_eq!(errors, check(&text, DEFAULT_BOT).errors);
     let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
     assert_eq!(rules, ["missing-section", "blank-line-after-summary", "unknown-section"]);
+}
+
+/// An example in pieces: its head, its sections, its end.
+fn pieces(text: &str) -> (String, Vec<String>, String) {
+    let (head, rest) = text.split_once("\n## ").unwrap();
+    let body = rest.strip_suffix("\n</details>\n").unwrap();
+    let sections = body.split("\n## ").map(|section| format!("## {}\n", section.trim_end()));
+    (format!("{head}\n"), sections.collect(), "\n</details>\n".to_owned())
+}
+
+proptest! {
+    #[test]
+    fn faults_that_can_be_repaired_are_repaired_in_any_mixture(
+        is_review in any::<bool>(), order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), tight in any::<[bool; 3]>(),
+        empty in proptest::option::of(proptest::sample::select(&["", "(none)\n", "None found.\n"][..])), crlf in any::<bool>(),
+    ) {
+        let (head, mut sections, end) = pieces(if is_review { REVIEW } else { RE_REVIEW });
+        if let Some(nothing) = empty {
+            // The last section before the verdict whose absence the verdict does not notice.
+            let name = if is_review { "## Suggestions" } else { "## New Findings" };
+            let index = sections.iter().position(|section| section.starts_with(name)).unwrap();
+            sections[index] = format!("{name}\n{nothing}");
+        }
+        let shuffled: Vec<&str> = order.iter().filter_map(|&index| sections.get(index)).map(String::as_str).collect();
+        let gap = if tight[0] { "" } else { "\n" };
+        let mut text = format!("{head}{gap}{}{end}", shuffled.join("\n"));
+        if tight[1] {
+            text = text.replace("</summary>\n\n", "</summary>\n");
+        }
+        if tight[2] {
+            text = text.replace("</details>\n\n", "</details>\n");
+        }
+        if crlf {
+            text = text.replace('\n', "\r\n");
+        }
+        let fixed = fix(&text, DEFAULT_BOT).map_err(|errors| TestCaseError::fail(format!("{errors:?}\n{text}")))?;
+        prop_assert_eq!(check(&fixed.text, DEFAULT_BOT).errors, []);
+        prop_assert_eq!(fixed.done.is_empty(), fixed.text == text);
+        prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
+        // Nothing that was said is lost, and line ends stay what they were.
+        for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("##") && !line.contains("one")) {
+            prop_assert!(fixed.text.contains(line), "{}", line);
+        }
+        prop_assert_eq!(fixed.text.matches('\n').count(), fixed.text.matches(if crlf { "\r\n" } else { "\n" }).count());
+    }
+
+    #[test]
+    fn what_comes_out_of_a_repair_keeps_every_rule_and_is_not_repaired_again(
+        parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 0..24),
+    ) {
+        let text = format!("<details>\n<summary>Kodiai Review Summary</summary>\n{}", parts.concat());
+        if let Ok(fixed) = fix(&text, DEFAULT_BOT) {
+            prop_assert_eq!(check(&fixed.text, DEFAULT_BOT).errors, []);
+            prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
+        } else {
+            prop_assert!(!check(&text, DEFAULT_BOT).is_valid());
+        }
+    }
+}
+
+const PARTS: [&str; 34] = [
+    "\n",
+    "\n\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "## What Changed\n",
+    "x",
+    "text\n",
+    "## Observations\n",
+    "### Critical\n",
+    "[MINOR] a: b\n",
+    "## Verdict\n",
+    ":green_circle: **Approve** -- x\n",
+    ":red_circle: **Block** -- x\n",
+    "## Strengths\n",
+    "- [ ] x\n",
+    "</details>\n",
+    "</details>\n",
+    "<details>\n",
+    "<summary>Review Details</summary>\n",
+    "<summary>",
+    "</summary>",
+    "<!--",
+    "-->",
+    "```\n",
+    "> ",
+    "- ",
+    "1. ",
+    "\t",
+    "    ",
+    "<p>",
+    "|a|\n|-|\n",
+    "## Verdict\n",
+    "🙂\u{2028}",
+];
+
+/// Hostile input costs time in proportion to its size: these would take minutes if anything were squared.
+#[test]
+fn large_comments_are_checked_in_one_pass() {
+    let head = "<details>\n<summary>Kodiai Review Summary</summary>\n\n";
+    let pieces = [
+        "<details>\n\n",
+        "</details>\n\n",
+        "<details>",
+        "<!--",
+        "<!x ",
+        "<a \"",
+        "## x\n",
+        "[",
+        "`",
+        "``` ",
+        "> ",
+        "- ",
+        "* a\n",
+        "**a",
+        "\\",
+        "<summary>x",
+        "|-|\n",
+        "[^1]: x\n\n",
+        "</summary>\nx\n",
+        "[CRITICAL] a (1): b\n",
+        "- [ ] x\n",
+        "&",
+        "_a_",
+    ];
+    for piece in pieces {
+        let text = format!("{head}{}", piece.repeat(200_000 / piece.len()));
+        assert!(!check(&text, DEFAULT_BOT).is_valid(), "{piece}");
+        assert!(fix(&text, DEFAULT_BOT).is_err(), "{piece}");
+    }
 }

@@ -157,6 +157,7 @@ mod tests {
     fn markup_is_shown_as_it_is_written() {
         check("**a** _b_ ~~c~~ $d$ | e", "\\*\\*a\\*\\* \\_b\\_ \\~\\~c\\~\\~ \\$d\\$ \\| e");
         check("</details> <!-- x --> &lt; a && b", "&lt;/details&gt; &lt;!-- x --&gt; &amp;lt; a && b");
+        check("&#x23;", "&amp;#x23;");
         check("a\\b", "a\\\\b");
     }
 
