@@ -47,6 +47,9 @@ use crate::finding::Severity;
 /// The most characters a code host takes in one comment.
 pub const MAX_CHARS: usize = 65_536;
 
+/// What some editors put in front of a text. It is no part of it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// What kind of comment it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -109,6 +112,7 @@ impl Checked {
 /// Checks a comment. `bot` is the name in front of `Review Summary`.
 #[must_use]
 pub fn check(text: &str, bot: &str) -> Checked {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let tree = Tree::parse(text);
     let Some(page) = Page::find(&tree, bot) else { return Checked { kind: Kind::Other, errors: Vec::new() } };
     let (kind, mut errors) = (page.kind, rules::blank_lines(&tree));

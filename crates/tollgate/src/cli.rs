@@ -15,6 +15,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
 mod analyze;
+mod check_comment;
 mod completions;
 mod convert;
 mod doctor;
@@ -75,6 +76,7 @@ pub(crate) enum Color {
 enum Command {
     Review(review::Args),
     Analyze(analyze::Args),
+    CheckComment(check_comment::Args),
     Convert(convert::Args),
     Schema(schema::Args),
     Rules(rules::Args),
@@ -107,6 +109,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     finish(match cli.command {
         Command::Review(args) => review::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
+        Command::CheckComment(args) => check_comment::run(&place, args),
         Command::Convert(args) => convert::run(&place, args),
         Command::Schema(args) => schema::run(&args),
         Command::Rules(args) => rules::run(&place, args),

@@ -2,7 +2,7 @@
 
 use crate::comment::section::{Need, Page, Section, template};
 use crate::comment::tree::Tree;
-use crate::comment::{Checked, Problem, check};
+use crate::comment::{BYTE_ORDER_MARK, Checked, Problem, check};
 
 /// A comment that keeps the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,15 @@ pub fn fix(text: &str, bot: &str) -> Result<Fixed, Vec<Problem>> {
         return Ok(Fixed { text: text.to_owned(), done: Vec::new() });
     }
     let mut done = Vec::new();
+    let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let (mark, text) = text.split_at(text.len() - plain.len());
     let mut fixed = with_blank_lines(text);
     if fixed != text {
         done.push("put blank lines between HTML and Markdown".to_owned());
     }
     fixed = without_empty_sections(&fixed, bot, &mut done);
     fixed = in_order(&fixed, bot, &mut done);
-    if check(&fixed, bot).is_valid() { Ok(Fixed { text: fixed, done }) } else { Err(errors) }
+    if check(&fixed, bot).is_valid() { Ok(Fixed { text: format!("{mark}{fixed}"), done }) } else { Err(errors) }
 }
 
 /// Puts blank lines between HTML and Markdown that follows it directly.

@@ -1,8 +1,8 @@
 //! `tollgate schema`: JSON Schemas of what is read and written.
 
 use clap::ValueEnum;
-use tollgate_core::analysis;
 use tollgate_core::report::json::schema;
+use tollgate_core::{analysis, comment};
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
@@ -29,6 +29,8 @@ enum What {
     Config,
     /// What `tollgate analyze --format json` prints
     Analysis,
+    /// What `tollgate check-comment --format json` prints
+    CheckComment,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         What::Review => schema::review(),
         What::Config => config::schema(),
         What::Analysis => analysis::json::schema(),
+        What::CheckComment => comment::json::schema(),
     };
     output::print(&format!("{schema:#}\n"))?;
     Ok(Done::Fine)
