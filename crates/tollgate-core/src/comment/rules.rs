@@ -292,7 +292,12 @@ impl<'t, 'a> Rules<'t, 'a> {
         let open: HashSet<String> = items.iter().map(|line| item::key(&line.text)).collect();
         for name in ["New Findings", "Resolved Findings"] {
             let Some(section) = page.section(name) else { continue };
-            let repeated: Vec<&Line<'_>> = self::items(tree, section)
+            // People leave out badges and tags; the first line of a paragraph is a finding all the same.
+            let heads = section.shown(tree).filter_map(|leaf| leaf.lines.first());
+            let mut lines: Vec<&Line<'_>> = self::items(tree, section).into_iter().chain(heads).collect();
+            lines.sort_by_key(|line| line.start);
+            lines.dedup_by_key(|line| line.start);
+            let repeated: Vec<&Line<'_>> = lines
                 .into_iter()
                 .filter(|line| item::more(&line.text).is_none() && open.contains(&item::key(&line.text)))
                 .collect();

@@ -356,7 +356,6 @@ fn the_heading_names_the_prior_commit() {
 
 #[test]
 fn what_is_still_open_is_repeated_nowhere() {
-    re_review("(42): The delay grows", "(42): The delay grows", &[]);
     re_review(
         "src/a.ts (42): The delay grows without end",
         "src/b.ts (42): a check is missing",
@@ -367,6 +366,13 @@ fn what_is_still_open_is_repeated_nowhere() {
         "src/c.ts: A `name` says nothing",
         &["still-open-repeated at 14 in Resolved Findings"],
     );
+}
+
+#[test]
+fn what_is_still_open_is_repeated_nowhere_even_without_badge_and_tag() {
+    let plain = ":new: [MEDIUM] src/a.ts (42): The delay grows without end";
+    re_review(plain, "src/b.ts (42): a check is missing", &["still-open-repeated at 10 in New Findings"]);
+    re_review("It is doubled each time.", "src/b.ts: A check is missing", &[]);
 }
 
 #[test]

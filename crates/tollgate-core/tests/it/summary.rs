@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use tollgate_core::analysis::{self, Analysis};
 use tollgate_core::comment::{self, DEFAULT_BOT, Kind};
 use tollgate_core::coverage::{Coverage, Covered, Looked};
-use tollgate_core::finding::{Finding, LineRange, Severity, Summary};
+use tollgate_core::finding::{Finding, Fix, LineRange, Severity, Summary};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::summary::{self, Comment, MAX_LEN, Since};
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
@@ -504,6 +504,23 @@ fn still_open_is_not_repeated_although_an_equal_finding_is_new_or_resolved() {
 }
 
 #[test]
+fn suggestions_are_advice_on_findings_that_do_not_block() {
+    let with = |severity, place, suggestion: &str| {
+        let fix = Some(Fix { lines: LineRange::line(3), replacement: "  a(b);".to_owned() });
+        Finding { suggestion: Some(suggestion.to_owned()), fix, ..sample::finding(severity, place, "x") }
+    };
+    let review = sample::with(vec![
+        with(Severity::Medium, "a.rs:3", "a(b);"),
+        with(Severity::Low, "b.rs:3", "Call it <b>."),
+        with(Severity::Nit, "c.rs:3", "several\nlines"),
+        with(Severity::High, "d.rs:3", "must be done"),
+    ]);
+    let text = written(&of_review(&review));
+    let suggestions = text.split("## Suggestions\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    assert_eq!(suggestions, "- a.rs (3): write `a(b);` instead\n- b.rs (3): Call it &lt;b&gt;.");
+}
+
+#[test]
 fn the_configured_name_stands_in_the_summary() {
     let review = sample::with(vec![sample::finding(Severity::Low, "a.rs:1", "x")]);
     for (bot, expected) in [("Acme & <b>", "Acme &amp; &lt;b&gt;"), (" ", "Kodiai"), ("a\n\nb", "a b")] {
@@ -659,7 +676,7 @@ fn hostile_review() -> impl Strategy<Value = Review> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn whatever_the_findings_say_a_first_review_keeps_every_rule(

@@ -2,7 +2,7 @@
 //!
 //! A comment on a code host is more than Markdown. Names after an `@` notify people, numbers after a `#` link issues,
 //! `:words:` become pictures, addresses become links. None of that may come from a title or a file name, so each is
-//! broken with a backslash or a character that has no width. Code between single backticks stays code.
+//! broken with a backslash or with a character that has no width. Code between single backticks stays code.
 
 use crate::report::markdown::escape::code_span;
 use crate::visible::visible;
@@ -89,8 +89,6 @@ fn push_plain(markdown: &mut String, text: &str) {
             '&' if is_word(next) || next == Some('#') => markdown.push_str("&amp;"),
             '\\' | '*' | '[' | ']' | '|' | '~' | '$' => markdown.extend(['\\', character]),
             '_' if !(is_word(before) && is_word(next)) => markdown.push_str("\\_"),
-            ':' if rest.starts_with("//") => markdown.push_str("\\:"),
-            '.' if ends_with(&text[..index], b"www") => markdown.push_str("\\."),
             _ => markdown.push(character),
         }
         if meets(character, before, &text[..index], rest) {
@@ -109,6 +107,8 @@ fn meets(character: char, before: Option<char>, done: &str, rest: &str) -> bool 
         '-' if matches!(before, Some('H' | 'h')) => {
             next.is_some_and(|byte| byte.is_ascii_digit()) && ends_with(done, b"gh")
         }
+        '.' => ends_with(done, b"www"),
+        ':' if rest.starts_with("//") => true,
         ':' => {
             let name = rest.bytes().take(60).take_while(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(byte));
             let len = name.count();
@@ -148,7 +148,7 @@ mod tests {
         check("ask @octocat and @org/team", "ask @&#8203;octocat and @&#8203;org/team");
         check("mail a@b.example", "mail a@&#8203;b.example");
         check("see #123, a/b#4 and GH-5", "see #&#8203;123, a/b#&#8203;4 and GH-&#8203;5");
-        check("https://x.example www.x.example", "https\\://x.example www\\.x.example");
+        check("https://x.example www.x.example", "https:&#8203;//x.example www.&#8203;x.example");
         check("[a](b) ![c](d) [^1]", "\\[a\\](b) !\\[c\\](d) \\[^1\\]");
         check("a :rocket: std::new::x", "a :&#8203;rocket: std::&#8203;new::x");
     }

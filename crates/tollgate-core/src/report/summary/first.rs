@@ -108,7 +108,7 @@ fn suggestion(finding: &Finding) -> Option<String> {
     }
     let is_code = finding.fix.as_ref().is_some_and(|fix| fix.replacement.trim() == suggestion);
     let text = shown(&sentences(suggestion, 2), 300);
-    let text = if is_code { code_span(&shown(suggestion, 300)) } else { literal(&text) };
+    let text = if is_code { format!("write {} instead", code_span(&shown(suggestion, 300))) } else { literal(&text) };
     let place = format!("{} ({})", literal_at_start(&entry::path(finding)), finding.location.lines);
     Some(format!("- {place}: {text}"))
 }
