@@ -1,6 +1,5 @@
 //! One finding in a comment, as a line: `:new: [MAJOR] src/db.ts (15): No transaction`.
 
-use crate::comment::Label;
 use crate::finding::Severity;
 
 /// The severity that a line is tagged with, as it is written: an escaped bracket is no tag.
@@ -14,10 +13,18 @@ pub(super) fn tag(source: &str) -> Option<Severity> {
 /// The severity that a heading or a tag names.
 pub(super) fn severity(words: &str) -> Option<Severity> {
     let mut words = words.split_whitespace();
-    let severity = Severity::parse_lenient(words.next()?.trim_end_matches(':'))?;
-    let rest = words.next().map(str::to_lowercase);
+    // Fewer words than findings are read with: a heading `### Style` or a tag `[error]` names no severity.
+    let severity = match words.next()?.trim_end_matches(':').to_lowercase().as_str() {
+        "critical" | "blocker" => Severity::Critical,
+        "major" | "high" => Severity::High,
+        "medium" => Severity::Medium,
+        "minor" | "low" => Severity::Low,
+        "nit" => Severity::Nit,
+        _ => return None,
+    };
+    let rest = words.next().map(|word| word.trim_end_matches(':').to_lowercase());
     let plain = matches!(rest.as_deref(), None | Some("issues" | "issue" | "findings" | "finding" | "severity"));
-    (plain && Label::of(severity).is_some()).then_some(severity)
+    plain.then_some(severity)
 }
 
 /// True for a line that begins with a badge: `:new:`, `:white_check_mark:`.
@@ -83,6 +90,16 @@ mod tests {
         assert_eq!(tag("**[Medium]** a.ts: x"), Some(Severity::Medium));
         assert_eq!(tag("\\[CRITICAL\\] a.ts: x"), None);
         assert_eq!(tag("[link](x)"), None);
+        assert_eq!(tag("[error] a.ts: x"), None);
+    }
+
+    #[test]
+    fn headings_name_severities_with_few_words() {
+        assert_eq!(severity("High"), Some(Severity::High));
+        assert_eq!(severity("critical issues:"), Some(Severity::Critical));
+        assert_eq!(severity("Critical issues"), Some(Severity::Critical));
+        assert_eq!(severity("Critical path of the scheduler"), None);
+        assert_eq!(severity("Important"), None);
     }
 
     #[test]

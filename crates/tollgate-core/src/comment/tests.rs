@@ -1,4 +1,7 @@
+use proptest::collection::vec;
+use proptest::option::of;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::*;
 
@@ -485,9 +488,21 @@ fn pieces(text: &str) -> (String, Vec<String>, String) {
 
 proptest! {
     #[test]
+    fn any_text_can_be_checked_and_repaired(
+        before in any::<String>(), after in any::<String>(), parts in vec(select(&PARTS[..]), 0..12),
+    ) {
+        let parts = parts.concat();
+        let text = format!("{before}<summary>Kodiai Re-Review Summary</summary>{parts}{after}{parts}");
+        let checked = check(&text, DEFAULT_BOT);
+        let n_lines = text.matches('\n').count() + 1;
+        prop_assert!(checked.errors.iter().all(|error| (1..=n_lines).contains(&error.line)));
+        prop_assert_eq!(fix(&text, DEFAULT_BOT).is_ok(), checked.is_valid());
+    }
+
+    #[test]
     fn faults_that_can_be_repaired_are_repaired_in_any_mixture(
-        is_review in any::<bool>(), order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), tight in any::<[bool; 3]>(),
-        empty in proptest::option::of(proptest::sample::select(&["", "(none)\n", "None found.\n"][..])), crlf in any::<bool>(),
+        is_review in any::<bool>(), order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+        tight in any::<[bool; 3]>(), empty in of(select(&["", "(none)\n", "None found.\n"][..])), crlf in any::<bool>(),
     ) {
         let (head, mut sections, end) = pieces(if is_review { REVIEW } else { RE_REVIEW });
         if let Some(nothing) = empty {
@@ -513,7 +528,8 @@ proptest! {
         prop_assert_eq!(fixed.done.is_empty(), fixed.text == text);
         prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
         // Nothing that was said is lost, and line ends stay what they were.
-        for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("##") && !line.contains("one")) {
+        let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("##") && !line.contains("one");
+        for line in text.lines().filter(said) {
             prop_assert!(fixed.text.contains(line), "{}", line);
         }
         prop_assert_eq!(fixed.text.matches('\n').count(), fixed.text.matches(if crlf { "\r\n" } else { "\n" }).count());
@@ -521,7 +537,7 @@ proptest! {
 
     #[test]
     fn what_comes_out_of_a_repair_keeps_every_rule_and_is_not_repaired_again(
-        parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 0..24),
+        parts in vec(select(&PARTS[..]), 0..24),
     ) {
         let text = format!("<details>\n<summary>Kodiai Review Summary</summary>\n{}", parts.concat());
         if let Ok(fixed) = fix(&text, DEFAULT_BOT) {

@@ -120,7 +120,7 @@ fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
     let what = told.unwrap_or_else(|| figures(comment));
     let mut lines = Vec::new();
     if comment.early_feedback {
-        lines.push("Early feedback: this is work in progress, so remarks on style are left out.".to_owned());
+        lines.push("Early feedback: this is work in progress, so style and minor remarks are left out.".to_owned());
     }
     lines.extend(comment.analysis.and_then(reviewed_line));
     lines.extend(

@@ -130,12 +130,14 @@ fn expected_sections(comment: &Comment<'_>) -> Vec<String> {
     names
 }
 
-const DIFF: &str = "diff --git a/src/retry.ts b/src/retry.ts\n--- a/src/retry.ts\n+++ b/src/retry.ts\n@@ -1 +1,2 @@\n-a\n+b\n+c\n\
-    diff --git a/tests/retry.test.ts b/tests/retry.test.ts\n--- a/tests/retry.test.ts\n+++ b/tests/retry.test.ts\n@@ -0,0 +1 @@\n+d\n\
-    diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml\n--- a/.github/workflows/ci.yml\n+++ b/.github/workflows/ci.yml\n@@ -0,0 +1 @@\n+d\n";
-
 fn analysis() -> Analysis {
-    analysis::analyze_bytes(DIFF.as_bytes())
+    let file = |path: &str, hunk: &str| format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{hunk}");
+    let diff = [
+        file("src/retry.ts", "@@ -1 +1,2 @@\n-a\n+b\n+c\n"),
+        file("tests/retry.test.ts", "@@ -0,0 +1 @@\n+d\n"),
+        file(".github/workflows/ci.yml", "@@ -0,0 +1 @@\n+d\n"),
+    ];
+    analysis::analyze_bytes(diff.concat().as_bytes())
 }
 
 fn finding(severity: Severity, place: &str, summary: &str, reason: &str) -> Finding {
@@ -359,7 +361,8 @@ fn the_verdict_line_counts() {
     check_verdict(
         &[Critical, High, High, Low],
         true,
-        ":red_circle: **Block** -- 1 critical and 2 major findings must be dealt with before merging; also 1 minor finding",
+        ":red_circle: **Block** -- 1 critical and 2 major findings must be dealt with before merging; \
+         also 1 minor finding",
     );
     check_verdict(
         &[High],
@@ -380,12 +383,14 @@ fn a_partial_review_never_reads_as_approval() {
     check_verdict(
         &[Low],
         false,
-        ":yellow_circle: **Partly reviewed** -- 1 minor finding so far, none blocking; 1 of 2 hunks was not reviewed, so this is not an approval",
+        ":yellow_circle: **Partly reviewed** -- 1 minor finding so far, none blocking; \
+         1 of 2 hunks was not reviewed, so this is not an approval",
     );
     check_verdict(
         &[High],
         false,
-        ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging; 1 of 2 hunks was not reviewed",
+        ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging; \
+         1 of 2 hunks was not reviewed",
     );
 }
 
@@ -444,7 +449,8 @@ fn a_partial_re_review_never_reads_as_approval() {
         &[Low],
         &[],
         false,
-        ":large_blue_circle: **Still ready** -- No new issues so far, but 1 of 2 hunks was not reviewed, so this is not an approval",
+        ":large_blue_circle: **Still ready** -- No new issues so far, but 1 of 2 hunks was not reviewed, \
+         so this is not an approval",
     );
     check_update(
         &[High],
@@ -701,7 +707,8 @@ proptest! {
 
     #[test]
     fn whatever_the_findings_say_a_re_review_keeps_every_rule(
-        review in hostile_review(), resolved in vec(hostile_finding(), 0..4), fates in vec(0..3_u8, 6), cap in of(0_usize..4),
+        review in hostile_review(), resolved in vec(hostile_finding(), 0..4), fates in vec(0..3_u8, 6),
+        cap in of(0_usize..4),
         details in vec(hostile(), 0..3), what in of(hostile()), repeat in any::<bool>(),
     ) {
         let n_findings = review.findings.len();
