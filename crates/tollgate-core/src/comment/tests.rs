@@ -291,6 +291,7 @@ fn a_verdict_line_has_its_format() {
         ":red_circle: **Block** - x",
         ":red_circle: **Block** --",
         ":red_circle: ** ** -- x",
+        ":red_circle: ** Block** -- x",
         ":red_circle: \\*\\*Block\\*\\* -- x",
         ":red_circle:**Block** -- x",
         ":large_blue_circle: **Still ready** -- x",
@@ -299,6 +300,8 @@ fn a_verdict_line_has_its_format() {
     for wrong in wrong {
         review(line, wrong, &["verdict-line at 25 in Verdict"]);
     }
+    // In code over several lines nothing is a line of its own.
+    review(line, &format!("`x\n{line}\n`"), &["verdict-line at 24 in Verdict"]);
     review(line, ":red_circle: **Do not merge** -- x", &[]);
     review(line, ":yellow_circle: **Needs changes** -- the words and the colour between are free", &[]);
 }
