@@ -581,6 +581,9 @@ fn equal_findings_of_a_file_are_one_entry_with_several_lines() {
         sample::with((1..=50).map(|line| sample::finding(Severity::Low, &format!("a.rs:{line}"), "Same")).collect());
     let text = written(&of_review(&review));
     assert_eq!(text.matches(": Same").count(), 1);
+    let twice =
+        sample::with([7, 3, 7].map(|line| sample::finding(Severity::Low, &format!("a.rs:{line}"), "Same")).to_vec());
+    assert_eq!(line_of(&written(&of_review(&twice)), "a.rs"), "a.rs (3, 7): Same");
     assert!(line_of(&text, "a.rs (1, 2, 3,").ends_with("19, 20): Same (and 30 more places)"));
 }
 
