@@ -8,6 +8,7 @@
 
 pub mod analysis;
 pub mod change;
+pub mod comment;
 pub mod coverage;
 pub mod delta;
 pub mod diff;

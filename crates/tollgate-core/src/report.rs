@@ -12,6 +12,7 @@ pub mod junit;
 pub mod markdown;
 pub mod rdjson;
 pub mod sarif;
+pub mod summary;
 pub mod terminal;
 
 use std::fmt;

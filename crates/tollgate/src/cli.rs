@@ -15,6 +15,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
 mod analyze;
+mod check_comment;
 mod completions;
 mod convert;
 mod delta;
@@ -78,6 +79,7 @@ enum Command {
     Review(review::Args),
     Analyze(analyze::Args),
     Intent(intent::Args),
+    CheckComment(check_comment::Args),
     Convert(convert::Args),
     Delta(delta::Args),
     Schema(schema::Args),
@@ -112,6 +114,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Review(args) => review::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
+        Command::CheckComment(args) => check_comment::run(&place, args),
         Command::Convert(args) => convert::run(&place, args),
         Command::Delta(args) => delta::run(&place, args),
         Command::Schema(args) => schema::run(&args),

@@ -37,7 +37,7 @@
 //! behind the finding or at the end. The writer reads back what it wrote to find
 //! out which fields those are.
 
-mod escape;
+pub(crate) mod escape;
 mod fence;
 mod read;
 mod write;

@@ -13,3 +13,4 @@ mod markdown;
 mod rdjson;
 mod sample;
 mod sarif;
+mod summary;

@@ -13,6 +13,10 @@ pub(super) fn cannot_read(name: &str, problem: &io::Error) -> Failure {
     Failure::new(Kind::User, format!("cannot read `{name}`: {problem}"))
 }
 
+pub(super) fn not_text(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is not valid UTF-8"))
+}
+
 pub(super) fn too_large(name: &str, limit: u64) -> Failure {
     Failure::new(Kind::User, format!("`{name}` has more than {limit} bytes"))
         .hint("Review it in parts, for example by naming a smaller range.")

@@ -62,6 +62,7 @@ enum Command {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFormat {
     /// For people
+    #[value(alias = "pretty")]
     Text,
     /// For programs
     Json,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use tollgate_core::report::json::schema;
-use tollgate_core::{analysis, delta, intent};
+use tollgate_core::{analysis, comment, delta, intent};
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
@@ -33,6 +33,8 @@ enum What {
     Intent,
     /// What `tollgate delta --format json` prints
     Delta,
+    /// What `tollgate check-comment --format json` prints
+    CheckComment,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         What::Analysis => analysis::json::schema(),
         What::Intent => intent::json::schema(),
         What::Delta => delta::json::schema(),
+        What::CheckComment => comment::json::schema(),
     };
     output::print(&format!("{schema:#}\n"))?;
     Ok(Done::Fine)

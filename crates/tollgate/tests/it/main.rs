@@ -1,6 +1,7 @@
 //! The program, driven as a user drives it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod check_comment;
 mod delta;
 mod formats;
 mod intent;

@@ -59,7 +59,7 @@ pub(super) fn unline(text: &str) -> String {
 }
 
 /// Shows text as code inside a line.
-pub(super) fn code_span(text: &str) -> String {
+pub(crate) fn code_span(text: &str) -> String {
     let text = visible(text);
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let runs: Vec<usize> = text.split(|character| character != '`').map(str::len).collect();

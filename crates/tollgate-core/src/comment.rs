@@ -1,0 +1,219 @@
+//! The comment that a maintainer reads, and the rules that it keeps.
+//!
+//! [`report::summary`](crate::report::summary) writes such comments; [`check`] tells whether one that somebody else
+//! wrote keeps the rules, and [`fix()`] repairs what can be repaired without a change of meaning. The text of the
+//! `<summary>` says which rules hold; a comment with neither of the two texts is nobody's business here.
+//!
+//! ```markdown
+//! <details>
+//! <summary>Kodiai Review Summary</summary>
+//!
+//! ## What Changed
+//! Retries when the server is busy.
+//!
+//! Reviewed: core logic, tests
+//!
+//! ## Observations
+//!
+//! ### Major
+//! src/retry.ts (12, 15-18): The delay is never reset
+//! After an hour every request waits a minute.
+//!
+//! ## Verdict
+//! :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+//!
+//! </details>
+//! ```
+
+mod fix;
+mod html;
+pub(crate) mod item;
+pub mod json;
+mod rules;
+pub(crate) mod section;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use fix::{Fixed, fix};
+
+use crate::comment::section::Page;
+use crate::comment::tree::Tree;
+use crate::finding::Severity;
+
+/// The most characters a code host takes in one comment.
+pub const MAX_CHARS: usize = 65_536;
+
+/// What some editors put in front of a text. It is no part of it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What kind of comment it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The summary of a first review.
+    Review,
+    /// The summary of a review of a change that was reviewed before.
+    ReReview,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// The word in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::ReReview => "re-review",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One rule that a comment breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The rule, a stable name: `section-order`.
+    pub rule: &'static str,
+    /// The section it is about, by its heading.
+    pub section: Option<String>,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {} ({})", self.line, self.message, self.rule)
+    }
+}
+
+/// What there is to say about a comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What kind of comment it is.
+    pub kind: Kind,
+    /// The rules it breaks, in the order of its lines.
+    pub errors: Vec<Problem>,
+}
+
+impl Checked {
+    /// True when the comment keeps every rule.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+/// Checks a comment. `bot` is the name in front of `Review Summary`.
+#[must_use]
+pub fn check(text: &str, bot: &str) -> Checked {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let tree = Tree::parse(text);
+    let Some(page) = Page::find(&tree, bot) else { return Checked { kind: Kind::Other, errors: Vec::new() } };
+    let (kind, mut errors) = (page.kind, rules::blank_lines(&tree));
+    if text.chars().count() > MAX_CHARS {
+        let message = format!("the comment has more than {MAX_CHARS} characters, so no code host takes it");
+        errors.push(Problem { rule: "too-long", section: None, line: 1, message });
+    }
+    // Text that is taken for HTML would be reported as missing, too. So the rest is looked at
+    // with the blank lines in place, and lines are counted without them.
+    let spaced = fix::with_blank_lines(text);
+    if spaced == text {
+        errors.extend(rules::check(&tree, &page));
+    } else {
+        let spaced_tree = Tree::parse(&spaced);
+        let found = Page::find(&spaced_tree, bot).map(|page| rules::check(&spaced_tree, &page)).unwrap_or_default();
+        let lines = fix::line_mapper(text, &spaced);
+        errors.extend(found.into_iter().map(|problem| Problem { line: lines(problem.line), ..problem }));
+    }
+    errors.sort_by_key(|problem| problem.line);
+    Checked { kind, errors }
+}
+
+/// The `<summary>` text of a comment: `Kodiai Review Summary`.
+#[must_use]
+pub fn summary_text(kind: Kind, bot: &str) -> Option<String> {
+    let bot = name(bot);
+    match kind {
+        Kind::Review => Some(format!("{bot} Review Summary")),
+        Kind::ReReview => Some(format!("{bot} Re-Review Summary")),
+        Kind::Other => None,
+    }
+}
+
+/// The `<summary>` text of the block of figures.
+pub const DETAILS_SUMMARY: &str = "Review Details";
+
+/// The name of the reviewer where none is set.
+pub const DEFAULT_BOT: &str = "Kodiai";
+
+/// A reviewer's name in one line that hides nothing.
+fn name(bot: &str) -> String {
+    let shown = crate::visible::visible(bot);
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let name: String = words.join(" ").chars().take(100).collect();
+    if name.is_empty() { DEFAULT_BOT.to_owned() } else { name.trim_end().to_owned() }
+}
+
+/// A severity in the words of comments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// Critical.
+    Critical,
+    /// High.
+    Major,
+    /// Medium.
+    Medium,
+    /// Low or Nit.
+    Minor,
+}
+
+impl Label {
+    /// All labels, worst first.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::Major, Self::Medium, Self::Minor];
+
+    /// The label of a severity; praise has none.
+    #[must_use]
+    pub fn of(severity: Severity) -> Option<Self> {
+        match severity {
+            Severity::Critical => Some(Self::Critical),
+            Severity::High => Some(Self::Major),
+            Severity::Medium => Some(Self::Medium),
+            Severity::Low | Severity::Nit => Some(Self::Minor),
+            Severity::Praise => None,
+        }
+    }
+
+    /// The heading: `Critical`.
+    #[must_use]
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Critical => "Critical",
+            Self::Major => "Major",
+            Self::Medium => "Medium",
+            Self::Minor => "Minor",
+        }
+    }
+
+    /// The tag, without its brackets: `CRITICAL`.
+    #[must_use]
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::Critical => "CRITICAL",
+            Self::Major => "MAJOR",
+            Self::Medium => "MEDIUM",
+            Self::Minor => "MINOR",
+        }
+    }
+
+    /// True when it keeps a change from passing.
+    #[must_use]
+    pub fn blocks(self) -> bool {
+        self <= Self::Major
+    }
+}

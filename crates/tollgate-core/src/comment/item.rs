@@ -1,0 +1,123 @@
+//! One finding in a comment, as a line: `:new: [MAJOR] src/db.ts (15): No transaction`.
+
+use crate::finding::Severity;
+
+/// The severity that a line is tagged with, as it is written: an escaped bracket is no tag.
+pub(super) fn tag(source: &str) -> Option<Severity> {
+    let rest = without_badge(source.trim_start_matches(['*', '_', '`']));
+    let rest = rest.trim_start_matches(['*', '_', '`']);
+    let (word, _) = rest.strip_prefix('[')?.split_once(']')?;
+    severity(word)
+}
+
+/// The severity that a heading or a tag names.
+pub(super) fn severity(words: &str) -> Option<Severity> {
+    let mut words = words.split_whitespace();
+    // Fewer words than findings are read with: a heading `### Style` or a tag `[error]` names no severity.
+    let severity = match words.next()?.trim_end_matches(':').to_lowercase().as_str() {
+        "critical" | "blocker" => Severity::Critical,
+        "major" | "high" => Severity::High,
+        "medium" => Severity::Medium,
+        "minor" | "low" => Severity::Low,
+        "nit" => Severity::Nit,
+        _ => return None,
+    };
+    let rest = words.next().map(|word| word.trim_end_matches(':').to_lowercase());
+    let plain = matches!(rest.as_deref(), None | Some("issues" | "issue" | "findings" | "finding" | "severity"));
+    plain.then_some(severity)
+}
+
+/// True for a line that begins with a badge: `:new:`, `:white_check_mark:`.
+pub(super) fn has_badge(source: &str) -> bool {
+    without_badge(source).len() < source.len()
+}
+
+/// What makes two lines the same finding: file and title, without badge, tag, line numbers and ` -- resolved`.
+pub(crate) fn key(text: &str) -> String {
+    let text: String = text.chars().filter(|character| !matches!(character, '`' | '\u{200b}')).collect();
+    let mut rest = without_badge(text.trim());
+    if let Some((word, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && severity(word).is_some()
+    {
+        rest = after;
+    }
+    let rest = rest.trim_end().strip_suffix(" -- resolved").unwrap_or(rest);
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    without_lines(&words.join(" ")).to_lowercase()
+}
+
+/// The number in `and 12 more`, with which a long list ends.
+pub(super) fn more(text: &str) -> Option<usize> {
+    let rest = text.trim().trim_start_matches(['…', '.', ' ']).strip_prefix("and ")?;
+    let (number, rest) = rest.split_once(' ')?;
+    let more = rest.split(|character: char| !character.is_alphanumeric()).next() == Some("more");
+    if more { number.replace(',', "").parse().ok() } else { None }
+}
+
+fn without_badge(line: &str) -> &str {
+    let Some(rest) = line.strip_prefix(':') else { return line };
+    let Some((name, rest)) = rest.split_once(':') else { return line };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'-');
+    if !name.is_empty() && name.bytes().all(is_name) { rest.trim_start() } else { line }
+}
+
+/// Leaves out the line numbers in `path (12, 15-18): title`.
+fn without_lines(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(open) = rest.find(" (") {
+        let inside = &rest[open + 2..];
+        let len = inside.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-')).count();
+        plain.push_str(&rest[..open]);
+        if len > 0 && inside[len..].starts_with("):") {
+            rest = &inside[len + 1..];
+        } else {
+            plain.push_str(" (");
+            rest = inside;
+        }
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_with_and_without_badge_and_emphasis() {
+        assert_eq!(tag("[CRITICAL] a.ts (3): x"), Some(Severity::Critical));
+        assert_eq!(tag(":new: [MAJOR] a.ts: x"), Some(Severity::High));
+        assert_eq!(tag("**[Medium]** a.ts: x"), Some(Severity::Medium));
+        assert_eq!(tag("\\[CRITICAL\\] a.ts: x"), None);
+        assert_eq!(tag("[link](x)"), None);
+        assert_eq!(tag("[error] a.ts: x"), None);
+    }
+
+    #[test]
+    fn headings_name_severities_with_few_words() {
+        assert_eq!(severity("High"), Some(Severity::High));
+        assert_eq!(severity("critical issues:"), Some(Severity::Critical));
+        assert_eq!(severity("Critical issues"), Some(Severity::Critical));
+        assert_eq!(severity("Critical path of the scheduler"), None);
+        assert_eq!(severity("Important"), None);
+    }
+
+    #[test]
+    fn a_key_is_the_file_and_the_title() {
+        for line in [
+            ":new: [MAJOR] src/a.ts (12, 15-18): No  check",
+            ":white_check_mark: [MINOR] src/a.ts: No `check` -- resolved",
+            "src/a.ts: no check",
+        ] {
+            assert_eq!(key(line), "src/a.ts: no check");
+        }
+        assert_eq!(key("a (b): c (12)"), "a (b): c (12)");
+    }
+
+    #[test]
+    fn the_end_of_a_long_list_is_understood() {
+        assert_eq!(more("and 1,200 more"), Some(1200));
+        assert_eq!(more("… and 3 more findings"), Some(3));
+        assert_eq!(more("and moreover"), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! The comment on a pull request: five sections for a first review, what changed for a later one.
+//!
+//! ```markdown
+//! <details>
+//! <summary>Kodiai Review Summary</summary>
+//!
+//! ## What Changed
+//! 2 files changed, 31 lines added and 4 removed.
+//!
+//! Reviewed: core logic, tests
+//!
+//! ## Observations
+//!
+//! ### Major
+//! src/retry.ts (12, 15-18): The delay is never reset
+//! After an hour every request waits a minute.
+//!
+//! ## Verdict
+//! :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+//!
+//! </details>
+//!
+//! <details>
+//! <summary>Review Details</summary>
+//! …
+//! ```
+//!
+//! What is written keeps every rule of [`comment::check`](crate::comment::check), whatever the findings say: their
+//! text is shown as it is and means nothing. It also stays within what a code host takes: words are shortened first,
+//! then long lists are folded into counts, findings that block last of all.
+//!
+//! Nothing is decided here about posting or approving; a review with nothing to report gives no comment.
+
+mod details;
+mod draft;
+mod entry;
+mod escape;
+mod first;
+mod re_review;
+mod words;
+
+use crate::analysis::{Analysis, Category};
+use crate::comment::section::says_nothing;
+use crate::comment::{Kind, summary_text};
+use crate::finding::Finding;
+use crate::report::summary::draft::Draft;
+use crate::report::summary::escape::{html, literal_at_start, shown};
+use crate::report::summary::words::{plural, sentences};
+use crate::review::Review;
+use crate::sha::Sha;
+
+/// The most bytes that are written. A code host takes 65,536 characters; what is left is for marks that others add.
+pub const MAX_LEN: usize = 65_000;
+
+/// Everything that a comment is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Comment<'a> {
+    /// The reviewer's name, in front of `Review Summary`.
+    pub bot: &'a str,
+    /// The review.
+    pub review: &'a Review,
+    /// What the change is made of.
+    pub analysis: Option<&'a Analysis>,
+    /// One or two sentences about the change; made of its figures where there are none.
+    pub what: Option<&'a str>,
+    /// The brief line about what the author declared.
+    pub keywords: Option<&'a str>,
+    /// True for work in progress, which gets early feedback.
+    pub early_feedback: bool,
+    /// How many findings are shown, the worst first; the others are listed among the figures. Criticals always are.
+    pub commented: Option<usize>,
+    /// Further lines for the figures.
+    pub details: &'a [String],
+    /// What changed since the last review, if there was one that found something.
+    pub since: Option<Since<'a>>,
+}
+
+/// What changed since the last review.
+#[derive(Debug, Clone, Copy)]
+pub struct Since<'a> {
+    /// The commit of the last review.
+    pub head: &'a Sha,
+    /// Findings of the review that are new, by their index.
+    pub new: &'a [usize],
+    /// Findings of the last review that are resolved.
+    pub resolved: &'a [Finding],
+    /// Findings of the review that were there before, by their index.
+    pub still_open: &'a [usize],
+    /// How many remarks were held back because earlier reviews passed those lines.
+    pub held_back: usize,
+}
+
+/// Writes the comment; `None` when there is nothing to report.
+#[must_use]
+pub fn write(comment: &Comment<'_>) -> Option<String> {
+    let mut draft = Draft::default();
+    let kind = if comment.since.is_some() { Kind::ReReview } else { Kind::Review };
+    let summary = summary_text(kind, comment.bot).unwrap_or_default();
+    draft.push(format!("<details>\n<summary>{}</summary>\n\n", html(&summary)));
+    match &comment.since {
+        Some(since) => re_review::write(&mut draft, comment, since)?,
+        None => first::write(&mut draft, comment)?,
+    }
+    draft.push("\n</details>\n\n");
+    details::write(&mut draft, comment);
+    Some(draft.finish(MAX_LEN))
+}
+
+/// Writes the block of figures alone.
+#[must_use]
+pub fn write_details(comment: &Comment<'_>) -> String {
+    let mut draft = Draft::default();
+    details::write(&mut draft, comment);
+    draft.finish(MAX_LEN)
+}
+
+/// The section on what changed.
+fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
+    let told = comment.what.map(|what| shown(&sentences(what, 2), 500)).filter(|what| !says_nothing(what, true));
+    let what = told.unwrap_or_else(|| figures(comment));
+    let mut lines = Vec::new();
+    if comment.early_feedback {
+        lines.push("Early feedback: this is work in progress, so style and minor remarks are left out.".to_owned());
+    }
+    lines.extend(comment.analysis.and_then(reviewed_line));
+    lines.extend(
+        comment
+            .keywords
+            .map(|line| shown(line, 500))
+            .filter(|line| !line.is_empty())
+            .map(|line| literal_at_start(&line)),
+    );
+    let lines = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) };
+    draft.push(format!("## What Changed\n{}\n{lines}", literal_at_start(&what)));
+}
+
+/// The size of the change, in a sentence.
+fn figures(comment: &Comment<'_>) -> String {
+    match comment.analysis.map(Analysis::totals) {
+        Some(totals) => format!(
+            "{} changed, {} added and {} removed.",
+            plural(totals.n_files, "file"),
+            plural(totals.n_added, "line"),
+            totals.n_removed
+        ),
+        None => format!("{} reviewed.", plural(comment.review.files_reviewed.len() as u64, "file")),
+    }
+}
+
+/// `Reviewed: core logic, tests`, from the categories that have files.
+fn reviewed_line(analysis: &Analysis) -> Option<String> {
+    let has_files = |category: &Category| analysis.files.iter().any(|file| file.category == *category);
+    let labels: Vec<&str> = Category::ALL.into_iter().filter(has_files).map(label).collect();
+    (!labels.is_empty()).then(|| format!("Reviewed: {}", labels.join(", ")))
+}
+
+fn label(category: Category) -> &'static str {
+    match category {
+        Category::Source => "core logic",
+        Category::Test => "tests",
+        Category::Config => "config",
+        Category::Docs => "docs",
+        Category::Infra => "infrastructure",
+    }
+}

@@ -1,0 +1,174 @@
+//! The block of figures below a summary, collapsed: what was looked at, what was left out and why.
+
+use crate::comment::{DETAILS_SUMMARY, Label};
+use crate::coverage::{Coverage, Looked};
+use crate::finding::Finding;
+use crate::report::summary::Comment;
+use crate::report::summary::draft::{Draft, Item, Rank};
+use crate::report::summary::entry;
+use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path};
+use crate::report::summary::first::split;
+use crate::report::summary::re_review::Parts;
+use crate::report::summary::words::{counts, plural};
+use crate::review::{Review, Withheld, WithheldFinding};
+
+/// The most characters of a line that others wrote.
+const MAX_LINE: usize = 400;
+
+/// The most lines that others wrote, and the most places that were not looked at.
+const MAX_LINES: usize = 100;
+
+/// Writes the block.
+pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
+    draft.push(format!("<details>\n<summary>{DETAILS_SUMMARY}</summary>\n\n"));
+    size(draft, comment);
+    findings(draft, comment);
+    if let Some(coverage) = &comment.review.coverage {
+        covered(draft, coverage);
+    }
+    withheld(draft, comment.review);
+    since(draft, comment);
+    draft.skip(comment.details.len().saturating_sub(MAX_LINES));
+    for line in comment.details.iter().take(MAX_LINES) {
+        let line = shown(line, MAX_LINE);
+        if !line.is_empty() {
+            push_item(draft, Rank::Figure, format!("- {}", literal_at_start(&line)));
+        }
+    }
+    draft.more(|n_folded, _| format!("- and {n_folded} more lines\n"));
+    draft.push("\n</details>\n");
+}
+
+fn size(draft: &mut Draft, comment: &Comment<'_>) {
+    let review = comment.review;
+    if !review.reviewed.is_null() {
+        let compared = review.compared.as_deref().map(|compared| shown(compared, 200)).filter(|text| !text.is_empty());
+        let compared = compared.map_or_else(String::new, |compared| format!(", {}", literal(&compared)));
+        draft.push(format!("- Commit: {} against {}{compared}\n", review.reviewed.short(), review.base.short()));
+    }
+    let n_reviewed = review.files_reviewed.len();
+    match comment.analysis.map(crate::analysis::Analysis::totals) {
+        Some(totals) => draft.push(format!(
+            "- Files: {} changed, {n_reviewed} reviewed\n- Lines: {} added, {} removed\n",
+            totals.n_files, totals.n_added, totals.n_removed
+        )),
+        None => draft.push(format!("- Files: {n_reviewed} reviewed\n")),
+    }
+}
+
+fn findings(draft: &mut Draft, comment: &Comment<'_>) {
+    let review = comment.review;
+    let counts = counts(review.findings.iter().map(|finding| finding.severity));
+    let counts = counts.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase()));
+    draft.push(format!("- Findings: {}\n", counts.join(", ")));
+    let reported = match &comment.since {
+        Some(since) => Parts::of(comment, since).new,
+        None => review.findings.iter().collect(),
+    };
+    let (_, cut) = split(&reported, comment.commented);
+    if !cut.is_empty() {
+        draft.push(format!("- Cut by the comment cap: {}\n", cut.len()));
+        for finding in &cut {
+            push_item(
+                draft,
+                if finding.severity.blocks() { Rank::Blocker } else { Rank::Withheld },
+                listed(finding, ""),
+            );
+        }
+        draft.more(more);
+    }
+}
+
+fn covered(draft: &mut Draft, coverage: &Coverage) {
+    let count = coverage.count();
+    draft.push(format!(
+        "- Coverage: {} of {} reviewed, {} skipped by a rule, {} not reviewed\n",
+        count.reviewed,
+        plural(coverage.hunks.len() as u64, "hunk"),
+        count.skipped,
+        count.not_reviewed
+    ));
+    let missing = coverage.hunks.iter().filter_map(|covered| match &covered.looked {
+        Looked::NotReviewed(why) => Some((covered, why)),
+        Looked::Reviewed | Looked::Skipped(_) => None,
+    });
+    draft.skip(count.not_reviewed.saturating_sub(MAX_LINES));
+    for (covered, why) in missing.take(MAX_LINES) {
+        let path = literal(&shown_path(covered.file.as_str(), 200));
+        let lines = covered.lines.map_or_else(String::new, |lines| format!(" ({lines})"));
+        let why = literal(&shown(why, 200));
+        push_item(draft, Rank::NotReviewed, format!("  - not reviewed: {path}{lines}: {why}"));
+    }
+    draft.more(more);
+}
+
+/// The findings that do not count: how many, and those that a person should be able to find again.
+fn withheld(draft: &mut Draft, review: &Review) {
+    if review.withheld.is_empty() {
+        return;
+    }
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for withheld in &review.withheld {
+        let name = kind(&withheld.why);
+        match kinds.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, n_findings)) => *n_findings += 1,
+            None => kinds.push((name, 1)),
+        }
+    }
+    let kinds: Vec<String> = kinds.into_iter().map(|(kind, n_findings)| format!("{n_findings} {kind}")).collect();
+    draft.push(format!("- Not counted: {}\n", kinds.join(", ")));
+    for withheld in &review.withheld {
+        if let Some(why) = why(withheld) {
+            push_item(draft, Rank::Withheld, listed(&withheld.finding, &why));
+        }
+    }
+    draft.more(more);
+}
+
+fn kind(why: &Withheld) -> &'static str {
+    match why {
+        Withheld::Suppressed { .. } => "suppressed",
+        Withheld::OutsideChange => "outside the change",
+        Withheld::Unverified(_) => "unverified",
+        Withheld::BelowFloor => "below the floor",
+        Withheld::IgnoredArea(_) => "in an ignored area",
+        Withheld::HeldBack(_) => "held back",
+    }
+}
+
+/// Why a finding does not count; `None` for one that is only counted.
+fn why(withheld: &WithheldFinding) -> Option<String> {
+    (withheld.why != Withheld::OutsideChange).then(|| withheld.why.to_string())
+}
+
+fn since(draft: &mut Draft, comment: &Comment<'_>) {
+    let Some(since) = &comment.since else { return };
+    let parts = Parts::of(comment, since);
+    let held_back = if since.held_back == 0 { String::new() } else { format!(", {} held back", since.held_back) };
+    draft.push(format!(
+        "- Since {}: {} new, {} resolved, {} still open{held_back}\n",
+        since.head.short(),
+        parts.new.len(),
+        parts.resolved.len(),
+        parts.still_open.len()
+    ));
+}
+
+/// A finding in a list below a figure.
+fn listed(finding: &Finding, why: &str) -> String {
+    let tag = Label::of(finding.severity).map_or("PRAISE", Label::tag);
+    let place = format!("{} ({})", literal(&entry::path(finding)), finding.location.lines);
+    let why = if why.is_empty() { String::new() } else { format!(" -- {}", literal(&shown(why, 200))) };
+    format!("  - [{tag}] {place}: {}{why}", literal(&entry::title(finding)))
+}
+
+fn push_item(draft: &mut Draft, rank: Rank, line: String) {
+    draft.item(Item { rank, n_findings: 1, line, words: None, end: "\n" });
+}
+
+fn more(n_folded: usize, n_shown: usize) -> String {
+    match n_shown {
+        0 => format!("  - {n_folded}, too many to list here\n"),
+        _ => format!("  - and {n_folded} more\n"),
+    }
+}

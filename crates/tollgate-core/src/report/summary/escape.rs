@@ -1,0 +1,238 @@
+//! Untrusted text in a comment: it shows what is there and means nothing but itself.
+//!
+//! A comment on a code host is more than Markdown. Names after an `@` notify people, numbers after a `#` link issues,
+//! `:words:` become pictures, addresses become links. None of that may come from a title or a file name, so each is
+//! broken with a backslash or with a character that has no width. Code between single backticks stays code.
+
+use crate::report::markdown::escape::code_span;
+use crate::visible::visible;
+
+/// Keeps words apart that a code host would make something of.
+const ZERO_WIDTH: &str = "&#8203;";
+
+/// Text in one line, without what cannot be seen, and cut to a number of characters.
+pub(super) fn shown(text: &str, max_chars: usize) -> String {
+    let line = one_line(text);
+    if line.chars().count() <= max_chars {
+        return line;
+    }
+    let head: String = line.chars().take(max_chars.saturating_sub(1)).collect();
+    head.trim_end().to_owned() + "…"
+}
+
+/// Like [`shown`], but a path is cut at its front: its end tells more.
+pub(super) fn shown_path(path: &str, max_chars: usize) -> String {
+    let line = one_line(path);
+    let n_chars = line.chars().count();
+    if n_chars <= max_chars {
+        return line;
+    }
+    let tail: String = line.chars().skip(n_chars - (max_chars - 1)).collect();
+    format!("…{}", tail.trim_start())
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" ")).into_owned()
+}
+
+/// Markdown that shows a line as it is. It may stand anywhere in a line.
+pub(super) fn literal(line: &str) -> String {
+    let mut markdown = String::with_capacity(line.len() + line.len() / 8);
+    let mut rest = line;
+    while let Some(open) = rest.find('`') {
+        let n_ticks = rest[open..].bytes().take_while(|byte| *byte == b'`').count();
+        push_plain(&mut markdown, &rest[..open]);
+        let inside = &rest[open + n_ticks..];
+        let close =
+            inside.find('`').filter(|close| n_ticks == 1 && *close > 0 && !inside[close + 1..].starts_with('`'));
+        match close {
+            Some(close) => {
+                markdown.push_str(&code_span(&inside[..close]));
+                rest = &inside[close + 1..];
+            }
+            None => {
+                markdown.push_str(&"\\`".repeat(n_ticks));
+                rest = inside;
+            }
+        }
+    }
+    push_plain(&mut markdown, rest);
+    markdown
+}
+
+/// Markdown that shows a line as it is, at the start of a line.
+pub(super) fn literal_at_start(line: &str) -> String {
+    let markdown = literal(line);
+    let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    if n_digits > 0 && line[n_digits..].starts_with(['.', ')']) {
+        return format!("{}\\{}", &markdown[..n_digits], &markdown[n_digits..]);
+    }
+    // What follows may have an escape of its own; those that begin with one are safe already.
+    if markdown.starts_with(['#', '+', '-', '=', ':']) { format!("\\{markdown}") } else { markdown }
+}
+
+/// A name inside HTML.
+pub(super) fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn push_plain(markdown: &mut String, text: &str) {
+    let mut before = None;
+    for (index, character) in text.char_indices() {
+        let rest = &text[index + character.len_utf8()..];
+        let next = rest.chars().next();
+        let is_word = |side: Option<char>| side.is_some_and(char::is_alphanumeric);
+        match character {
+            '<' => markdown.push_str("&lt;"),
+            '>' => markdown.push_str("&gt;"),
+            '&' if is_word(next) || next == Some('#') => markdown.push_str("&amp;"),
+            '\\' | '*' | '[' | ']' | '|' | '~' | '$' => markdown.extend(['\\', character]),
+            '_' if !(is_word(before) && is_word(next)) => markdown.push_str("\\_"),
+            _ => markdown.push(character),
+        }
+        if meets(character, before, &text[..index], rest) {
+            markdown.push_str(ZERO_WIDTH);
+        }
+        before = Some(character);
+    }
+}
+
+/// True after a character that, with what follows it, a code host would make a mention, a link or a picture of.
+fn meets(character: char, before: Option<char>, done: &str, rest: &str) -> bool {
+    let next = rest.bytes().next();
+    match character {
+        '@' => next.is_some_and(|byte| byte.is_ascii_alphanumeric()),
+        '#' => next.is_some_and(|byte| byte.is_ascii_digit()),
+        '-' if matches!(before, Some('H' | 'h')) => {
+            next.is_some_and(|byte| byte.is_ascii_digit()) && ends_with(done, b"gh")
+        }
+        '.' => ends_with(done, b"www"),
+        ':' if rest.starts_with("//") => true,
+        ':' => {
+            let name = rest.bytes().take(60).take_while(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(byte));
+            let len = name.count();
+            len > 0 && rest.as_bytes().get(len) == Some(&b':')
+        }
+        _ => false,
+    }
+}
+
+fn ends_with(text: &str, end: &[u8]) -> bool {
+    let start = text.len().saturating_sub(end.len());
+    text.as_bytes()[start..].eq_ignore_ascii_case(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        assert_eq!(literal_at_start(&shown(line, 1000)), expected);
+    }
+
+    #[test]
+    fn plain_words_stay_plain() {
+        for line in ["src/api/client_v2.ts", "Retries 3 times, then fails (50% of calls)", "größe 漢字 🙂", "a - b"]
+        {
+            check(line, line);
+        }
+    }
+
+    #[test]
+    fn nobody_is_notified_and_nothing_is_linked() {
+        check("ask @octocat and @org/team", "ask @&#8203;octocat and @&#8203;org/team");
+        check("mail a@b.example", "mail a@&#8203;b.example");
+        check("see #123, a/b#4 and GH-5", "see #&#8203;123, a/b#&#8203;4 and GH-&#8203;5");
+        check("https://x.example www.x.example", "https:&#8203;//x.example www.&#8203;x.example");
+        check("[a](b) ![c](d) [^1]", "\\[a\\](b) !\\[c\\](d) \\[^1\\]");
+        check("a :rocket: std::new::x", "a :&#8203;rocket: std::&#8203;new::x");
+    }
+
+    #[test]
+    fn markup_is_shown_as_it_is_written() {
+        check("**a** _b_ ~~c~~ $d$ | e", "\\*\\*a\\*\\* \\_b\\_ \\~\\~c\\~\\~ \\$d\\$ \\| e");
+        check("</details> <!-- x --> &lt; a && b", "&lt;/details&gt; &lt;!-- x --&gt; &amp;lt; a && b");
+        check("&#x23;", "&amp;#x23;");
+        check("a\\b", "a\\\\b");
+    }
+
+    #[test]
+    fn no_line_begins_a_block() {
+        check("## Verdict", "\\## Verdict");
+        check("- x", "\\- x");
+        check("+ x", "\\+ x");
+        check("> x", "&gt; x");
+        check("12. x", "12\\. x");
+        check("1) x", "1\\) x");
+        check("===", "\\===");
+        check(":-:", "\\:&#8203;-:");
+        check(":--", "\\:--");
+        check("    x", "x");
+        check("#1", "\\#&#8203;1");
+    }
+
+    #[test]
+    fn code_between_backticks_stays_code() {
+        check("use `a<b>` or `@x`", "use `a<b>` or `@x`");
+        check("a ` b", "a \\` b");
+        check("```x``` `` y", "\\`\\`\\`x\\`\\`\\` \\`\\` y");
+        check("` a `", "`  a  `");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_and_lines_become_one() {
+        check("a\r\n\tb\u{202e}c", "a b\\\\u{202e}c");
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(shown("abc def", 5), "abc…");
+        assert_eq!(shown_path("a/b/c/d.rs", 6), "…/d.rs");
+    }
+
+    /// What a Markdown reader shows of a paragraph's last line; nothing but text and code may be there.
+    fn read(markdown: &str) -> String {
+        let mut text = String::new();
+        let github = Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_MATH
+            | Options::ENABLE_GFM;
+        for event in Parser::new_ext(markdown, github) {
+            match event {
+                Event::Text(part) | Event::Code(part) => text.push_str(&part),
+                Event::SoftBreak => text.clear(),
+                Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph) => {}
+                other => panic!("{other:?} in {markdown}"),
+            }
+        }
+        text.replace(['`', '\u{200b}'], "")
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_as_it_is_shown(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..8), other in "\\PC{0,4}",
+        ) {
+            let line = shown(&(pieces.concat() + &other), 1000);
+            let plain = line.replace('`', "");
+            if !line.is_empty() {
+                prop_assert_eq!(read(&literal_at_start(&line)), plain.as_str());
+                prop_assert_eq!(read(&format!("x\n{}", literal_at_start(&line))), plain.as_str());
+                prop_assert_eq!(read(&format!("x: {}", literal(&line))), format!("x: {plain}"));
+            }
+        }
+    }
+
+    const PIECES: [&str; 44] = [
+        "a", "1", "b2", " ", " x ", "`", "``", "\\", "*", "**", "_", "__", "~", "~~", "[", "]", "(b)", "![", "<", ">",
+        "<b>", "&", "&lt;", "&#35;", "#", "## ", "+ ", "- ", "---", "===", ":", ":--", ":-:", "|", "|-|", "1. ", "2) ",
+        "$", "$$", "^", "@a", "#1", "://", "::: ",
+    ];
+}

@@ -1,0 +1,145 @@
+//! A later review of the same change: what is new, what is resolved, what is still open.
+
+use std::collections::HashSet;
+
+use crate::comment::{Label, item::key};
+use crate::finding::Finding;
+use crate::report::summary::draft::{Draft, Item, Rank};
+use crate::report::summary::entry::{self, merge};
+use crate::report::summary::escape::literal;
+use crate::report::summary::first;
+use crate::report::summary::words::missing;
+use crate::report::summary::{Comment, Since, what_changed};
+use crate::verdict::{self, VerdictUpdate};
+
+/// Writes the sections; `None` when there is nothing to report.
+pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>) -> Option<()> {
+    let Parts { new, resolved, still_open } = Parts::of(comment, since);
+    if new.is_empty() && resolved.is_empty() && still_open.is_empty() {
+        return None;
+    }
+    draft.push(format!("## Re-review -- Changes since {}\n\n", since.head.short()));
+    what_changed(draft, comment);
+    let open_keys: HashSet<String> = still_open.iter().map(|finding| key(&plain(finding))).collect();
+    write_new(draft, &first::split(&new, comment.commented).0, &open_keys);
+    write_resolved(draft, &resolved, &open_keys);
+    write_still_open(draft, &still_open);
+    draft.push(format!("\n## Verdict Update\n{}\n", verdict_line(comment, &new, &resolved, &still_open)));
+    Some(())
+}
+
+/// The findings of each section, without praise, the worst first.
+pub(super) struct Parts<'a> {
+    pub(super) new: Vec<&'a Finding>,
+    pub(super) resolved: Vec<&'a Finding>,
+    pub(super) still_open: Vec<&'a Finding>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(comment: &Comment<'a>, since: &Since<'a>) -> Self {
+        let findings = &comment.review.findings;
+        let indexed = |indices: &[usize]| worst_first(indices.iter().filter_map(|&index| findings.get(index)));
+        Self { new: indexed(since.new), resolved: worst_first(since.resolved), still_open: indexed(since.still_open) }
+    }
+}
+
+fn worst_first<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<&'a Finding> {
+    let mut findings: Vec<&Finding> =
+        findings.into_iter().filter(|finding| Label::of(finding.severity).is_some()).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+fn write_new(draft: &mut Draft, new: &[&Finding], open_keys: &HashSet<String>) {
+    if new.is_empty() {
+        return;
+    }
+    draft.push("\n## New Findings\n");
+    for (index, entry) in merge(new.iter().copied()).iter().enumerate() {
+        let gap = if index == 0 { "" } else { "\n" };
+        let (path, title) = (entry.path(), entry.title());
+        let title = distinct(&path, title, "another place", open_keys);
+        let tag = entry.label.tag();
+        let line = format!("{gap}:new: [{tag}] {}{}: {}", literal(&path), entry.lines(), literal(&title));
+        draft.item(first::item(entry, line));
+    }
+    draft.more(more_below);
+}
+
+fn write_resolved(draft: &mut Draft, resolved: &[&Finding], open_keys: &HashSet<String>) {
+    if resolved.is_empty() {
+        return;
+    }
+    draft.push("\n## Resolved Findings\n");
+    for finding in resolved {
+        let path = entry::path(finding);
+        let title = distinct(&path, entry::title(finding), "in one place of several", open_keys);
+        let line = format!(":white_check_mark: [{}] {}: {} -- resolved", tag(finding), literal(&path), literal(&title));
+        draft.item(old(finding, line));
+    }
+    draft.more(more_below);
+}
+
+fn write_still_open(draft: &mut Draft, still_open: &[&Finding]) {
+    if still_open.is_empty() {
+        return;
+    }
+    draft.push(format!(
+        "\n## Still Open\n{} finding(s) from the previous review remain open.\n\n\
+         <details>\n<summary>View still-open findings</summary>\n\n",
+        still_open.len()
+    ));
+    for finding in still_open {
+        let line = format!("- [{}] {}", tag(finding), literal(&plain(finding)));
+        draft.item(old(finding, line));
+    }
+    draft.more(|n_folded, _| format!("- and {n_folded} more\n"));
+    draft.push("\n</details>\n");
+}
+
+fn more_below(n_folded: usize, n_shown: usize) -> String {
+    match n_shown {
+        0 => format!("and {n_folded} more, too many to list here\n"),
+        _ => format!("\nand {n_folded} more\n"),
+    }
+}
+
+fn old(finding: &Finding, line: String) -> Item {
+    let rank = if finding.severity.blocks() { Rank::OldBlocker } else { Rank::Old };
+    Item { rank, n_findings: 1, line, words: None, end: "\n" }
+}
+
+fn tag(finding: &Finding) -> &'static str {
+    Label::of(finding.severity).map_or("", Label::tag)
+}
+
+/// `path: title`, as it is shown.
+fn plain(finding: &Finding) -> String {
+    format!("{}: {}", entry::path(finding), entry::title(finding))
+}
+
+/// A title that is not mistaken for one that is still open: two equal remarks on a file may have different fates.
+fn distinct(path: &str, mut title: String, words: &str, open_keys: &HashSet<String>) -> String {
+    while open_keys.contains(&key(&format!("{path}: {title}"))) {
+        title = format!("{title} ({words})");
+    }
+    title
+}
+
+fn verdict_line(comment: &Comment<'_>, new: &[&Finding], resolved: &[&Finding], still_open: &[&Finding]) -> String {
+    let severities = |findings: &[&Finding]| findings.iter().map(|finding| finding.severity).collect::<Vec<_>>();
+    let update = verdict::update(severities(new), severities(resolved), severities(still_open));
+    let said = match update {
+        VerdictUpdate::StillReady if !new.is_empty() => "No new blocking issues".to_owned(),
+        _ => update.explanation(),
+    };
+    let said = match (missing(comment.review), update) {
+        (None, _) => said,
+        (Some(missing), VerdictUpdate::BlockersResolved) => format!("but {missing}, so this is not an approval"),
+        (Some(missing), VerdictUpdate::StillReady) => {
+            format!("{said} so far, but {missing}, so this is not an approval")
+        }
+        (Some(missing), _) => format!("{said}; {missing}"),
+    };
+    format!(":{}: **{}** -- {said}", update.emoji(), update.label())
+}
