@@ -87,7 +87,7 @@ impl Generator {
         let old = self.commit(&change, Some(&old_base));
 
         // What other people do, to the lines that both have.
-        for _ in 0..self.dice.below(4) * usize::from(index % 3 != 0) {
+        for _ in 0..self.dice.below(4) * usize::from(!index.is_multiple_of(3)) {
             self.edit_both(&mut base, &mut change);
         }
         if index % 5 == 4 {
