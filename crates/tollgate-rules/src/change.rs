@@ -60,6 +60,8 @@ use crate::hit::Hit;
 pub struct Declared<'a> {
     /// True when the author said that the change breaks its users.
     pub breaking: bool,
+    /// True when the author calls the change a fix.
+    pub fix: bool,
     /// The change's title; empty when there is none.
     pub title: &'a str,
     /// Every path in the repository before the change; empty when that is not known.
@@ -69,11 +71,13 @@ pub struct Declared<'a> {
 }
 
 impl<'a> Declared<'a> {
-    /// What a title alone declares: `feat!: …` breaks users.
+    /// What a title alone declares: `feat!: …` breaks users, `fix(cart): …` is a fix.
     #[must_use]
     pub fn titled(title: &'a str) -> Self {
         let kind = title.split_once(':').map_or("", |(kind, _)| kind);
-        Self { breaking: !kind.contains(' ') && kind.ends_with('!'), title, paths: &[] }
+        let word = kind.split(['(', '!']).next().unwrap_or_default().trim();
+        let fix = ["fix", "bugfix", "hotfix"].iter().any(|known| word.eq_ignore_ascii_case(known));
+        Self { breaking: !kind.contains(' ') && kind.ends_with('!'), fix, title, paths: &[] }
     }
 
     /// The same, in a repository that has these paths.
@@ -87,13 +91,6 @@ impl<'a> Declared<'a> {
         let title = self.title.to_ascii_lowercase();
         let words = ["remov", "delet", "drop", "deprecat", "unused", "obsolete", "clean"];
         !title.starts_with("revert") && words.iter().any(|word| title.contains(word))
-    }
-
-    /// True when the title calls the change a fix, as in `fix(cart): …`.
-    fn is_fix(&self) -> bool {
-        let kind = self.title.split_once(':').map_or("", |(kind, _)| kind);
-        let word = kind.split(['(', '!']).next().unwrap_or_default().trim();
-        ["fix", "bugfix", "hotfix"].iter().any(|known| word.eq_ignore_ascii_case(known))
     }
 }
 
@@ -246,7 +243,7 @@ mod tests {
     #[test]
     fn a_title_declares_breaks_fixes_and_removals() {
         assert!(Declared::titled("feat(api)!: new").breaking && !Declared::titled("wow! a title: yes").breaking);
-        assert!(Declared::titled("Fix(cart): x").is_fix() && !Declared::titled("prefix: x").is_fix());
+        assert!(Declared::titled("Fix(cart): x").fix && !Declared::titled("prefix: x").fix);
         assert!(
             Declared::titled("Remove the old page").is_removal()
                 && !Declared::titled("Revert \"Remove x\"").is_removal()

@@ -7,7 +7,7 @@ use crate::change::syntax;
 use crate::change::view::{File, Found, View};
 
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    if !view.declared.is_fix() || view.files.iter().any(|file| file.is_test) {
+    if !view.declared.fix || view.files.iter().any(|file| file.is_test) {
         return;
     }
     let sources: Vec<&File<'_>> = view.files.iter().filter(|file| file.stays() && file.is_source()).collect();
