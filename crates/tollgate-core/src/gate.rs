@@ -27,6 +27,8 @@ pub enum Gate {
     Closed,
     /// No finding closes it, but part of the change was not looked at.
     Partial,
+    /// Nobody looked, because the title of the change says so.
+    Skipped,
 }
 
 impl Gate {
@@ -37,6 +39,7 @@ impl Gate {
             Self::Open => "open",
             Self::Closed => "closed",
             Self::Partial => "partial",
+            Self::Skipped => "skipped",
         }
     }
 }

@@ -208,6 +208,12 @@ impl Intent {
         self.tag(Keyword::StyleOk).is_some()
     }
 
+    /// True when the change calls itself a fix.
+    #[must_use]
+    pub fn is_fix(&self) -> bool {
+        self.conventional.as_ref().is_some_and(|declared| declared.kind == Type::Fix)
+    }
+
     /// True when a breaking change is declared.
     #[must_use]
     pub fn is_breaking(&self) -> bool {

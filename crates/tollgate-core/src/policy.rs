@@ -193,6 +193,12 @@ pub fn resolve(intent: &Intent, configured: &Configured) -> Policy {
 }
 
 impl Policy {
+    /// What the author's tags changed; what the declared type changed is the same in every review.
+    #[must_use]
+    pub fn changes_by_tags(&self) -> &[String] {
+        &self.changes[..self.changes.len() - usize::from(self.effect.is_some() && !self.changes.is_empty())]
+    }
+
     /// The severity by which a finding counts in this review. Asked once, before anything is decided.
     #[must_use]
     pub fn weigh(&self, finding: &Finding) -> Severity {

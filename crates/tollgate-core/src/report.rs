@@ -44,11 +44,13 @@ pub enum Format {
     Junit,
     /// [`html`].
     Html,
+    /// The comment on a pull request.
+    Summary,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pretty,
         Self::Json,
         Self::Markdown,
@@ -58,6 +60,7 @@ impl Format {
         Self::Github,
         Self::Junit,
         Self::Html,
+        Self::Summary,
     ];
 
     /// The name on the command line.
@@ -73,6 +76,7 @@ impl Format {
             Self::Github => "github",
             Self::Junit => "junit",
             Self::Html => "html",
+            Self::Summary => "summary",
         }
     }
 

@@ -13,11 +13,12 @@
 //! exclude = ["vendor/"]
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
-use tollgate_core::finding::Severity;
+use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
+use tollgate_core::policy::Configured;
 use tollgate_core::suppress::Suppression;
 
 use crate::failure::{self, Failure};
@@ -27,13 +28,16 @@ mod environment;
 mod file;
 
 pub use file::{
-    CategoryWord, FailOnWord, File, LimitsPart, PathsPart, Pattern, ReviewPart, RulesPart, SeverityWord, SuppressPart,
+    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, PathsPart, Pattern, ProfileWord, ReviewPart, RulesPart,
+    SeverityWord, StorePart, SuppressPart,
 };
 
 /// The name of the file at the top of a repository.
 pub const FILE_NAME: &str = ".tollgate.toml";
 /// What `tollgate init` writes.
 pub const TEMPLATE: &str = include_str!("config/template.toml");
+/// The name in the titles of summary comments, unless another is set.
+pub const BOT: &str = "Kodiai";
 /// A larger file is refused.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -44,8 +48,16 @@ pub struct Settings {
     pub base: Option<String>,
     /// What closes the gate.
     pub fail_on: FailOn,
-    /// Milder findings are not shown.
-    pub floor: Severity,
+    /// How strict to be, as far as that is set.
+    pub policy: Configured,
+    /// Whether `[no-review]` in a title skips the review.
+    pub allow_no_review: bool,
+    /// The name in the titles of summary comments.
+    pub bot: String,
+    /// Where past reviews are kept; `None` for the user's data folder.
+    pub store: Option<PathBuf>,
+    /// Whether past reviews are kept.
+    pub remembers: bool,
     /// The largest diff that is read.
     pub max_diff_bytes: usize,
     /// Which files are looked at.
@@ -122,7 +134,11 @@ impl Default for Settings {
         Self {
             base: None,
             fail_on: FailOn::default(),
-            floor: Severity::Praise,
+            policy: Configured::default(),
+            allow_no_review: true,
+            bot: BOT.to_owned(),
+            store: None,
+            remembers: true,
             max_diff_bytes: 20_000_000,
             paths: Paths::default(),
             rules: Rules::default(),
@@ -148,6 +164,9 @@ impl Settings {
             exclude: globs(all.paths.exclude.as_deref().unwrap_or_default())?,
         };
         settings.rules = rules(&all.rules)?;
+        let areas = |words: Option<Vec<CategoryWord>>| words.into_iter().flatten().map(Category::from).collect();
+        settings.policy.ignored = areas(all.review.ignore);
+        settings.policy.focus = areas(all.review.focus);
         for layer in layers {
             for (index, part) in layer.values.suppress.iter().enumerate() {
                 settings.suppressions.push(suppression(part, index + 1, &layer.source)?);
@@ -161,8 +180,11 @@ impl Settings {
         let limits = Limits::default();
         let defaults = [
             ("review.fail_on", "\"high\"".to_owned()),
-            ("review.floor", "\"praise\"".to_owned()),
+            ("review.profile", "\"balanced\"".to_owned()),
+            ("review.allow_no_review", "true".to_owned()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
+            ("identity.bot", format!("\"{BOT}\"")),
+            ("store.enabled", "true".to_owned()),
             ("limits.file_bytes", limits.file_bytes.to_string()),
             ("limits.file_seconds", limits.file_seconds.to_string()),
             ("limits.cpu_seconds", limits.cpu_seconds.to_string()),
@@ -177,7 +199,13 @@ impl Settings {
         let (review, limits) = (&layer.values.review, &layer.values.limits);
         self.base = review.base.clone().or(self.base.take());
         self.fail_on = review.fail_on.map_or(self.fail_on, Into::into);
-        self.floor = review.floor.map_or(self.floor, Into::into);
+        self.policy.profile = review.profile.map(Into::into).or(self.policy.profile);
+        self.policy.floor = review.floor.map(Into::into).or(self.policy.floor);
+        self.policy.cap = review.cap.map(|cap| cap as usize).or(self.policy.cap);
+        self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
+        self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
+        self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
+        self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);
         self.max_diff_bytes = review.max_diff_bytes.map_or(self.max_diff_bytes, |bytes| bytes as usize);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
@@ -263,7 +291,11 @@ fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
     };
     let source = if name == FILE_NAME { name.to_owned() } else { dir.join(name).display().to_string() };
     let text = String::from_utf8(text).map_err(|_| failure::bad_config(&source, "the file is not UTF-8"))?;
-    Ok(Some(Layer { values: file::parse(&text, &source)?, source }))
+    let values = file::parse(&text, &source)?;
+    if name == FILE_NAME && values.store != StorePart::default() {
+        return Err(failure::store_in_repository(&source));
+    }
+    Ok(Some(Layer { values, source }))
 }
 
 /// The JSON Schema of the configuration file.

@@ -196,6 +196,13 @@ pub fn bad_config(place: &str, problem: &str) -> Failure {
     Failure::new(Kind::Config, format!("{place}: {problem}"))
 }
 
+/// A repository says where the memory is to be.
+#[must_use]
+pub fn store_in_repository(source: &str) -> Failure {
+    bad_config(source, "`store` cannot be set in a repository, which could then write anywhere")
+        .hint("Set it in your own `~/.config/tollgate/config.toml`, with `TOLLGATE_STORE_PATH` or with `--store`.")
+}
+
 /// A user's rule file is wrong.
 #[must_use]
 pub fn bad_rule(path: &str, problem: &str) -> Failure {

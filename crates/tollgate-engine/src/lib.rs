@@ -8,8 +8,10 @@
 //! not name one another. Nothing here prints.
 
 pub mod config;
+pub mod dismissals;
 pub mod failure;
 pub mod forge;
+pub mod history;
 pub mod pipeline;
 pub mod process;
 pub mod reviewer;

@@ -1,27 +1,39 @@
 //! The spine: one change, from trigger to finished review.
 //!
-//! What only enriches a review fails open and leaves a note; the review itself
-//! fails closed: no answer is never an approval.
+//! What only enriches a review (the author's declarations, the memory of past
+//! reviews) fails open and leaves a note; the review itself fails closed: no
+//! answer is never an approval.
 
 use std::path::PathBuf;
 
-use tollgate_core::analysis::{self, Category};
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, Looked};
-use tollgate_core::finding::{Finding, FindingId, Summary};
-use tollgate_core::merge;
+use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::finding::Finding;
+use tollgate_core::gate::{self, FailOn, Gate};
+use tollgate_core::intent::commits::Listed;
+use tollgate_core::intent::{self, Commit, Intent};
 use tollgate_core::path::FilePath;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
-use tollgate_core::suppress;
+use tollgate_core::policy::{self, Policy};
+use tollgate_core::review::{Review, WithheldFinding};
+use tollgate_core::suppress::Dismissal;
 use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
-use tollgate_rules::text::mask::mask;
 
 use crate::config::Settings;
+use crate::dismissals;
 use crate::failure::Failure;
+use crate::forge::git::Commits;
 use crate::forge::local::{FetchOptions, Local};
 use crate::reviewer::embedded;
 use crate::reviewer::imported::{self, Scope};
+use crate::store::{Completed, Ended, Outcome, Store, Subject};
+
+mod accept;
+mod cache;
+mod since;
+
+pub use since::SinceLast;
 
 /// Everything a review needs from outside.
 pub struct World<'a> {
@@ -35,12 +47,31 @@ pub struct World<'a> {
     pub imported_withheld: Vec<WithheldFinding>,
     /// Which of that counts.
     pub scope: Scope,
-    /// What the author said of the change.
-    pub declared: Declared<'a>,
+    /// What the author calls the change.
+    pub title: Option<&'a str>,
+    /// What the author says about it.
+    pub body: Option<&'a str>,
+    /// Past reviews.
+    pub memory: Memory,
+    /// True to look only at what changed since the last review.
+    pub since_last: bool,
     /// This very program, which scans files as a child of itself.
     pub executable: PathBuf,
+    /// The time in milliseconds since 1970.
+    pub clock: &'a dyn Fn() -> u64,
     /// Is told how the review goes.
     pub events: &'a dyn Fn(Event<'_>),
+}
+
+/// Past reviews, as far as there is a memory.
+#[derive(Debug)]
+pub enum Memory {
+    /// Nobody wants one.
+    Off,
+    /// It cannot be used, and why.
+    Unavailable(Failure),
+    /// Here it is.
+    Open(Store),
 }
 
 /// How a review goes.
@@ -69,42 +100,75 @@ pub struct Reviewed {
     pub change: Change,
     /// The review.
     pub review: Review,
-    /// What people should know beside the findings; also in the review's notes.
-    pub notes: Vec<String>,
+    /// Whether the change may pass.
+    pub gate: Gate,
+    /// What the author declared.
+    pub intent: Intent,
+    /// What was looked for.
+    pub policy: Policy,
+    /// What changed since the last review; `None` when there was none.
+    pub since: Option<SinceLast>,
+    /// What the change looked like, by its lines.
+    snapshot: Vec<u8>,
 }
 
-/// Reviews one change, from trigger to finished review.
+/// Reviews one change, from trigger to finished review, and remembers it.
 pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
+    let started = (world.clock)();
+    let subject = subject(&world.forge);
+    let reviewed = review(world, subject.as_ref());
+    let stored = remember(world, subject.as_ref(), started, &reviewed);
+    let mut reviewed = reviewed?;
+    if let Err(failure) = stored {
+        add_note(&mut reviewed.review, format!("this review was not stored: {}", failure.message));
+    }
+    Ok(reviewed)
+}
+
+/// The spine.
+fn review(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, Failure> {
     let options = FetchOptions { base: world.settings.base.clone(), max_diff_bytes: world.settings.max_diff_bytes };
     let change = world.forge.fetch(&options)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
-
-    let asked = embedded::asks_for_paths(&change, world.declared);
-    let paths = if asked { world.forge.paths_before(&change) } else { Vec::new() };
-    let mut contents = world.forge.contents();
-    let request = embedded::Request {
-        change: &change,
-        settings: world.settings,
-        root: world.forge.root(),
-        executable: &world.executable,
-        declared: if world.declared.paths.is_empty() { world.declared.in_repository(&paths) } else { world.declared },
-        progress: &|n_done, n_files| (world.events)(Event::Scanned { n_done, n_files }),
-    };
-    let answer = embedded::review(&request, &mut |file, max_bytes| contents.read(file, max_bytes))?;
-    let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
-
     let mut notes = change.notes.clone();
+
+    let (intent, subjects) = intent(world, &change, &mut notes);
+    let mut policy = policy::resolve(&intent, &world.settings.policy);
+    if let FailOn::Severity(severity) = world.settings.fail_on {
+        // What is asked to close the gate has to be counted.
+        policy.floor = policy.floor.min(severity);
+    }
+    if intent.no_review() && world.settings.allow_no_review {
+        return Ok(skipped(change, intent, policy));
+    }
+    notes.extend(intent.remarks());
+    notes.extend(policy.changes_by_tags().iter().cloned());
+
+    let snapshot = Snapshot::of(&change.files);
+    let last = recall(world, subject, &change, &snapshot, &mut notes);
+    let only_fresh = last.as_ref().filter(|_| world.since_last);
+    let dismissals = dismissals(world, subject, &mut notes)?;
+
+    let answer = scan(world, &change, &intent, &subjects, only_fresh)?;
+    let looked_at = since::LookedAt::of(&world.imported, only_fresh.is_some(), &answer.coverage);
+    let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
-    let findings = answer.findings.into_iter().chain(imported.findings).map(masked).collect();
+
+    let mut findings: Vec<Finding> = answer.findings.into_iter().chain(imported.findings).map(accept::masked).collect();
     let withheld = imported.withheld.into_iter().chain(std::mem::take(&mut world.imported_withheld));
-    let withheld =
-        withheld.map(|withheld| WithheldFinding { finding: masked(withheld.finding), why: withheld.why }).collect();
-    let accepted = accept(findings, withheld, &change, world.settings, &answer.user_rules);
+    if let Some(last) = &last {
+        let carried = last.carried(&findings, &looked_at);
+        findings.extend(carried);
+    }
+    let rules = accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules };
+    let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
+    let since = last.map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld));
+    accept::number(&mut accepted);
     notes.extend(accepted.notes);
 
     let review = Review {
-        title: change.title.clone(),
+        title: world.title.map(str::to_owned).or_else(|| change.title.clone()),
         reviewed: change.head.clone(),
         base: change.base.clone(),
         compared: Some(change.compared.clone()),
@@ -116,53 +180,160 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
         notes: (!notes.is_empty()).then(|| notes.join("\n")),
         extra: serde_json::Map::new(),
     };
-    Ok(Reviewed { change, review, notes })
+    let gate = gate::check(&review, world.settings.fail_on);
+    Ok(Reviewed { change, review, gate, intent, policy, since, snapshot: snapshot.to_bytes() })
 }
 
-/// Decides which findings count and numbers them, worst first.
-fn accept(
-    findings: Vec<Finding>,
-    withheld: Vec<WithheldFinding>,
+/// What a run is about, in the memory; `None` for what has no name to be found again by.
+fn subject(forge: &Local) -> Option<Subject> {
+    let (name, scope) = forge.line_of_work()?;
+    Some(Subject { repository: forge.identity()?, name, scope })
+}
+
+/// What the author declared, and the first lines of the commits; without the latter if they cannot be had.
+fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Intent, Vec<String>) {
+    let commits = world.forge.commits(change).unwrap_or_else(|failure| {
+        notes.push(format!("the commits' messages were not read: {}", failure.message));
+        Commits::default()
+    });
+    let read: Vec<Commit<'_>> = commits.listed.iter().map(Listed::as_commit).collect();
+    let intent = intent::read(world.title.unwrap_or_default(), world.body, &read, false);
+    let subjects = read.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned());
+    (intent, subjects.collect())
+}
+
+/// A review that was not made, since the title says so. Nothing in it reads as an approval.
+fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
+    let not_reviewed = |file: FilePath| Covered { file, lines: None, looked: Looked::NotReviewed(SKIPPED.to_owned()) };
+    let hunks = change.files.iter().map(|file| not_reviewed(FilePath::of_repo_path(file.path()))).collect();
+    let review = Review {
+        title: change.title.clone(),
+        reviewed: change.head.clone(),
+        base: change.base.clone(),
+        compared: Some(change.compared.clone()),
+        files_reviewed: Vec::new(),
+        findings: Vec::new(),
+        withheld: Vec::new(),
+        coverage: Some(Coverage { hunks }),
+        re_review_required: false,
+        notes: Some(SKIPPED.to_owned()),
+        extra: serde_json::Map::new(),
+    };
+    Reviewed { change, review, gate: Gate::Skipped, intent, policy, since: None, snapshot: Vec::new() }
+}
+
+/// What is said of a change that its title keeps from being reviewed.
+pub const SKIPPED: &str = "Review skipped per `[no-review]` in PR title.";
+
+/// The last review of the same line of work. Without a memory the review goes on and says so.
+fn recall(
+    world: &World<'_>,
+    subject: Option<&Subject>,
     change: &Change,
-    settings: &Settings,
-    user_rules: &[String],
-) -> suppress::Suppressed {
-    let is_rule = |name: &str| catalog::find(name).is_some() || user_rules.iter().any(|rule| rule == name);
-    let mut is_known = findings.iter().filter_map(|finding| finding.origin.rule.clone()).collect::<Vec<_>>();
-    is_known.sort();
-    let is_known = |name: &str| is_rule(name) || is_known.binary_search_by(|rule| rule.as_str().cmp(name)).is_ok();
-    // Documents explain the comment more often than they use it.
-    let with_code = change.files.iter().filter(|file| analysis::category(file.path().as_bytes()) != Category::Docs);
-    let ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
-    let mut accepted = suppress::apply(merge::merge(findings), &ignores, &settings.suppressions, &[], &is_known);
-    accepted.withheld.extend(withheld);
-
-    let (kept, mild): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut accepted.kept).into_iter().partition(|finding| finding.severity >= settings.floor);
-    let below = |finding| WithheldFinding { finding, why: Withheld::BelowFloor };
-    accepted.withheld.extend(mild.into_iter().map(below));
-    accepted.kept = kept;
-    for (index, finding) in accepted.kept.iter_mut().enumerate() {
-        finding.id = FindingId::at(index);
+    now: &Snapshot,
+    notes: &mut Vec<String>,
+) -> Option<since::Last> {
+    let whole = |why: &str| format!("{why}, so all of the change was reviewed");
+    let asked = world.since_last;
+    let recalled = match (&world.memory, subject) {
+        (Memory::Open(store), Some(subject)) => since::Last::recall(store, subject, change, now, asked),
+        (Memory::Unavailable(failure), _) => Err(failure.clone()),
+        (Memory::Off, _) | (Memory::Open(_), None) => Ok(None),
+    };
+    match recalled {
+        Ok(Some(last)) => return Some(last),
+        Ok(None) if asked => notes.push(whole("there is no earlier review to compare with")),
+        Ok(None) => {}
+        Err(failure) if asked => {
+            notes.push(whole(&format!("past reviews are not available ({})", failure.message)));
+        }
+        Err(failure) => notes.push(format!("past reviews are not available: {}", failure.message)),
     }
-    // Numbered on from the last finding that counts, so that an id is good for one finding only.
-    let n_kept = accepted.kept.len();
-    for (index, withheld) in accepted.withheld.iter_mut().enumerate() {
-        withheld.finding.id = FindingId::at(n_kept + index);
-    }
-    accepted
+    None
 }
 
-/// The finding without the secrets it quotes: no output ever prints one.
-fn masked(mut finding: Finding) -> Finding {
-    finding.evidence = mask(&finding.evidence).into_owned();
-    let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text).into_owned());
-    hide(&mut finding.reason);
-    hide(&mut finding.suggestion);
-    // A fix that had to be changed could not be applied any more.
-    finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
-    finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
-    finding
+/// What the team and the user decided not to hear again. The team's file is part of the configuration.
+fn dismissals(
+    world: &World<'_>,
+    subject: Option<&Subject>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Dismissal>, Failure> {
+    let mut all = world.forge.root().map_or(Ok(Vec::new()), dismissals::read)?;
+    if let (Memory::Open(store), Some(subject)) = (&world.memory, subject) {
+        match store.dismissals(&subject.repository) {
+            Ok(own) => all.extend(own),
+            Err(failure) => notes.push(format!("your own dismissals are not available: {}", failure.message)),
+        }
+    }
+    Ok(all)
+}
+
+/// Runs the embedded reviewer, over all of the change or over what the last review has not seen.
+fn scan(
+    world: &mut World<'_>,
+    change: &Change,
+    intent: &Intent,
+    subjects: &[String],
+    only_fresh: Option<&since::Last>,
+) -> Result<embedded::Answer, Failure> {
+    let title = world.title.or_else(|| if let [only] = subjects { Some(only) } else { None });
+    let declared = Declared { breaking: intent.is_breaking(), ..Declared::titled(title.unwrap_or_default()) };
+    let declared = Declared { fix: declared.fix || intent.is_fix(), ..declared };
+    let paths = if embedded::asks_for_paths(change, declared) { world.forge.paths_before(change) } else { Vec::new() };
+    let mut contents = world.forge.contents();
+    let mut cache = cache::Cache::new(&mut world.memory, &world.executable);
+    let events = world.events;
+    let touches = |file: &FilePath, lines, side| only_fresh.is_some_and(|last| last.is_fresh(file, lines, side));
+    let otherwise = only_fresh.map(|last| format!("unchanged since the review of {}", last.head().short()));
+    let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
+    let request = embedded::Request {
+        change,
+        settings: world.settings,
+        root: world.forge.root(),
+        executable: &world.executable,
+        declared: declared.in_repository(&paths),
+        part,
+        progress: &|n_done, n_files| events(Event::Scanned { n_done, n_files }),
+    };
+    let answer = embedded::review(&request, &mut |file, max_bytes| contents.read(file, max_bytes), &mut cache)?;
+    cache.store();
+    Ok(answer)
+}
+
+/// Stores how a run ended. A skipped review is no run.
+fn remember(
+    world: &mut World<'_>,
+    subject: Option<&Subject>,
+    started: u64,
+    reviewed: &Result<Reviewed, Failure>,
+) -> Result<(), Failure> {
+    let (Memory::Open(store), Some(subject)) = (&mut world.memory, subject) else {
+        return Ok(());
+    };
+    let outcome = match reviewed {
+        Ok(reviewed) if reviewed.gate == Gate::Skipped => return Ok(()),
+        Ok(reviewed) => Outcome::Completed(Completed {
+            review: &reviewed.review,
+            gate: reviewed.gate,
+            n_added: reviewed.change.files.iter().map(|file| file.n_added as usize).sum(),
+            snapshot: &reviewed.snapshot,
+            prior: reviewed.since.as_ref().map(|since| since.run),
+            new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
+        }),
+        Err(failure) => Outcome::Failed(&failure.message),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    store.record(&Ended { subject, time: (started, (world.clock)()), version, outcome }).map(drop)
+}
+
+fn add_note(review: &mut Review, note: String) {
+    match &mut review.notes {
+        Some(notes) => {
+            notes.push('\n');
+            notes.push_str(&note);
+        }
+        None => review.notes = Some(note),
+    }
 }
 
 fn files_reviewed(coverage: &Coverage) -> Vec<FilePath> {
@@ -178,33 +349,4 @@ fn unknown_rules(settings: &Settings, user_rules: &[String]) -> Vec<String> {
     let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{']);
     let unknown = settings.rules.names().filter(is_plain).filter(|name| !ids().any(|id| id == *name));
     unknown.map(|name| format!("the configuration names the rule `{name}`, and no rule is called that")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tollgate_core::finding::{Category as About, Fix, LineRange, Location, Origin, Severity, Side};
-
-    #[test]
-    fn a_secret_that_another_tool_quotes_is_masked_everywhere() {
-        // In two pieces, so that this file does not hold one.
-        let secret = ["ghp_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
-        let quote = format!("token = \"{secret}\"");
-        let lines = LineRange::line(1);
-        let finding = masked(Finding {
-            id: FindingId::at(0),
-            severity: Severity::High,
-            category: About::Security,
-            location: Location { file: FilePath::parse("a.conf").unwrap(), lines, side: Side::Right },
-            summary: Summary::parse(&quote).unwrap(),
-            reason: Some(quote.clone()),
-            evidence: quote.clone(),
-            suggestion: Some(quote.clone()),
-            fix: Some(Fix { lines, replacement: quote }),
-            origin: Origin::default(),
-            extra: serde_json::Map::new(),
-        });
-        assert!(!format!("{finding:?}").contains(&secret), "{finding:?}");
-        assert_eq!(finding.fix, None);
-    }
 }

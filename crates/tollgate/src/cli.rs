@@ -21,10 +21,12 @@ mod convert;
 mod delta;
 mod doctor;
 mod failure;
+mod history;
 mod hook;
 mod init;
 mod intent;
 mod man;
+mod memory;
 mod output;
 mod progress;
 mod review;
@@ -87,6 +89,7 @@ enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Hook(hook::Args),
+    History(history::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -122,6 +125,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Init(args) => init::run(&place, &args),
         Command::Doctor(args) => doctor::run(&place, &args),
         Command::Hook(args) => hook::run(&place, args),
+        Command::History(args) => history::run(&place, args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     })

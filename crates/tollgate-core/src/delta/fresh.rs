@@ -62,6 +62,17 @@ impl Fresh {
         self.right.is_empty() && self.left.is_empty()
     }
 
+    /// The files with fresh lines, by their paths on either side; a path may come twice.
+    pub fn files(&self) -> impl Iterator<Item = &FilePath> {
+        self.right.keys().chain(self.left.keys())
+    }
+
+    /// The number of fresh lines that the change adds.
+    #[must_use]
+    pub fn n_added(&self) -> usize {
+        self.right.values().map(Vec::len).sum()
+    }
+
     /// The number of fresh lines.
     #[must_use]
     pub fn n_lines(&self) -> usize {

@@ -30,6 +30,8 @@ pub struct Claim<'a> {
     pub category: Category,
     /// The rule that found it.
     pub rule: Option<&'a str>,
+    /// Who found it.
+    pub reviewer: Option<&'a str>,
     /// The lines; `None` when it is about the file.
     pub lines: Option<LineRange>,
     /// Before or after the change.
@@ -46,6 +48,7 @@ impl<'a> From<&'a Finding> for Claim<'a> {
             severity: finding.severity,
             category: finding.category,
             rule: finding.origin.rule.as_deref(),
+            reviewer: finding.origin.reviewer.as_deref(),
             lines: Some(finding.location.lines),
             side: finding.location.side,
             evidence: &finding.evidence,

@@ -49,6 +49,7 @@ impl Stated {
             severity: self.severity,
             category: self.category,
             rule: self.rule.as_deref(),
+            reviewer: None,
             lines: self.lines,
             side: self.side,
             evidence: &self.evidence,

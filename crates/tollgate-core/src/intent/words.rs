@@ -22,6 +22,13 @@ impl Intent {
         (!found.is_empty()).then(|| format!("Keywords: {}", found.join(", ")))
     }
 
+    /// What the author should know: tags that were most likely meant otherwise, and what was not read.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let meant = self.unrecognized().filter(|tag| tag.suggestion.is_some());
+        meant.take(MAX_NAMED).map(ignored).chain(self.problem.clone()).collect()
+    }
+
     /// Everything that was found and where, for the details of a review.
     #[must_use]
     pub fn details(&self) -> Vec<String> {

@@ -26,14 +26,16 @@ mod frame;
 mod paint;
 mod wrap;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::coverage::Looked;
 use crate::diff::FileDiff;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, FindingId, Severity};
 use crate::gate::Gate;
+use crate::report::summary::Since;
 use crate::review::{Review, Withheld};
-use crate::verdict::Verdict;
+use crate::verdict::{self, Verdict};
 use crate::visible::visible;
 
 pub use paint::{Paint, percent_encode};
@@ -48,6 +50,8 @@ pub struct Look {
     pub width: usize,
     /// True to list the withheld findings and the skipped hunks too.
     pub verbose: bool,
+    /// True to show in full only findings that the last review did not have.
+    pub only_new: bool,
 }
 
 impl Look {
@@ -61,23 +65,84 @@ impl Look {
 /// The most entries of a list that is not the findings themselves.
 const MAX_LISTED: usize = 10;
 
-/// Renders a review.
+/// Renders a review, and what changed since the last one where that is known.
 #[must_use]
-pub fn render(review: &Review, files: &[FileDiff], gate: Gate, look: &Look) -> String {
+pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Since<'_>>, look: &Look) -> String {
     let mut out = String::new();
     head(&mut out, review, files, look);
-    for (file, findings) in by_file(&review.findings) {
+    if gate == Gate::Skipped {
+        let _ = writeln!(out, "{}", visible(review.notes.as_deref().unwrap_or("Review skipped.")));
+        return out;
+    }
+    let known: HashSet<FindingId> = match since.filter(|_| look.only_new) {
+        Some(since) => since.still_open.iter().filter_map(|&index| Some(review.findings.get(index)?.id)).collect(),
+        None => HashSet::new(),
+    };
+    let (known, shown): (Vec<&Finding>, Vec<&Finding>) =
+        review.findings.iter().partition(|finding| known.contains(&finding.id));
+    for (file, findings) in by_file(&shown) {
         let _ = writeln!(out, "{}\n", look.paint.file(file, look.width));
         for finding in findings {
             write_finding(&mut out, finding, files, look);
         }
     }
+    list(&mut out, "Still open", &known, look);
+    if let Some(since) = since {
+        let resolved: Vec<&Finding> = since.resolved.iter().collect();
+        list(&mut out, "Resolved since the last review", &resolved, look);
+    }
     if look.verbose {
         withheld(&mut out, review, look);
+    } else {
+        let is_mild = |why: &Withheld| matches!(why, Withheld::BelowFloor | Withheld::IgnoredArea(_));
+        let mild = review.withheld.iter().filter(|held| is_mild(&held.why)).map(|held| &held.finding);
+        let mild: Vec<&Finding> = mild.collect();
+        list(&mut out, "Not counted here, `--profile strict` counts more", &mild, look);
     }
     verdict_line(&mut out, review, gate, look);
+    if let Some(since) = since {
+        since_line(&mut out, review, since, look);
+    }
     coverage_lines(&mut out, review, look);
     out
+}
+
+/// What changed since the last review, in one line.
+fn since_line(out: &mut String, review: &Review, since: &Since<'_>, look: &Look) {
+    let severities = |indices: &[usize]| -> Vec<Severity> {
+        indices.iter().filter_map(|&index| Some(review.findings.get(index)?.severity)).collect()
+    };
+    let resolved = since.resolved.iter().map(|finding| finding.severity);
+    let update = verdict::update(severities(since.new), resolved, severities(since.still_open));
+    let counts = [(since.new.len(), "new"), (since.resolved.len(), "resolved"), (since.still_open.len(), "still open")];
+    let counts: Vec<String> = counts.iter().map(|(n, words)| format!("{n} {words}")).collect();
+    let held = if since.held_back > 0 { format!(", {} held back", since.held_back) } else { String::new() };
+    let head = since.head.short();
+    let line = format!("Since the review of {head}: {}{held}. {}", counts.join(", "), update.label());
+    for line in wrap(&line, look.width.saturating_sub(2)) {
+        let _ = writeln!(out, "  {line}");
+    }
+}
+
+/// Findings one line each, the first few of them.
+fn list(out: &mut String, title: &str, findings: &[&Finding], look: &Look) {
+    if findings.is_empty() {
+        return;
+    }
+    let most = if look.verbose { usize::MAX } else { MAX_LISTED };
+    let _ = writeln!(out, "{}\n", look.paint.dim(title));
+    for finding in findings.iter().take(most) {
+        let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
+        let text = format!("{}  {place}  {}", finding.severity, finding.summary);
+        for (index, line) in wrap(&visible(&text), look.width.saturating_sub(4)).iter().enumerate() {
+            let _ = writeln!(out, "  {}{}", if index == 0 { "" } else { "  " }, look.paint.dim(line));
+        }
+    }
+    if findings.len() > most {
+        let more = format!("and {} more; `--verbose` lists them", findings.len() - most);
+        let _ = writeln!(out, "  {}", look.paint.dim(&more));
+    }
+    out.push('\n');
 }
 
 fn head(out: &mut String, review: &Review, files: &[FileDiff], look: &Look) {
@@ -106,10 +171,10 @@ fn head(out: &mut String, review: &Review, files: &[FileDiff], look: &Look) {
 }
 
 /// Findings grouped by file: the file with the worst finding first, and the worst finding first in it.
-fn by_file(findings: &[Finding]) -> Vec<(&str, Vec<&Finding>)> {
-    let mut groups: Vec<(&str, Vec<&Finding>)> = Vec::new();
+fn by_file<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, Vec<&'a Finding>)> {
+    let mut groups: Vec<(&'a str, Vec<&'a Finding>)> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
-    for finding in findings {
+    for &finding in findings {
         let file = finding.location.file.as_str();
         let index = *index_of.entry(file).or_insert_with(|| {
             groups.push((file, Vec::new()));

@@ -8,16 +8,20 @@ use super::{File, Layer};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 9] = [
+const KEYS: [(&str, &str, bool); 13] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
+    ("review", "profile", false),
+    ("review", "cap", true),
     ("review", "max_diff_bytes", true),
     ("limits", "file_bytes", true),
     ("limits", "file_seconds", true),
     ("limits", "cpu_seconds", true),
     ("limits", "memory_mib", true),
     ("limits", "jobs", true),
+    ("identity", "bot", false),
+    ("store", "path", false),
 ];
 
 /// One layer for each variable, so that each value names its own source.
@@ -52,5 +56,7 @@ fn variable(section: &str, key: &str) -> String {
 }
 
 fn is_ours(name: &str) -> bool {
-    ["TOLLGATE_REVIEW_", "TOLLGATE_LIMITS_"].iter().any(|prefix| name.starts_with(prefix))
+    ["TOLLGATE_REVIEW_", "TOLLGATE_LIMITS_", "TOLLGATE_IDENTITY_", "TOLLGATE_STORE_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }

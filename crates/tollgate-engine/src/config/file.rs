@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
+use tollgate_core::policy::Profile;
 
 use crate::failure::{self, Failure};
 
@@ -25,6 +26,10 @@ pub struct File {
     pub suppress: Vec<SuppressPart>,
     /// What scanning a file may cost.
     pub limits: LimitsPart,
+    /// Whose name stands on comments.
+    pub identity: IdentityPart,
+    /// Where past reviews are kept; never set in a repository.
+    pub store: StorePart,
 }
 
 /// What is compared and what closes the gate.
@@ -37,9 +42,25 @@ pub struct ReviewPart {
     /// The mildest severity that closes the gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<FailOnWord>,
-    /// Milder findings are withheld.
+    /// How strict to be: the floor, how many comments, what is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileWord>,
+    /// Milder findings are withheld, whatever the profile says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<SeverityWord>,
+    /// How many findings are commented on at most, whatever the profile says.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "cap")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub cap: Option<u64>,
+    /// What is left out beside what the profile leaves out; blocking findings never are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignore: Option<Vec<CategoryWord>>,
+    /// What to look at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Vec<CategoryWord>>,
+    /// Whether `[no-review]` in a title skips the review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_no_review: Option<bool>,
     /// The largest diff that is read; files beyond it are not reviewed.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bytes")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
@@ -115,6 +136,50 @@ pub struct LimitsPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "jobs")]
     #[schemars(range(min = 1, max = 256))]
     pub jobs: Option<u64>,
+}
+
+/// Whose name stands on comments.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdentityPart {
+    /// The name in the titles of summary comments.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[schemars(length(min = 1, max = 40))]
+    pub bot: Option<String>,
+}
+
+/// Where past reviews are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StorePart {
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether anything is kept at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// How strict to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProfileWord {
+    /// Everything but nits.
+    Strict,
+    /// What should be dealt with.
+    Balanced,
+    /// Blockers only.
+    Minimal,
+}
+
+impl From<ProfileWord> for Profile {
+    fn from(word: ProfileWord) -> Self {
+        match word {
+            ProfileWord::Strict => Self::Strict,
+            ProfileWord::Balanced => Self::Balanced,
+            ProfileWord::Minimal => Self::Minimal,
+        }
+    }
 }
 
 /// What closes the gate.
@@ -284,6 +349,22 @@ fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 1, 256)
 }
 
+fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 1_000)
+}
+
+// It stands in a heading that others look for, so it is plain text.
+fn bot<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    let plain = |character: char| character.is_alphanumeric() || " -_.".contains(character);
+    let fits = (1..=40).contains(&name.chars().count()) && name.trim() == name && name.chars().all(plain);
+    if fits {
+        Ok(Some(name))
+    } else {
+        Err(D::Error::custom("expected a name of 1 to 40 letters, digits, `-`, `_`, `.`"))
+    }
+}
+
 fn rule_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
     check_rule_name(&name).map_err(D::Error::custom)?;
@@ -313,6 +394,13 @@ impl File {
         };
         grow(&mut self.paths.include, &other.paths.include);
         grow(&mut self.paths.exclude, &other.paths.exclude);
+        for (mine, other) in
+            [(&mut self.review.ignore, &other.review.ignore), (&mut self.review.focus, &other.review.focus)]
+        {
+            if let Some(other) = other {
+                mine.get_or_insert_default().extend(other);
+            }
+        }
         if let Some(disable) = &other.rules.disable {
             self.rules.disable.get_or_insert_default().extend(disable.iter().cloned());
         }

@@ -1,6 +1,8 @@
 //! What configuration files mean and how mistakes in them are said.
 
 use insta::assert_snapshot;
+use tollgate_core::intent::Intent;
+use tollgate_core::policy;
 
 use super::*;
 
@@ -26,7 +28,9 @@ fn the_template_says_the_defaults() {
     let said = settings(&uncommented).unwrap();
     let key = |settings: &Settings| {
         let limits = Limits { jobs: None, ..settings.limits };
-        format!("{:?} {:?} {} {limits:?}", settings.fail_on, settings.floor, settings.max_diff_bytes)
+        let policy = policy::resolve(&Intent::default(), &settings.policy);
+        let strictness = (policy.profile, policy.floor, policy.cap, settings.allow_no_review, &settings.bot);
+        format!("{:?} {strictness:?} {} {limits:?}", settings.fail_on, settings.max_diff_bytes)
     };
     assert_eq!(key(&plain), key(&Settings::default()));
     assert_eq!(key(&said), key(&Settings::default()));
@@ -73,6 +77,7 @@ fn later_layers_win_and_lists_grow() {
     let shown: Vec<String> =
         settings.shown.iter().map(|shown| format!("{} = {} ({})", shown.key, shown.value, shown.source)).collect();
     assert_snapshot!(shown.join("\n"), @r#"
+    identity.bot = "Kodiai" (default)
     limits.cpu_seconds = 5 (default)
     limits.file_bytes = 1048576 (default)
     limits.file_seconds = 10 (default)
@@ -80,9 +85,11 @@ fn later_layers_win_and_lists_grow() {
     limits.memory_mib = 512 (default)
     paths.exclude = ["*.md"] (user)
     paths.exclude = ["vendor/"] (.tollgate.toml)
+    review.allow_no_review = true (default)
     review.fail_on = "critical" (--fail-on)
-    review.floor = "praise" (default)
     review.max_diff_bytes = 20000000 (default)
+    review.profile = "balanced" (default)
+    store.enabled = true (default)
     suppress = { rule = "x" } (.tollgate.toml)
     "#);
 }
@@ -148,4 +155,23 @@ fn the_schema_knows_every_key_and_no_other() {
         assert!(text.contains(&format!("\"{key}\"")), "{key}");
     }
     assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 64);
+}
+
+#[test]
+fn a_repository_cannot_say_where_the_memory_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(FILE_NAME), "[store]\npath = '/tmp/x'\n").unwrap();
+    let failure = load(Some(folder.path()), None, &[], Layer::default()).unwrap_err();
+    assert!(failure.message.contains("`store` cannot be set in a repository"), "{}", failure.message);
+    let variable = [("TOLLGATE_STORE_PATH".to_owned(), "/data/x.db".to_owned())];
+    assert_eq!(load(None, None, &variable, Layer::default()).unwrap().store, Some(PathBuf::from("/data/x.db")));
+}
+
+#[test]
+fn a_name_for_comments_is_plain_text() {
+    assert_eq!(settings("[identity]\nbot = 'Team Bot-2'").unwrap().bot, "Team Bot-2");
+    for name in ["", " x", "</summary>", "a\\nb", "*x*"] {
+        let problem = problem(&format!("[identity]\nbot = \"{name}\""));
+        assert!(problem.contains("expected a name of 1 to 40 letters"), "{name}: {problem}");
+    }
 }

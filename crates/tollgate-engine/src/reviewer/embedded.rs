@@ -12,8 +12,8 @@ use tollgate_core::analysis::{self, Category};
 use tollgate_core::change::{Change, Content};
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
-use tollgate_core::finding::{Finding, LineRange};
-use tollgate_core::path::FilePath;
+use tollgate_core::finding::{Finding, LineRange, Side};
+use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_rules::catalog;
 use tollgate_rules::change::Declared;
 use tollgate_rules::hit::{Hit, Said};
@@ -52,8 +52,29 @@ pub struct Request<'a> {
     pub executable: &'a Path,
     /// What the author said of the change.
     pub declared: Declared<'a>,
+    /// The part of the change to look at; `None` for all of it.
+    pub part: Option<Part<'a>>,
     /// Is told how many of how many files were scanned.
     pub progress: &'a dyn Fn(usize, usize),
+}
+
+/// A part of a change. Rules about the change as a whole still see all of it.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// True when one of these lines belongs to it.
+    pub touches: &'a dyn Fn(&FilePath, LineRange, Side) -> bool,
+    /// Why the rest is not looked at, for people.
+    pub otherwise: &'a str,
+}
+
+/// Answers that were given before, by what was asked.
+pub trait Remembered {
+    /// The name of a question, made of its parts; `None` when nothing is remembered.
+    fn key(&self, parts: &[&[u8]]) -> Option<Vec<u8>>;
+    /// The answer to a question, if it was asked before.
+    fn recall(&mut self, key: &[u8]) -> Option<Vec<Hit>>;
+    /// Remembers an answer.
+    fn remember(&mut self, key: Vec<u8>, hits: &[Hit]);
 }
 
 /// What the embedded reviewer says.
@@ -73,7 +94,11 @@ pub struct Answer {
 pub type ReadContent<'a> = dyn FnMut(&FileDiff, u64) -> Result<Content, Failure> + 'a;
 
 /// Reviews a change.
-pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answer, Failure> {
+pub fn review(
+    request: &Request<'_>,
+    read: &mut ReadContent<'_>,
+    remembered: &mut dyn Remembered,
+) -> Result<Answer, Failure> {
     let Request { change, settings, .. } = *request;
     let mut skipped: Vec<Option<String>> = change.files.iter().map(|file| why_skipped(file, settings)).collect();
     let mut pool = pool::Pool::new(request.executable, settings.limits);
@@ -84,14 +109,17 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
     let enabled = |id: &str| settings.rules.enabled(id);
     // Of a binary file there is no text to read, but that it comes is worth a look.
     let has_text_rules = |index: usize| skipped[index].as_deref().is_none_or(|rule| rule == BINARY);
-    for (index, file) in change.files.iter().enumerate().filter(|(index, _)| has_text_rules(*index)) {
+    let in_part = |file: &FileDiff| request.part.is_none_or(|part| part.touches_file(file));
+    let is_asked = |index: usize, file: &FileDiff| has_text_rules(index) && in_part(file);
+    for (index, file) in change.files.iter().enumerate().filter(|(index, file)| is_asked(*index, file)) {
         found.extend(text_rules::scan(file, &enabled).into_iter().map(|hit| (index, hit)));
     }
 
     let mut selector = Selector::new(enabled);
-    let planned = plan(change, &skipped, &mut selector, &user_rules);
+    let mut planned = plan(change, &skipped, &mut selector, &user_rules);
+    planned.retain(|planned| in_part(&change.files[planned.index]));
     let mut jobs = job::Jobs::new(&change.files, &planned, &mut selector, read, settings.limits.file_bytes);
-    let scanned = pool.run(&mut jobs, request.progress)?;
+    let scanned = pool.run(&mut jobs, remembered, request.progress)?;
     let mut not_reviewed: HashMap<usize, String> = HashMap::new();
     for (index, result) in scanned {
         match result {
@@ -101,11 +129,38 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
     }
     let mut answer =
         Answer { user_rules: user_rules.iter().map(|rule| rule.id.clone()).collect(), ..Answer::default() };
+    if let Some(part) = request.part {
+        found.retain(|(index, hit)| part.touches_hit(&change.files[*index], hit));
+    }
     found.sort_by(|(a, left), (b, right)| (a, left.line_start, &left.rule).cmp(&(b, right.line_start, &right.rule)));
     answer.findings = findings(change, found, settings, &user_rules, &mut not_reviewed);
     answer.findings.extend(of_the_change(request, &enabled));
-    answer.coverage = coverage(change, &mut skipped, &not_reviewed);
+    answer.coverage = coverage(change, &mut skipped, &not_reviewed, request.part);
     Ok(answer)
+}
+
+impl Part<'_> {
+    fn touches_file(&self, file: &FileDiff) -> bool {
+        file.hunks.is_empty() || file.hunks.iter().any(|hunk| self.touches_hunk(file, hunk))
+    }
+
+    fn touches_hunk(&self, file: &FileDiff, hunk: &Hunk) -> bool {
+        let side = |path: Option<&RepoPath>, start: u32, len: u32, side| {
+            let lines = LineRange::new(start, start.saturating_add(len).saturating_sub(1)).filter(|_| len > 0);
+            let path = path.map(FilePath::of_repo_path);
+            lines.zip(path).is_some_and(|(lines, path)| (self.touches)(&path, lines, side))
+        };
+        side(file.new_path.as_ref(), hunk.new_start, hunk.new_len, Side::Right)
+            || side(file.old_path.as_ref(), hunk.old_start, hunk.old_len, Side::Left)
+    }
+
+    fn touches_hit(&self, file: &FileDiff, hit: &Hit) -> bool {
+        let (path, side) =
+            if hit.left { (file.old_path.as_ref(), Side::Left) } else { (file.new_path.as_ref(), Side::Right) };
+        let path = FilePath::of_repo_path(path.unwrap_or(file.path()));
+        // A hit without lines of its own is about the file.
+        LineRange::new(hit.line_start, hit.line_end).is_none_or(|lines| (self.touches)(&path, lines, side))
+    }
 }
 
 /// True when a rule could ask what else the repository holds, which costs a git process to know.
@@ -116,7 +171,7 @@ pub fn review(request: &Request<'_>, read: &mut ReadContent<'_>) -> Result<Answe
 pub fn asks_for_paths(change: &Change, declared: Declared<'_>) -> bool {
     let takes_away = |path: &[u8]| [&b".rs"[..], b".py", b".go"].iter().any(|end| path.ends_with(end));
     declared.paths.is_empty()
-        && (declared.title.to_ascii_lowercase().contains("fix")
+        && (declared.fix
             || change.files.iter().any(|file| {
                 let path = file.path().as_bytes();
                 (file.n_removed > 0 && takes_away(path)) || analysis::category(path) == Category::Config
@@ -231,7 +286,12 @@ fn of_the_change(request: &Request<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<F
 }
 
 /// One entry per hunk, or per file that has none, and what could not even be read.
-fn coverage(change: &Change, skipped: &mut [Option<String>], not_reviewed: &HashMap<usize, String>) -> Coverage {
+fn coverage(
+    change: &Change,
+    skipped: &mut [Option<String>],
+    not_reviewed: &HashMap<usize, String>,
+    part: Option<Part<'_>>,
+) -> Coverage {
     let mut hunks = Vec::new();
     for (index, file) in change.files.iter().enumerate() {
         let looked = match (skipped[index].take(), not_reviewed.get(&index)) {
@@ -243,7 +303,14 @@ fn coverage(change: &Change, skipped: &mut [Option<String>], not_reviewed: &Hash
         if file.hunks.is_empty() {
             hunks.push(Covered { file: path, lines: None, looked });
         } else {
-            let covered = |hunk| Covered { file: path.clone(), lines: lines_of(hunk), looked: looked.clone() };
+            let left_out = |hunk: &Hunk| part.filter(|part| !part.touches_hunk(file, hunk)).map(|part| part.otherwise);
+            let covered = |hunk| {
+                let looked = match (&looked, left_out(hunk)) {
+                    (Looked::Reviewed, Some(why)) => Looked::Skipped(why.to_owned()),
+                    (looked, _) => looked.clone(),
+                };
+                Covered { file: path.clone(), lines: lines_of(hunk), looked }
+            };
             hunks.extend(file.hunks.iter().map(covered));
         }
     }

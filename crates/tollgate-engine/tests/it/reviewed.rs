@@ -92,7 +92,7 @@ fn a_change_without_files_says_what_was_compared() {
 fn names_of_rules_that_do_not_exist_are_noted() {
     let scratch = Scratch::with_commit();
     scratch.write(FILE_NAME, "[rules]\ndisable = ['js-evil', 'no-such-*']\n[paths]\nexclude = ['.tollgate.toml']\n");
-    assert_snapshot!(review(&scratch).notes.join("\n"), @"the configuration names the rule `js-evil`, and no rule is called that");
+    assert_snapshot!(review(&scratch).review.notes.unwrap(), @"the configuration names the rule `js-evil`, and no rule is called that");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn said(reviewed: &Reviewed) -> String {
     };
     let mut lines: Vec<String> = review.findings.iter().map(place).collect();
     lines.extend(review.withheld.iter().map(|withheld| format!("{} ({:?})", place(&withheld.finding), withheld.why)));
-    lines.extend(reviewed.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(reviewed.review.notes.iter().flat_map(|notes| notes.lines()).map(|note| format!("note: {note}")));
     lines.join("\n")
 }
 

@@ -9,7 +9,7 @@ use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Reviewed, World};
+use tollgate_engine::pipeline::{self, Memory, Reviewed, World};
 
 /// A folder with a repository in it, and a home beside it.
 pub(crate) struct Scratch {
@@ -137,8 +137,12 @@ impl Scratch {
             imported: Vec::new(),
             imported_withheld: Vec::new(),
             scope: tollgate_engine::reviewer::imported::Scope::default(),
-            declared: tollgate_rules::change::Declared::default(),
+            title: None,
+            body: None,
+            memory: Memory::Off,
+            since_last: false,
             executable: executable.to_owned(),
+            clock: &|| 0,
             events: &|_| {},
         };
         pipeline::review_change(&mut world)

@@ -69,7 +69,8 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     }
     let review = read.into_review();
     let gate = if review.is_complete() { Gate::Open } else { Gate::Partial };
-    let shown = review::Shown { files: &[], sources: &HashMap::new(), gate, root: None, verbose: false };
+    let sources = HashMap::new();
+    let shown = review::Shown::read(gate, &sources);
     let text = review::render(place, &review, &shown, Format::from(args.to));
     output::deliver(&text, args.output.as_deref())?;
     Ok(Done::Fine)

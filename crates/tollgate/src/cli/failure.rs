@@ -53,6 +53,60 @@ pub(super) fn no_such_rule(id: &str) -> Failure {
     Failure::new(Kind::User, format!("there is no rule `{id}`"))
 }
 
+pub(super) fn no_data_folder() -> Failure {
+    Failure::new(Kind::User, "there is no folder to keep past reviews in: `HOME` is not set")
+        .hint("Name a file with `--store FILE`.")
+}
+
+pub(super) fn no_identity() -> Failure {
+    Failure::new(Kind::User, "past reviews belong to a repository, and there is none here")
+        .hint("Run this inside a repository, or add `--all`.")
+}
+
+pub(super) fn no_such_run(number: i64) -> Failure {
+    Failure::new(Kind::User, format!("there is no review {number}")).hint("`tollgate history --all` lists them.")
+}
+
+pub(super) fn no_runs() -> Failure {
+    Failure::new(Kind::User, "there is no review of this repository yet").hint("Make one with `tollgate review`.")
+}
+
+pub(super) fn run_without_review(number: i64) -> Failure {
+    Failure::new(Kind::User, format!("review {number} did not come to an end, so it has no findings"))
+}
+
+pub(super) fn run_failed(number: i64, problem: &str) -> Failure {
+    Failure::new(Kind::User, format!("review {number} failed: {problem}"))
+}
+
+pub(super) fn no_such_finding(name: &str, run: i64) -> Failure {
+    Failure::new(Kind::User, format!("review {run} has no finding `{name}`"))
+        .hint(format!("`tollgate history show {run} --verbose` lists them; `--run` names another review."))
+}
+
+pub(super) fn not_a_fingerprint(text: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{text}` is not a fingerprint"))
+        .hint("It is `fp-` and sixteen digits, as `tollgate history dismissals` lists them.")
+}
+
+pub(super) fn not_dismissed(text: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{text}` is not dismissed by you in this repository"))
+        .hint("What the team dismissed stands in `.tollgate/dismissals.toml`: remove it there.")
+}
+
+pub(super) fn no_reason() -> Failure {
+    Failure::new(Kind::User, "a dismissal needs a reason").hint("Say why with `--reason`.")
+}
+
+pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` has no findings that can be compared: {problem}"))
+        .hint("Give a review in any format that `tollgate convert` reads, or a JSON array of `{\"file\", \"title\", \"severity\", \"category\"}`.")
+}
+
+pub(super) fn no_diff(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is no diff")).hint("`git diff OLD NEW` writes one.")
+}
+
 pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
     Failure::new(Kind::User, format!("`{one}` and `{other}` cannot both read standard input"))
         .hint("Write one of them to a file first.")
@@ -66,13 +120,4 @@ pub(super) fn not_commits(name: &str, problem: &str) -> Failure {
 pub(super) fn neither_file_nor_range(name: &str, why: Failure) -> Failure {
     let message = format!("`{name}` is no file, and as a range of commits: {}", why.message);
     Failure { message, ..why }
-}
-
-pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` has no findings that can be compared: {problem}"))
-        .hint("Give a review in any format that `tollgate convert` reads, or a JSON array of `{\"file\", \"title\", \"severity\", \"category\"}`.")
-}
-
-pub(super) fn no_diff(name: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` is no diff")).hint("`git diff OLD NEW` writes one.")
 }

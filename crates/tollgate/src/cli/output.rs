@@ -115,6 +115,7 @@ pub(crate) fn look(place: &Place, root: Option<&Path>, verbose: bool) -> Look {
         paint: Paint { colour, unicode: unicode(), root: root.filter(|_| links).map(address) },
         width: width(),
         verbose,
+        only_new: false,
     }
 }
 

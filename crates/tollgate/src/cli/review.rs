@@ -4,24 +4,27 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use tollgate_core::analysis;
 use tollgate_core::change::{Change, Content};
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::Finding;
-use tollgate_core::gate::{self, FailOn, Gate};
+use tollgate_core::gate::{FailOn, Gate};
 use tollgate_core::path::FilePath;
+use tollgate_core::report::summary::{self, Since};
+use tollgate_core::report::terminal::Look;
 use tollgate_core::report::{self, Format, Strictness};
 use tollgate_core::review::{Review, WithheldFinding};
-use tollgate_engine::config::{FailOnWord, Layer, Settings};
+use tollgate_engine::config::{BOT, FailOnWord, Layer, ProfileWord, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Event, Reviewed, World};
+use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, World};
 use tollgate_engine::reviewer::imported::Scope;
-use tollgate_rules::change::Declared;
+use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
-use super::{Done, Place, convert, output, rules};
+use super::{Done, Place, convert, memory, output, rules};
 
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
@@ -30,7 +33,9 @@ use super::{Done, Place, convert, output, rules};
     tollgate review main..HEAD            a range\n  \
     tollgate review --staged              what the next commit would contain\n  \
     git diff | tollgate review --diff -   a patch\n  \
+    tollgate review --since-last          only what changed since the last review of this branch\n  \
     tollgate review --with ruff.sarif     with another tool's findings\n  \
+    tollgate review --format summary --body-file pr.md   a comment for the pull request\n  \
     tollgate review --format html -o review.html\n\n\
     Exit codes: 0 the change may pass, 1 it may not, 2 wrong use or bad input, 3 something failed.")]
 pub(crate) struct Args {
@@ -42,6 +47,9 @@ pub(crate) struct Args {
     /// Count findings taken in by `--with` also on lines that the change does not touch
     #[arg(long, requires = "with")]
     with_unchanged: bool,
+    /// How strict to be: the mildest finding that counts, how many comments, what is left out [default: balanced]
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    profile: Option<ProfileFlag>,
     /// From which severity on a finding closes the gate [default: high]
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOnFlag>,
@@ -51,9 +59,20 @@ pub(crate) struct Args {
     /// Write the report to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The title of the change, for the report
+    /// Look only at what changed since the last review of this branch, and tell new, resolved and still open apart
+    #[arg(long, conflicts_with = "no_store")]
+    since_last: bool,
+    /// The title of the change; tags in it, as `[strict-review]` or `[WIP]`, say how to review
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// A file with the description of the change; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    body_file: Option<PathBuf>,
+    #[command(flatten)]
+    store: memory::Flag,
+    /// Neither read nor keep past reviews
+    #[arg(long, conflicts_with = "store")]
+    no_store: bool,
     /// Never use the network; the embedded reviewer never does
     #[arg(long)]
     offline: bool,
@@ -64,6 +83,9 @@ pub(crate) struct Args {
 
 /// Of larger files no line hashes are made.
 const MAX_SOURCE: u64 = 1 << 20;
+
+/// A larger description is refused.
+const MAX_BODY: u64 = 16 << 20;
 
 /// A larger patch is refused before it is cut by file.
 const MAX_PATCH: u64 = 1 << 30;
@@ -106,6 +128,29 @@ pub(crate) enum ReportFormat {
     Junit,
     /// One self-contained page
     Html,
+    /// A comment for a pull request
+    Summary,
+}
+
+/// How strict to be.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileFlag {
+    /// From Low on, 15 comments
+    Strict,
+    /// From Medium on, 7 comments, no style
+    Balanced,
+    /// From High on, 5 comments, neither style nor documentation
+    Minimal,
+}
+
+impl From<ProfileFlag> for ProfileWord {
+    fn from(flag: ProfileFlag) -> Self {
+        match flag {
+            ProfileFlag::Strict => Self::Strict,
+            ProfileFlag::Balanced => Self::Balanced,
+            ProfileFlag::Minimal => Self::Minimal,
+        }
+    }
 }
 
 impl From<ReportFormat> for Format {
@@ -120,6 +165,7 @@ impl From<ReportFormat> for Format {
             ReportFormat::Github => Self::Github,
             ReportFormat::Junit => Self::Junit,
             ReportFormat::Html => Self::Html,
+            ReportFormat::Summary => Self::Summary,
         }
     }
 }
@@ -151,6 +197,8 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let (forge, settings) = open(place, &args.source, flags(&args))?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
+    let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;
+    let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     output::end_cleanly_on_ctrl_c();
     let progress = Progress::start();
     let events = |event: Event<'_>| match event {
@@ -163,15 +211,19 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         imported,
         imported_withheld: withheld,
         scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
-        declared: Declared::titled(args.title.as_deref().unwrap_or_default()),
+        title: args.title.as_deref(),
+        body: body.as_deref(),
+        memory: memory(place, &settings, &args),
+        since_last: args.since_last,
         executable: place.program()?,
+        clock: &memory::now,
         events: &events,
     };
     let outcome = pipeline::review_change(&mut world);
     let mut contents = world.forge.contents();
     drop(progress);
-    let mut reviewed = outcome?;
-    for note in &reviewed.notes {
+    let reviewed = outcome?;
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
     }
     if reviewed.change.is_empty() {
@@ -180,17 +232,35 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             return Ok(Done::Fine);
         }
     }
-    reviewed.review.title = args.title.clone().or(reviewed.review.title);
-    let gate = gate::check(&reviewed.review, settings.fail_on);
     let sources = if args.format == ReportFormat::Sarif { sources(&reviewed, &mut contents) } else { HashMap::new() };
-    let files = &reviewed.change.files;
-    let shown = Shown { files, sources: &sources, gate, root: root.as_deref(), verbose: args.verbose };
+    let shown = Shown {
+        files: &reviewed.change.files,
+        sources: &sources,
+        gate: reviewed.gate,
+        root: root.as_deref(),
+        verbose: args.verbose,
+        only_new: args.since_last,
+        bot: &settings.bot,
+        reviewed: Some(&reviewed),
+    };
     let text = render(place, &reviewed.review, &shown, args.format.into());
     output::deliver(&text, args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
-    Ok(if gate == Gate::Open || settings.fail_on == FailOn::Never { Done::Fine } else { Done::No })
+    let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || settings.fail_on == FailOn::Never;
+    Ok(if passes { Done::Fine } else { Done::No })
+}
+
+/// The memory of past reviews. A review goes on without it.
+fn memory(place: &Place, settings: &Settings, args: &Args) -> Memory {
+    if args.no_store || args.source.diff.is_some() || !settings.remembers {
+        return Memory::Off;
+    }
+    match memory::path(place, settings, &args.store).and_then(|path| Store::open(&path)) {
+        Ok(store) => Memory::Open(store),
+        Err(failure) => Memory::Unavailable(failure),
+    }
 }
 
 /// Looks at the repository and reads the settings that hold in it.
@@ -225,8 +295,9 @@ pub(crate) fn read_patch(place: &Place, path: &Path, limit: u64) -> Result<Vec<u
 }
 
 fn flags(args: &Args) -> Layer {
-    let mut flags = Layer { source: "--fail-on".to_owned(), ..Layer::default() };
+    let mut flags = Layer { source: "the command line".to_owned(), ..Layer::default() };
     flags.values.review.fail_on = args.fail_on.map(FailOnWord::from);
+    flags.values.review.profile = args.profile.map(ProfileWord::from);
     flags
 }
 
@@ -268,16 +339,32 @@ pub(crate) struct Shown<'a> {
     pub(crate) gate: Gate,
     pub(crate) root: Option<&'a Path>,
     pub(crate) verbose: bool,
+    /// True to show in full only what is new since the last review.
+    pub(crate) only_new: bool,
+    /// The name on comments.
+    pub(crate) bot: &'a str,
+    /// How the review was made; `None` for one that was only read.
+    pub(crate) reviewed: Option<&'a Reviewed>,
+}
+
+impl<'a> Shown<'a> {
+    /// What there is to show of a review that was only read.
+    pub(crate) fn read(gate: Gate, sources: &'a HashMap<FilePath, String>) -> Self {
+        Self { files: &[], sources, gate, root: None, verbose: false, only_new: false, bot: BOT, reviewed: None }
+    }
 }
 
 /// Renders a review in one of the formats.
 pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: Format) -> String {
     match format {
         Format::Pretty => {
-            let look = output::look(place, shown.root, shown.verbose);
+            let only_new = shown.only_new;
+            let look = Look { only_new, ..output::look(place, shown.root, shown.verbose) };
             // Without findings no line of the change is shown.
             let masked = if review.findings.is_empty() { None } else { Some(mask::files(shown.files)) };
-            report::terminal::render(review, masked.as_deref().unwrap_or(shown.files), shown.gate, &look)
+            let files = masked.as_deref().unwrap_or(shown.files);
+            let since = shown.reviewed.and_then(since);
+            report::terminal::render(review, files, shown.gate, since.as_ref(), &look)
         }
         Format::Json => {
             report::json::write(review, report::json::Options { gate: Some(shown.gate), ..Default::default() })
@@ -303,5 +390,53 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
         }
         Format::Junit => report::junit::write(review),
         Format::Html => report::html::write(review, &mask::files(shown.files), Some(shown.gate)),
+        Format::Summary => comment(review, shown),
     }
+}
+
+/// The comment for a pull request. A clean change has none.
+fn comment(review: &Review, shown: &Shown<'_>) -> String {
+    if shown.gate == Gate::Skipped {
+        return format!("{}\n", pipeline::SKIPPED);
+    }
+    let analysis = shown.reviewed.map(|reviewed| analysis::analyze(&reviewed.change.files));
+    let keywords = shown.reviewed.and_then(|reviewed| reviewed.intent.brief());
+    let details: Vec<String> = shown.reviewed.map(details).unwrap_or_default();
+    let comment = summary::Comment {
+        bot: shown.bot,
+        review,
+        analysis: analysis.as_ref(),
+        what: None,
+        keywords: keywords.as_deref(),
+        early_feedback: shown.reviewed.is_some_and(|reviewed| reviewed.policy.early_feedback),
+        commented: shown.reviewed.map(|reviewed| reviewed.policy.cap),
+        details: &details,
+        since: shown.reviewed.and_then(since),
+    };
+    summary::write(&comment).unwrap_or_else(|| {
+        output::say("note: there is nothing to report, so there is no comment");
+        String::new()
+    })
+}
+
+/// What stands in Review Details beside the figures.
+fn details(reviewed: &Reviewed) -> Vec<String> {
+    let mut lines = reviewed.intent.details();
+    lines.extend(reviewed.policy.changes.iter().cloned());
+    if let Some(since) = &reviewed.since {
+        lines.push(format!("Lines that changed since the last review: {}", since.n_fresh));
+    }
+    lines
+}
+
+/// What changed since the last review, where there was something to tell.
+fn since(reviewed: &Reviewed) -> Option<Since<'_>> {
+    let since = reviewed.since.as_ref()?;
+    Some(Since {
+        head: &since.head,
+        new: &since.new,
+        resolved: &since.resolved,
+        still_open: &since.still_open,
+        held_back: since.n_held_back,
+    })
 }

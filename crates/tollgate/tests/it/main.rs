@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod check_comment;
+mod declared;
 mod delta;
 mod formats;
 mod intent;
 mod isolation;
+mod memory;
 mod review;
 mod scratch;
 mod setup;

@@ -4,9 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A repository that is gone when the test ends.
+/// A repository that is gone when the test ends, and a data folder beside it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 /// What a run of the program gave.
@@ -36,7 +37,7 @@ impl Ran {
 impl Scratch {
     /// A folder without a repository.
     pub(crate) fn folder() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), data: tempfile::tempdir().unwrap() }
     }
 
     /// A repository without commits, on the branch `main`.
@@ -57,6 +58,11 @@ impl Scratch {
 
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Where past reviews are kept.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.data.path().join("tollgate/tollgate.db")
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> &Self {
@@ -113,7 +119,7 @@ impl Scratch {
                 command.env_remove(name);
             }
         }
-        command.env("HOME", self.path()).env("LC_ALL", "C.UTF-8");
+        command.env("HOME", self.path()).env("XDG_DATA_HOME", self.data.path()).env("LC_ALL", "C.UTF-8");
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM"] {
             command.env_remove(name);
         }

@@ -17,6 +17,7 @@ fn claim<'a>(file: &'a FilePath, line: u32, title: &'a str, severity: Severity) 
         severity,
         category: Category::Logic,
         rule: None,
+        reviewer: None,
         lines,
         side: Side::Right,
         evidence: "call(one)",

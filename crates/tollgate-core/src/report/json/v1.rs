@@ -200,7 +200,7 @@ pub(super) const WHY: [&str; 6] =
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
 
 /// The words of [`gate::Gate`], in the order of its variants.
-pub(super) const GATE: [&str; 3] = ["open", "closed", "partial"];
+pub(super) const GATE: [&str; 4] = ["open", "closed", "partial", "skipped"];
 
 /// The verdicts, mildest first.
 pub(super) const VERDICT: [Verdict; 3] = [Verdict::Approved, Verdict::Commented, Verdict::ChangesRequested];

@@ -86,7 +86,7 @@ impl Paint {
     pub(super) fn mark(&self, review: &Review, gate: Gate) -> &'static str {
         let (sign, letter) = match (review.verdict(), gate) {
             (Verdict::ChangesRequested, _) | (_, Gate::Closed) => ("✖", "x"),
-            (_, Gate::Partial) => ("◐", "~"),
+            (_, Gate::Partial | Gate::Skipped) => ("◐", "~"),
             (Verdict::Commented, Gate::Open) => ("●", "o"),
             (Verdict::Approved, Gate::Open) => ("✔", "ok"),
         };

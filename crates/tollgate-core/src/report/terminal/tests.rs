@@ -59,9 +59,9 @@ fn review(findings: Vec<Finding>, looked: Looked) -> Review {
 }
 
 fn show(review: &Review, width: usize) -> String {
-    let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width, verbose: false };
+    let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width, verbose: false, only_new: false };
     let (files, _) = diff::parse(DIFF.as_bytes().to_vec());
-    render(review, &files, gate::check(review, gate::FailOn::default()), &look)
+    render(review, &files, gate::check(review, gate::FailOn::default()), None, &look)
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
 fn text_of_the_change_cannot_speak_to_the_terminal() {
     let (files, _) = diff::parse(DIFF.replace("eval(input)", "\x1b[2Jeval\x07\u{202e}").into_bytes());
     let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed);
-    let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: true };
-    let text = render(&review, &files, Gate::Closed, &look);
+    let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: true, only_new: false };
+    let text = render(&review, &files, Gate::Closed, None, &look);
     assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text:?}");
 }
 
@@ -171,7 +171,7 @@ fn colours_and_links_are_written_only_when_asked_for() {
     let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed);
     assert!(!show(&review, 80).contains('\x1b'));
     let paint = Paint { colour: true, unicode: true, root: Some("file:///repo".to_owned()) };
-    let text = render(&review, &[], Gate::Closed, &Look { paint, width: 80, verbose: false });
+    let text = render(&review, &[], Gate::Closed, None, &Look { paint, width: 80, verbose: false, only_new: false });
     assert!(text.contains("\x1b]8;;file:///repo/src/auth.js#L11\x1b\\src/auth.js:11\x1b]8;;\x1b\\"), "{text:?}");
 }
 
@@ -179,8 +179,9 @@ fn colours_and_links_are_written_only_when_asked_for() {
 fn the_sign_never_contradicts_the_verdict() {
     let sign = |findings: Vec<Finding>, fail_on| {
         let review = review(findings, Looked::Reviewed);
-        let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: false };
-        let text = render(&review, &[], gate::check(&review, fail_on), &look);
+        let look =
+            Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: false, only_new: false };
+        let text = render(&review, &[], gate::check(&review, fail_on), None, &look);
         let line = text.lines().find(|line| line.starts_with(['✔', '✖', '●', '◐'])).unwrap_or_default();
         line.split(':').next().unwrap_or_default().to_owned()
     };

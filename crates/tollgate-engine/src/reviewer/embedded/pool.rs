@@ -5,6 +5,7 @@
 //! nonsense is killed; its file is *not reviewed*, with the reason, and the
 //! next file gets a new child.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -15,6 +16,7 @@ use tollgate_rules::hit::Hit;
 use tollgate_rules::user::{RuleSource, UserRuleInfo};
 use tollgate_rules::worker::{Answer, Request};
 
+use super::Remembered;
 use super::job::{Job, Jobs, Next};
 use super::parent::{Child, UNREADABLE};
 use crate::config::Limits;
@@ -77,10 +79,12 @@ impl Pool {
     pub(super) fn run(
         &mut self,
         jobs: &mut Jobs<'_, '_>,
+        remembered: &mut dyn Remembered,
         progress: &dyn Fn(usize, usize),
     ) -> Result<Vec<Scanned>, Failure> {
         let n_files = jobs.n_left();
         let mut scanned = Vec::with_capacity(n_files);
+        let mut keys: HashMap<usize, Vec<u8>> = HashMap::new();
         let mut finish = |result: Scanned| {
             scanned.push(result);
             progress(scanned.len(), n_files);
@@ -99,6 +103,13 @@ impl Pool {
                 match next {
                     Next::Done(index, became) => finish((index, became.map(|()| Vec::new()))),
                     Next::Ask(job) => {
+                        if let Some(key) = starter.key(&job, remembered) {
+                            if let Some(hits) = remembered.recall(&key) {
+                                finish((job.index, Ok(hits)));
+                                continue;
+                            }
+                            keys.insert(job.index, key);
+                        }
                         n_asked += 1;
                         n_bytes += job.parts.iter().map(|(_, text)| text.len()).sum::<usize>();
                         let worth = 1 + n_asked / FILES_PER_CHILD + n_bytes / BYTES_PER_CHILD;
@@ -120,6 +131,11 @@ impl Pool {
             Ok(())
         })?;
         scanned.sort_by_key(|(index, _)| *index);
+        for (index, result) in &scanned {
+            if let (Some(key), Ok(hits)) = (keys.remove(index), result) {
+                remembered.remember(key, hits);
+            }
+        }
         Ok(scanned)
     }
 }
@@ -169,6 +185,14 @@ impl Starter {
             *slot = Some(child);
         }
         Ok(hits)
+    }
+
+    /// The name of a question: everything that the answer depends on, beside this program.
+    fn key(&self, job: &Job, remembered: &dyn Remembered) -> Option<Vec<u8>> {
+        let scans: Vec<_> = job.parts.iter().map(|(scan, _)| scan).collect();
+        let asked = serde_json::to_vec(&(&self.sources, scans)).ok()?;
+        let texts = job.parts.iter().map(|(_, text)| text.as_slice());
+        remembered.key(&[asked.as_slice()].into_iter().chain(texts).collect::<Vec<_>>())
     }
 
     fn start(&self) -> Result<Child, Failure> {

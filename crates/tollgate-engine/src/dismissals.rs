@@ -1,0 +1,149 @@
+//! What a team agreed not to hear again: `.tollgate/dismissals.toml`.
+//!
+//! It lies in the repository, so that a dismissal is reviewed like code.
+//!
+//! ```toml
+//! [[dismissal]]
+//! file = "src/render.js"
+//! title = "Input is evaluated as code"
+//! evidence = "eval(template)"
+//! reason = "the template is ours"
+//! ```
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tollgate_core::finding::Finding;
+use tollgate_core::suppress::Dismissal;
+
+use crate::failure::{self, Failure};
+use crate::tree::{self, Entry};
+
+/// Where the file is, from the top of the repository.
+pub const FILE_NAME: &str = ".tollgate/dismissals.toml";
+/// A larger file is refused.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// What a new file begins with.
+const HEAD: &str = "# Findings that were looked at and are not to be heard again while their evidence is the same.\n\
+                    # Written by `tollgate history dismiss --shared`; review changes to it like code.\n";
+
+/// The file as it is written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    dismissal: Vec<Entered>,
+}
+
+/// One dismissal as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entered {
+    file: String,
+    title: String,
+    evidence: String,
+    reason: String,
+}
+
+/// Reads what is dismissed in the repository at `root`.
+pub fn read(root: &Path) -> Result<Vec<Dismissal>, Failure> {
+    let Some(text) = read_text(root)? else {
+        return Ok(Vec::new());
+    };
+    let file: File = toml::from_str(&text).map_err(|error| wrong(error.message().trim()))?;
+    let parse = |(index, entered): (usize, Entered)| {
+        let Entered { file, title, evidence, reason } = entered;
+        let dismissal = Dismissal::parse(&file, &title, evidence, reason, FILE_NAME);
+        dismissal.map_err(|problem| wrong(&format!("dismissal #{}: {problem}", index + 1)))
+    };
+    file.dismissal.into_iter().enumerate().map(parse).collect()
+}
+
+/// The file with one more dismissal, to be written to [`FILE_NAME`].
+pub fn with(root: &Path, finding: &Finding, reason: &str) -> Result<String, Failure> {
+    // What is there must be sound before something is put behind it.
+    read(root)?;
+    let before = read_text(root)?.unwrap_or_else(|| HEAD.to_owned());
+    let entered = Entered {
+        file: finding.location.file.as_str().to_owned(),
+        title: finding.summary.as_str().to_owned(),
+        evidence: finding.evidence.clone(),
+        reason: reason.to_owned(),
+    };
+    let entered = toml::to_string(&File { dismissal: vec![entered] }).map_err(|error| wrong(&error.to_string()))?;
+    Ok(format!("{}\n\n{entered}", before.trim_end()))
+}
+
+fn read_text(root: &Path) -> Result<Option<String>, Failure> {
+    let content = match tree::read(root, FILE_NAME.as_bytes(), MAX_BYTES) {
+        Ok(Entry::File { content, .. }) => content,
+        Ok(Entry::Other) => return Ok(None),
+        Ok(Entry::TooLarge(_)) => return Err(wrong("the file is larger than 4 MiB")),
+        Ok(Entry::Link(_)) => return Err(wrong("symbolic links are not followed")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failure::unreadable(&root.join(FILE_NAME), &error)),
+    };
+    String::from_utf8(content).map(Some).map_err(|_| wrong("the file is not UTF-8"))
+}
+
+fn wrong(problem: &str) -> Failure {
+    failure::bad_config(FILE_NAME, problem).hint("Each `[[dismissal]]` has `file`, `title`, `evidence` and `reason`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_core::finding::{Category, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
+    use tollgate_core::path::FilePath;
+
+    fn finding(evidence: &str) -> Finding {
+        Finding {
+            id: FindingId::at(0),
+            severity: Severity::High,
+            category: Category::Security,
+            location: Location { file: FilePath::parse("a.js").unwrap(), lines: LineRange::line(1), side: Side::Right },
+            summary: Summary::parse("input is \"evaluated\"").unwrap(),
+            reason: None,
+            evidence: evidence.to_owned(),
+            suggestion: None,
+            fix: None,
+            origin: Origin::default(),
+            extra: serde_json::Map::new(),
+        }
+    }
+
+    fn write(root: &Path, text: &str) {
+        std::fs::create_dir_all(root.join(".tollgate")).unwrap();
+        std::fs::write(root.join(FILE_NAME), text).unwrap();
+    }
+
+    #[test]
+    fn what_is_added_is_read_back_whatever_it_quotes() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(folder.path()).unwrap(), []);
+        let hostile = "a\n[[dismissal]]\n\"\"\"'''\\u0000\tb";
+        for evidence in ["eval(x)", hostile] {
+            let text = with(folder.path(), &finding(evidence), "it is ours").unwrap();
+            write(folder.path(), &text);
+        }
+        let read: Vec<String> = read(folder.path()).unwrap().into_iter().map(|dismissal| dismissal.evidence).collect();
+        assert_eq!(read, ["eval(x)", hostile]);
+        assert!(std::fs::read_to_string(folder.path().join(FILE_NAME)).unwrap().starts_with(HEAD.trim_end()));
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, problem: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), text);
+        let failure = read(folder.path()).unwrap_err();
+        assert!(failure.message.contains(problem), "{}", failure.message);
+        assert_eq!(with(folder.path(), &finding("x"), "y").unwrap_err(), failure);
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_an_error_and_is_not_added_to() {
+        check_refused("[[dismissal]]\nfile = \"a\"\n", "missing field `title`");
+        check_refused("[[dismissals]]\n", "unknown field `dismissals`");
+        let no_reason = "[[dismissal]]\nfile = \"a\"\ntitle = \"t\"\nevidence = \"e\"\nreason = \"\"\n";
+        check_refused(no_reason, "dismissal #1: a dismissal needs a reason");
+    }
+}

@@ -1,0 +1,86 @@
+//! What the rules said of a text before, from the memory.
+//!
+//! A second review of a branch scans only what changed: the answer for a text
+//! depends on nothing but the text, the rules that are asked and this program,
+//! and all of that is in the key. Answers are stored as they are shown, with
+//! secrets masked.
+
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use sha2::{Digest as _, Sha256};
+use tollgate_rules::hit::Hit;
+use tollgate_rules::text::mask::mask;
+
+use super::Memory;
+use crate::reviewer::embedded::Remembered;
+use crate::store::Store;
+
+/// Answers of the memory, and new ones for it.
+pub(super) struct Cache<'a> {
+    store: Option<&'a mut Store>,
+    /// What tells this program from any other.
+    program: Sha256,
+    new: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'a> Cache<'a> {
+    pub(super) fn new(memory: &'a mut Memory, executable: &Path) -> Self {
+        let store = match memory {
+            Memory::Open(store) => Some(store),
+            Memory::Off | Memory::Unavailable(_) => None,
+        };
+        let mut program = Sha256::new_with_prefix(env!("CARGO_PKG_VERSION"));
+        // A program that was built anew may answer otherwise.
+        if let Ok(file) = std::fs::metadata(executable) {
+            program.update(file.len().to_le_bytes());
+            let built = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            program.update(built.as_nanos().to_le_bytes());
+        }
+        Self { store, program, new: Vec::new() }
+    }
+
+    /// Stores the new answers. They can be had again, so that this fails does not matter.
+    pub(super) fn store(self) {
+        if let Some(store) = self.store {
+            let _ = store.remember_scanned(&self.new);
+        }
+    }
+}
+
+impl Remembered for Cache<'_> {
+    fn key(&self, parts: &[&[u8]]) -> Option<Vec<u8>> {
+        self.store.as_ref()?;
+        let mut key = self.program.clone();
+        for part in parts {
+            key.update((part.len() as u64).to_le_bytes());
+            key.update(part);
+        }
+        Some(key.finalize().to_vec())
+    }
+
+    fn recall(&mut self, key: &[u8]) -> Option<Vec<Hit>> {
+        let hits = self.store.as_ref()?.scanned(key).ok()??;
+        serde_json::from_slice(&hits).ok()
+    }
+
+    fn remember(&mut self, key: Vec<u8>, hits: &[Hit]) {
+        let is_masked = |text: &str| mask(text) == text;
+        let hides = |hit: &Hit| hit.fix.as_ref().is_some_and(|(_, _, text)| !is_masked(text));
+        if self.store.is_none() || hits.iter().any(hides) {
+            return;
+        }
+        let masked: Vec<Hit> = hits
+            .iter()
+            .cloned()
+            .map(|hit| Hit {
+                evidence: mask(&hit.evidence).into_owned(),
+                message: hit.message.map(|message| mask(&message).into_owned()),
+                ..hit
+            })
+            .collect();
+        if let Ok(hits) = serde_json::to_vec(&masked) {
+            self.new.push((key, hits));
+        }
+    }
+}

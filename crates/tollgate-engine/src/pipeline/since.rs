@@ -1,0 +1,218 @@
+//! What became of the findings of the last review.
+//!
+//! The last review of the same line of work is recalled, its findings are
+//! followed to where their lines are now, and those that nobody looked at
+//! again are carried over: they are still open, not resolved.
+
+use std::collections::HashSet;
+
+use tollgate_core::change::Change;
+use tollgate_core::coverage::{Coverage, Looked};
+use tollgate_core::delta::convergence::{Why, hold_back};
+use tollgate_core::delta::fresh::{self, Fresh};
+use tollgate_core::delta::identity::{Claim, join};
+use tollgate_core::delta::lines::{LineMap, Mapped};
+use tollgate_core::delta::settle::{Looked as LookedHere, settle};
+use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::finding::{Finding, LineRange, Location, Side};
+use tollgate_core::path::FilePath;
+use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::sha::Sha;
+use tollgate_rules::catalog::{self, Kind};
+use tollgate_rules::hit::REVIEWER;
+
+use crate::failure::Failure;
+use crate::store::{Run, Store, Subject};
+
+/// The last review of the same line of work, seen from the change as it is now.
+#[derive(Debug)]
+pub(super) struct Last {
+    pub(super) run: i64,
+    review: Review,
+    map: LineMap,
+    /// What it did not see.
+    fresh: Fresh,
+    /// The files that it should have looked at in full and did not.
+    unfinished: HashSet<FilePath>,
+}
+
+/// What changed since the last review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinceLast {
+    /// The number of the last review in the memory.
+    pub run: i64,
+    /// The commit that was reviewed then.
+    pub head: Sha,
+    /// Findings that are new, by their index in the review.
+    pub new: Vec<usize>,
+    /// Findings that were there before, by their index in the review.
+    pub still_open: Vec<usize>,
+    /// Findings of then that are resolved.
+    pub resolved: Vec<Finding>,
+    /// How many remarks were held back, because the last review passed their lines.
+    pub n_held_back: usize,
+    /// How many findings of then do not count any more, because somebody suppressed them or the floor rose.
+    pub n_withheld: usize,
+    /// How many lines of the change the last review had not seen.
+    pub n_fresh: usize,
+}
+
+impl SinceLast {
+    /// True when there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.still_open.is_empty() && self.resolved.is_empty()
+    }
+}
+
+/// What was looked at this time.
+#[derive(Debug)]
+pub(super) struct LookedAt {
+    /// Whether only fresh lines were.
+    pub(super) only_fresh: bool,
+    /// The hunks.
+    pub(super) coverage: Coverage,
+    /// The other tools whose findings were taken in.
+    pub(super) imported: HashSet<String>,
+}
+
+impl LookedAt {
+    pub(super) fn of(imported: &[Finding], only_fresh: bool, coverage: &Coverage) -> Self {
+        let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
+        Self { only_fresh, coverage: coverage.clone(), imported }
+    }
+}
+
+impl Last {
+    /// Recalls the last review. With `same`, one of the very same state will do when there is no other.
+    pub(super) fn recall(
+        store: &Store,
+        subject: &Subject,
+        change: &Change,
+        now: &Snapshot,
+        same: bool,
+    ) -> Result<Option<Self>, Failure> {
+        let mut run = store.last_before(subject, change.head.as_str(), &now.to_bytes())?;
+        if run.is_none() && same {
+            run = store.last_of(subject)?;
+        }
+        Ok(run.and_then(|run| Self::of_run(run, now)))
+    }
+
+    /// `None` for a run that cannot be compared with: one whose state was not kept.
+    fn of_run(run: Run, now: &Snapshot) -> Option<Self> {
+        let then = Snapshot::from_bytes(&run.snapshot?).ok()?;
+        let (review, map) = (*run.review?, LineMap::between(&then, now));
+        let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+        let open = hunks.filter(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)));
+        let unfinished = open.filter_map(|hunk| map.path(&hunk.file, Side::Right)).cloned().collect();
+        Some(Self { run: run.id, fresh: fresh::fresh(&then, now), review, map, unfinished })
+    }
+
+    pub(super) fn head(&self) -> &Sha {
+        &self.review.reviewed
+    }
+
+    /// True when the last review has not seen one of these lines, or should have looked at the file and did not.
+    pub(super) fn is_fresh(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
+        self.fresh.touches(file, lines, side) || self.unfinished.contains(file)
+    }
+
+    /// The findings of then that nobody looked at again, where they are now.
+    pub(super) fn carried(&self, found: &[Finding], looked_at: &LookedAt) -> Vec<Finding> {
+        let prior = &self.review.findings;
+        let looked = |claim: &Claim<'_>, mapped: &Mapped| self.looked(claim, mapped, looked_at);
+        let (then, now): (Vec<Claim<'_>>, Vec<Claim<'_>>) =
+            (prior.iter().map(Claim::from).collect(), found.iter().map(Claim::from).collect());
+        let joined = join(&then, &now, &self.map);
+        let settled = settle(&then, now.len(), &joined, &self.map, LookedHere::at(&looked));
+        let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
+        open.map(|open| moved(&prior[open.prior], open.at)).collect()
+    }
+
+    /// True when whoever made a finding looked at its place again.
+    fn looked(&self, claim: &Claim<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
+        if claim.reviewer != Some(REVIEWER) {
+            return claim.reviewer.is_some_and(|name| looked_at.imported.contains(name));
+        }
+        let Mapped::At(location) = mapped else {
+            return true;
+        };
+        // Rules about the change as a whole always see all of it.
+        let rule = claim.rule.and_then(catalog::find);
+        if rule.is_some_and(|rule| rule.kind() == Kind::Change) {
+            return true;
+        }
+        let fresh = self.is_fresh(&location.file, location.lines, location.side);
+        (fresh || !looked_at.only_fresh) && was_reviewed(&looked_at.coverage, location)
+    }
+
+    /// Puts the findings that count in their classes. What the last review passed is held back.
+    pub(super) fn compare(&self, kept: &mut Vec<Finding>, withheld: &mut Vec<WithheldFinding>) -> SinceLast {
+        let prior = &self.review.findings;
+        let then: Vec<Claim<'_>> = prior.iter().map(Claim::from).collect();
+        let held = self.held_back(&then, kept, withheld);
+        let n_held_back = held.len();
+        for (index, why) in held.into_iter().rev() {
+            let finding = kept.remove(index);
+            withheld.push(WithheldFinding { finding, why: Withheld::HeldBack(why) });
+        }
+        let pairs = self.pairs(&then, kept, withheld);
+        let joined: HashSet<usize> = pairs.iter().map(|(prior, _)| *prior).collect();
+        let still_open: HashSet<usize> = pairs.iter().map(|(_, current)| *current).collect();
+        let (still_open, new): (Vec<usize>, Vec<usize>) = (0..kept.len()).partition(|index| still_open.contains(index));
+        let resolved = prior.iter().enumerate().filter(|(index, _)| !joined.contains(index));
+        SinceLast {
+            run: self.run,
+            head: self.head().clone(),
+            new,
+            resolved: resolved.map(|(_, finding)| finding.clone()).collect(),
+            n_withheld: pairs.iter().filter(|(_, current)| *current >= kept.len()).count(),
+            still_open,
+            n_held_back,
+            n_fresh: self.fresh.n_lines(),
+        }
+    }
+
+    /// The findings of then among those of now, whether these count or not.
+    fn pairs(&self, then: &[Claim<'_>], kept: &[Finding], withheld: &[WithheldFinding]) -> Vec<(usize, usize)> {
+        let now = kept.iter().chain(withheld.iter().map(|withheld| &withheld.finding));
+        let now: Vec<Claim<'_>> = now.map(Claim::from).collect();
+        join(then, &now, &self.map).pairs
+    }
+
+    /// New remarks that contradict the last review or that it passed over, with the reason.
+    fn held_back(&self, then: &[Claim<'_>], kept: &[Finding], withheld: &[WithheldFinding]) -> Vec<(usize, String)> {
+        let pairs = self.pairs(then, kept, withheld);
+        let known: HashSet<usize> = pairs.into_iter().map(|(_, current)| current).collect();
+        let new: Vec<usize> = (0..kept.len()).filter(|index| !known.contains(index)).collect();
+        let coverage = self.review.coverage.as_ref();
+        let passed =
+            |location: &Location| coverage.is_some() && !self.is_fresh(&location.file, location.lines, location.side);
+        let prior = &self.review.findings;
+        let words = |why| match why {
+            Why::Passed => format!("the review of {} passed these lines", self.head().short()),
+            Why::Contradicts(index) => {
+                format!("it would undo {} of the review of {}", prior[index].id, self.head().short())
+            }
+        };
+        let held = hold_back(prior, kept, &new, &self.map, &passed);
+        held.into_iter().map(|(index, why)| (index, words(why))).collect()
+    }
+}
+
+/// True when a reviewer looked at the hunk that holds these lines.
+fn was_reviewed(coverage: &Coverage, location: &Location) -> bool {
+    let mut hunks = coverage.hunks.iter().filter(|hunk| hunk.file == location.file);
+    hunks.any(|hunk| hunk.looked == Looked::Reviewed && hunk.lines.is_none_or(|lines| lines.overlaps(location.lines)))
+}
+
+fn moved(finding: &Finding, at: Option<Location>) -> Finding {
+    let mut finding = finding.clone();
+    if let Some(location) = at {
+        // A fix names lines, too; once they have moved it cannot be trusted.
+        finding.fix = finding.fix.filter(|_| location == finding.location);
+        finding.location = location;
+    }
+    finding
+}

@@ -1,0 +1,345 @@
+//! Reviews that know of earlier ones, on real repositories and a real file, through the program.
+
+use serde_json::Value;
+
+use crate::scratch::{Ran, Scratch};
+
+/// Two functions, so that a diff between them has unchanged lines around it.
+const RUN: &str = "function run(input) {\n  return eval(input);\n}\n";
+const SAFE: &str = "function run(input) {\n  return JSON.parse(input);\n}\n";
+const SHELL: &str = "const { exec } = require(\"child_process\");\n\
+                     function list(req) {\n  exec(\"ls \" + req.query.dir);\n}\n";
+
+/// The heading of a comment and its sections.
+fn sections(comment: &str) -> Vec<&str> {
+    comment.lines().filter(|line| line.starts_with("## ") || line.starts_with(":")).collect()
+}
+
+#[track_caller]
+fn check_summary(scratch: &Scratch, code: i32, expected: &[&str]) {
+    let ran = scratch.tollgate(&["review", "--format", "summary"]);
+    let comment = ran.expect(code);
+    assert_eq!(sections(&comment), expected, "\n{comment}");
+    let checked = scratch.tollgate_with(&["check-comment", "-"], comment.as_bytes(), &[]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+}
+
+fn head(scratch: &Scratch) -> String {
+    scratch.git(&["rev-parse", "HEAD"])[..7].to_owned()
+}
+
+#[test]
+fn review_commit_review_rebase_review() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add two files");
+    check_summary(
+        &scratch,
+        1,
+        &[
+            "## What Changed",
+            "## Observations",
+            "## Verdict",
+            ":red_circle: **Block** -- 1 critical and 1 major findings must be dealt with before merging",
+        ],
+    );
+
+    // One is mended, one is not touched.
+    let first = head(&scratch);
+    scratch.write("a.js", SAFE).commit("parse it");
+    let heading = format!("## Re-review -- Changes since {first}");
+    let mended = ":white_check_mark: [MAJOR] a.js: text computed at run time is executed as code -- resolved";
+    let remain = ":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open";
+    let again =
+        [&heading, "## What Changed", "## Resolved Findings", mended, "## Still Open", "## Verdict Update", remain];
+    check_summary(&scratch, 1, &again);
+    // Said again, it says the same.
+    check_summary(&scratch, 1, &again);
+
+    // The main branch moves on in the same file, and the branch is put on top of that.
+    let second = head(&scratch);
+    scratch.git(&["switch", "-q", "main"]);
+    scratch.write("c.js", "const unrelated = 1;\n".repeat(30).as_str()).commit("somebody else's work");
+    scratch.git(&["switch", "-q", "work"]);
+    scratch.git(&["rebase", "-q", "main"]);
+    assert_ne!(head(&scratch), second);
+    let heading = format!("## Re-review -- Changes since {second}");
+    check_summary(&scratch, 1, &[&heading, "## What Changed", "## Still Open", "## Verdict Update", remain]);
+
+    // The last one is mended, too.
+    let third = head(&scratch);
+    scratch
+        .write("b.js", &SHELL.replace("exec(\"ls \" + req.query.dir)", "readdir(\".\", req.done)"))
+        .commit("no shell");
+    let heading = format!("## Re-review -- Changes since {third}");
+    let mended = ":white_check_mark: [CRITICAL] b.js: request data becomes part of a shell command -- resolved";
+    let green = ":green_circle: **Blockers resolved** -- Ready to merge";
+    check_summary(
+        &scratch,
+        0,
+        &[&heading, "## What Changed", "## Resolved Findings", mended, "## Verdict Update", green],
+    );
+}
+
+/// What a review since the last one says, in its last lines.
+fn since_last(scratch: &Scratch) -> String {
+    let ran = scratch.tollgate(&["review", "--since-last"]);
+    assert!(ran.code < 2, "{}", ran.stderr);
+    let lines: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.starts_with("  Since") || line.contains("hunk")).collect();
+    lines.join("\n").trim().replace(&head_of(&ran), "HEAD")
+}
+
+fn head_of(ran: &Ran) -> String {
+    let since = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("Since the review of "));
+    since.map_or_else(|| "none".to_owned(), |rest| rest[..7].to_owned())
+}
+
+#[test]
+fn only_what_changed_since_the_last_review_is_looked_at() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add two files");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("d.js", RUN).commit("another");
+    insta::assert_snapshot!(since_last(&scratch), @"
+    Since the review of HEAD: 1 new, 0 resolved, 2 still open. New blockers found
+      Looked at 1 of 3 hunks in 1 file, 2 skipped by rule
+    ");
+    // Amending only the message changes nothing.
+    scratch.git(&["commit", "-q", "--amend", "-m", "another file"]);
+    insta::assert_snapshot!(since_last(&scratch), @"
+    Since the review of HEAD: 0 new, 0 resolved, 3 still open. Blockers remain
+      Looked at 0 of 3 hunks in 0 files, 3 skipped by rule
+    ");
+    // A file that is only renamed keeps its finding; what is deleted is resolved.
+    scratch.git(&["mv", "a.js", "renamed.js"]);
+    scratch.git(&["rm", "-q", "b.js"]);
+    scratch.commit("tidy");
+    insta::assert_snapshot!(since_last(&scratch), @"
+    Since the review of HEAD: 0 new, 1 resolved, 2 still open. Blockers remain
+      Looked at 0 of 2 hunks in 0 files, 2 skipped by rule
+    ");
+}
+
+#[test]
+fn uncommitted_work_is_followed_like_commits() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN);
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("a.js", &format!("// moved down\n\n{RUN}"));
+    insta::assert_snapshot!(since_last(&scratch), @"
+    Since the review of HEAD: 0 new, 0 resolved, 1 still open. Blockers remain
+      Looked at all of it: 1 hunk in 1 file
+    ");
+    let stored = scratch.tollgate(&["history", "show", "--format", "json"]).expect(0);
+    let stored: Value = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored["findings"][0]["location"]["line_start"], 4, "{stored:#}");
+}
+
+#[test]
+fn without_an_earlier_review_everything_is_looked_at_and_that_is_said() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    let ran = scratch.tollgate(&["review", "--since-last"]);
+    assert!(ran.stderr.contains("there is no earlier review to compare with, so all of the change was reviewed"));
+    assert!(ran.stdout.contains("Looked at all of it"), "{}", ran.stdout);
+    // The same state again: nothing is new.
+    let again = scratch.tollgate(&["review", "--since-last"]);
+    assert!(again.stdout.contains("0 new, 0 resolved, 1 still open"), "{}", again.stdout);
+}
+
+#[test]
+fn findings_of_other_tools_stay_open_until_their_lines_change() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.txt", "one\ntwo\nthree\n").commit("add");
+    let found = r#"[{"id": "F001", "severity": "High", "category": "Logic", "location": {"file": "a.txt", "line_start": 2},
+        "summary": "two is wrong", "reason": "it should be four", "evidence": "two", "x_reviewer": "other"}]"#;
+    scratch.tollgate_with(&["review", "--with", "-"], found.as_bytes(), &[]).expect(1);
+    // Nobody looked again: it is still open, and two lines further down.
+    scratch.write("a.txt", "zero\nhalf\none\ntwo\nthree\n").commit("more");
+    let report = scratch.tollgate(&["review"]).expect(1);
+    assert!(report.contains("a.txt:4") && report.contains("0 new, 0 resolved, 1 still open"), "{report}");
+    // The other tool looked again and is silent.
+    let report = scratch.tollgate_with(&["review", "--with", "-"], found.replace("two", "2").as_bytes(), &[]);
+    assert!(report.stdout.contains("1 resolved"), "{}", report.stdout);
+    scratch.write("a.txt", "zero\nhalf\none\nfour\nthree\n").commit("mended");
+    let report = scratch.tollgate(&["review", "--no-store"]).expect(0);
+    assert!(!report.contains("Since the review"), "{report}");
+}
+
+#[test]
+fn a_second_review_of_the_same_files_answers_from_memory_and_says_the_same() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add");
+    let first = scratch.tollgate(&["review", "--format", "json"]).expect(1);
+    let second = scratch.tollgate(&["review", "--format", "json"]).expect(1);
+    let without = scratch.tollgate(&["review", "--format", "json", "--no-store"]).expect(1);
+    assert_eq!(first, second);
+    assert_eq!(first, without);
+    // Another configuration asks other questions.
+    scratch.write(".tollgate.toml", "[rules]\ndisable = ['js-*']\n[paths]\nexclude = ['.tollgate.toml']\n");
+    let other: Value = serde_json::from_str(&scratch.tollgate(&["review", "--format", "json"]).expect(0)).unwrap();
+    assert_eq!(other["findings"], serde_json::json!([]));
+}
+
+/// The review goes on without a memory, says so, and leaves the file as it is.
+#[track_caller]
+fn check_unavailable(prepare: impl FnOnce(&Scratch), problem: &str) {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    std::fs::create_dir_all(scratch.store().parent().unwrap()).unwrap();
+    prepare(&scratch);
+    let before = std::fs::read(scratch.store()).ok();
+    let ran = scratch.tollgate(&["review"]);
+    assert!(ran.stdout.contains("Changes requested: 1 High"), "{}", ran.stdout);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("past reviews are not available") && ran.stderr.contains(problem), "{}", ran.stderr);
+    assert_eq!(std::fs::read(scratch.store()).ok(), before, "the file was changed");
+    // A command that is about nothing else fails.
+    let listed = scratch.tollgate(&["history"]);
+    assert_eq!(listed.code, 3, "{}", listed.stderr);
+    assert!(listed.stderr.contains(problem) && listed.stderr.contains("hint:"), "{}", listed.stderr);
+}
+
+#[test]
+fn a_file_of_another_program_is_not_touched() {
+    check_unavailable(
+        |scratch| std::fs::write(scratch.store(), "not a database, but long enough to be one".repeat(99)).unwrap(),
+        "is not a memory of tollgate",
+    );
+}
+
+#[test]
+fn a_folder_in_the_way_is_said() {
+    check_unavailable(|scratch| std::fs::create_dir_all(scratch.store()).unwrap(), "cannot be used");
+}
+
+#[test]
+fn a_memory_of_a_newer_version_is_not_touched() {
+    check_unavailable(
+        |scratch| {
+            scratch.tollgate(&["review", "--staged"]).expect(0);
+            let mut bytes = std::fs::read(scratch.store()).unwrap();
+            // The version of the schema stands at byte 60 of the file.
+            bytes[60..64].copy_from_slice(&99u32.to_be_bytes());
+            std::fs::write(scratch.store(), bytes).unwrap();
+        },
+        "comes from a newer tollgate",
+    );
+}
+
+#[test]
+fn a_damaged_memory_is_not_touched() {
+    check_unavailable(
+        |scratch| {
+            scratch.tollgate(&["review"]).expect(1);
+            let mut bytes = std::fs::read(scratch.store()).unwrap();
+            bytes[4096..].fill(0xff);
+            std::fs::write(scratch.store(), bytes).unwrap();
+        },
+        "is damaged",
+    );
+}
+
+#[test]
+fn past_reviews_are_listed_shown_compared_and_exported() {
+    let scratch = Scratch::on_a_branch();
+    let empty = scratch.tollgate(&["history"]);
+    assert!(empty.stderr.contains("nothing is stored yet"), "{}", empty.stderr);
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("a.js", SAFE).commit("mend");
+    scratch.tollgate(&["review"]).expect(0);
+
+    let listed = scratch.tollgate(&["history"]).expect(0);
+    let listed: Vec<String> = listed.lines().map(|line| [&line[..1], &line[28..]].concat()).collect();
+    assert_eq!(
+        listed,
+        ["2  branch work  approved           nothing to report", "1  branch work  changes requested  1 High"]
+    );
+    assert_eq!(scratch.tollgate(&["history", "list", "--branch", "none"]).expect(0), "");
+
+    let report = scratch.tollgate(&["history", "show", "1"]).expect(0);
+    assert!(report.contains("text computed at run time is executed as code"), "{report}");
+    let stored: Value =
+        serde_json::from_str(&scratch.tollgate(&["history", "show", "1", "--format", "json"]).expect(0)).unwrap();
+    assert_eq!(stored["verdict"], "CHANGES_REQUESTED");
+    let compared = scratch.tollgate(&["history", "compare", "1", "2"]).expect(0);
+    assert!(compared.starts_with("0 new, 1 resolved, 0 still open\n"), "{compared}");
+
+    let exported = scratch.tollgate(&["history", "export"]).expect(0);
+    let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let runs: Vec<(&Value, &Value)> = exported.iter().map(|run| (&run["run"], &run["review"]["verdict"])).collect();
+    assert_eq!(runs, [(&1.into(), &"CHANGES_REQUESTED".into()), (&2.into(), &"APPROVED".into())]);
+
+    let refused = scratch.tollgate(&["history", "show", "9"]).expect_refused(2);
+    assert!(refused.contains("there is no review 9"), "{refused}");
+}
+
+#[test]
+fn a_stored_review_says_when_it_no_longer_speaks_for_the_change() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    let outdated = || {
+        let shown = scratch.tollgate(&["history", "show", "1", "--format", "json"]).expect(0);
+        serde_json::from_str::<Value>(&shown).unwrap()["re_review_required"].clone()
+    };
+    assert_eq!(outdated(), false);
+    scratch.write("a.js", &format!("{RUN}// one more line\n")).commit("a little");
+    scratch.tollgate(&["review"]).expect(1);
+    assert_eq!(outdated(), false);
+    scratch.write("another.js", "const a = 1;\n").commit("another file");
+    scratch.tollgate(&["review"]).expect(1);
+    assert_eq!(outdated(), true);
+}
+
+#[test]
+fn a_dismissed_finding_is_not_heard_again_while_its_code_is_the_same() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    let refused = scratch.tollgate(&["history", "dismiss", "F001", "--reason", " "]).expect_refused(2);
+    assert!(refused.contains("a dismissal needs a reason"), "{refused}");
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator"]).expect(0);
+    let report = scratch.tollgate(&["review", "--verbose"]).expect(0);
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("suppressed by your own dismissal: it is a calculator"), "{report}");
+
+    // The lines move: still dismissed. The code changes: heard again.
+    scratch.write("a.js", &format!("\n\n{RUN}")).commit("move");
+    scratch.tollgate(&["review"]).expect(0);
+    scratch.write("a.js", &RUN.replace("eval(input)", "eval(input + \"\")")).commit("change");
+    let ran = scratch.tollgate(&["review"]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains("no longer holds, since the code changed"), "{}", ran.stderr);
+
+    let listed = scratch.tollgate(&["history", "dismissals"]).expect(0);
+    let print = listed.split_whitespace().next().unwrap();
+    scratch.tollgate(&["history", "undismiss", print]).expect(0);
+    assert_eq!(scratch.tollgate(&["history", "dismissals"]).expect(0), "");
+}
+
+#[test]
+fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator", "--shared"]).expect(0);
+    insta::assert_snapshot!(scratch.read(".tollgate/dismissals.toml"), @r#"
+    # Findings that were looked at and are not to be heard again while their evidence is the same.
+    # Written by `tollgate history dismiss --shared`; review changes to it like code.
+
+    [[dismissal]]
+    file = "a.js"
+    title = "text computed at run time is executed as code"
+    evidence = "  return eval(input);"
+    reason = "it is a calculator"
+    "#);
+    let report = scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(0);
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("suppressed by .tollgate/dismissals.toml: it is a calculator"), "{report}");
+    assert!(report.contains("review-config-weakened at .tollgate/dismissals.toml"), "{report}");
+    scratch.write(".tollgate/dismissals.toml", "[[dismissal]]\nfile = 'a.js'\n");
+    let refused = scratch.tollgate(&["review"]).expect_refused(2);
+    assert!(refused.contains(".tollgate/dismissals.toml: "), "{refused}");
+}
