@@ -1,5 +1,6 @@
 //! The measures, one file each. To add one, copy a neighbour and name it in [`ALL`].
 
+mod again;
 mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
@@ -20,6 +21,7 @@ use crate::run;
 pub(crate) const ALL: &[Measure] = &[
     version::MEASURE,
     hook::MEASURE,
+    again::MEASURE,
     rules::FULL,
     rules::CHANGE,
     secrets::MEASURE,
