@@ -1,6 +1,7 @@
 //! The measures, one file each. To add one, copy a neighbour and name it in [`ALL`].
 
 mod again;
+mod delta;
 mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Measure] = &[
     diff_diffy::MEASURE,
     diff_instructions::MEASURE,
     diff_growth::MEASURE,
+    delta::MEASURE,
 ];
 
 /// Something that can be measured by name.

@@ -30,7 +30,7 @@ pub struct StillOpen {
     pub prior: usize,
     /// The current finding that says the same; `None` when nobody looked there again.
     pub current: Option<usize>,
-    /// Where its lines are now; `None` when they changed or it has none.
+    /// Where its lines are now; `None` when they changed, when it has none, or when the current finding says it.
     pub at: Option<Location>,
 }
 
@@ -63,16 +63,20 @@ pub fn settle(prior: &[Claim<'_>], n_current: usize, joined: &Joined, map: &Line
     }
     let mut delta = Delta { new: (0..n_current).filter(|&j| is_new[j]).collect(), ..Delta::default() };
     for (index, claim) in prior.iter().enumerate() {
-        let mapped = whereabouts(claim, map);
-        if found_as[index].is_some() || !is_resolved(claim, &mapped, map, looked) {
-            let at = match mapped {
-                Mapped::At(location) if claim.lines.is_some() => Some(location),
-                _ => None,
-            };
-            delta.still_open.push(StillOpen { prior: index, current: found_as[index], at });
-        } else {
-            delta.resolved.push(index);
+        if found_as[index].is_some() {
+            delta.still_open.push(StillOpen { prior: index, current: found_as[index], at: None });
+            continue;
         }
+        let mapped = whereabouts(claim, map);
+        if is_resolved(claim, &mapped, map, looked) {
+            delta.resolved.push(index);
+            continue;
+        }
+        let at = match mapped {
+            Mapped::At(location) if claim.lines.is_some() => Some(location),
+            _ => None,
+        };
+        delta.still_open.push(StillOpen { prior: index, current: None, at });
     }
     delta.still_open.sort_by_key(|open| (open.current.is_none(), open.current, open.prior));
     delta

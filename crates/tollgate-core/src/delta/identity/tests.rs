@@ -1,3 +1,5 @@
+use std::slice::from_ref;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -124,12 +126,12 @@ fn renames_are_followed() {
 fn the_same_evidence_and_rule_or_category_is_the_same_finding() {
     let prior = say("a.rs:3 Secret in source").quoting("key = \"1234\"");
     let other = say("a.rs:80 Credentials committed").quoting("key=\"1234\"");
-    check(std::slice::from_ref(&prior), std::slice::from_ref(&other), &[(0, 0)]);
-    check(std::slice::from_ref(&prior), &[other.clone().about(Category::Style)], &[]);
+    check(from_ref(&prior), from_ref(&other), &[(0, 0)]);
+    check(from_ref(&prior), &[other.clone().about(Category::Style)], &[]);
     let (prior, other) = (prior.by("secret"), other.about(Category::Style));
-    check(std::slice::from_ref(&prior), &[other.clone().by("secret")], &[(0, 0)]);
-    check(std::slice::from_ref(&prior), &[other.clone().about(Category::Logic).by("other")], &[]);
-    check(std::slice::from_ref(&prior), &[other.clone().about(Category::Logic)], &[(0, 0)]);
+    check(from_ref(&prior), &[other.clone().by("secret")], &[(0, 0)]);
+    check(from_ref(&prior), &[other.clone().about(Category::Logic).by("other")], &[]);
+    check(from_ref(&prior), &[other.clone().about(Category::Logic)], &[(0, 0)]);
     check(&[prior], &[Said { file: FilePath::parse("b.rs").unwrap(), ..other.about(Category::Logic) }], &[]);
 }
 
@@ -151,10 +153,10 @@ fn words_tell_findings_with_the_same_evidence_apart() {
 #[test]
 fn similar_words_join_only_in_one_place() {
     let prior = say("a.rs:10-12 SQL injection in login query");
-    check(std::slice::from_ref(&prior), &[say("a.rs:12 Login query is vulnerable to SQL injection")], &[(0, 0)]);
-    check(std::slice::from_ref(&prior), &[say("a.rs:13 Login query is vulnerable to SQL injection")], &[]);
-    check(std::slice::from_ref(&prior), &[say("b.rs:12 Login query is vulnerable to SQL injection")], &[]);
-    check(std::slice::from_ref(&prior), &[say("a.rs Login query is vulnerable to SQL injection")], &[]);
+    check(from_ref(&prior), &[say("a.rs:12 Login query is vulnerable to SQL injection")], &[(0, 0)]);
+    check(from_ref(&prior), &[say("a.rs:13 Login query is vulnerable to SQL injection")], &[]);
+    check(from_ref(&prior), &[say("b.rs:12 Login query is vulnerable to SQL injection")], &[]);
+    check(from_ref(&prior), &[say("a.rs Login query is vulnerable to SQL injection")], &[]);
     check_mapped(&[prior], &[say("a.rs:13 Login query is vulnerable to SQL injection")], &map(), &[(0, 0)]);
 }
 
