@@ -7,6 +7,7 @@ mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
 mod hook;
+mod intent;
 mod rules;
 mod secrets;
 mod version;
@@ -31,6 +32,7 @@ pub(crate) const ALL: &[Measure] = &[
     diff_instructions::MEASURE,
     diff_growth::MEASURE,
     delta::MEASURE,
+    intent::MEASURE,
 ];
 
 /// Something that can be measured by name.

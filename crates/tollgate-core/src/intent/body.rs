@@ -31,18 +31,17 @@ const MAX_MARKS: usize = 64;
 /// The excerpt of the first declaration of a breaking change.
 pub(crate) fn find(body: &str) -> Option<String> {
     let body = cut(body);
-    if !breaking::may_hold(body) {
-        return None;
-    }
-    let body = flatten(body);
-    let blocks = blocks(&body);
+    if breaking::may_declare(body) { find_in(&blocks(&flatten(body))) } else { None }
+}
+
+fn find_in(blocks: &[Block]) -> Option<String> {
     (0..blocks.len()).find_map(|index| {
         let block = &blocks[index];
         let phrases = breaking::phrases(&block.text, &block.code);
         let asked = asked(block, &phrases);
         let mut declared = phrases.iter().filter(|phrase| !phrase.negated).peekable();
         let plain = declared.next_if(|phrase| phrase.range.start < asked);
-        let found = plain.or_else(|| declared.next().filter(|_| says_yes(&blocks, index, &phrases)))?;
+        let found = plain.or_else(|| declared.next().filter(|_| says_yes(blocks, index, &phrases)))?;
         Some(breaking::excerpt(&block.text, &found.range))
     })
 }

@@ -31,6 +31,43 @@ pub(crate) fn may_hold(text: &str) -> bool {
     candidates(text.as_bytes()).next().is_some()
 }
 
+/// True unless no Markdown parser could find a declaration in a text.
+///
+/// Looks at each candidate within its line. `it breaks`, `breaking news`, `no breaking changes` and the empty boxes of
+/// templates are ruled out here, which spares nearly every body the parser.
+pub(crate) fn may_declare(markdown: &str) -> bool {
+    let bytes = markdown.as_bytes();
+    let (mut seen, mut line, mut unticked) = (0, 0, is_unticked(markdown));
+    candidates(bytes).any(|at| {
+        if let Some(line_break) = memchr::memrchr2(b'\n', b'\r', &bytes[seen..at]) {
+            line = seen + line_break + 1;
+            unticked = is_unticked(&markdown[line..]);
+        }
+        seen = at;
+        let from = markdown.ceil_char_boundary(at.saturating_sub(NEAR).max(line));
+        !unticked && !is_ruled_out(&markdown[from..at], &markdown[at..])
+    })
+}
+
+/// True when a candidate declares nothing, whatever the Markdown around it means.
+fn is_ruled_out(before: &str, from: &str) -> bool {
+    if before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+        return true;
+    }
+    if let Some(rest) = strip_word(from, "breaking") {
+        const NEXT: [&str; 4] = ["change", "changes", "api", "apis"];
+        let next = rest.strip_prefix(' ').unwrap_or_default();
+        let next = &next[..next.bytes().take_while(u8::is_ascii_alphabetic).count()];
+        let is_other = !next.is_empty() && !NEXT.iter().any(|known| next.eq_ignore_ascii_case(known));
+        let is_plain = !before.contains(['<', '&', '[', ']', '`', '\\']);
+        return is_other || is_plain && (is_compound(before) || is_denied(before, false));
+    }
+    // Before `breaks` a plain word that is not `this`.
+    let Some(before) = before.strip_suffix(' ') else { return false };
+    let word = &before[before.rfind(' ').map_or(0, |space| space + 1)..];
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !word.eq_ignore_ascii_case("this")
+}
+
 /// The first phrase that declares a breaking change.
 pub(crate) fn find(text: &str) -> Option<Range<usize>> {
     if !may_hold(text) {
@@ -217,7 +254,8 @@ pub(crate) fn is_unticked(text: &str) -> bool {
     let text = text.trim_start_matches([' ', '\t', '-', '*', '+']);
     let inside =
         text.strip_prefix('[').map(|inside| inside.trim_start_matches(|c: char| c.is_whitespace() && c != '\n'));
-    text.starts_with('☐') || inside.is_some_and(|inside| inside.starts_with(']'))
+    let box_end = inside.and_then(|inside| inside.strip_prefix(']'));
+    text.starts_with('☐') || box_end.is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
 }
 
 /// `Breaking changes: none`, `this breaks nothing`.
@@ -312,6 +350,42 @@ mod tests {
         check("Breaking changes: none of the routes work", "Breaking changes");
         check("non-breaking change and a breaking change", "breaking change");
         check("[x] Breaking change", "Breaking change");
+    }
+
+    #[test]
+    fn most_bodies_are_ruled_out_before_they_are_parsed() {
+        for text in [
+            "it breaks\nthe loop",
+            "without breaking the tests",
+            "breaking news",
+            "a non-breaking change",
+            "there are no breaking changes",
+            "- a\n- [ ] Breaking change (this breaks things)\r\n* [ ] this breaks",
+            "unbreaking change",
+            "no break",
+        ] {
+            assert!(!may_declare(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_parser_can_tell_is_not_ruled_out() {
+        for text in [
+            "breaking\nchange",
+            "**breaking** change",
+            "breaking <b>change</b>",
+            "this\nbreaks",
+            "this **breaks**",
+            "[a](b)this breaks",
+            "no\nbreaking change",
+            "no <!-- a --> breaking change",
+            "- [ ](url) breaking change",
+            "- [x] Breaking change",
+            "- [ ] a\n- Breaking change",
+            "Breaking changes: <!-- none -->",
+        ] {
+            assert!(may_declare(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 #[track_caller]
@@ -171,4 +173,20 @@ fn cutting_the_marks_of_a_line_keeps_its_text() {
     assert!(matches!(flatten("> a\n  - b\n"), Cow::Borrowed(_)));
     let deep = format!("{}a\r\n- b", "> ".repeat(100));
     assert_eq!(flatten(&deep), format!("{}a\r\n- b", "> ".repeat(32)));
+}
+
+proptest! {
+    #[test]
+    fn what_is_ruled_out_unparsed_declares_nothing_parsed(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "breaking", "Breaking", "change", "changes", "api", "this", "breaks", "no", "not", "a", "non-", "it", "none",
+            "it breaks", " ", " ", " ", "\n", "\n\n", "\r\n", "\r", "- ", "- [ ] ", "- [x] ", "[ ] ", "[", "](u)", "`", "*", "**",
+            "<b>", "</b>", "<!-- ", " -->", "&nbsp;", "&#32;", "\\", ": ", "?", ".", "# ", "> ", "    ", "-", "|",
+        ]), 0..14),
+    ) {
+        let body = words.concat();
+        if let Some(found) = find_in(&blocks(&body)) {
+            prop_assert!(breaking::may_declare(&body), "{:?}: {}", body, found);
+        }
+    }
 }
