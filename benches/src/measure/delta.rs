@@ -110,6 +110,7 @@ fn claims<'a>(files: &'a [FilePath], findings: &'a [Said]) -> Vec<Claim<'a>> {
         severity: Severity::Medium,
         category: Category::Error,
         rule: None,
+        reviewer: None,
         lines: Some(LineRange::line(said.line)),
         side: Side::Right,
         evidence: "",

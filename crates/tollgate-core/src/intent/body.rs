@@ -134,6 +134,7 @@ struct Reader {
     n_hidden: usize,
     /// For each open item of a list, whether its box is empty, ticked or not there.
     items: Vec<Option<bool>>,
+    /// What is shown of the block of HTML that is being read.
     html: String,
     markup: html::Markup,
 }
@@ -150,7 +151,7 @@ impl Reader {
                 self.block.code.push(start..self.block.text.len());
             }
             Event::SoftBreak | Event::HardBreak => self.push("\n"),
-            Event::Html(html) => self.html.push_str(&html),
+            Event::Html(line) => self.markup.take_line(&line, &mut self.html),
             Event::InlineHtml(html) => self.markup.take_inline(&html),
             Event::TaskListMarker(ticked) => self.tick(ticked),
             Event::Rule => self.end_block(),
@@ -188,8 +189,7 @@ impl Reader {
                 self.items.pop();
             }
             TagEnd::HtmlBlock => {
-                let html = std::mem::take(&mut self.html);
-                let text = self.markup.take_block(&html);
+                let text = std::mem::take(&mut self.html);
                 self.push_shown(&text);
                 self.end_block();
             }

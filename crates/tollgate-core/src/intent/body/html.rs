@@ -7,13 +7,15 @@
 /// Elements whose text is quoted, retracted or not shown.
 const HIDING: [&str; 9] = ["blockquote", "code", "del", "pre", "s", "samp", "script", "strike", "style"];
 
-/// Which hiding elements are open.
+/// What is open.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
-    /// Opened in a block of HTML, and open until one closes them.
+    /// Hiding elements that were opened in a block of HTML, and are open until one closes them.
     n_block: usize,
-    /// Opened inside of text, and open until the text ends.
+    /// Hiding elements that were opened inside of text, and are open until the text ends.
     n_inline: usize,
+    /// What ends the comment or the tag that goes on in the next line.
+    until: Option<&'static str>,
 }
 
 impl Markup {
@@ -22,9 +24,10 @@ impl Markup {
         self.n_block + self.n_inline > 0
     }
 
-    /// The text ends, and with it what was opened inside of it.
+    /// The text or the block of HTML ends, and with it what was opened inside of it.
     pub(super) fn end_block(&mut self) {
         self.n_inline = 0;
+        self.until = None;
     }
 
     /// Reads one tag or comment inside of text.
@@ -32,27 +35,23 @@ impl Markup {
         count(html, &mut self.n_inline);
     }
 
-    /// Reads a block of HTML and gives back what of it is text; nothing of a block that begins hidden.
-    pub(super) fn take_block(&mut self, html: &str) -> String {
-        let mut text = String::new();
-        let mut rest = html;
-        while let Some(open) = memchr::memchr(b'<', rest.as_bytes()) {
-            self.show(&rest[..open], &mut text);
-            let tag = &rest[open..];
-            let end: &[u8] = if tag.starts_with("<!--") { b"-->" } else { b">" };
-            // What is not closed is no text either.
-            let Some(close) = memchr::memmem::find(tag.as_bytes(), end) else { return text };
-            let close = close + end.len();
-            count(&tag[..close], &mut self.n_block);
-            rest = &tag[close..];
-        }
-        self.show(rest, &mut text);
-        text
-    }
-
-    fn show(&self, part: &str, text: &mut String) {
-        if self.n_block == 0 {
-            text.push_str(part);
+    /// Reads a line of a block of HTML and adds what of it is shown.
+    pub(super) fn take_line(&mut self, line: &str, shown: &mut String) {
+        let mut rest = line;
+        loop {
+            if let Some(end) = self.until {
+                let Some(at) = memchr::memmem::find(rest.as_bytes(), end.as_bytes()) else { return };
+                rest = &rest[at + end.len()..];
+                self.until = None;
+            }
+            let open = memchr::memchr(b'<', rest.as_bytes());
+            if self.n_block == 0 {
+                shown.push_str(&rest[..open.unwrap_or(rest.len())]);
+            }
+            let Some(open) = open else { return };
+            rest = &rest[open + 1..];
+            self.until = Some(if rest.starts_with("!--") { "-->" } else { ">" });
+            count(rest, &mut self.n_block);
         }
     }
 }
@@ -62,7 +61,7 @@ fn count(tag: &str, n_open: &mut usize) {
     let inside = tag.trim_start_matches('<');
     let (closing, inside) = inside.strip_prefix('/').map_or((false, inside), |inside| (true, inside));
     let name = inside.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    if !HIDING.iter().any(|hiding| hiding.eq_ignore_ascii_case(name)) || tag.ends_with("/>") {
+    if !HIDING.iter().any(|hiding| hiding.eq_ignore_ascii_case(name)) {
         return;
     }
     *n_open = if closing { n_open.saturating_sub(1) } else { *n_open + 1 };

@@ -24,6 +24,7 @@ fn a_phrase_anywhere_in_the_text_counts() {
     check("see [the breaking change](https://a.b)", "see the breaking change");
     check("a **breaking** _change_", "a breaking change");
     check("<p>A <b>breaking</b> change</p>", "A breaking change");
+    check("<div\nid=a>A\nbreaking change</div>", "A breaking change");
 }
 
 #[test]
@@ -41,6 +42,7 @@ fn code_does_not_count() {
         "- item\n\n      breaking change",
         "a <code>breaking change</code> b",
         "<pre>\nbreaking change\n</pre>",
+        "<p><code>breaking change<br/></code></p>",
     ]);
     check("```\ncode\n```\nbreaking change", "breaking change");
 }
@@ -65,6 +67,8 @@ fn comments_do_not_count() {
         "<!--\nDoes this have a\n\nbreaking change?\n-->",
         "<!-- breaking change",
         "<details><!-- breaking change --></details>",
+        "<details><!-- a\nbreaking change\n--></details>",
+        "<div\ntitle='breaking change'>a</div>",
     ]);
     check("<!-- a -->\nbreaking change", "breaking change");
     check("<!-- a -->\n\nbreaking change", "breaking change");
