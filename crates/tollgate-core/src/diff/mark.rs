@@ -46,8 +46,7 @@ impl Marks {
             removed -= mark.simd_eq(u8x16::splat(b'-'));
             context -= mark.simd_eq(u8x16::splat(b' '));
         }
-        let [n_feeds, n_added, n_removed, n_context] =
-            [feeds, added, removed, context].map(|lanes| u32::from(lanes.reduce_add()));
+        let [n_feeds, n_added, n_removed, n_context] = [feeds, added, removed, context].map(sum);
         Some(Self { n_added, n_removed, n_context, n_other: n_feeds - n_added - n_removed - n_context })
     }
 
@@ -72,6 +71,15 @@ impl Marks {
         }
         marks
     }
+}
+
+/// The sum of all lanes, which must be less than 256.
+#[inline]
+fn sum(lanes: u8x16) -> u32 {
+    let lanes = u128::from_le_bytes(lanes.to_array());
+    // The halves are added lane by lane; the product has the sum of its lanes in the highest one.
+    let halves = (lanes as u64) + ((lanes >> 64) as u64);
+    (halves.wrapping_mul(0x0101_0101_0101_0101) >> 56) as u32
 }
 
 #[cfg(test)]
