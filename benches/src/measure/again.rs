@@ -1,7 +1,8 @@
 //! `again`: the second push of a branch against the first, on real branches.
 //!
 //! A branch is what a merge of the corpus brought in. Its first push is all but its last commit, the second all of it.
-//! Both are reviewed against where the branch left the main branch; what did not change in between is not scanned again.
+//! Both are reviewed against where the branch left the main branch, the second with `--since-last`: what did not change in
+//! between is neither compared nor scanned again.
 
 use std::ffi::OsStr;
 use std::io;
@@ -22,7 +23,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let shared = folder.path().join("repository");
     let (from, to) = (corpus.display().to_string(), shared.display().to_string());
-    scene::git(folder.path(), &["clone", "-q", "--bare", "--shared", &from, &to])?;
+    scene::git(folder.path(), &["clone", "-q", "--no-checkout", "--shared", &from, &to])?;
     let branches = branches(corpus)?;
     let (mut first, mut second) = (0.0, 0.0);
     for branch in &branches {
@@ -46,7 +47,8 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         first += cost.cpu_ms;
         let between = Memory::after(&[&review])?;
         push(&branch.second)?;
-        let cost = run::remembering(setting.n_runs, (&review, Some(&between)), (&review, Some(&between)))?.0;
+        let again: Vec<&OsStr> = review.iter().copied().chain(["--since-last".as_ref()]).collect();
+        let cost = run::remembering(setting.n_runs, (&again, Some(&between)), (&again, Some(&between)))?.0;
         second += cost.cpu_ms;
     }
     let measure = format!("again, {} branches, CPU", branches.len());
@@ -67,8 +69,14 @@ fn branches(corpus: &Path) -> io::Result<Vec<Branch>> {
         let [main, tip] = parents.split(' ').collect::<Vec<_>>()[..] else { continue };
         let Ok(base) = scene::git(corpus, &["merge-base", main, tip]) else { continue };
         let base = base.trim().to_owned();
-        let own = scene::git(corpus, &["rev-list", "--first-parent", "--no-merges", &format!("{base}..{tip}")])?;
-        let [second, first, ..] = own.lines().collect::<Vec<_>>()[..] else { continue };
+        // Without merges, so that both pushes leave the main branch at the same place.
+        let own = scene::git(corpus, &["rev-list", "--parents", &format!("{base}..{tip}")])?;
+        let own: Vec<Vec<&str>> = own.lines().map(|line| line.split(' ').collect()).collect();
+        let [second, first, ..] = &own[..] else { continue };
+        if own.iter().any(|commit| commit.len() != 2) {
+            continue;
+        }
+        let (second, first) = (second[0], first[0]);
         if scene::git(corpus, &["diff", "--name-only", &base, first, "--", "*.ts", "*.tsx", "*.js"])?.is_empty() {
             continue;
         }

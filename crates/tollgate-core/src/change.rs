@@ -19,6 +19,8 @@ pub struct Change {
     pub compared: String,
     /// The files, in order of their paths.
     pub files: Vec<FileDiff>,
+    /// Files of the change whose content was not read, because an earlier review knows it; without lines.
+    pub known: Vec<FileDiff>,
     /// What belongs to the change but could not be read, and why.
     pub left_out: Vec<Covered>,
     /// What people should know about how the change was read.
@@ -29,7 +31,7 @@ impl Change {
     /// True when there is nothing that could be reviewed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.left_out.is_empty()
+        self.files.is_empty() && self.known.is_empty() && self.left_out.is_empty()
     }
 }
 

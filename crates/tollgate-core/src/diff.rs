@@ -142,6 +142,29 @@ pub struct Refused {
 }
 
 impl FileDiff {
+    /// A file of which only this is known; it has no lines.
+    #[must_use]
+    pub fn named(old_path: Option<RepoPath>, new_path: Option<RepoPath>, status: Status) -> Self {
+        Self {
+            old_path,
+            new_path,
+            status,
+            old_mode: None,
+            new_mode: None,
+            old_blob: None,
+            new_blob: None,
+            binary: false,
+            binary_size: None,
+            hunks: Vec::new(),
+            n_added: 0,
+            n_removed: 0,
+            before: Span::default(),
+            header: Span::default(),
+            after: Span::default(),
+            text: Arc::default(),
+        }
+    }
+
     /// The path after the change or, for a deleted file, before it.
     #[must_use]
     pub fn path(&self) -> &RepoPath {

@@ -210,6 +210,12 @@ pub fn bad_rule(path: &str, problem: &str) -> Failure {
         .hint("Rules are ast-grep YAML; `tollgate rules test` tries them.")
 }
 
+/// A review ended without one.
+#[must_use]
+pub fn nothing_reviewed() -> Failure {
+    Failure::new(Kind::Internal, "the review ended without a result")
+}
+
 /// The scanning child process cannot be started.
 #[must_use]
 pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {

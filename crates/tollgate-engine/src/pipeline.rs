@@ -18,13 +18,13 @@ use tollgate_core::policy::{self, Policy};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_core::suppress::Dismissal;
 use tollgate_rules::catalog;
-use tollgate_rules::change::Declared;
+use tollgate_rules::change::{Declared, is_by_file};
 
 use crate::config::Settings;
 use crate::dismissals;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::forge::git::Commits;
-use crate::forge::local::{FetchOptions, Local};
+use crate::forge::local::{FetchOptions, Known, Local};
 use crate::reviewer::embedded;
 use crate::reviewer::imported::{self, Scope};
 use crate::store::{Completed, Ended, Outcome, Store, Subject};
@@ -108,6 +108,8 @@ pub struct Reviewed {
     pub policy: Policy,
     /// What changed since the last review; `None` when there was none.
     pub since: Option<SinceLast>,
+    /// How many lines the change adds in all.
+    n_added: usize,
     /// What the change looked like, by its lines.
     snapshot: Vec<u8>,
 }
@@ -116,7 +118,7 @@ pub struct Reviewed {
 pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let started = (world.clock)();
     let subject = subject(&world.forge);
-    let reviewed = review(world, subject.as_ref());
+    let reviewed = review_all_it_takes(world, subject.as_ref());
     let stored = remember(world, subject.as_ref(), started, &reviewed);
     let mut reviewed = reviewed?;
     if let Err(failure) = stored {
@@ -125,12 +127,32 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     Ok(reviewed)
 }
 
-/// The spine.
-fn review(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, Failure> {
-    let options = FetchOptions { base: world.settings.base.clone(), max_diff_bytes: world.settings.max_diff_bytes };
-    let change = world.forge.fetch(&options)?;
+/// Reviews what changed since the last review by itself, and all of the change where that is not enough.
+fn review_all_it_takes(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, Failure> {
+    if world.since_last
+        && let Some(reviewed) = review(world, subject, Reading::Unknown)?
+    {
+        return Ok(reviewed);
+    }
+    review(world, subject, Reading::All)?.ok_or_else(failure::nothing_reviewed)
+}
+
+/// How much of a change is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Files that the last review knows are left out.
+    Unknown,
+    /// Everything.
+    All,
+}
+
+/// The spine. `None` when a rule about the change as a whole needs more of it than was read.
+fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) -> Result<Option<Reviewed>, Failure> {
+    let mut notes = Vec::new();
+    let mut recalled = if world.since_last { recall_last(world, subject, &mut notes) } else { None };
+    let change = fetch(world, recalled.as_ref().filter(|_| reading == Reading::Unknown))?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
-    let mut notes = change.notes.clone();
+    notes.splice(0..0, change.notes.iter().cloned());
 
     let (intent, subjects) = intent(world, &change, &mut notes);
     let mut policy = policy::resolve(&intent, &world.settings.policy);
@@ -139,18 +161,31 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, 
         policy.floor = policy.floor.min(severity);
     }
     if intent.no_review() && world.settings.allow_no_review {
-        return Ok(skipped(change, intent, policy));
+        return Ok(Some(skipped(change, intent, policy)));
     }
     notes.extend(intent.remarks());
     notes.extend(policy.changes_by_tags().iter().cloned());
 
-    let snapshot = Snapshot::of(&change.files);
-    let last = recall(world, subject, &change, &snapshot, &mut notes);
-    let only_fresh = last.as_ref().filter(|_| world.since_last);
+    let mut snapshot = Snapshot::of(&change.files);
+    let mut known = Vec::new();
+    if let Some(recalled) = &recalled {
+        snapshot = recalled.complete(snapshot, &change);
+        known = recalled.coverage_of_known(&change);
+    } else if !world.since_last {
+        recalled = recall_before(world, subject, &change, &snapshot, &mut notes);
+    }
+    let otherwise = recalled.as_ref().filter(|_| world.since_last).map(since::Recalled::otherwise);
+    let last = recalled.map(|recalled| recalled.seen_from(&snapshot));
     let dismissals = dismissals(world, subject, &mut notes)?;
 
-    let answer = scan(world, &change, &intent, &subjects, only_fresh)?;
-    let looked_at = since::LookedAt::of(&world.imported, only_fresh.is_some(), &answer.coverage);
+    let touches = |file: &FilePath, lines, side| last.as_ref().is_none_or(|last| last.is_fresh(file, lines, side));
+    let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
+    let mut answer = scan(world, &change, declared(world, &intent, &subjects), part)?;
+    if !change.known.is_empty() && answer.findings.iter().any(needs_all_files) {
+        return Ok(None);
+    }
+    answer.coverage.hunks.extend(known);
+    let looked_at = since::LookedAt::of(&world.imported, part.is_some(), &answer.coverage, &change);
     let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
@@ -181,7 +216,26 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, 
         extra: serde_json::Map::new(),
     };
     let gate = gate::check(&review, world.settings.fail_on);
-    Ok(Reviewed { change, review, gate, intent, policy, since, snapshot: snapshot.to_bytes() })
+    let n_added = snapshot.n_added();
+    Ok(Some(Reviewed { change, review, gate, intent, policy, since, n_added, snapshot: snapshot.to_bytes() }))
+}
+
+/// Reads the change, but for what the last review knows of it.
+fn fetch(world: &mut World<'_>, recalled: Option<&since::Recalled>) -> Result<Change, Failure> {
+    let options = FetchOptions { base: world.settings.base.clone(), max_diff_bytes: world.settings.max_diff_bytes };
+    match recalled.filter(|recalled| recalled.is_by_file()) {
+        Some(recalled) => {
+            let has =
+                |old: Option<&FilePath>, new: Option<&FilePath>, blob: Option<&str>| recalled.knows(old, new, blob);
+            world.forge.fetch_unknown(&options, &Known { base: recalled.base(), has: &has })
+        }
+        None => world.forge.fetch(&options),
+    }
+}
+
+/// True for what a rule says that looks at more than one file, and has not seen them all.
+fn needs_all_files(finding: &Finding) -> bool {
+    finding.origin.rule.as_deref().is_some_and(|rule| since::is_about_the_change(rule) && !is_by_file(rule))
 }
 
 /// What a run is about, in the memory; `None` for what has no name to be found again by.
@@ -219,37 +273,45 @@ fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
         notes: Some(SKIPPED.to_owned()),
         extra: serde_json::Map::new(),
     };
-    Reviewed { change, review, gate: Gate::Skipped, intent, policy, since: None, snapshot: Vec::new() }
+    Reviewed { change, review, gate: Gate::Skipped, intent, policy, since: None, n_added: 0, snapshot: Vec::new() }
 }
 
 /// What is said of a change that its title keeps from being reviewed.
 pub const SKIPPED: &str = "Review skipped per `[no-review]` in PR title.";
 
-/// The last review of the same line of work. Without a memory the review goes on and says so.
-fn recall(
+/// The last review of the same line of work, for one that looks only at what changed since.
+fn recall_last(world: &World<'_>, subject: Option<&Subject>, notes: &mut Vec<String>) -> Option<since::Recalled> {
+    let recalled = match (&world.memory, subject) {
+        (Memory::Open(store), Some(subject)) => since::Recalled::last(store, subject),
+        (Memory::Unavailable(failure), _) => Err(failure.clone()),
+        (Memory::Off, _) | (Memory::Open(_), None) => Ok(None),
+    };
+    let why = match recalled {
+        Ok(Some(recalled)) => return Some(recalled),
+        Ok(None) => "there is no earlier review to compare with".to_owned(),
+        Err(failure) => format!("past reviews are not available ({})", failure.message),
+    };
+    notes.push(format!("{why}, so all of the change was reviewed"));
+    None
+}
+
+/// The last review of the same line of work in another state. Without a memory the review goes on and says so.
+fn recall_before(
     world: &World<'_>,
     subject: Option<&Subject>,
     change: &Change,
     now: &Snapshot,
     notes: &mut Vec<String>,
-) -> Option<since::Last> {
-    let whole = |why: &str| format!("{why}, so all of the change was reviewed");
-    let asked = world.since_last;
+) -> Option<since::Recalled> {
     let recalled = match (&world.memory, subject) {
-        (Memory::Open(store), Some(subject)) => since::Last::recall(store, subject, change, now, asked),
+        (Memory::Open(store), Some(subject)) => since::Recalled::before(store, subject, change, now),
         (Memory::Unavailable(failure), _) => Err(failure.clone()),
         (Memory::Off, _) | (Memory::Open(_), None) => Ok(None),
     };
-    match recalled {
-        Ok(Some(last)) => return Some(last),
-        Ok(None) if asked => notes.push(whole("there is no earlier review to compare with")),
-        Ok(None) => {}
-        Err(failure) if asked => {
-            notes.push(whole(&format!("past reviews are not available ({})", failure.message)));
-        }
-        Err(failure) => notes.push(format!("past reviews are not available: {}", failure.message)),
-    }
-    None
+    recalled.unwrap_or_else(|failure| {
+        notes.push(format!("past reviews are not available: {}", failure.message));
+        None
+    })
 }
 
 /// What the team and the user decided not to hear again. The team's file is part of the configuration.
@@ -268,24 +330,25 @@ fn dismissals(
     Ok(all)
 }
 
-/// Runs the embedded reviewer, over all of the change or over what the last review has not seen.
+/// What the rules are told of what the author said.
+fn declared<'a>(world: &World<'a>, intent: &Intent, subjects: &'a [String]) -> Declared<'a> {
+    let title = world.title.or_else(|| if let [only] = subjects { Some(only) } else { None });
+    let declared = Declared::titled(title.unwrap_or_default());
+    Declared { breaking: intent.is_breaking(), fix: declared.fix || intent.is_fix(), ..declared }
+}
+
+/// Runs the embedded reviewer, over all of the change or over a part of it.
 fn scan(
     world: &mut World<'_>,
     change: &Change,
-    intent: &Intent,
-    subjects: &[String],
-    only_fresh: Option<&since::Last>,
+    declared: Declared<'_>,
+    part: Option<embedded::Part<'_>>,
 ) -> Result<embedded::Answer, Failure> {
-    let title = world.title.or_else(|| if let [only] = subjects { Some(only) } else { None });
-    let declared = Declared { breaking: intent.is_breaking(), ..Declared::titled(title.unwrap_or_default()) };
-    let declared = Declared { fix: declared.fix || intent.is_fix(), ..declared };
-    let paths = if embedded::asks_for_paths(change, declared) { world.forge.paths_before(change) } else { Vec::new() };
     let mut contents = world.forge.contents();
     let mut cache = cache::Cache::new(&mut world.memory, &world.executable);
+    let asked = embedded::asks_for_paths(change, declared);
+    let paths = if asked { cache.paths(&change.base, || world.forge.paths_before(change)) } else { Vec::new() };
     let events = world.events;
-    let touches = |file: &FilePath, lines, side| only_fresh.is_some_and(|last| last.is_fresh(file, lines, side));
-    let otherwise = only_fresh.map(|last| format!("unchanged since the review of {}", last.head().short()));
-    let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
     let request = embedded::Request {
         change,
         settings: world.settings,
@@ -315,7 +378,7 @@ fn remember(
         Ok(reviewed) => Outcome::Completed(Completed {
             review: &reviewed.review,
             gate: reviewed.gate,
-            n_added: reviewed.change.files.iter().map(|file| file.n_added as usize).sum(),
+            n_added: reviewed.n_added,
             snapshot: &reviewed.snapshot,
             prior: reviewed.since.as_ref().map(|since| since.run),
             new: reviewed.since.as_ref().map(|since| since.new.as_slice()),

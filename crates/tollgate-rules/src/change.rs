@@ -132,6 +132,44 @@ const DETECTORS: &[(&str, Scan)] = &[
     ("unwrap-for-question-mark", unwrap_for_question_mark::scan),
 ];
 
+/// Rules that look at each file by itself.
+const BY_FILE: &[&str] = &[
+    "assertion-loosened",
+    "check-switched-off",
+    "ci-permissions-widened",
+    "ci-pull-request-target-checkout",
+    "dependency-near-miss",
+    "file-made-executable",
+    "lock-host-changed",
+    "submodule-url-changed",
+    "symlink-escapes",
+    "unwrap-for-question-mark",
+];
+
+/// Rules that look elsewhere only to see whether what a line says was there before.
+const BY_LINE: &[&str] = &[
+    "ci-action-pin-lost",
+    "ci-action-unpinned",
+    "gitattributes-hides-code",
+    "hooks-bypassed",
+    "lint-suppressed",
+    "review-config-weakened",
+    "test-skipped",
+    "todo-without-reference",
+];
+
+/// True when what a rule says of a file depends on nothing but that file.
+#[must_use]
+pub fn is_by_file(rule: &str) -> bool {
+    BY_FILE.contains(&rule)
+}
+
+/// True when what a rule said of lines holds as long as these lines stay, whatever else changes.
+#[must_use]
+pub fn stays_with_its_lines(rule: &str) -> bool {
+    BY_FILE.contains(&rule) || BY_LINE.contains(&rule)
+}
+
 /// Everything the change rules say of a change, each with the file it is about.
 ///
 /// `enabled` tells by a rule's name whether it may speak.
@@ -156,6 +194,31 @@ pub fn scan(files: &[FileDiff], declared: Declared<'_>, enabled: &dyn Fn(&str) -
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
+
+    /// What a rule's module does with the whole change, beside going through its files.
+    fn asked(rule: &str) -> Vec<String> {
+        let path = format!("{}/src/change/{}.rs", env!("CARGO_MANIFEST_DIR"), rule.replace('-', "_"));
+        let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let code: String = source.lines().filter(|line| !line.starts_with("//")).collect();
+        let source = code.replace("change::view::", "").replace("scan(view:", "");
+        let uses = source.split("view").skip(1).map(|rest| rest.chars().take(8).collect::<String>());
+        uses.filter(|rest| rest.starts_with(['.', ')', ','])).filter(|rest| !rest.starts_with(".files")).collect()
+    }
+
+    #[test]
+    fn rules_that_look_at_one_file_ask_for_no_more() {
+        for rule in super::BY_FILE {
+            assert_eq!(asked(rule), Vec::<String>::new(), "{rule}");
+        }
+        for rule in super::BY_LINE {
+            let asked = asked(rule);
+            assert!(
+                asked.iter().all(|rest| rest.starts_with(".removes") || rest.starts_with(')')),
+                "{rule}: {asked:?}"
+            );
+            assert!(!asked.is_empty(), "{rule} looks at one file");
+        }
+    }
 
     use insta::assert_snapshot;
     use proptest::prelude::*;

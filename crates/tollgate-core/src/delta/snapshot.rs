@@ -70,6 +70,29 @@ impl Snapshot {
         Self { files: files.iter().map(FileSnapshot::of).collect() }
     }
 
+    /// True when a file had this content after the change, so that its part of a patch against the same base is the same.
+    /// A deleted file has neither a path nor content.
+    #[must_use]
+    pub fn has(&self, old_path: Option<&FilePath>, new_path: Option<&FilePath>, blob: Option<&str>) -> bool {
+        let key = (old_path, new_path, blob);
+        self.files.iter().any(|file| (file.old_path.as_ref(), file.new_path.as_ref(), file.blob.as_deref()) == key)
+    }
+
+    /// The same with these files of an earlier snapshot, in the order of a patch.
+    #[must_use]
+    pub fn with(mut self, earlier: &Self, is_wanted: impl Fn(&FilePath) -> bool) -> Self {
+        let wanted = earlier.files.iter().filter(|file| file.path().is_some_and(&is_wanted));
+        self.files.extend(wanted.cloned());
+        self.files.sort_by(|a, b| a.path().cmp(&b.path()));
+        self
+    }
+
+    /// The number of lines that the change adds.
+    #[must_use]
+    pub fn n_added(&self) -> usize {
+        self.files.iter().flat_map(|file| &file.right).filter(|line| line.changed).count()
+    }
+
     /// The number of lines it holds.
     #[must_use]
     pub fn n_lines(&self) -> usize {
@@ -112,6 +135,10 @@ impl Snapshot {
 }
 
 impl FileSnapshot {
+    fn path(&self) -> Option<&FilePath> {
+        self.new_path.as_ref().or(self.old_path.as_ref())
+    }
+
     pub(super) fn of(file: &FileDiff) -> Self {
         let mut snapshot = Self {
             new_path: file.new_path.as_ref().map(FilePath::of_repo_path),

@@ -31,10 +31,12 @@ mod base;
 mod contents;
 mod hidden;
 mod identity;
+mod known;
 mod open;
 mod range;
 
 pub use contents::Contents;
+pub use known::{HasFile, Known};
 use range::Range;
 
 /// What to review.
@@ -148,7 +150,22 @@ impl Local {
             return read_patch(name, &bytes, options);
         }
         let comparison = self.compare(options)?;
+        self.read(comparison, options)
+    }
+
+    /// Reads what is compared.
+    fn read(&self, comparison: Comparison, options: &FetchOptions) -> Result<Change, Failure> {
         let collected = self.diff(&comparison, options.max_diff_bytes, &[])?;
+        self.understand(comparison, options, collected)
+    }
+
+    /// Makes a change of what git said, and of what it does not know yet.
+    fn understand(
+        &self,
+        comparison: Comparison,
+        options: &FetchOptions,
+        collected: Collected,
+    ) -> Result<Change, Failure> {
         let max_untracked = options.max_diff_bytes.saturating_sub(collected.diff.len());
         let mut change = read_diff(collected, options);
         self.show_hidden(&mut change, &comparison, options)?;
@@ -237,7 +254,20 @@ impl Local {
 
     /// Runs `git diff` so that its output is the same for everyone.
     fn diff(&self, comparison: &Comparison, limit: usize, more: &[&std::ffi::OsStr]) -> Result<Collected, Failure> {
-        let mut args: Vec<&std::ffi::OsStr> = DIFF.iter().map(AsRef::as_ref).collect();
+        let mut collector = Collector::new(limit);
+        self.run_diff(comparison, more, &mut |chunk| collector.take(chunk))?;
+        Ok(collector.finish())
+    }
+
+    fn run_diff(
+        &self,
+        comparison: &Comparison,
+        more: &[&std::ffi::OsStr],
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Failure> {
+        let raw = more.contains(&std::ffi::OsStr::new(known::RAW));
+        let mut args: Vec<&std::ffi::OsStr> =
+            DIFF.iter().filter(|arg| !(raw && **arg == "--patch")).map(AsRef::as_ref).collect();
         let (base, head);
         match &comparison.after {
             After::Commit(sha) => {
@@ -253,9 +283,7 @@ impl Local {
         if !more.contains(&std::ffi::OsStr::new("--")) {
             args.push("--".as_ref());
         }
-        let mut collector = Collector::new(limit);
-        self.git.run_into(&args, &mut |chunk| collector.take(chunk))?;
-        Ok(collector.finish())
+        self.git.run_into(&args, take)
     }
 }
 
@@ -320,6 +348,7 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
         uncommitted: false,
         compared: String::new(),
         files,
+        known: Vec::new(),
         left_out,
         notes,
     }

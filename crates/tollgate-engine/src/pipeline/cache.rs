@@ -1,4 +1,4 @@
-//! What the rules said of a text before, from the memory.
+//! What the rules said of a text before, and what git said of a commit, from the memory.
 //!
 //! A second review of a branch scans only what changed: the answer for a text
 //! depends on nothing but the text, the rules that are asked and this program,
@@ -9,12 +9,16 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use sha2::{Digest as _, Sha256};
+use tollgate_core::sha::Sha;
 use tollgate_rules::hit::Hit;
 use tollgate_rules::text::mask::mask;
 
 use super::Memory;
 use crate::reviewer::embedded::Remembered;
 use crate::store::Store;
+
+/// A longer list of paths is not worth its place.
+const MAX_PATHS: usize = 1024 * 1024;
 
 /// Answers of the memory, and new ones for it.
 pub(super) struct Cache<'a> {
@@ -38,6 +42,23 @@ impl<'a> Cache<'a> {
             program.update(built.as_nanos().to_le_bytes());
         }
         Self { store, program, new: Vec::new() }
+    }
+
+    /// Every path of a commit, which are always the same.
+    pub(super) fn paths(&mut self, commit: &Sha, list: impl FnOnce() -> Vec<String>) -> Vec<String> {
+        let Some(store) = self.store.as_ref() else {
+            return list();
+        };
+        let key = Sha256::digest(format!("paths of {commit}")).to_vec();
+        if let Ok(Some(text)) = store.scanned(&key) {
+            return String::from_utf8_lossy(&text).split_terminator('\0').map(str::to_owned).collect();
+        }
+        let paths = list();
+        let text: String = paths.iter().flat_map(|path| [path.as_str(), "\0"]).collect();
+        if !paths.is_empty() && text.len() <= MAX_PATHS {
+            self.new.push((key, text.into_bytes()));
+        }
+        paths
     }
 
     /// Stores the new answers. They can be had again, so that this fails does not matter.

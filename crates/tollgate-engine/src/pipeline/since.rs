@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, Looked};
+use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::convergence::{Why, hold_back};
 use tollgate_core::delta::fresh::{self, Fresh};
 use tollgate_core::delta::identity::{Claim, join};
@@ -19,10 +19,21 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_rules::catalog::{self, Kind};
+use tollgate_rules::change::stays_with_its_lines;
 use tollgate_rules::hit::REVIEWER;
 
 use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
+
+/// The last review of the same line of work, as it is stored.
+#[derive(Debug)]
+pub(super) struct Recalled {
+    run: i64,
+    review: Review,
+    then: Snapshot,
+    /// The files that it should have looked at in full and did not, by their paths then.
+    unfinished: HashSet<FilePath>,
+}
 
 /// The last review of the same line of work, seen from the change as it is now.
 #[derive(Debug)]
@@ -74,41 +85,105 @@ pub(super) struct LookedAt {
     pub(super) coverage: Coverage,
     /// The other tools whose findings were taken in.
     pub(super) imported: HashSet<String>,
+    /// The files that were not read, since the last review knows them.
+    pub(super) unread: HashSet<FilePath>,
 }
 
 impl LookedAt {
-    pub(super) fn of(imported: &[Finding], only_fresh: bool, coverage: &Coverage) -> Self {
+    pub(super) fn of(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
-        Self { only_fresh, coverage: coverage.clone(), imported }
+        Self { only_fresh, coverage: coverage.clone(), imported, unread: known_paths(change) }
     }
 }
 
-impl Last {
-    /// Recalls the last review. With `same`, one of the very same state will do when there is no other.
-    pub(super) fn recall(
+impl Recalled {
+    /// Recalls the last review in another state than this one.
+    pub(super) fn before(
         store: &Store,
         subject: &Subject,
         change: &Change,
         now: &Snapshot,
-        same: bool,
     ) -> Result<Option<Self>, Failure> {
-        let mut run = store.last_before(subject, change.head.as_str(), &now.to_bytes())?;
-        if run.is_none() && same {
-            run = store.last_of(subject)?;
-        }
-        Ok(run.and_then(|run| Self::of_run(run, now)))
+        let run = store.last_before(subject, change.head.as_str(), &now.to_bytes())?;
+        Ok(run.and_then(Self::of_run))
+    }
+
+    /// Recalls the last review, whatever its state.
+    pub(super) fn last(store: &Store, subject: &Subject) -> Result<Option<Self>, Failure> {
+        Ok(store.last_of(subject)?.and_then(Self::of_run))
     }
 
     /// `None` for a run that cannot be compared with: one whose state was not kept.
-    fn of_run(run: Run, now: &Snapshot) -> Option<Self> {
+    fn of_run(run: Run) -> Option<Self> {
         let then = Snapshot::from_bytes(&run.snapshot?).ok()?;
-        let (review, map) = (*run.review?, LineMap::between(&then, now));
+        let review = *run.review?;
         let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
         let open = hunks.filter(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)));
-        let unfinished = open.filter_map(|hunk| map.path(&hunk.file, Side::Right)).cloned().collect();
-        Some(Self { run: run.id, fresh: fresh::fresh(&then, now), review, map, unfinished })
+        let unfinished = open.map(|hunk| hunk.file.clone()).collect();
+        Some(Self { run: run.id, review, then, unfinished })
     }
 
+    /// What it compared with.
+    pub(super) fn base(&self) -> &Sha {
+        &self.review.base
+    }
+
+    /// True when nothing it said depends on more than one file, so that a later review may look at some files alone.
+    pub(super) fn is_by_file(&self) -> bool {
+        let mut rules = self.review.findings.iter().filter_map(|finding| finding.origin.rule.as_deref());
+        rules.all(|rule| !is_about_the_change(rule) || stays_with_its_lines(rule))
+    }
+
+    /// True when it looked at a file with this content, as far as it meant to.
+    pub(super) fn knows(&self, old: Option<&FilePath>, new: Option<&FilePath>, blob: Option<&str>) -> bool {
+        let is_finished = new.or(old).is_some_and(|path| !self.unfinished.contains(path));
+        is_finished && self.then.has(old, new, blob)
+    }
+
+    /// The snapshot of a change of which some files were not read, since they are known.
+    pub(super) fn complete(&self, now: Snapshot, change: &Change) -> Snapshot {
+        if change.known.is_empty() {
+            return now;
+        }
+        let known = known_paths(change);
+        now.with(&self.then, |path| known.contains(path))
+    }
+
+    /// What it looked at in the files that were not read this time.
+    pub(super) fn coverage_of_known(&self, change: &Change) -> Vec<Covered> {
+        let known = known_paths(change);
+        let hunks = self.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+        let covered = hunks.filter(|hunk| known.contains(&hunk.file)).map(|hunk| match hunk.looked {
+            Looked::Reviewed => Covered { looked: Looked::Skipped(self.otherwise()), ..hunk.clone() },
+            Looked::Skipped(_) | Looked::NotReviewed(_) => hunk.clone(),
+        });
+        covered.collect()
+    }
+
+    /// Why something is not looked at again, for people.
+    pub(super) fn otherwise(&self) -> String {
+        format!("unchanged since the review of {}", self.review.reviewed.short())
+    }
+
+    /// The same, seen from the change as it is now.
+    pub(super) fn seen_from(self, now: &Snapshot) -> Last {
+        let Self { run, review, then, unfinished } = self;
+        let map = LineMap::between(&then, now);
+        let unfinished = unfinished.iter().filter_map(|file| map.path(file, Side::Right)).cloned().collect();
+        Last { run, fresh: fresh::fresh(&then, now), review, map, unfinished }
+    }
+}
+
+/// True for a rule that looks at the change as a whole.
+pub(super) fn is_about_the_change(rule: &str) -> bool {
+    catalog::find(rule).is_some_and(|rule| rule.kind() == Kind::Change)
+}
+
+fn known_paths(change: &Change) -> HashSet<FilePath> {
+    change.known.iter().map(|file| FilePath::of_repo_path(file.path())).collect()
+}
+
+impl Last {
     pub(super) fn head(&self) -> &Sha {
         &self.review.reviewed
     }
@@ -138,10 +213,9 @@ impl Last {
         let Mapped::At(location) = mapped else {
             return true;
         };
-        // Rules about the change as a whole always see all of it.
-        let rule = claim.rule.and_then(catalog::find);
-        if rule.is_some_and(|rule| rule.kind() == Kind::Change) {
-            return true;
+        // Rules about the change as a whole see all of it that was read.
+        if claim.rule.is_some_and(is_about_the_change) {
+            return !looked_at.unread.contains(&location.file);
         }
         let fresh = self.is_fresh(&location.file, location.lines, location.side);
         (fresh || !looked_at.only_fresh) && was_reviewed(&looked_at.coverage, location)

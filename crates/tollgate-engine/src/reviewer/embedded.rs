@@ -280,7 +280,15 @@ fn finding(hit: Hit, file: FilePath, settings: &Settings, user_rules: &[UserRule
 }
 
 fn of_the_change(request: &Request<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<Finding> {
-    let hits = change_rules::scan(&request.change.files, request.declared, enabled);
+    let Change { files, known, .. } = request.change;
+    let all: Vec<FileDiff>;
+    let files = if known.is_empty() {
+        files
+    } else {
+        all = files.iter().chain(known).cloned().collect();
+        &all
+    };
+    let hits = change_rules::scan(files, request.declared, enabled);
     let wanted = hits.into_iter().filter(|(file, _)| request.settings.paths.wants(file.as_str()));
     wanted.filter_map(|(file, hit)| finding(hit, file, request.settings, &[])).collect()
 }

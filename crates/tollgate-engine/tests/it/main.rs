@@ -4,6 +4,7 @@
 mod commits;
 mod compared;
 mod hostile;
+mod known;
 mod read;
 mod reviewed;
 mod scratch;

@@ -343,3 +343,59 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
     let refused = scratch.tollgate(&["review"]).expect_refused(2);
     assert!(refused.contains(".tollgate/dismissals.toml: "), "{refused}");
 }
+
+#[test]
+fn a_rule_about_the_whole_change_sees_what_was_pushed_before() {
+    let scratch = Scratch::empty();
+    scratch.write("src/cart.py", "def total(items):\n    return 0\n");
+    scratch.write("tests/test_cart.py", "def test_total():\n    assert True\n").commit("start");
+    scratch.git(&["switch", "-q", "-c", "work"]);
+    let fixed =
+        "def total(items):\n    if not items:\n        return 0\n    return sum(item.price for item in items)\n";
+    scratch.write("tests/test_cart.py", "def test_total():\n    assert total([]) == 0\n").commit("test: the total");
+    scratch.tollgate(&["review"]).expect(0);
+    scratch.write("src/cart.py", fixed).commit("fix: the total");
+    let rules = |scratch: &Scratch| {
+        let ran = scratch.tollgate(&[
+            "review",
+            "--since-last",
+            "--profile",
+            "strict",
+            "--format",
+            "json",
+            "--title",
+            "fix: x",
+        ]);
+        let review: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+        let found = review["findings"].as_array().unwrap().iter();
+        found.filter_map(|finding| Some(finding["x_rule"].as_str()?.to_owned())).collect::<Vec<_>>()
+    };
+    // The test came with the first push, and the second is not blamed for having none.
+    assert_eq!(rules(&scratch), Vec::<String>::new());
+    scratch.git(&["reset", "-q", "--hard", "main"]);
+    scratch.write("notes.txt", "x\n").commit("notes");
+    scratch.tollgate(&["review"]).expect(0);
+    scratch.write("src/cart.py", fixed).commit("fix: the total");
+    assert_eq!(rules(&scratch), ["fix-without-test"]);
+}
+
+#[test]
+fn a_review_of_what_changed_is_stored_as_a_review_of_the_whole_change() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("c.js", RUN).commit("more");
+    scratch.tollgate(&["review", "--since-last"]).expect(1);
+    scratch.tollgate(&["review"]).expect(1);
+    let exported = scratch.tollgate(&["history", "export"]).expect(0);
+    let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [_, since, whole] = &exported[..] else { panic!("{exported:#?}") };
+    assert_eq!(since["lines_added"], whole["lines_added"]);
+    assert_eq!(since["review"]["findings"], whole["review"]["findings"]);
+    assert_eq!(since["verdict"], whole["verdict"]);
+    assert_eq!(since["coverage"], serde_json::json!({ "reviewed": 1, "skipped": 2, "not_reviewed": 0 }));
+    assert_eq!(
+        scratch.tollgate(&["history", "compare", "2", "3"]).expect(0).lines().next(),
+        Some("0 new, 0 resolved, 3 still open")
+    );
+}

@@ -52,12 +52,12 @@ impl Local {
 
 /// A path as an argument that names exactly this file, from wherever git runs.
 #[cfg(unix)]
-fn as_argument(path: &[u8]) -> std::ffi::OsString {
+pub(super) fn as_argument(path: &[u8]) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStrExt as _;
     OsStr::from_bytes(&[b":(top,literal)", path].concat()).to_owned()
 }
 
 #[cfg(not(unix))]
-fn as_argument(path: &[u8]) -> std::ffi::OsString {
+pub(super) fn as_argument(path: &[u8]) -> std::ffi::OsString {
     format!(":(top,literal){}", String::from_utf8_lossy(path)).into()
 }
