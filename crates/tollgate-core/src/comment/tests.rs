@@ -165,6 +165,7 @@ fn sections_must_not_be_empty() {
     review("- :white_check_mark: Null checks for all returns", "(none)", &["empty-section at 9 in Strengths"]);
     review("- Consider a shared helper", "<!-- nothing -->", &["empty-section at 21 in Suggestions"]);
     review("- Consider a shared helper", "_None._", &["empty-section at 21 in Suggestions"]);
+    review("- Consider a shared helper", "- None\n- None", &["empty-section at 21 in Suggestions"]);
     review(
         ":red_circle: **Block** -- 1 critical finding must be dealt with before merging",
         "",
