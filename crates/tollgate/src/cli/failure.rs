@@ -18,8 +18,8 @@ pub(super) fn not_text(name: &str) -> Failure {
 }
 
 pub(super) fn too_large(name: &str, limit: u64) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` has more than {limit} bytes"))
-        .hint("Review it in parts, for example by naming a smaller range.")
+    Failure::new(Kind::User, format!("`{name}` has more than {limit} bytes, which is all that is read"))
+        .hint("Make it smaller, or give it in parts.")
 }
 
 pub(super) fn no_such_folder(path: &Path) -> Failure {

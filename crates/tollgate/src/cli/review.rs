@@ -423,9 +423,6 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
 fn details(reviewed: &Reviewed) -> Vec<String> {
     let mut lines = reviewed.intent.details();
     lines.extend(reviewed.policy.changes.iter().cloned());
-    if let Some(since) = &reviewed.since {
-        lines.push(format!("Lines that changed since the last review: {}", since.n_fresh));
-    }
     lines
 }
 
@@ -437,6 +434,7 @@ fn since(reviewed: &Reviewed) -> Option<Since<'_>> {
         new: &since.new,
         resolved: &since.resolved,
         still_open: &since.still_open,
+        n_fresh: since.n_fresh,
         held_back: since.n_held_back,
     })
 }

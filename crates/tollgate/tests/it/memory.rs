@@ -24,6 +24,19 @@ fn check_summary(scratch: &Scratch, code: i32, expected: &[&str]) {
     assert_eq!(checked.code, 0, "{}", checked.stderr);
 }
 
+#[test]
+fn a_re_review_says_how_much_is_new() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add a file");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("b.js", "const a = 1;\nconst b = 2;\n").commit("another");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains(" removed. 2 lines of the change are new since the last review.\n"), "{comment}");
+    scratch.git(&["commit", "-q", "--amend", "-m", "other words"]);
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains(" removed. No line of the change is new since the last review.\n"), "{comment}");
+}
+
 fn head(scratch: &Scratch) -> String {
     scratch.git(&["rev-parse", "HEAD"])[..7].to_owned()
 }
@@ -39,7 +52,7 @@ fn review_commit_review_rebase_review() {
             "## What Changed",
             "## Observations",
             "## Verdict",
-            ":red_circle: **Block** -- 1 critical and 1 major findings must be dealt with before merging",
+            ":red_circle: **Block** -- 1 critical and 1 major finding must be dealt with before merging",
         ],
     );
 
