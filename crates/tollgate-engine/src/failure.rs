@@ -226,7 +226,7 @@ pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
 #[must_use]
 pub fn no_store(path: &Path, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` cannot be used: {problem}", path.display()))
-        .hint("Name another place with `--store FILE` or `store.path`, or go without one with `--no-store`.")
+        .hint("Name another place with `--store FILE` or `store.path`.")
 }
 
 /// The memory was made by a newer version of this program.

@@ -63,6 +63,11 @@ pub(super) fn no_identity() -> Failure {
         .hint("Run this inside a repository, or add `--all`.")
 }
 
+pub(super) fn flags_before_command() -> Failure {
+    Failure::new(Kind::User, "`--all`, `--branch`, `--limit` and `--format` stand after the command that they are for")
+        .hint("Write for example `tollgate history show 12 --format json`.")
+}
+
 pub(super) fn no_such_run(number: i64) -> Failure {
     Failure::new(Kind::User, format!("there is no review {number}")).hint("`tollgate history --all` lists them.")
 }

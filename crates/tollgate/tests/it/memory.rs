@@ -269,7 +269,10 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
         listed,
         ["2  branch work  approved           nothing to report", "1  branch work  changes requested  1 High"]
     );
-    assert_eq!(scratch.tollgate(&["history", "list", "--branch", "none"]).expect(0), "");
+    let none = scratch.tollgate(&["history", "list", "--branch", "none"]);
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "there is no review of `none`\n"));
+    assert!(scratch.tollgate(&["history", "--limit", "1", "--all"]).expect(0).starts_with('2'));
+    assert!(scratch.tollgate(&["history", "--all", "show", "1"]).expect_refused(2).contains("after the command"));
 
     let report = scratch.tollgate(&["history", "show", "1"]).expect(0);
     assert!(report.contains("text computed at run time is executed as code"), "{report}");
@@ -286,6 +289,18 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
 
     let refused = scratch.tollgate(&["history", "show", "9"]).expect_refused(2);
     assert!(refused.contains("there is no review 9"), "{refused}");
+}
+
+#[test]
+fn looking_something_up_makes_no_memory() {
+    let scratch = Scratch::on_a_branch();
+    let store = scratch.path().join("folder/reviews.db");
+    let store = store.to_str().unwrap();
+    for command in [&["list"][..], &["export"], &["dismissals"]] {
+        assert_eq!(scratch.tollgate(&[&["history", "--store", store], command].concat()).expect(0), "");
+    }
+    scratch.tollgate(&["history", "--store", store, "show"]).expect_refused(2);
+    assert!(!scratch.path().join("folder").exists());
 }
 
 #[test]
