@@ -70,7 +70,7 @@ impl std::error::Error for Failure {}
 #[must_use]
 pub fn not_a_repository(dir: &Path) -> Failure {
     Failure::new(Kind::User, format!("`{}` is not in a git repository", dir.display()))
-        .hint("Run this inside a repository, or review a patch with `--diff FILE`.")
+        .hint("Run this inside a repository; `review` and `analyze` also take a patch with `--diff FILE`.")
 }
 
 /// There is no working tree, and what was asked for needs one.
@@ -194,6 +194,13 @@ pub fn not_a_patch(name: &str) -> Failure {
 #[must_use]
 pub fn bad_config(place: &str, problem: &str) -> Failure {
     Failure::new(Kind::Config, format!("{place}: {problem}"))
+}
+
+/// A finding is in the list of dismissals already.
+#[must_use]
+pub fn dismissed_before(file: &str, reason: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{file}` has this finding already: {reason}"))
+        .hint("Change the reason in the file, if it is another one now.")
 }
 
 /// A repository says where the memory is to be.

@@ -218,7 +218,7 @@ fn mistakes_get_a_clear_error_and_a_next_step() {
         outside.tollgate(&["review"]).expect_refused(2).replace(outside.path().to_str().unwrap(), "<folder>"),
         @r"
     error: `<folder>` is not in a git repository
-    hint: Run this inside a repository, or review a patch with `--diff FILE`.
+    hint: Run this inside a repository; `review` and `analyze` also take a patch with `--diff FILE`.
     "
     );
 }
