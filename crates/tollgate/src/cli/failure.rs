@@ -113,7 +113,8 @@ pub(super) fn no_diff(name: &str) -> Failure {
 }
 
 pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{one}` and `{other}` cannot both read standard input"))
+    let both = if one == other { format!("two `{one}`") } else { format!("`{one}` and `{other}`") };
+    Failure::new(Kind::User, format!("{both} cannot both read standard input"))
         .hint("Write one of them to a file first.")
 }
 

@@ -71,6 +71,17 @@ pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Fai
     Ok((name, Box::new(file)))
 }
 
+/// Refuses to read standard input for two flags: the second would find nothing.
+pub(crate) fn standard_input_once<'a>(
+    inputs: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Result<(), Failure> {
+    let mut standard = inputs.into_iter().filter(|(_, path)| *path == Some(Path::new("-"))).map(|(flag, _)| flag);
+    match (standard.next(), standard.next()) {
+        (Some(one), Some(other)) => Err(failure::standard_input_twice(one, other)),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a file, or standard input for `-`, up to a limit.
 pub(crate) fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let (name, source) = open_input(path)?;

@@ -194,6 +194,9 @@ impl From<FailOnFlag> for FailOnWord {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));
+    let one_each = [("--diff", args.source.diff.as_deref()), ("--body-file", args.body_file.as_deref())];
+    output::standard_input_once(one_each.into_iter().chain(with))?;
     let (forge, settings) = open(place, &args.source, flags(&args))?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
