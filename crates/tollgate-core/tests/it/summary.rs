@@ -488,10 +488,12 @@ fn the_cap_cuts_the_mildest_into_the_figures_and_never_a_critical() {
     let review = sample::with(findings.collect());
     for (cap, n_shown) in [(0, 2), (1, 2), (3, 3), (9, 5)] {
         let text = written(&Comment { commented: Some(cap), ..of_review(&review) });
-        let (observations, figures) = text.split_once("Review Details").unwrap();
+        let (observations, figures) = text.split_once("<summary>Review Details").unwrap();
         assert_eq!(observations.matches(": Title ").count(), n_shown, "{cap}");
         assert_eq!(figures.matches(": Title ").count(), 5 - n_shown, "{cap}");
         assert_eq!(figures.contains("Cut by the comment cap"), n_shown < 5);
+        let more = format!("\n{} more findings are listed in Review Details.\n", 5 - n_shown);
+        assert_eq!(observations.contains(&more), n_shown < 5);
     }
 }
 
