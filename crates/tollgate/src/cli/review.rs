@@ -397,7 +397,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
     }
 }
 
-/// The comment for a pull request. A clean change has none.
+/// The comment for a pull request. A clean change has none, one that was looked at in part only its figures.
 fn comment(review: &Review, shown: &Shown<'_>) -> String {
     if shown.gate == Gate::Skipped {
         return format!("{}\n", pipeline::SKIPPED);
@@ -416,10 +416,17 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
         details: &details,
         since: shown.reviewed.and_then(since),
     };
-    summary::write(&comment).unwrap_or_else(|| {
-        output::say("note: there is nothing to report, so there is no comment");
-        String::new()
-    })
+    match summary::write(&comment) {
+        Some(text) => text,
+        // No finding may mean that nobody looked; that is not to be silent about.
+        None if review.coverage.as_ref().is_some_and(|coverage| !coverage.is_complete()) => {
+            summary::write_details(&comment)
+        }
+        None => {
+            output::say("note: there is nothing to report, so there is no comment");
+            String::new()
+        }
+    }
 }
 
 /// What stands in Review Details beside the figures.
