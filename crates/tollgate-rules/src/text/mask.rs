@@ -7,14 +7,22 @@
 //! What is kept is enough to find the place and too little to use it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use tollgate_core::diff::{self, FileDiff};
 
 use crate::text::secrets;
 
 /// Most characters of evidence.
 const MAX_CHARS: usize = 200;
+
+/// Shorter secrets could be a part of any word.
+const MIN_KNOWN: usize = 8;
+
+/// The most secrets of a change that are looked for in what others say.
+const MAX_KNOWN: usize = 10_000;
 
 /// Replaces every secret that the rules recognise in a text.
 ///
@@ -32,6 +40,39 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn files(files: &[FileDiff]) -> Vec<FileDiff> {
     diff::redact(files, &secrets::in_text)
+}
+
+/// The secrets in the lines of a change, to be hidden where others speak of them.
+///
+/// Many are known only by what stands beside them, `password = "…"`, and that is missing in the words of another tool.
+#[derive(Debug)]
+pub struct Known(Option<AhoCorasick>);
+
+impl Known {
+    /// Finds the secrets of a change.
+    #[must_use]
+    pub fn of(files: &[FileDiff]) -> Self {
+        let mut known = BTreeSet::new();
+        for file in files {
+            let lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk)).map(|line| line.text);
+            let text = lines.collect::<Vec<_>>().join(&b'\n');
+            for range in secrets::in_text(&text) {
+                // A private key has many lines.
+                let lines = text[range].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                known.extend(lines.filter(|line| line.len() >= MIN_KNOWN).map(<[u8]>::to_vec));
+            }
+        }
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(known.iter().take(MAX_KNOWN));
+        Self(search.ok().filter(|_| !known.is_empty()))
+    }
+
+    /// Replaces every known secret in a text.
+    #[must_use]
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found: Vec<Range<usize>> =
+            self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect();
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text.as_bytes(), &found)) }
+    }
 }
 
 /// A line's text around its secrets, with all of them masked.
