@@ -89,7 +89,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         DeltaFormat::Pretty => text::write(&delta, &prior, &current),
         DeltaFormat::Json => json::write(&delta, &prior, &current),
     };
-    output::deliver(&written, args.output.as_deref())?;
+    output::deliver(place, &written, args.output.as_deref())?;
     Ok(Done::Fine)
 }
 

@@ -156,7 +156,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::Compare { earlier, later, format } => {
             compare(&find(&store, &here, Some(earlier))?, &find(&store, &here, Some(later))?, format)
         }
-        Command::Export { all, output } => export(&store, &here, all, output),
+        Command::Export { all, output } => export(place, &store, &here, all, output),
         Command::Dismiss { finding, reason, run, shared } => {
             let run = find(&store, &here, run)?;
             let forge = here?;
@@ -344,7 +344,7 @@ fn show(
     };
     let sources = HashMap::new();
     let shown = review::Shown { verbose, ..review::Shown::read(gate, &sources) };
-    output::deliver(&review::render(place, &review, &shown, format), file.as_deref())?;
+    output::deliver(place, &review::render(place, &review, &shown, format), file.as_deref())?;
     Ok(Done::Fine)
 }
 
@@ -364,7 +364,13 @@ fn compare(earlier: &Run, later: &Run, format: DataFormat) -> Result<Done, Failu
     Ok(Done::Fine)
 }
 
-fn export(store: &Store, here: &Result<Local, Failure>, all: bool, file: Option<PathBuf>) -> Result<Done, Failure> {
+fn export(
+    place: &Place,
+    store: &Store,
+    here: &Result<Local, Failure>,
+    all: bool,
+    file: Option<PathBuf>,
+) -> Result<Done, Failure> {
     let repository = if all { None } else { Some(identity(here)?) };
     let runs = store.runs(&Filter { repository, name: None, limit: usize::MAX })?;
     let mut text = String::new();
@@ -376,7 +382,7 @@ fn export(store: &Store, here: &Result<Local, Failure>, all: bool, file: Option<
         };
         let _ = writeln!(text, "{line}");
     }
-    output::deliver(&text, file.as_deref())?;
+    output::deliver(place, &text, file.as_deref())?;
     Ok(Done::Fine)
 }
 

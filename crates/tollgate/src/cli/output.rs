@@ -29,9 +29,9 @@ pub(crate) fn say(text: &str) {
 }
 
 /// Prints data, or writes it to a file that is there whole or not at all.
-pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
-        Some(path) if path != Path::new("-") => write_file(path, text),
+        Some(path) if path != Path::new("-") => write_file(&place.resolve(path), text),
         _ => print(text),
     }
 }
@@ -39,6 +39,10 @@ pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
 /// Writes a file by way of a temporary one beside it.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let problem = io::Error::new(io::ErrorKind::NotFound, "there is no such folder");
+        return Err(failure::cannot_write(&path.display().to_string(), &problem));
+    }
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)?;
         file.write_all(text.as_bytes())?;

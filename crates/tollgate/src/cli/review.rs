@@ -247,7 +247,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         reviewed: Some(&reviewed),
     };
     let text = render(place, &reviewed.review, &shown, args.format.into());
-    output::deliver(&text, args.output.as_deref())?;
+    output::deliver(place, &text, args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
@@ -433,6 +433,12 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
 fn details(reviewed: &Reviewed) -> Vec<String> {
     let mut lines = reviewed.intent.details();
     lines.extend(reviewed.policy.changes.iter().cloned());
+    // Among the notes is what an author should know, which the intent tells already.
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
+        if !lines.iter().any(|line| line == note) {
+            lines.push(note.to_owned());
+        }
+    }
     lines
 }
 

@@ -292,6 +292,29 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
 }
 
 #[test]
+fn the_comment_says_when_past_reviews_are_not_available() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    let store = scratch.path().join("folder");
+    std::fs::create_dir(&store).unwrap();
+    let store = store.to_str().unwrap();
+    let comment = scratch.tollgate(&["review", "--store", store, "--format", "summary"]).expect(1);
+    let (_, figures) = comment.split_once("<summary>Review Details").unwrap();
+    assert!(figures.contains("\n- past reviews are not available: "), "{comment}");
+    let args = ["review", "--no-store", "--title", "[strict-reveiw] [WIP] x", "--format", "summary"];
+    let comment = scratch.tollgate(&args).expect(1);
+    assert_eq!(comment.matches("did you mean [strict-review]?").count(), 1, "{comment}");
+    assert_eq!(comment.matches("early feedback because of").count(), 1, "{comment}");
+}
+
+#[test]
+fn a_report_for_a_folder_that_is_not_there_is_refused() {
+    let scratch = Scratch::on_a_branch();
+    let refused = scratch.tollgate(&["history", "export", "-o", "nowhere/out.jsonl"]).expect_refused(3);
+    assert!(refused.ends_with("out.jsonl`: there is no such folder\n"), "{refused}");
+}
+
+#[test]
 fn looking_something_up_makes_no_memory() {
     let scratch = Scratch::on_a_branch();
     let store = scratch.path().join("folder/reviews.db");
