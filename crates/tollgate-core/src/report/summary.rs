@@ -138,6 +138,9 @@ fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
 
 /// The size of the change and of what is new in it, in a sentence each.
 fn figures(comment: &Comment<'_>) -> String {
+    if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) {
+        return "The change is empty: nothing differs from its base.".to_owned();
+    }
     let fresh = match &comment.since {
         None => return size(comment),
         // The change may have become smaller.

@@ -35,6 +35,10 @@ fn a_re_review_says_how_much_is_new() {
     scratch.git(&["commit", "-q", "--amend", "-m", "other words"]);
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
     assert!(comment.contains(" removed. No line of the change is new since the last review.\n"), "{comment}");
+    scratch.git(&["rm", "-q", "a.js", "b.js"]);
+    scratch.commit("take it all back");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(0);
+    assert!(comment.contains("## What Changed\nThe change is empty: nothing differs from its base.\n"), "{comment}");
 }
 
 fn head(scratch: &Scratch) -> String {
