@@ -143,6 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn the_secrets_of_a_change_are_known_without_what_stood_beside_them() {
+        let body = "MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEuQaZvB1n5Oi6Ty0Ue";
+        let text = format!(
+            "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,4 @@\n+password = \"kX9mQ2vLp7RtW4nZ\"\n\
+             +-----BEGIN RSA PRIVATE KEY-----\n+{body}\n+-----END RSA PRIVATE KEY-----\n"
+        );
+        let (files, _) = tollgate_core::diff::parse(text.into_bytes());
+        let known = Known::of(&files);
+        assert_eq!(known.hide("kX9mQ2vLp7RtW4nZ in a"), "kX9m…(16 characters) in a");
+        assert_eq!(known.hide(body), "MIIE…(64 characters)");
+        assert!(matches!(known.hide("password in a"), Cow::Borrowed(_)));
+        assert!(matches!(Known::of(&[]).hide(body), Cow::Borrowed(_)));
+    }
+
+    #[test]
     fn text_without_secrets_is_not_copied() {
         assert!(matches!(mask("password = read()"), Cow::Borrowed(_)));
     }
