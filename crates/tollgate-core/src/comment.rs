@@ -43,6 +43,7 @@ pub use fix::{Fixed, fix};
 use crate::comment::section::Page;
 use crate::comment::tree::Tree;
 use crate::finding::Severity;
+use crate::markdown;
 
 /// The most characters a code host takes in one comment.
 pub const MAX_CHARS: usize = 65_536;
@@ -110,16 +111,22 @@ impl Checked {
 }
 
 /// Checks a comment. `bot` is the name in front of `Review Summary`.
+///
+/// Of one that is too long only the beginning is read, to tell its kind.
 #[must_use]
 pub fn check(text: &str, bot: &str) -> Checked {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let (head, rest) = text.split_at(fitting(text));
+    let flat = markdown::flatten(head);
+    let text = flat.as_ref();
     let tree = Tree::parse(text);
     let Some(page) = Page::find(&tree, bot) else { return Checked { kind: Kind::Other, errors: Vec::new() } };
-    let (kind, mut errors) = (page.kind, rules::blank_lines(&tree));
-    if text.chars().count() > MAX_CHARS {
+    let kind = page.kind;
+    if !rest.is_empty() {
         let message = format!("the comment has more than {MAX_CHARS} characters, so no code host takes it");
-        errors.push(Problem { rule: "too-long", section: None, line: 1, message });
+        return Checked { kind, errors: vec![Problem { rule: "too-long", section: None, line: 1, message }] };
     }
+    let mut errors = rules::blank_lines(&tree);
     // Text that is taken for HTML would be reported as missing, too. So the rest is looked at
     // with the blank lines in place, and lines are counted without them.
     let spaced = fix::with_blank_lines(text);
@@ -133,6 +140,11 @@ pub fn check(text: &str, bot: &str) -> Checked {
     }
     errors.sort_by_key(|problem| problem.line);
     Checked { kind, errors }
+}
+
+/// How many bytes of a comment a code host takes.
+fn fitting(text: &str) -> usize {
+    text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end)
 }
 
 /// The `<summary>` text of a comment: `Kodiai Review Summary`.

@@ -17,6 +17,7 @@ pub mod fingerprint;
 pub mod gate;
 pub mod intent;
 pub mod language;
+mod markdown;
 pub mod merge;
 pub mod path;
 pub mod policy;

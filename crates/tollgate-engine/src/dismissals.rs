@@ -14,6 +14,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::finding::Finding;
+use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::suppress::Dismissal;
 
 use crate::failure::{self, Failure};
@@ -49,7 +50,10 @@ pub fn read(root: &Path) -> Result<Vec<Dismissal>, Failure> {
     let Some(text) = read_text(root)? else {
         return Ok(Vec::new());
     };
-    let file: File = toml::from_str(&text).map_err(|error| wrong(error.message().trim()))?;
+    let file: File = toml::from_str(&text).map_err(|error| {
+        let place = error.span().map_or_else(String::new, |span| format!("line {}: ", line_number(&text, span.start)));
+        wrong(&format!("{place}{}", error.message().trim()))
+    })?;
     let parse = |(index, entered): (usize, Entered)| {
         let Entered { file, title, evidence, reason } = entered;
         let dismissal = Dismissal::parse(&file, &title, evidence, reason, FILE_NAME);
@@ -58,10 +62,18 @@ pub fn read(root: &Path) -> Result<Vec<Dismissal>, Failure> {
     file.dismissal.into_iter().enumerate().map(parse).collect()
 }
 
+fn line_number(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or(text).matches('\n').count() + 1
+}
+
 /// The file with one more dismissal, to be written to [`FILE_NAME`].
 pub fn with(root: &Path, finding: &Finding, reason: &str) -> Result<String, Failure> {
     // What is there must be sound before something is put behind it.
-    read(root)?;
+    let print = Fingerprint::of(finding);
+    let is_there = |known: &Dismissal| known.fingerprint == print && known.evidence == finding.evidence;
+    if let Some(known) = read(root)?.iter().find(|known| is_there(known)) {
+        return Err(failure::dismissed_before(FILE_NAME, &known.reason));
+    }
     let before = read_text(root)?.unwrap_or_else(|| HEAD.to_owned());
     let entered = Entered {
         file: finding.location.file.as_str().to_owned(),
@@ -130,6 +142,15 @@ mod tests {
         assert!(std::fs::read_to_string(folder.path().join(FILE_NAME)).unwrap().starts_with(HEAD.trim_end()));
     }
 
+    #[test]
+    fn what_is_dismissed_already_is_not_added_again() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &with(folder.path(), &finding("eval(x)"), "it is ours").unwrap());
+        let refused = with(folder.path(), &finding("eval(x)"), "again").unwrap_err();
+        assert!(refused.message.ends_with("already: it is ours"), "{}", refused.message);
+        assert!(with(folder.path(), &finding("eval(y)"), "again").is_ok());
+    }
+
     #[track_caller]
     fn check_refused(text: &str, problem: &str) {
         let folder = tempfile::tempdir().unwrap();
@@ -141,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_file_with_a_mistake_is_an_error_and_is_not_added_to() {
-        check_refused("[[dismissal]]\nfile = \"a\"\n", "missing field `title`");
-        check_refused("[[dismissals]]\n", "unknown field `dismissals`");
+        check_refused("# a\n[[dismissal]]\nfile = \"a\"\n", "dismissals.toml: line 2: missing field `title`");
+        check_refused("\n[[dismissals]]\n", "dismissals.toml: line 2: unknown field `dismissals`");
         let no_reason = "[[dismissal]]\nfile = \"a\"\ntitle = \"t\"\nevidence = \"e\"\nreason = \"\"\n";
         check_refused(no_reason, "dismissal #1: a dismissal needs a reason");
     }

@@ -70,7 +70,7 @@ impl std::error::Error for Failure {}
 #[must_use]
 pub fn not_a_repository(dir: &Path) -> Failure {
     Failure::new(Kind::User, format!("`{}` is not in a git repository", dir.display()))
-        .hint("Run this inside a repository, or review a patch with `--diff FILE`.")
+        .hint("Run this inside a repository; `review` and `analyze` also take a patch with `--diff FILE`.")
 }
 
 /// There is no working tree, and what was asked for needs one.
@@ -196,6 +196,13 @@ pub fn bad_config(place: &str, problem: &str) -> Failure {
     Failure::new(Kind::Config, format!("{place}: {problem}"))
 }
 
+/// A finding is in the list of dismissals already.
+#[must_use]
+pub fn dismissed_before(file: &str, reason: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{file}` has this finding already: {reason}"))
+        .hint("Change the reason in the file, if it is another one now.")
+}
+
 /// A repository says where the memory is to be.
 #[must_use]
 pub fn store_in_repository(source: &str) -> Failure {
@@ -226,7 +233,7 @@ pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
 #[must_use]
 pub fn no_store(path: &Path, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` cannot be used: {problem}", path.display()))
-        .hint("Name another place with `--store FILE` or `store.path`, or go without one with `--no-store`.")
+        .hint("Name another place with `--store FILE` or `store.path`.")
 }
 
 /// The memory was made by a newer version of this program.

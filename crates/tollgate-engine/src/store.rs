@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 use tollgate_core::coverage::Coverage;
 use tollgate_core::finding::{Finding, Severity};
@@ -104,6 +104,15 @@ impl Store {
     /// Opens the memory and brings it up to date; makes it if it is not there.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let connection = open::open(path)?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// Opens the memory to look something up: one that is not there is empty, and is not made.
+    pub fn look_up(path: &Path) -> Result<Self, Failure> {
+        if path.exists() {
+            return Self::open(path);
+        }
+        let connection = open::open_with(Path::new(":memory:"), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 

@@ -2,7 +2,8 @@
 
 use crate::comment::section::{Need, Page, Section, template};
 use crate::comment::tree::Tree;
-use crate::comment::{BYTE_ORDER_MARK, Checked, Problem, check};
+use crate::comment::{BYTE_ORDER_MARK, Checked, Problem, check, fitting};
+use crate::markdown;
 
 /// A comment that keeps the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,10 @@ pub fn fix(text: &str, bot: &str) -> Result<Fixed, Vec<Problem>> {
     let mut done = Vec::new();
     let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let (mark, text) = text.split_at(text.len() - plain.len());
+    // What was checked is not the whole text then, so nothing is known of the places to repair.
+    if fitting(text) < text.len() || markdown::flatten(text) != text {
+        return Err(errors);
+    }
     let mut fixed = with_blank_lines(text);
     if fixed != text {
         done.push("put blank lines between HTML and Markdown".to_owned());

@@ -87,23 +87,18 @@ impl Section {
         tree.leaves[self.leaves.clone()].iter().filter(|leaf| !leaf.quoted)
     }
 
-    /// True when nothing stands in the section, or only a word for nothing.
+    /// True when nothing stands in the section, or only words for nothing.
     pub(super) fn is_empty(&self, tree: &Tree<'_>, sentences_too: bool) -> bool {
         let leaves = &tree.leaves[self.leaves.clone()];
         if leaves.iter().any(|leaf| leaf.kind == LeafKind::Code) {
             return false;
         }
-        let mut lines = leaves
+        leaves
             .iter()
             .filter(|leaf| !matches!(leaf.kind, LeafKind::Heading(_)))
             .flat_map(|leaf| &leaf.lines)
             .map(|line| line.text.trim())
-            .filter(|text| !text.is_empty());
-        match (lines.next(), lines.next()) {
-            (None, _) => true,
-            (Some(line), None) => says_nothing(line, sentences_too),
-            _ => false,
-        }
+            .all(|text| text.is_empty() || says_nothing(text, sentences_too))
     }
 }
 

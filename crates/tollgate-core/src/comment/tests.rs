@@ -165,6 +165,7 @@ fn sections_must_not_be_empty() {
     review("- :white_check_mark: Null checks for all returns", "(none)", &["empty-section at 9 in Strengths"]);
     review("- Consider a shared helper", "<!-- nothing -->", &["empty-section at 21 in Suggestions"]);
     review("- Consider a shared helper", "_None._", &["empty-section at 21 in Suggestions"]);
+    review("- Consider a shared helper", "- None\n- None", &["empty-section at 21 in Suggestions"]);
     review(
         ":red_circle: **Block** -- 1 critical finding must be dealt with before merging",
         "",
@@ -421,6 +422,25 @@ fn the_update_fits_the_sections() {
 #[test]
 fn a_comment_that_no_code_host_takes_is_refused() {
     review("busy.", &"busy ".repeat(MAX_CHARS / 5), &["too-long at 1"]);
+    let long = "a".repeat(2 * MAX_CHARS);
+    check_rules(&format!("{REVIEW}{long}"), &["too-long at 1"]);
+    assert_eq!(check(&long, DEFAULT_BOT), Checked { kind: Kind::Other, errors: Vec::new() });
+}
+
+/// Deep nesting makes the parser look at every level for every line: minutes for each of these, were they parsed.
+#[test]
+fn hostile_comments_are_read_all_the_same() {
+    for n in [MAX_CHARS / 4, 250_000] {
+        for mark in ["> ", "- ", "1. ", "> - "] {
+            let deep = format!("{}a\n{}", mark.repeat(n / mark.len()), "a\n".repeat(n));
+            let comment = REVIEW.replace("busy.", &format!("busy.\n\n{deep}"));
+            let expected: &[&str] = if comment.chars().count() > MAX_CHARS { &["too-long at 1"] } else { &[] };
+            check_rules(&comment, expected);
+            let unfixed = format!("<!-- a -->\n\ntext\n\n{comment}");
+            assert!(fix(&unfixed, DEFAULT_BOT).is_err());
+            assert!(check(&deep, DEFAULT_BOT).is_valid());
+        }
+    }
 }
 
 #[track_caller]

@@ -10,28 +10,22 @@
 //!
 //! The body is read by a Markdown parser, and only when a phrase may be in it.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::intent::breaking::{self, Phrase};
+use crate::markdown;
 
 mod html;
 
 /// The most of a body that is read; the hosts allow less.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
-/// The most bytes of marks and white space that a line may begin with.
-///
-/// The parser looks at every open quote and list for each line, so that a body of deep nesting and many lines takes
-/// time that grows with its square: 64 kB took most of a second. Nobody nests as deep as this.
-const MAX_MARKS: usize = 64;
-
 /// The excerpt of the first declaration of a breaking change.
 pub(crate) fn find(body: &str) -> Option<String> {
     let body = cut(body);
-    if breaking::may_declare(body) { find_in(&blocks(&flatten(body))) } else { None }
+    if breaking::may_declare(body) { find_in(&blocks(&markdown::flatten(body))) } else { None }
 }
 
 fn find_in(blocks: &[Block]) -> Option<String> {
@@ -229,26 +223,6 @@ impl Reader {
             self.blocks.push(block);
         }
     }
-}
-
-/// The body with the beginnings of its lines cut to what the parser reads in linear time.
-fn flatten(body: &str) -> Cow<'_, str> {
-    if !body.split(['\n', '\r']).any(|line| marks(line) > MAX_MARKS) {
-        return Cow::Borrowed(body);
-    }
-    let mut flat = String::with_capacity(body.len());
-    for line in body.split_inclusive(['\n', '\r']) {
-        let n_marks = marks(line);
-        flat.push_str(&line[..n_marks.min(MAX_MARKS)]);
-        flat.push_str(&line[n_marks..]);
-    }
-    Cow::Owned(flat)
-}
-
-/// How many bytes of a line can open quotes and lists.
-fn marks(line: &str) -> usize {
-    let opens = |byte: &u8| matches!(byte, b' ' | b'\t' | b'>' | b'-' | b'+' | b'*' | b'.' | b')' | b'0'..=b'9');
-    line.bytes().take_while(opens).count()
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ use crate::comment::section::says_nothing;
 use crate::comment::{Kind, summary_text};
 use crate::finding::Finding;
 use crate::report::summary::draft::Draft;
-use crate::report::summary::escape::{html, literal_at_start, shown};
+use crate::report::summary::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::words::{plural, sentences};
 use crate::review::Review;
 use crate::sha::Sha;
@@ -86,6 +86,8 @@ pub struct Since<'a> {
     pub resolved: &'a [Finding],
     /// Findings of the review that were there before, by their index.
     pub still_open: &'a [usize],
+    /// How many lines of the change the last review had not seen.
+    pub n_fresh: usize,
     /// How many remarks were held back because earlier reviews passed those lines.
     pub held_back: usize,
 }
@@ -128,14 +130,28 @@ fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
             .keywords
             .map(|line| shown(line, 500))
             .filter(|line| !line.is_empty())
-            .map(|line| literal_at_start(&line)),
+            .map(|line| with_tags(&literal_at_start(&line))),
     );
     let lines = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) };
     draft.push(format!("## What Changed\n{}\n{lines}", literal_at_start(&what)));
 }
 
-/// The size of the change, in a sentence.
+/// The size of the change and of what is new in it, in a sentence each.
 fn figures(comment: &Comment<'_>) -> String {
+    if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) {
+        return "The change is empty: nothing differs from its base.".to_owned();
+    }
+    let fresh = match &comment.since {
+        None => return size(comment),
+        // The change may have become smaller.
+        Some(Since { n_fresh: 0, .. }) => "No line of the change is".to_owned(),
+        Some(Since { n_fresh: 1, .. }) => "1 line of the change is".to_owned(),
+        Some(Since { n_fresh, .. }) => format!("{n_fresh} lines of the change are"),
+    };
+    format!("{} {fresh} new since the last review.", size(comment))
+}
+
+fn size(comment: &Comment<'_>) -> String {
     match comment.analysis.map(Analysis::totals) {
         Some(totals) => format!(
             "{} changed, {} added and {} removed.",

@@ -199,7 +199,7 @@ fn a_first_review_has_five_sections() {
     Retries when the server is busy. Thanks to @&#8203;octocat.
 
     Reviewed: core logic, tests, infrastructure
-    Keywords: \[WIP\] in title
+    Keywords: [WIP] in title
 
     ## Strengths
     - :white_check_mark: Null checks for all returns
@@ -249,7 +249,7 @@ fn a_re_review_tells_new_resolved_and_still_open_apart() {
     ]);
     let head = Sha::parse(&"abc1234f".repeat(5)).unwrap();
     let resolved = [finding(Severity::High, "src/retry.ts:12", "The delay is never reset", "x")];
-    let since = Since { head: &head, new: &[0], resolved: &resolved, still_open: &[1, 2], held_back: 1 };
+    let since = Since { head: &head, new: &[0], resolved: &resolved, still_open: &[1, 2], n_fresh: 4, held_back: 1 };
     let comment = Comment { since: Some(since), ..of_review(&review) };
     insta::assert_snapshot!(written(&comment), @"
     <details>
@@ -258,7 +258,7 @@ fn a_re_review_tells_new_resolved_and_still_open_apart() {
     ## Re-review -- Changes since abc1234
 
     ## What Changed
-    0 files reviewed.
+    0 files reviewed. 4 lines of the change are new since the last review.
 
     ## New Findings
     :new: [MEDIUM] src/retry.ts (42): The delay grows without end
@@ -328,7 +328,7 @@ fn a_clean_review_or_one_with_praise_alone_is_silent() {
 fn a_re_review_without_any_delta_is_silent() {
     let review = sample::clean();
     let head = review.base.clone();
-    let since = Since { head: &head, new: &[], resolved: &[], still_open: &[], held_back: 3 };
+    let since = Since { head: &head, new: &[], resolved: &[], still_open: &[], n_fresh: 4, held_back: 3 };
     assert_eq!(summary::write(&Comment { since: Some(since), ..of_review(&review) }), None);
 }
 
@@ -337,7 +337,7 @@ fn all_resolved_and_nothing_new_is_posted() {
     let review = sample::clean();
     let head = review.base.clone();
     let resolved = [finding(Severity::High, "a.rs:1", "Was bad", "x")];
-    let since = Since { head: &head, new: &[], resolved: &resolved, still_open: &[], held_back: 0 };
+    let since = Since { head: &head, new: &[], resolved: &resolved, still_open: &[], n_fresh: 4, held_back: 0 };
     let text = written(&Comment { since: Some(since), ..of_review(&review) });
     assert_eq!(line_of(&text, ":green"), ":green_circle: **Blockers resolved** -- Ready to merge");
     assert_eq!(line_of(&text, ":white"), ":white_check_mark: [MAJOR] a.rs: Was bad -- resolved");
@@ -372,7 +372,7 @@ fn the_verdict_line_counts() {
     check_verdict(
         &[Medium, Nit],
         true,
-        ":yellow_circle: **Needs changes** -- 1 medium and 1 minor findings should be dealt with before merging",
+        ":yellow_circle: **Needs changes** -- 1 medium and 1 minor finding should be dealt with before merging",
     );
     check_verdict(&[Low, Nit], true, ":green_circle: **Approve with notes** -- 2 minor findings, none blocking");
 }
@@ -407,7 +407,7 @@ fn check_update(new: &[Severity], resolved: &[Severity], still_open: &[Severity]
     let head = review.base.clone();
     let indices: Vec<usize> = (0..review.findings.len()).collect();
     let (new, still_open) = indices.split_at(new.len());
-    let since = Since { head: &head, new, resolved: &resolved, still_open, held_back: 0 };
+    let since = Since { head: &head, new, resolved: &resolved, still_open, n_fresh: 4, held_back: 0 };
     let text = written(&Comment { since: Some(since), ..of_review(&review) });
     assert_eq!(text.split("## Verdict Update\n").nth(1).unwrap().lines().next().unwrap(), expected);
 }
@@ -488,10 +488,12 @@ fn the_cap_cuts_the_mildest_into_the_figures_and_never_a_critical() {
     let review = sample::with(findings.collect());
     for (cap, n_shown) in [(0, 2), (1, 2), (3, 3), (9, 5)] {
         let text = written(&Comment { commented: Some(cap), ..of_review(&review) });
-        let (observations, figures) = text.split_once("Review Details").unwrap();
+        let (observations, figures) = text.split_once("<summary>Review Details").unwrap();
         assert_eq!(observations.matches(": Title ").count(), n_shown, "{cap}");
         assert_eq!(figures.matches(": Title ").count(), 5 - n_shown, "{cap}");
         assert_eq!(figures.contains("Cut by the comment cap"), n_shown < 5);
+        let more = format!("\n{} more findings are listed in Review Details.\n", 5 - n_shown);
+        assert_eq!(observations.contains(&more), n_shown < 5);
     }
 }
 
@@ -501,7 +503,7 @@ fn still_open_is_not_repeated_although_an_equal_finding_is_new_or_resolved() {
     let review = sample::with(vec![finding(1), finding(50)]);
     let head = review.base.clone();
     let resolved = [finding(9)];
-    let since = Since { head: &head, new: &[1], resolved: &resolved, still_open: &[0], held_back: 0 };
+    let since = Since { head: &head, new: &[1], resolved: &resolved, still_open: &[0], n_fresh: 4, held_back: 0 };
     let text = written(&Comment { since: Some(since), ..of_review(&review) });
     assert_eq!(line_of(&text, ":new:"), ":new: [MEDIUM] a.rs (50): Same words (another place)");
     let resolved = ":white_check_mark: [MEDIUM] a.rs: Same words (in one place of several) -- resolved";
@@ -554,7 +556,8 @@ fn blockers_are_listed_however_many_remarks_there_are() {
     let new: Vec<usize> = (0..1500).chain(3000..3150).collect();
     let still_open: Vec<usize> = (1500..3000).chain(3150..3300).collect();
     let resolved: Vec<Finding> = (0..3000).map(remark).chain((4000..4100).map(blocker)).collect();
-    let since = Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, held_back: 0 };
+    let since =
+        Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, n_fresh: 4, held_back: 0 };
     let text = written(&Comment { since: Some(since), ..of_review(&review) });
     assert_eq!(text.matches(": Blocker ").count(), 400);
 }
@@ -723,7 +726,8 @@ proptest! {
             resolved.extend(review.findings.iter().cloned());
         }
         let head = review.base.clone();
-        let since = Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, held_back: 1 };
+        let since =
+            Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, n_fresh: 4, held_back: 1 };
         let comment = Comment {
             since: Some(since), details: &details, what: what.as_deref(), commented: cap, ..of_review(&review)
         };

@@ -2,15 +2,17 @@
 //!
 //! A linter speaks of whole files; what is on lines that the change does not touch
 //! is set apart. Paths are relative to the repository already: the formats'
-//! readers see to that.
+//! readers see to that. Secrets of the change that a tool quotes are made unreadable.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use tollgate_core::diff::FileDiff;
-use tollgate_core::finding::{Finding, Side};
+use tollgate_core::finding::{Finding, Side, Summary};
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_rules::lines::LineSet;
+use tollgate_rules::text::mask::Known;
 
 /// Which findings of other tools count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +41,9 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
         return imported;
     }
     let touched = touched(files);
+    let secrets = Known::of(files);
     for finding in findings {
+        let finding = hidden(finding, &secrets);
         let lines = touched.get(&(finding.location.side, finding.location.file.clone()));
         let (start, end) = (finding.location.lines.start(), finding.location.lines.end());
         if scope == Scope::Everything || lines.is_some_and(|lines| lines.overlaps(start, end)) {
@@ -49,6 +53,20 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
         }
     }
     imported
+}
+
+/// The finding without the secrets of the change that it quotes.
+fn hidden(mut finding: Finding, secrets: &Known) -> Finding {
+    let hide = |text: &str| secrets.hide(text).into_owned();
+    finding.summary = Summary::shorten(&hide(finding.summary.as_str())).0;
+    finding.evidence = hide(&finding.evidence);
+    finding.reason = finding.reason.as_deref().map(hide);
+    finding.suggestion = finding.suggestion.as_deref().map(hide);
+    // A fix that had to be changed could not be applied any more, and fields that we do not know are whole or not there.
+    let is_plain = |text: &str| matches!(secrets.hide(text), Cow::Borrowed(_));
+    finding.fix = finding.fix.take().filter(|fix| is_plain(&fix.replacement));
+    finding.extra.retain(|_, value| is_plain(&value.to_string()));
+    finding
 }
 
 /// The lines that the change adds and removes, by side and path.
@@ -68,7 +86,7 @@ fn touched(files: &[FileDiff]) -> HashMap<(Side, FilePath), LineSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::finding::{Category, FindingId, LineRange, Location, Origin, Severity, Summary};
+    use tollgate_core::finding::{Category, FindingId, Fix, LineRange, Location, Origin, Severity};
 
     fn finding(file: &str, start: u32, end: u32, side: Side) -> Finding {
         Finding {
@@ -108,5 +126,30 @@ mod tests {
             let imported = accept(vec![finding], &files, Scope::ChangedLines);
             assert_eq!((imported.findings.len(), imported.withheld.len()), (usize::from(counts), usize::from(!counts)));
         }
+    }
+
+    #[test]
+    fn a_secret_of_the_change_is_hidden_in_whatever_a_tool_says_of_it() {
+        let secret = "kX9mQ2vLp7RtW4nZ";
+        let text = format!(
+            "diff --git a/a.conf b/a.conf\n--- a/a.conf\n+++ b/a.conf\n@@ -0,0 +1 @@\n+password = \"{secret}\"\n"
+        );
+        let (files, _) = tollgate_core::diff::parse(text.into_bytes());
+        let said = format!("found {secret} here");
+        let mut extra = serde_json::Map::new();
+        extra.insert("match".to_owned(), serde_json::json!([said]));
+        let quoting = Finding {
+            extra,
+            summary: Summary::parse(&said).unwrap(),
+            reason: Some(said.clone()),
+            evidence: said.clone(),
+            suggestion: Some(said.clone()),
+            fix: Some(Fix { lines: LineRange::line(1), replacement: said }),
+            ..finding("a.conf", 1, 1, Side::Right)
+        };
+        let imported = accept(vec![quoting], &files, Scope::ChangedLines);
+        assert!(!format!("{imported:?}").contains(secret), "{imported:?}");
+        assert_eq!(imported.findings[0].evidence, "found kX9m…(16 characters) here");
+        assert!(imported.findings[0].fix.is_none());
     }
 }

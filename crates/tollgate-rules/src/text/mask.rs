@@ -7,14 +7,22 @@
 //! What is kept is enough to find the place and too little to use it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use tollgate_core::diff::{self, FileDiff};
 
 use crate::text::secrets;
 
 /// Most characters of evidence.
 const MAX_CHARS: usize = 200;
+
+/// Shorter secrets could be a part of any word.
+const MIN_KNOWN: usize = 8;
+
+/// The most secrets of a change that are looked for in what others say.
+const MAX_KNOWN: usize = 10_000;
 
 /// Replaces every secret that the rules recognise in a text.
 ///
@@ -32,6 +40,39 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn files(files: &[FileDiff]) -> Vec<FileDiff> {
     diff::redact(files, &secrets::in_text)
+}
+
+/// The secrets in the lines of a change, to be hidden where others speak of them.
+///
+/// Many are known only by what stands beside them, `password = "…"`, and that is missing in the words of another tool.
+#[derive(Debug)]
+pub struct Known(Option<AhoCorasick>);
+
+impl Known {
+    /// Finds the secrets of a change.
+    #[must_use]
+    pub fn of(files: &[FileDiff]) -> Self {
+        let mut known = BTreeSet::new();
+        for file in files {
+            let lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk)).map(|line| line.text);
+            let text = lines.collect::<Vec<_>>().join(&b'\n');
+            for range in secrets::in_text(&text) {
+                // A private key has many lines.
+                let lines = text[range].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                known.extend(lines.filter(|line| line.len() >= MIN_KNOWN).map(<[u8]>::to_vec));
+            }
+        }
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(known.iter().take(MAX_KNOWN));
+        Self(search.ok().filter(|_| !known.is_empty()))
+    }
+
+    /// Replaces every known secret in a text.
+    #[must_use]
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found: Vec<Range<usize>> =
+            self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect();
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text.as_bytes(), &found)) }
+    }
 }
 
 /// A line's text around its secrets, with all of them masked.
@@ -99,6 +140,21 @@ mod tests {
         let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n-----END RSA PRIVATE KEY-----\nafter");
         let masked = mask(&text);
         assert!(!masked.contains("x9Kd02mV") && masked.ends_with("-----END RSA PRIVATE KEY-----\nafter"), "{masked}");
+    }
+
+    #[test]
+    fn the_secrets_of_a_change_are_known_without_what_stood_beside_them() {
+        let body = "MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEuQaZvB1n5Oi6Ty0Ue";
+        let text = format!(
+            "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,4 @@\n+password = \"kX9mQ2vLp7RtW4nZ\"\n\
+             +-----BEGIN RSA PRIVATE KEY-----\n+{body}\n+-----END RSA PRIVATE KEY-----\n"
+        );
+        let (files, _) = tollgate_core::diff::parse(text.into_bytes());
+        let known = Known::of(&files);
+        assert_eq!(known.hide("kX9mQ2vLp7RtW4nZ in a"), "kX9m…(16 characters) in a");
+        assert_eq!(known.hide(body), "MIIE…(64 characters)");
+        assert!(matches!(known.hide("password in a"), Cow::Borrowed(_)));
+        assert!(matches!(Known::of(&[]).hide(body), Cow::Borrowed(_)));
     }
 
     #[test]

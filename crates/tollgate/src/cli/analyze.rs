@@ -44,6 +44,6 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         DataFormat::Text => analysis::render(&analysis),
         DataFormat::Json => analysis::json::write(&analysis),
     };
-    output::deliver(&text, args.output.as_deref())?;
+    output::deliver(place, &text, args.output.as_deref())?;
     Ok(Done::Fine)
 }

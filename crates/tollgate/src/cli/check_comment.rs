@@ -43,23 +43,22 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let name = if is_stdin { "standard input".to_owned() } else { args.input.display().to_string() };
     let bytes = output::read_input(&place.resolve(&args.input), MAX_INPUT)?;
     let text = String::from_utf8(bytes).map_err(|_| failure::not_text(&name))?;
-    let output = args.output.as_deref().map(|path| place.resolve(path));
     if args.fix {
-        return fix(&text, &args.bot, &name, output.as_deref());
+        return fix(place, &text, &args, &name);
     }
     let checked = comment::check(&text, &args.bot);
     let report = match args.format {
         DataFormat::Text => in_words(&checked, &name),
         DataFormat::Json => comment::json::write(&checked),
     };
-    output::deliver(&report, output.as_deref())?;
+    output::deliver(place, &report, args.output.as_deref())?;
     Ok(if checked.is_valid() { Done::Fine } else { Done::No })
 }
 
-fn fix(text: &str, bot: &str, name: &str, output: Option<&Path>) -> Result<Done, Failure> {
-    match comment::fix(text, bot) {
+fn fix(place: &Place, text: &str, args: &Args, name: &str) -> Result<Done, Failure> {
+    match comment::fix(text, &args.bot) {
         Ok(fixed) => {
-            output::deliver(&fixed.text, output)?;
+            output::deliver(place, &fixed.text, args.output.as_deref())?;
             for done in &fixed.done {
                 output::say(&format!("fixed: {done}"));
             }

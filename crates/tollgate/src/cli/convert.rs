@@ -72,7 +72,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let sources = HashMap::new();
     let shown = review::Shown::read(gate, &sources);
     let text = review::render(place, &review, &shown, Format::from(args.to));
-    output::deliver(&text, args.output.as_deref())?;
+    output::deliver(place, &text, args.output.as_deref())?;
     Ok(Done::Fine)
 }
 

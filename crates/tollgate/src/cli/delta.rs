@@ -64,12 +64,11 @@ fn rename(text: &str) -> Result<(FilePath, FilePath), String> {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let inputs = [("--prior", Some(&args.prior)), ("--current", Some(&args.current)), ("--diff", args.diff.as_ref())];
-    let is_standard = |path: Option<&PathBuf>| path.is_some_and(|path| path.as_path() == Path::new("-"));
-    let mut standard = inputs.into_iter().filter(|(_, path)| is_standard(*path)).map(|(flag, _)| flag);
-    if let (Some(one), Some(other)) = (standard.next(), standard.next()) {
-        return Err(failure::standard_input_twice(one, other));
-    }
+    output::standard_input_once([
+        ("--prior", Some(args.prior.as_path())),
+        ("--current", Some(args.current.as_path())),
+        ("--diff", args.diff.as_deref()),
+    ])?;
     let prior = findings(place, &args.prior)?;
     let current = findings(place, &args.current)?;
     let files = args.diff.as_deref().map(|path| files(place, path)).transpose()?;
@@ -90,7 +89,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         DeltaFormat::Pretty => text::write(&delta, &prior, &current),
         DeltaFormat::Json => json::write(&delta, &prior, &current),
     };
-    output::deliver(&written, args.output.as_deref())?;
+    output::deliver(place, &written, args.output.as_deref())?;
     Ok(Done::Fine)
 }
 

@@ -18,8 +18,8 @@ pub(super) fn not_text(name: &str) -> Failure {
 }
 
 pub(super) fn too_large(name: &str, limit: u64) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` has more than {limit} bytes"))
-        .hint("Review it in parts, for example by naming a smaller range.")
+    Failure::new(Kind::User, format!("`{name}` has more than {limit} bytes, which is all that is read"))
+        .hint("Make it smaller, or give it in parts.")
 }
 
 pub(super) fn no_such_folder(path: &Path) -> Failure {
@@ -61,6 +61,11 @@ pub(super) fn no_data_folder() -> Failure {
 pub(super) fn no_identity() -> Failure {
     Failure::new(Kind::User, "past reviews belong to a repository, and there is none here")
         .hint("Run this inside a repository, or add `--all`.")
+}
+
+pub(super) fn flags_before_command() -> Failure {
+    Failure::new(Kind::User, "`--all`, `--branch`, `--limit` and `--format` stand after the command that they are for")
+        .hint("Write for example `tollgate history show 12 --format json`.")
 }
 
 pub(super) fn no_such_run(number: i64) -> Failure {
@@ -108,7 +113,8 @@ pub(super) fn no_diff(name: &str) -> Failure {
 }
 
 pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{one}` and `{other}` cannot both read standard input"))
+    let both = if one == other { format!("two `{one}`") } else { format!("`{one}` and `{other}`") };
+    Failure::new(Kind::User, format!("{both} cannot both read standard input"))
         .hint("Write one of them to a file first.")
 }
 

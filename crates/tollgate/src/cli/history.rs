@@ -27,6 +27,7 @@ use super::{Done, Place, failure, memory, output, review};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate history                                  the reviews of this repository, newest first\n  \
+    tollgate history --branch work --limit 5 --format json\n  \
     tollgate history show 12 --format html -o 12.html\n  \
     tollgate history compare 11 12                    what was new, resolved, still open\n  \
     tollgate history export -o reviews.jsonl          everything, one review a line\n  \
@@ -34,6 +35,8 @@ use super::{Done, Place, failure, memory, output, review};
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    list: List,
     #[command(flatten)]
     store: memory::Flag,
 }
@@ -112,7 +115,7 @@ enum Command {
     Dismissals,
 }
 
-#[derive(clap::Args)]
+#[derive(clap::Args, PartialEq)]
 struct List {
     /// Of all repositories, not only of this one
     #[arg(long)]
@@ -121,16 +124,27 @@ struct List {
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = List::LIMIT)]
     limit: usize,
     /// For people or for programs
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
 }
 
+impl List {
+    const LIMIT: usize = 20;
+
+    /// True when nothing was asked for in particular.
+    fn is_plain(&self) -> bool {
+        *self == Self { all: false, branch: None, limit: Self::LIMIT, format: DataFormat::Text }
+    }
+}
+
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let command =
-        args.command.unwrap_or(Command::List(List { all: false, branch: None, limit: 20, format: DataFormat::Text }));
+    if args.command.is_some() && !args.list.is_plain() {
+        return Err(failure::flags_before_command());
+    }
+    let command = args.command.unwrap_or(Command::List(args.list));
     let here = place.repository();
     let forge = here.as_ref().ok();
     let mut store = memory::open(place, forge, &args.store)?;
@@ -142,7 +156,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::Compare { earlier, later, format } => {
             compare(&find(&store, &here, Some(earlier))?, &find(&store, &here, Some(later))?, format)
         }
-        Command::Export { all, output } => export(&store, &here, all, output),
+        Command::Export { all, output } => export(place, &store, &here, all, output),
         Command::Dismiss { finding, reason, run, shared } => {
             let run = find(&store, &here, run)?;
             let forge = here?;
@@ -200,8 +214,10 @@ fn list(store: &Store, here: &Result<Local, Failure>, asked: &List) -> Result<Do
         }
         DataFormat::Text => table(&runs, asked.all),
     };
-    if runs.is_empty() {
-        output::say("nothing is stored yet; `tollgate review` stores what it finds");
+    match &asked.branch {
+        Some(branch) if runs.is_empty() => output::say(&format!("there is no review of `{branch}`")),
+        None if runs.is_empty() => output::say("nothing is stored yet; `tollgate review` stores what it finds"),
+        _ => {}
     }
     output::print(&text)?;
     Ok(Done::Fine)
@@ -328,7 +344,7 @@ fn show(
     };
     let sources = HashMap::new();
     let shown = review::Shown { verbose, ..review::Shown::read(gate, &sources) };
-    output::deliver(&review::render(place, &review, &shown, format), file.as_deref())?;
+    output::deliver(place, &review::render(place, &review, &shown, format), file.as_deref())?;
     Ok(Done::Fine)
 }
 
@@ -348,7 +364,13 @@ fn compare(earlier: &Run, later: &Run, format: DataFormat) -> Result<Done, Failu
     Ok(Done::Fine)
 }
 
-fn export(store: &Store, here: &Result<Local, Failure>, all: bool, file: Option<PathBuf>) -> Result<Done, Failure> {
+fn export(
+    place: &Place,
+    store: &Store,
+    here: &Result<Local, Failure>,
+    all: bool,
+    file: Option<PathBuf>,
+) -> Result<Done, Failure> {
     let repository = if all { None } else { Some(identity(here)?) };
     let runs = store.runs(&Filter { repository, name: None, limit: usize::MAX })?;
     let mut text = String::new();
@@ -360,7 +382,7 @@ fn export(store: &Store, here: &Result<Local, Failure>, all: bool, file: Option<
         };
         let _ = writeln!(text, "{line}");
     }
-    output::deliver(&text, file.as_deref())?;
+    output::deliver(place, &text, file.as_deref())?;
     Ok(Done::Fine)
 }
 

@@ -51,10 +51,8 @@ enum Format {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let stdin = Path::new("-");
-    if args.body_file.as_deref() == Some(stdin) && args.commits.as_deref() == Some("-") {
-        return Err(failure::standard_input_twice("--body-file", "--commits"));
-    }
+    let commits = args.commits.as_deref().map(Path::new);
+    output::standard_input_once([("--body-file", args.body_file.as_deref()), ("--commits", commits)])?;
     let read = |path: &Path, limit| output::read_input(&place.resolve(path), limit);
     let body = args.body_file.as_deref().map(|path| read(path, MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

@@ -21,7 +21,7 @@ pub(crate) struct Flag {
 /// Opens the memory for a command that is about nothing else.
 pub(crate) fn open(place: &Place, forge: Option<&Local>, flag: &Flag) -> Result<Store, Failure> {
     let settings = place.settings(forge.and_then(Local::root), Layer::default())?;
-    Store::open(&path(place, &settings, flag)?)
+    Store::look_up(&path(place, &settings, flag)?)
 }
 
 /// Where the memory is.

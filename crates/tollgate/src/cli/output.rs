@@ -29,9 +29,9 @@ pub(crate) fn say(text: &str) {
 }
 
 /// Prints data, or writes it to a file that is there whole or not at all.
-pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
-        Some(path) if path != Path::new("-") => write_file(path, text),
+        Some(path) if path != Path::new("-") => write_file(&place.resolve(path), text),
         _ => print(text),
     }
 }
@@ -39,6 +39,10 @@ pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
 /// Writes a file by way of a temporary one beside it.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let problem = io::Error::new(io::ErrorKind::NotFound, "there is no such folder");
+        return Err(failure::cannot_write(&path.display().to_string(), &problem));
+    }
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)?;
         file.write_all(text.as_bytes())?;
@@ -69,6 +73,17 @@ pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Fai
     let name = path.display().to_string();
     let file = std::fs::File::open(path).map_err(|error| failure::cannot_read(&name, &error))?;
     Ok((name, Box::new(file)))
+}
+
+/// Refuses to read standard input for two flags: the second would find nothing.
+pub(crate) fn standard_input_once<'a>(
+    inputs: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Result<(), Failure> {
+    let mut standard = inputs.into_iter().filter(|(_, path)| *path == Some(Path::new("-"))).map(|(flag, _)| flag);
+    match (standard.next(), standard.next()) {
+        (Some(one), Some(other)) => Err(failure::standard_input_twice(one, other)),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a file, or standard input for `-`, up to a limit.

@@ -194,6 +194,9 @@ impl From<FailOnFlag> for FailOnWord {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));
+    let one_each = [("--diff", args.source.diff.as_deref()), ("--body-file", args.body_file.as_deref())];
+    output::standard_input_once(one_each.into_iter().chain(with))?;
     let (forge, settings) = open(place, &args.source, flags(&args))?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
@@ -244,7 +247,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         reviewed: Some(&reviewed),
     };
     let text = render(place, &reviewed.review, &shown, args.format.into());
-    output::deliver(&text, args.output.as_deref())?;
+    output::deliver(place, &text, args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
@@ -394,7 +397,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
     }
 }
 
-/// The comment for a pull request. A clean change has none.
+/// The comment for a pull request. A clean change has none, one that was looked at in part only its figures.
 fn comment(review: &Review, shown: &Shown<'_>) -> String {
     if shown.gate == Gate::Skipped {
         return format!("{}\n", pipeline::SKIPPED);
@@ -413,18 +416,28 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
         details: &details,
         since: shown.reviewed.and_then(since),
     };
-    summary::write(&comment).unwrap_or_else(|| {
-        output::say("note: there is nothing to report, so there is no comment");
-        String::new()
-    })
+    match summary::write(&comment) {
+        Some(text) => text,
+        // No finding may mean that nobody looked; that is not to be silent about.
+        None if review.coverage.as_ref().is_some_and(|coverage| !coverage.is_complete()) => {
+            summary::write_details(&comment)
+        }
+        None => {
+            output::say("note: there is nothing to report, so there is no comment");
+            String::new()
+        }
+    }
 }
 
 /// What stands in Review Details beside the figures.
 fn details(reviewed: &Reviewed) -> Vec<String> {
     let mut lines = reviewed.intent.details();
     lines.extend(reviewed.policy.changes.iter().cloned());
-    if let Some(since) = &reviewed.since {
-        lines.push(format!("Lines that changed since the last review: {}", since.n_fresh));
+    // Among the notes is what an author should know, which the intent tells already.
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
+        if !lines.iter().any(|line| line == note) {
+            lines.push(note.to_owned());
+        }
     }
     lines
 }
@@ -437,6 +450,7 @@ fn since(reviewed: &Reviewed) -> Option<Since<'_>> {
         new: &since.new,
         resolved: &since.resolved,
         still_open: &since.still_open,
+        n_fresh: since.n_fresh,
         held_back: since.n_held_back,
     })
 }

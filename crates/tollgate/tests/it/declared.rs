@@ -109,7 +109,7 @@ fn the_title_skips_a_review_and_nothing_reads_as_approved() {
 fn work_in_progress_gets_early_feedback() {
     let scratch = scratch();
     let comment = scratch.tollgate(&["review", "--title", "[WIP] x", "--format", "summary"]).expect(1);
-    assert!(comment.contains("Keywords: \\[WIP\\] in title"), "{comment}");
+    assert!(comment.contains("\nKeywords: [WIP] in title\n"), "{comment}");
     assert!(comment.to_lowercase().contains("early feedback"), "{comment}");
     check(&["--profile", "strict", "--title", "[wip] x"], "High | Low below-floor, Nit below-floor");
 }
@@ -170,4 +170,15 @@ fn the_comment_names_findings_up_to_the_cap_and_lists_the_rest_in_the_details() 
     for part in &parts {
         assert!(comment.contains(part.as_str()), "{part} is lost:\n{comment}");
     }
+}
+
+#[test]
+fn a_comment_is_never_silent_about_what_was_not_reviewed() {
+    let scratch = Scratch::on_a_branch();
+    let code: String = (0..40).map(|n| format!("function run{n}(input) {{\n  return eval(input);\n}}\n")).collect();
+    scratch.write("a.js", &code).commit("add");
+    scratch.write(".tollgate.toml", "[limits]\nfile_bytes = 1000\n");
+    let figures = scratch.tollgate(&["review", "--no-store", "--format", "summary"]).expect(1);
+    assert!(figures.starts_with("<details>\n<summary>Review Details</summary>\n"), "{figures}");
+    assert!(figures.contains("not reviewed: a.js (1-120): larger than 1000 bytes\n"), "{figures}");
 }

@@ -24,6 +24,23 @@ fn check_summary(scratch: &Scratch, code: i32, expected: &[&str]) {
     assert_eq!(checked.code, 0, "{}", checked.stderr);
 }
 
+#[test]
+fn a_re_review_says_how_much_is_new() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add a file");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("b.js", "const a = 1;\nconst b = 2;\n").commit("another");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains(" removed. 2 lines of the change are new since the last review.\n"), "{comment}");
+    scratch.git(&["commit", "-q", "--amend", "-m", "other words"]);
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains(" removed. No line of the change is new since the last review.\n"), "{comment}");
+    scratch.git(&["rm", "-q", "a.js", "b.js"]);
+    scratch.commit("take it all back");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(0);
+    assert!(comment.contains("## What Changed\nThe change is empty: nothing differs from its base.\n"), "{comment}");
+}
+
 fn head(scratch: &Scratch) -> String {
     scratch.git(&["rev-parse", "HEAD"])[..7].to_owned()
 }
@@ -39,7 +56,7 @@ fn review_commit_review_rebase_review() {
             "## What Changed",
             "## Observations",
             "## Verdict",
-            ":red_circle: **Block** -- 1 critical and 1 major findings must be dealt with before merging",
+            ":red_circle: **Block** -- 1 critical and 1 major finding must be dealt with before merging",
         ],
     );
 
@@ -256,7 +273,10 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
         listed,
         ["2  branch work  approved           nothing to report", "1  branch work  changes requested  1 High"]
     );
-    assert_eq!(scratch.tollgate(&["history", "list", "--branch", "none"]).expect(0), "");
+    let none = scratch.tollgate(&["history", "list", "--branch", "none"]);
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "there is no review of `none`\n"));
+    assert!(scratch.tollgate(&["history", "--limit", "1", "--all"]).expect(0).starts_with('2'));
+    assert!(scratch.tollgate(&["history", "--all", "show", "1"]).expect_refused(2).contains("after the command"));
 
     let report = scratch.tollgate(&["history", "show", "1"]).expect(0);
     assert!(report.contains("text computed at run time is executed as code"), "{report}");
@@ -273,6 +293,41 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
 
     let refused = scratch.tollgate(&["history", "show", "9"]).expect_refused(2);
     assert!(refused.contains("there is no review 9"), "{refused}");
+}
+
+#[test]
+fn the_comment_says_when_past_reviews_are_not_available() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    let store = scratch.path().join("folder");
+    std::fs::create_dir(&store).unwrap();
+    let store = store.to_str().unwrap();
+    let comment = scratch.tollgate(&["review", "--store", store, "--format", "summary"]).expect(1);
+    let (_, figures) = comment.split_once("<summary>Review Details").unwrap();
+    assert!(figures.contains("\n- past reviews are not available: "), "{comment}");
+    let args = ["review", "--no-store", "--title", "[strict-reveiw] [WIP] x", "--format", "summary"];
+    let comment = scratch.tollgate(&args).expect(1);
+    assert_eq!(comment.matches("did you mean [strict-review]?").count(), 1, "{comment}");
+    assert_eq!(comment.matches("early feedback because of").count(), 1, "{comment}");
+}
+
+#[test]
+fn a_report_for_a_folder_that_is_not_there_is_refused() {
+    let scratch = Scratch::on_a_branch();
+    let refused = scratch.tollgate(&["history", "export", "-o", "nowhere/out.jsonl"]).expect_refused(3);
+    assert!(refused.ends_with("out.jsonl`: there is no such folder\n"), "{refused}");
+}
+
+#[test]
+fn looking_something_up_makes_no_memory() {
+    let scratch = Scratch::on_a_branch();
+    let store = scratch.path().join("folder/reviews.db");
+    let store = store.to_str().unwrap();
+    for command in [&["list"][..], &["export"], &["dismissals"]] {
+        assert_eq!(scratch.tollgate(&[&["history", "--store", store], command].concat()).expect(0), "");
+    }
+    scratch.tollgate(&["history", "--store", store, "show"]).expect_refused(2);
+    assert!(!scratch.path().join("folder").exists());
 }
 
 #[test]

@@ -33,6 +33,19 @@ fn hide_shas(text: &str) -> String {
 }
 
 #[test]
+fn standard_input_is_read_for_one_flag_only() {
+    let scratch = Scratch::on_a_branch();
+    for (flags, expected) in [
+        (["--diff", "--body-file"], "`--diff` and `--body-file` cannot both read standard input"),
+        (["--diff", "--with"], "`--diff` and `--with` cannot both read standard input"),
+        (["--with", "--with"], "two `--with` cannot both read standard input"),
+    ] {
+        let refused = scratch.tollgate(&["review", flags[0], "-", flags[1], "-"]).expect_refused(2);
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
 fn a_branch_is_reviewed_against_main_with_uncommitted_and_untracked_work() {
     let scratch = Scratch::on_a_branch();
     scratch.write("a.js", LOOP).commit("add a");
@@ -218,7 +231,7 @@ fn mistakes_get_a_clear_error_and_a_next_step() {
         outside.tollgate(&["review"]).expect_refused(2).replace(outside.path().to_str().unwrap(), "<folder>"),
         @r"
     error: `<folder>` is not in a git repository
-    hint: Run this inside a repository, or review a patch with `--diff FILE`.
+    hint: Run this inside a repository; `review` and `analyze` also take a patch with `--diff FILE`.
     "
     );
 }

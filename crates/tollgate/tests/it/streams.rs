@@ -53,6 +53,21 @@ fn a_report_in_a_file_is_whole_and_says_so_on_standard_error() {
 }
 
 #[test]
+fn another_folder_is_where_files_are_written_too() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("sub/a.js", LOOP).write("sub/none.json", "[]");
+    scratch.tollgate(&["-C", "sub", "review", "-o", "review.txt"]).expect(1);
+    scratch.tollgate(&["-C", "sub", "analyze", "-o", "analysis.txt"]).expect(0);
+    scratch.tollgate(&["-C", "sub", "history", "show", "-o", "stored.txt"]).expect(0);
+    scratch.tollgate(&["-C", "sub", "history", "export", "-o", "all.jsonl"]).expect(0);
+    let delta = ["-C", "sub", "delta", "--prior", "none.json", "--current", "none.json", "-o", "delta.txt"];
+    scratch.tollgate(&delta).expect(0);
+    for name in ["review.txt", "analysis.txt", "stored.txt", "all.jsonl", "delta.txt"] {
+        assert!(!scratch.read(&format!("sub/{name}")).is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn help_and_version_are_data() {
     let scratch = Scratch::folder();
     assert_eq!(scratch.tollgate(&["--version"]).expect(0), format!("tollgate {}\n", env!("CARGO_PKG_VERSION")));

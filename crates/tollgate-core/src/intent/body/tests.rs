@@ -172,13 +172,6 @@ fn hostile_bodies_are_read_all_the_same() {
     }
 }
 
-#[test]
-fn cutting_the_marks_of_a_line_keeps_its_text() {
-    assert!(matches!(flatten("> a\n  - b\n"), Cow::Borrowed(_)));
-    let deep = format!("{}a\r\n- b", "> ".repeat(100));
-    assert_eq!(flatten(&deep), format!("{}a\r\n- b", "> ".repeat(32)));
-}
-
 proptest! {
     #[test]
     fn what_is_ruled_out_unparsed_declares_nothing_parsed(

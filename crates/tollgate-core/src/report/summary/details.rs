@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::report::summary::Comment;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
-use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path};
+use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::first::split;
 use crate::report::summary::re_review::Parts;
 use crate::report::summary::words::{counts, plural};
@@ -32,7 +32,7 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
     for line in comment.details.iter().take(MAX_LINES) {
         let line = shown(line, MAX_LINE);
         if !line.is_empty() {
-            push_item(draft, Rank::Figure, format!("- {}", literal_at_start(&line)));
+            push_item(draft, Rank::Figure, format!("- {}", with_tags(&literal_at_start(&line))));
         }
     }
     draft.more(|n_folded, _| format!("- and {n_folded} more lines\n"));

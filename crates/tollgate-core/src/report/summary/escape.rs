@@ -72,6 +72,32 @@ pub(super) fn literal_at_start(line: &str) -> String {
     if markdown.starts_with(['#', '+', '-', '=', ':']) { format!("\\{markdown}") } else { markdown }
 }
 
+/// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
+///
+/// A word in brackets is a link only with an address behind it or with a definition, and no text of ours has one.
+pub(super) fn with_tags(markdown: &str) -> String {
+    let mut tagged = String::with_capacity(markdown.len());
+    let mut rest = markdown;
+    while let Some(open) = rest.find("\\[") {
+        let (before, bracket) = rest.split_at(open);
+        tagged.push_str(before);
+        let len = bracket[2..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'-').count();
+        let after = bracket[2 + len..].strip_prefix("\\]");
+        let ends = |after: &&str| after.is_empty() || after.starts_with([' ', ',', '?']);
+        match after.filter(ends).filter(|_| len > 0 && before.ends_with(' ')) {
+            Some(after) => {
+                tagged.push_str(&format!("[{}]", &bracket[2..2 + len]));
+                rest = after;
+            }
+            None => {
+                tagged.push_str("\\[");
+                rest = &bracket[2..];
+            }
+        }
+    }
+    tagged + rest
+}
+
 /// A name inside HTML.
 pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
@@ -235,4 +261,24 @@ mod tests {
         "<b>", "&", "&lt;", "&#35;", "#", "## ", "+ ", "- ", "---", "===", ":", ":--", ":-:", "|", "|-|", "1. ", "2) ",
         "$", "$$", "^", "@a", "#1", "://", "::: ",
     ];
+
+    #[test]
+    fn tags_stay_as_people_write_them_where_they_are_nothing_else() {
+        let check = |line: &str, expected: &str| {
+            let markdown = with_tags(&literal_at_start(line));
+            assert_eq!(markdown, expected);
+            assert!(!Parser::new(&markdown).any(|event| matches!(event, Event::Start(Tag::Link { .. }))));
+        };
+        check("Keywords: [WIP] in title, [style-ok]", "Keywords: [WIP] in title, [style-ok]");
+        check("ignored [a-b], did you mean [c]?", "ignored [a-b], did you mean [c]?");
+        for (line, expected) in [
+            ("[x] a", "\\[x\\] a"),
+            ("a [b](c)", "a \\[b\\](c)"),
+            ("a [b][c]", "a \\[b\\]\\[c\\]"),
+            ("a [b]: c", "a \\[b\\]: c"),
+            ("a [^1] ![b] [] [b c] [", "a \\[^1\\] !\\[b\\] \\[\\] \\[b c\\] \\["),
+        ] {
+            check(line, expected);
+        }
+    }
 }

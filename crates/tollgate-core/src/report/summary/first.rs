@@ -20,13 +20,14 @@ const MAX_EXTRAS: usize = 10;
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
     let review = comment.review;
     let reported: Vec<&Finding> = review.findings.iter().collect();
-    let (commented, _) = split(&reported, comment.commented);
+    let (commented, cut) = split(&reported, comment.commented);
     if commented.is_empty() {
         return None;
     }
     what_changed(draft, comment);
     strengths(draft, review);
     observations(draft, &commented);
+    say_cut(draft, cut.len());
     suggestions(draft, &commented);
     draft.push(format!("\n## Verdict\n{}\n", verdict(review)));
     Some(())
@@ -43,6 +44,15 @@ pub(super) fn split<'a>(findings: &[&'a Finding], cap: Option<usize>) -> (Vec<&'
     let cap = cap.map_or(findings.len(), |cap| cap.max(n_critical).max(1).min(findings.len()));
     let cut = findings.split_off(cap);
     (findings, cut)
+}
+
+/// Says where the findings are that a cap keeps out of a section.
+pub(super) fn say_cut(draft: &mut Draft, n_cut: usize) {
+    match n_cut {
+        0 => {}
+        1 => draft.push("\n1 more finding is listed in Review Details.\n"),
+        _ => draft.push(format!("\n{n_cut} more findings are listed in Review Details.\n")),
+    }
 }
 
 fn strengths(draft: &mut Draft, review: &Review) {

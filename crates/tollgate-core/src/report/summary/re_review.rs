@@ -21,7 +21,9 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>)
     draft.push(format!("## Re-review -- Changes since {}\n\n", since.head.short()));
     what_changed(draft, comment);
     let open_keys: HashSet<String> = still_open.iter().map(|finding| key(&plain(finding))).collect();
-    write_new(draft, &first::split(&new, comment.commented).0, &open_keys);
+    let (commented, cut) = first::split(&new, comment.commented);
+    write_new(draft, &commented, &open_keys);
+    first::say_cut(draft, cut.len());
     write_resolved(draft, &resolved, &open_keys);
     write_still_open(draft, &still_open);
     draft.push(format!("\n## Verdict Update\n{}\n", verdict_line(comment, &new, &resolved, &still_open)));

@@ -18,14 +18,15 @@ pub(super) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label,
     counts
 }
 
-/// `1 critical and 2 major findings`; `None` when all are zero.
+/// `1 critical and 2 major findings`, `2 medium and 1 minor finding`; `None` when all are zero.
 pub(super) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
-    let n_findings: usize = counts.iter().map(|(_, n)| n).sum();
     let named = counts.iter().filter(|(_, n)| *n > 0);
+    // The noun goes with the number next to it.
+    let (_, n_last) = named.clone().next_back()?;
     let named: Vec<String> = named.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase())).collect();
     let (last, rest) = named.split_last()?;
     let listed = if rest.is_empty() { last.clone() } else { format!("{} and {last}", rest.join(", ")) };
-    Some(format!("{listed} {}", if n_findings == 1 { "finding" } else { "findings" }))
+    Some(format!("{listed} {}", if *n_last == 1 { "finding" } else { "findings" }))
 }
 
 /// `2 of 7 hunks were not reviewed`; `None` when everything was looked at.
@@ -71,7 +72,11 @@ mod tests {
         assert_eq!(said(&[Severity::Nit, Severity::Low]).unwrap(), "2 minor findings");
         assert_eq!(
             said(&[Severity::Low, Severity::Critical, Severity::High]).unwrap(),
-            "1 critical, 1 major and 1 minor findings"
+            "1 critical, 1 major and 1 minor finding"
+        );
+        assert_eq!(
+            said(&[Severity::High, Severity::Critical, Severity::High]).unwrap(),
+            "1 critical and 2 major findings"
         );
     }
 
