@@ -65,6 +65,10 @@ pub struct Suppression {
 pub struct Dismissal {
     /// The key of the finding.
     pub fingerprint: Fingerprint,
+    /// The file it was in.
+    pub file: FilePath,
+    /// Its title.
+    title: Summary,
     /// Its title, in words; equal keys alone prove nothing.
     words: String,
     /// The code it was about; when that changes, the finding is heard again.
@@ -84,7 +88,20 @@ impl Dismissal {
             return Err("a dismissal needs a reason".to_owned());
         }
         let words = fingerprint::normalise(summary.as_str());
-        Ok(Self { fingerprint: Fingerprint::new(&path, &summary), words, evidence, reason, name: name.to_owned() })
+        let fingerprint = Fingerprint::new(&path, &summary);
+        Ok(Self { fingerprint, file: path, title: summary, words, evidence, reason, name: name.to_owned() })
+    }
+
+    /// The same for a file that has a new path.
+    #[must_use]
+    pub fn moved_to(&self, file: &FilePath) -> Self {
+        Self { fingerprint: Fingerprint::new(file, &self.title), file: file.clone(), ..self.clone() }
+    }
+
+    /// True when a finding says the same of the same code, in whatever file.
+    #[must_use]
+    pub fn covers(&self, finding: &Finding) -> bool {
+        self.names(finding) && self.holds(finding)
     }
 
     /// True when a finding is the one that was dismissed, whatever became of its code.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::diff::Status;
 use tollgate_core::finding::Finding;
 use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::intent::commits::Listed;
@@ -22,7 +23,7 @@ use tollgate_rules::change::{Declared, is_by_file};
 
 use crate::config::Settings;
 use crate::dismissals;
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, Kind};
 use crate::forge::git::Commits;
 use crate::forge::local::{FetchOptions, Known, Local};
 use crate::reviewer::embedded;
@@ -176,7 +177,8 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
     let otherwise = recalled.as_ref().filter(|_| world.since_last).map(since::Recalled::otherwise);
     let last = recalled.map(|recalled| recalled.seen_from(&snapshot));
-    let dismissals = dismissals(world, subject, &mut notes)?;
+    let mut dismissals = dismissals(world, subject, &mut notes)?;
+    dismissals.extend(follow(&dismissals, &change, last.as_ref()));
 
     let touches = |file: &FilePath, lines, side| last.as_ref().is_none_or(|last| last.is_fresh(file, lines, side));
     let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
@@ -202,7 +204,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     accept::number(&mut accepted);
     notes.extend(accepted.notes);
 
-    let review = Review {
+    let mut review = Review {
         title: world.title.map(str::to_owned).or_else(|| change.title.clone()),
         reviewed: change.head.clone(),
         base: change.base.clone(),
@@ -215,6 +217,9 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         notes: (!notes.is_empty()).then(|| notes.join("\n")),
         extra: serde_json::Map::new(),
     };
+    if let Some(since) = since.as_ref().filter(|_| world.since_last) {
+        review.extra.insert("x_since_last".to_owned(), since.to_json(&review));
+    }
     let gate = gate::check(&review, world.settings.fail_on);
     let n_added = snapshot.n_added();
     Ok(Some(Reviewed { change, review, gate, intent, policy, since, n_added, snapshot: snapshot.to_bytes() }))
@@ -330,6 +335,26 @@ fn dismissals(
     Ok(all)
 }
 
+/// The dismissals of files that have a new path, in this change or since an earlier review.
+fn follow(dismissals: &[Dismissal], change: &Change, last: Option<&since::Last>) -> Vec<Dismissal> {
+    let renamed = |dismissal: &Dismissal| {
+        let files = change.files.iter().chain(&change.known).filter(|file| file.status == Status::Renamed);
+        let mut named =
+            files.filter(|file| file.old_path.as_ref().map(FilePath::of_repo_path).as_ref() == Some(&dismissal.file));
+        named.next().map(|file| dismissal.moved_to(&FilePath::of_repo_path(file.path())))
+    };
+    let mut moved: Vec<Dismissal> = dismissals.iter().filter_map(renamed).collect();
+    if let Some(last) = last {
+        // What it covered in the last review it covers where that file is now, however often it was renamed before.
+        let found: Vec<&Finding> = last.found().collect();
+        for dismissal in dismissals {
+            let covered = found.iter().filter(|finding| dismissal.covers(finding));
+            moved.extend(covered.filter_map(|finding| Some(dismissal.moved_to(last.path(&finding.location.file)?))));
+        }
+    }
+    moved
+}
+
 /// What the rules are told of what the author said.
 fn declared<'a>(world: &World<'a>, intent: &Intent, subjects: &'a [String]) -> Declared<'a> {
     let title = world.title.or_else(|| if let [only] = subjects { Some(only) } else { None });
@@ -383,6 +408,8 @@ fn remember(
             prior: reviewed.since.as_ref().map(|since| since.run),
             new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
         }),
+        // Somebody asked for what cannot be: that is no review.
+        Err(failure) if matches!(failure.kind, Kind::User | Kind::Config) => return Ok(()),
         Err(failure) => Outcome::Failed(&failure.message),
     };
     let version = env!("CARGO_PKG_VERSION");

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use serde_json::{Value, json};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::convergence::{Why, hold_back};
@@ -16,8 +17,10 @@ use tollgate_core::delta::settle::{Looked as LookedHere, settle};
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::path::FilePath;
+use tollgate_core::report::json;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
+use tollgate_core::verdict;
 use tollgate_rules::catalog::{self, Kind};
 use tollgate_rules::change::stays_with_its_lines;
 use tollgate_rules::hit::REVIEWER;
@@ -69,6 +72,28 @@ pub struct SinceLast {
 }
 
 impl SinceLast {
+    /// What changed as JSON, findings of the review by their ids.
+    pub(super) fn to_json(&self, review: &Review) -> Value {
+        let of = |indices: &[usize]| -> Vec<&Finding> {
+            indices.iter().filter_map(|&index| review.findings.get(index)).collect()
+        };
+        let (new, still_open) = (of(&self.new), of(&self.still_open));
+        let severity = |finding: &&Finding| finding.severity;
+        let resolved: Vec<&Finding> = self.resolved.iter().collect();
+        let update =
+            verdict::update(new.iter().map(severity), resolved.iter().map(severity), still_open.iter().map(severity));
+        let ids = |findings: &[&Finding]| findings.iter().map(|finding| finding.id.to_string()).collect::<Vec<_>>();
+        let resolved = resolved.iter().map(|finding| json::finding_value(finding, json::Form::Short));
+        json!({
+            "head": self.head.as_str(),
+            "new": ids(&new),
+            "still_open": ids(&still_open),
+            "resolved": resolved.collect::<Vec<_>>(),
+            "held_back": self.n_held_back,
+            "verdict_update": update.as_str(),
+        })
+    }
+
     /// True when there is nothing to tell.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,14 +220,38 @@ impl Last {
 
     /// The findings of then that nobody looked at again, where they are now.
     pub(super) fn carried(&self, found: &[Finding], looked_at: &LookedAt) -> Vec<Finding> {
-        let prior = &self.review.findings;
         let looked = |claim: &Claim<'_>, mapped: &Mapped| self.looked(claim, mapped, looked_at);
-        let (then, now): (Vec<Claim<'_>>, Vec<Claim<'_>>) =
-            (prior.iter().map(Claim::from).collect(), found.iter().map(Claim::from).collect());
+        let mut carried = Vec::new();
+        let mut doubtful = Vec::new();
+        for finding in &self.review.findings {
+            match self.map.locate(&finding.location) {
+                // By its place and not by its title: the same mistake elsewhere in the file is another one.
+                Mapped::At(at) if !looked(&Claim::from(finding), &Mapped::At(at.clone())) => {
+                    if !found.iter().any(|found| says_the_same(found, finding, &at)) {
+                        carried.push(moved(finding, Some(at)));
+                    }
+                }
+                _ => doubtful.push(finding),
+            }
+        }
+        let then: Vec<Claim<'_>> = doubtful.iter().copied().map(Claim::from).collect();
+        let now: Vec<Claim<'_>> = found.iter().map(Claim::from).collect();
         let joined = join(&then, &now, &self.map);
         let settled = settle(&then, now.len(), &joined, &self.map, LookedHere::at(&looked));
         let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
-        open.map(|open| moved(&prior[open.prior], open.at)).collect()
+        carried.extend(open.map(|open| moved(doubtful[open.prior], open.at)));
+        carried
+    }
+
+    /// Where a file of then is now.
+    pub(super) fn path<'a>(&'a self, file: &'a FilePath) -> Option<&'a FilePath> {
+        self.map.path(file, Side::Right)
+    }
+
+    /// What was found then, whether it counted or was suppressed.
+    pub(super) fn found(&self) -> impl Iterator<Item = &Finding> {
+        let suppressed = self.review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. }));
+        self.review.findings.iter().chain(suppressed.map(|held| &held.finding))
     }
 
     /// True when whoever made a finding looked at its place again.
@@ -279,6 +328,16 @@ impl Last {
 fn was_reviewed(coverage: &Coverage, location: &Location) -> bool {
     let mut hunks = coverage.hunks.iter().filter(|hunk| hunk.file == location.file);
     hunks.any(|hunk| hunk.looked == Looked::Reviewed && hunk.lines.is_none_or(|lines| lines.overlaps(location.lines)))
+}
+
+/// True when a finding says of a place what an earlier one said of it.
+fn says_the_same(found: &Finding, earlier: &Finding, at: &Location) -> bool {
+    let here = &found.location;
+    here.file == at.file
+        && here.side == at.side
+        && here.lines.overlaps(at.lines)
+        && found.summary == earlier.summary
+        && found.origin.rule == earlier.origin.rule
 }
 
 fn moved(finding: &Finding, at: Option<Location>) -> Finding {

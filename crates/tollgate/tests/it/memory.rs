@@ -454,3 +454,50 @@ fn a_review_of_what_changed_is_stored_as_a_review_of_the_whole_change() {
         Some("0 new, 0 resolved, 3 still open")
     );
 }
+
+#[test]
+fn the_same_mistake_elsewhere_in_a_file_does_not_hide_the_one_that_nobody_looked_at_again() {
+    let function =
+        |name: &str, more: &str| format!("function {name}(req) {{\n  exec(\"ls \" + req.query.dir{more});\n}}\n");
+    let first = format!("const {{ exec }} = require(\"child_process\");\n{}", function("f", ""));
+    let scratch = Scratch::on_a_branch();
+    scratch.write("b.js", &first).commit("one");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("b.js", &format!("{first}{}", function("g", "2"))).commit("two");
+    let review = scratch.tollgate(&["review", "--since-last", "--format", "json"]).expect(1);
+    let review: Value = serde_json::from_str(&review).unwrap();
+    let since = &review["x_since_last"];
+    assert_eq!((&since["new"], &since["still_open"]), (&serde_json::json!(["F002"]), &serde_json::json!(["F001"])));
+    assert_eq!((&since["verdict_update"], &since["held_back"]), (&"new_blockers".into(), &0.into()));
+    scratch.write("b.js", &first).commit("one again");
+    let review = scratch.tollgate(&["review", "--since-last", "--format", "json"]).expect(1);
+    let review: Value = serde_json::from_str(&review).unwrap();
+    let since = &review["x_since_last"];
+    assert_eq!((&since["new"], &since["still_open"]), (&serde_json::json!([]), &serde_json::json!(["F001"])));
+    assert_eq!(since["resolved"].as_array().map(Vec::len), Some(1), "{since:#}");
+    assert_eq!(since["verdict_update"], "blockers_remain");
+}
+
+#[test]
+fn a_dismissal_follows_its_file_to_a_new_path() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator"]).expect(0);
+    for (from, to) in [("a.js", "b.js"), ("b.js", "calculator.js")] {
+        scratch.git(&["mv", from, to]);
+        scratch.commit("rename");
+        scratch.tollgate(&["review"]).expect(0);
+    }
+    // Taken back, it is heard again wherever it is.
+    let listed = scratch.tollgate(&["history", "dismissals"]).expect(0);
+    scratch.tollgate(&["history", "undismiss", listed.split_whitespace().next().unwrap()]).expect(0);
+    scratch.tollgate(&["review"]).expect(1);
+}
+
+#[test]
+fn what_cannot_be_reviewed_is_no_review() {
+    let scratch = Scratch::on_a_branch();
+    scratch.tollgate(&["review", "none..HEAD"]).expect_refused(2);
+    assert_eq!(scratch.tollgate(&["history"]).expect(0), "");
+}
