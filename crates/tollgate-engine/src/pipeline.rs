@@ -228,7 +228,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
 /// Reads the change, but for what the last review knows of it.
 fn fetch(world: &mut World<'_>, recalled: Option<&since::Recalled>) -> Result<Change, Failure> {
     let options = FetchOptions { base: world.settings.base.clone(), max_diff_bytes: world.settings.max_diff_bytes };
-    match recalled.filter(|recalled| recalled.is_by_file()) {
+    match recalled.filter(|recalled| recalled.is_worth_knowing()) {
         Some(recalled) => {
             let has =
                 |old: Option<&FilePath>, new: Option<&FilePath>, blob: Option<&str>| recalled.knows(old, new, blob);

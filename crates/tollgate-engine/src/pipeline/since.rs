@@ -28,6 +28,9 @@ use tollgate_rules::hit::REVIEWER;
 use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
 
+/// A smaller change is compared in full about as fast as it is asked which of its files are known.
+const MIN_LINES: usize = 1_000;
+
 /// The last review of the same line of work, as it is stored.
 #[derive(Debug)]
 pub(super) struct Recalled {
@@ -153,8 +156,12 @@ impl Recalled {
         &self.review.base
     }
 
-    /// True when nothing it said depends on more than one file, so that a later review may look at some files alone.
-    pub(super) fn is_by_file(&self) -> bool {
+    /// True when leaving out what it knows spares more than asking what that is, and nothing it said depends on more
+    /// than one file, so that a later review may look at some files alone.
+    pub(super) fn is_worth_knowing(&self) -> bool {
+        if self.then.n_lines() < MIN_LINES {
+            return false;
+        }
         let mut rules = self.review.findings.iter().filter_map(|finding| finding.origin.rule.as_deref());
         rules.all(|rule| !is_about_the_change(rule) || stays_with_its_lines(rule))
     }

@@ -10,6 +10,9 @@ const SAFE: &str = "function run(input) {\n  return JSON.parse(input);\n}\n";
 const SHELL: &str = "const { exec } = require(\"child_process\");\n\
                      function list(req) {\n  exec(\"ls \" + req.query.dir);\n}\n";
 
+/// A thousand of these make a change large enough that files are left out which the last review knows.
+const LONG: &str = "nothing to say of this line\n";
+
 /// The heading of a comment and its sections.
 fn sections(comment: &str) -> Vec<&str> {
     comment.lines().filter(|line| line.starts_with("## ") || line.starts_with(":")).collect()
@@ -407,6 +410,7 @@ fn a_rule_about_the_whole_change_sees_what_was_pushed_before() {
     scratch.git(&["switch", "-q", "-c", "work"]);
     let fixed =
         "def total(items):\n    if not items:\n        return 0\n    return sum(item.price for item in items)\n";
+    scratch.write("long.txt", &LONG.repeat(1_000));
     scratch.write("tests/test_cart.py", "def test_total():\n    assert total([]) == 0\n").commit("test: the total");
     scratch.tollgate(&["review"]).expect(0);
     scratch.write("src/cart.py", fixed).commit("fix: the total");
@@ -428,7 +432,7 @@ fn a_rule_about_the_whole_change_sees_what_was_pushed_before() {
     // The test came with the first push, and the second is not blamed for having none.
     assert_eq!(rules(&scratch), Vec::<String>::new());
     scratch.git(&["reset", "-q", "--hard", "main"]);
-    scratch.write("notes.txt", "x\n").commit("notes");
+    scratch.write("notes.txt", &LONG.repeat(1_000)).commit("notes");
     scratch.tollgate(&["review"]).expect(0);
     scratch.write("src/cart.py", fixed).commit("fix: the total");
     assert_eq!(rules(&scratch), ["fix-without-test"]);
@@ -437,10 +441,12 @@ fn a_rule_about_the_whole_change_sees_what_was_pushed_before() {
 #[test]
 fn a_review_of_what_changed_is_stored_as_a_review_of_the_whole_change() {
     let scratch = Scratch::on_a_branch();
-    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add");
+    scratch.write("a.js", RUN).write("b.js", SHELL).write("long.txt", &LONG.repeat(1_000)).commit("add");
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("c.js", RUN).commit("more");
-    scratch.tollgate(&["review", "--since-last"]).expect(1);
+    let ran = scratch.tollgate(&["review", "--since-last"]);
+    // Only what is new was read.
+    assert!(ran.stdout.contains("1 file changed, 3 lines added"), "{}", ran.stdout);
     scratch.tollgate(&["review"]).expect(1);
     let exported = scratch.tollgate(&["history", "export"]).expect(0);
     let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -448,7 +454,7 @@ fn a_review_of_what_changed_is_stored_as_a_review_of_the_whole_change() {
     assert_eq!(since["lines_added"], whole["lines_added"]);
     assert_eq!(since["review"]["findings"], whole["review"]["findings"]);
     assert_eq!(since["verdict"], whole["verdict"]);
-    assert_eq!(since["coverage"], serde_json::json!({ "reviewed": 1, "skipped": 2, "not_reviewed": 0 }));
+    assert_eq!(since["coverage"], serde_json::json!({ "reviewed": 1, "skipped": 3, "not_reviewed": 0 }));
     assert_eq!(
         scratch.tollgate(&["history", "compare", "2", "3"]).expect(0).lines().next(),
         Some("0 new, 0 resolved, 3 still open")
