@@ -17,6 +17,8 @@ use crate::path::FilePath;
 pub struct Fresh {
     right: HashMap<FilePath, Vec<u32>>,
     left: HashMap<FilePath, Vec<u32>>,
+    n_added: usize,
+    n_removed: usize,
 }
 
 /// Finds the added and removed lines of the new patch that the old patch did not have.
@@ -32,8 +34,10 @@ pub fn fresh(old: &Snapshot, new: &Snapshot) -> Fresh {
             }
             None => (unseen(&[], &file.right, &[]), unseen(&[], &file.left, &[])),
         };
-        add(&mut fresh.right, file.new_path.as_ref(), right);
-        add(&mut fresh.left, file.old_path.as_ref(), left);
+        fresh.n_added += right.n_new;
+        fresh.n_removed += left.n_new;
+        add(&mut fresh.right, file.new_path.as_ref(), right.numbers);
+        add(&mut fresh.left, file.old_path.as_ref(), left.numbers);
     }
     fresh
 }
@@ -67,17 +71,25 @@ impl Fresh {
         self.right.keys().chain(self.left.keys())
     }
 
-    /// The number of fresh lines that the change adds.
+    /// The number of lines that the change adds and the last review did not see. Lines beside a gap are not among them.
     #[must_use]
     pub fn n_added(&self) -> usize {
-        self.right.values().map(Vec::len).sum()
+        self.n_added
     }
 
-    /// The number of fresh lines.
+    /// The number of lines that the change adds or removes and the last review did not see.
     #[must_use]
     pub fn n_lines(&self) -> usize {
-        self.right.values().chain(self.left.values()).map(Vec::len).sum()
+        self.n_added + self.n_removed
     }
+}
+
+/// Lines of one side that the last review did not see.
+struct Unseen {
+    /// Their numbers, and those of the lines beside a gap.
+    numbers: Vec<u32>,
+    /// How many there are without the latter.
+    n_new: usize,
 }
 
 fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: Vec<u32>) {
@@ -89,11 +101,13 @@ fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: 
     }
 }
 
-fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<u32> {
+fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unseen {
     let mut unseen = Vec::new();
+    let mut n_new = 0;
     let (mut from, mut to) = (0, 0);
     for (i, j) in pairs.iter().copied().chain([(old.len(), new.len())]) {
         let gap = &new[to..j];
+        n_new += gap.iter().filter(|line| line.changed).count();
         unseen.extend(gap.iter().filter(|line| line.changed).map(|line| line.number));
         // What is context now came in by another way: nothing vanished.
         let here: HashSet<u128> = gap.iter().map(|line| line.hash).collect();
@@ -107,5 +121,5 @@ fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<u
     }
     unseen.sort_unstable();
     unseen.dedup();
-    unseen
+    Unseen { numbers: unseen, n_new }
 }

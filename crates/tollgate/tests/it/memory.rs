@@ -507,3 +507,27 @@ fn what_cannot_be_reviewed_is_no_review() {
     scratch.tollgate(&["review", "none..HEAD"]).expect_refused(2);
     assert_eq!(scratch.tollgate(&["history"]).expect(0), "");
 }
+
+#[test]
+fn a_line_that_is_taken_away_makes_no_other_line_new() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", &format!("const one = 1;\nconst two = 2;\n{RUN}")).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("a.js", &format!("const one = 1;\n{RUN}")).commit("less");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains("No line of the change is new since the last review."), "{comment}");
+}
+
+#[test]
+fn a_range_that_ends_at_the_current_branch_belongs_to_it() {
+    let scratch = Scratch::on_a_branch();
+    let head = scratch.write("a.js", RUN).commit("add");
+    for range in ["main..HEAD", &format!("main...{head}"), "main..work"] {
+        scratch.tollgate(&["review", range]).expect(1);
+    }
+    scratch.git(&["branch", "-q", "other", "main"]);
+    scratch.tollgate(&["review", "work..other"]).expect(0);
+    let runs: Value = serde_json::from_str(&scratch.tollgate(&["history", "--format", "json"]).expect(0)).unwrap();
+    let subjects: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, ["branch other", "branch work", "branch work", "branch work"]);
+}

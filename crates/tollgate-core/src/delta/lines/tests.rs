@@ -218,11 +218,28 @@ fn lines_outside_the_patch_are_known_when_the_content_is_the_same() {
 #[track_caller]
 fn check_fresh(old: &[(&str, &str, &str, &str)], new: &[(&str, &str, &str, &str)], expected: &[(&str, u32)]) {
     let fresh = fresh(&Snapshot::of(&patch(old)), &Snapshot::of(&patch(new)));
-    assert_eq!(fresh.n_lines(), expected.len(), "{fresh:?}");
-    for (file, number) in expected {
-        let (side, file) = file.strip_prefix('-').map_or((Side::Right, *file), |file| (Side::Left, file));
-        assert!(fresh.contains(&path(file), *number, side), "{file}:{number} in {fresh:?}");
+    let mut n_fresh = 0;
+    for file in ["a", "b"] {
+        let sides = [(Side::Right, String::new()), (Side::Left, "-".to_owned())];
+        for ((side, mark), number) in sides.iter().flat_map(|side| (1..20).map(move |number| (side, number))) {
+            let is_expected = expected.contains(&(format!("{mark}{file}").as_str(), number));
+            assert_eq!(fresh.contains(&path(file), number, *side), is_expected, "{mark}{file}:{number} in {fresh:?}");
+            n_fresh += usize::from(is_expected);
+        }
     }
+    assert_eq!(n_fresh, expected.len());
+}
+
+#[test]
+fn lines_beside_a_gap_are_looked_at_and_not_counted_as_new() {
+    let one = |text: &str| Snapshot::of(&patch(&[("", "", "a", text)]));
+    let counts = |old: &str, new: &str| {
+        let fresh = fresh(&one(old), &one(new));
+        (fresh.n_added(), fresh.n_lines())
+    };
+    assert_eq!(counts("ABCDE", "ABDE"), (0, 0));
+    assert_eq!(counts("ABCD", "ACBD"), (1, 1));
+    assert_eq!(counts("AB", "AXYB"), (2, 2));
 }
 
 #[test]

@@ -40,7 +40,10 @@ impl Local {
             (Trigger::Patch { .. }, _) => return None,
             (Trigger::Staged, _) => (branch, "staged".to_owned()),
             (Trigger::Worktree, _) => (branch, "worktree".to_owned()),
-            (Trigger::Range(text), Some(Range::Between(_, end) | Range::SinceFork(_, end))) if end != "HEAD" => {
+            // By whatever name the end of the range goes, on the current branch it is that.
+            (Trigger::Range(text), Some(Range::Between(_, end) | Range::SinceFork(_, end)))
+                if repository.head.as_ref() != repository.revisions.get(1) =>
+            {
                 (Some(end.as_str()), text.clone())
             }
             (Trigger::Range(text), _) => (branch, text.clone()),
