@@ -20,7 +20,7 @@ const APPLICATION: i32 = 0x746f_6c6c;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn open(path: &Path) -> Result<Connection, Failure> {
-    make(path).map_err(|error| failure::no_store(path, &error.to_string()))?;
+    make(path)?;
     open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
@@ -42,22 +42,23 @@ enum Fit {
     Foreign,
 }
 
-/// Makes the file for its owner's eyes only; findings quote code.
-fn make(path: &Path) -> io::Result<()> {
+/// Makes the file, for its owner's eyes only: findings quote code.
+///
+/// It is made under another name and appears whole, so that no other process ever finds half of one.
+fn make(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         return Ok(());
     }
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    let failed = |error: io::Error| failure::no_store(path, &error.to_string());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    // Temporary files are made for their owner's eyes only.
+    let new = tempfile::Builder::new().prefix(".tollgate-").suffix(".db").tempfile_in(folder).map_err(failed)?;
+    drop(open_with(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE)?);
+    match new.into_temp_path().persist_noclobber(path) {
         // Another process was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map(drop),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|error| failed(error.error)),
     }
 }
 
@@ -67,7 +68,11 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<Fit> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")?;
-    match fit(connection)? {
+    // In one transaction: another process may be making the file right now.
+    let transaction = connection.transaction()?;
+    let found = fit(&transaction)?;
+    drop(transaction);
+    match found {
         (Fit::Ours, version) if version < MIGRATIONS.len() => migrate(connection),
         (fit, _) => Ok(fit),
     }

@@ -249,17 +249,19 @@ fn a_file_that_another_process_holds_is_said_to_be_in_use() {
 
 #[test]
 fn several_processes_can_make_it_at_once() {
-    let folder = Folder::new();
-    let barrier = Barrier::new(4);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                barrier.wait();
-                record(&mut folder.store(), "work", "a", b"one");
-            });
-        }
-    });
-    assert_eq!(folder.store().runs(&Filter { limit: 10, ..Filter::default() }).unwrap().len(), 4);
+    for _ in 0..25 {
+        let folder = Folder::new();
+        let barrier = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    record(&mut folder.store(), "work", "a", b"one");
+                });
+            }
+        });
+        assert_eq!(folder.store().runs(&Filter { limit: 10, ..Filter::default() }).unwrap().len(), 4);
+    }
 }
 
 #[cfg(unix)]
