@@ -6,7 +6,7 @@
 //! is another finding, and a new blocker must not hide behind an old one.
 //!
 //! The result does not depend on the order of the findings. The work is near n log n: everything is sorted or looked up,
-//! and the last step compares each finding with at most [`place::MAX_COMPARED`] others that share its place and its
+//! and the last step compares each finding with at most `place::MAX_COMPARED` others that share its place and its
 //! rarest words. [`Joined::n_not_compared`] says when that was too few.
 
 mod group;
