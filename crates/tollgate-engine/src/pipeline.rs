@@ -130,7 +130,9 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
 
 /// Reviews what changed since the last review by itself, and all of the change where that is not enough.
 fn review_all_it_takes(world: &mut World<'_>, subject: Option<&Subject>) -> Result<Reviewed, Failure> {
+    // Another tool speaks of the whole change, so its findings need all of it to be placed.
     if world.since_last
+        && world.imported.is_empty()
         && let Some(reviewed) = review(world, subject, Reading::Unknown)?
     {
         return Ok(reviewed);
@@ -196,7 +198,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let withheld = imported.withheld.into_iter().chain(std::mem::take(&mut world.imported_withheld));
     if let Some(last) = &last {
         let carried = last.carried(&findings, &looked_at);
-        findings.extend(carried);
+        findings.extend(carried.into_iter().filter(|finding| is_wanted(finding, world.settings)));
     }
     let rules = accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
@@ -236,6 +238,12 @@ fn fetch(world: &mut World<'_>, recalled: Option<&since::Recalled>) -> Result<Ch
         }
         None => world.forge.fetch(&options),
     }
+}
+
+/// False for what the configuration has switched off since it was found.
+fn is_wanted(finding: &Finding, settings: &Settings) -> bool {
+    let is_enabled = finding.origin.rule.as_deref().is_none_or(|rule| settings.rules.enabled(rule));
+    is_enabled && settings.paths.wants(finding.location.file.as_str())
 }
 
 /// True for what a rule says that looks at more than one file, and has not seen them all.

@@ -531,3 +531,29 @@ fn a_range_that_ends_at_the_current_branch_belongs_to_it() {
     let subjects: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["subject"].as_str().unwrap()).collect();
     assert_eq!(subjects, ["branch other", "branch work", "branch work", "branch work"]);
 }
+
+#[test]
+fn what_another_tool_says_of_unchanged_files_counts_since_the_last_review_too() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.txt", "one\ntwo\n").write("long.txt", &LONG.repeat(1_000)).commit("add");
+    let found = r#"[{"id": "F001", "severity": "High", "category": "Logic", "location": {"file": "a.txt", "line_start": 2},
+        "summary": "two is wrong", "reason": "it should be four", "evidence": "two", "x_reviewer": "other"}]"#;
+    scratch.tollgate_with(&["review", "--with", "-"], found.as_bytes(), &[]).expect(1);
+    scratch.write("b.txt", "more\n").commit("more");
+    let report = scratch.tollgate_with(&["review", "--since-last", "--with", "-"], found.as_bytes(), &[]).expect(1);
+    assert!(report.contains("0 new, 0 resolved, 1 still open"), "{report}");
+}
+
+#[test]
+fn what_is_switched_off_is_not_carried_over() {
+    for config in ["[rules]\ndisable = ['js-*']\n", "[paths]\nexclude = ['a.js']\n"] {
+        let scratch = Scratch::on_a_branch();
+        scratch.write("a.js", RUN).commit("add");
+        scratch.tollgate(&["review", "main..HEAD"]).expect(1);
+        scratch.write("b.txt", "more\n").commit("more");
+        // The user's own file; it is in no commit, so not under review.
+        scratch.write(".config/tollgate/config.toml", config);
+        let report = scratch.tollgate(&["review", "main..HEAD", "--since-last"]).expect(0);
+        assert!(report.contains("0 new, 1 resolved, 0 still open"), "{config}: {report}");
+    }
+}
