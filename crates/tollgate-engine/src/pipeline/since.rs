@@ -97,10 +97,10 @@ impl SinceLast {
         })
     }
 
-    /// True when there is nothing to tell.
+    /// True when the last review had findings, so that there is something to compare with.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.new.is_empty() && self.still_open.is_empty() && self.resolved.is_empty()
+    pub fn had_findings(&self) -> bool {
+        self.n_withheld > 0 || !self.still_open.is_empty() || !self.resolved.is_empty()
     }
 }
 

@@ -18,7 +18,7 @@ use tollgate_engine::config::{BOT, FailOnWord, Layer, ProfileWord, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, World};
+use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, SinceLast, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
@@ -414,7 +414,7 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
         early_feedback: shown.reviewed.is_some_and(|reviewed| reviewed.policy.early_feedback),
         commented: shown.reviewed.map(|reviewed| reviewed.policy.cap),
         details: &details,
-        since: shown.reviewed.and_then(since),
+        since: shown.reviewed.filter(|reviewed| had_findings(reviewed)).and_then(since),
     };
     match summary::write(&comment) {
         Some(text) => text,
@@ -440,6 +440,11 @@ fn details(reviewed: &Reviewed) -> Vec<String> {
         }
     }
     lines
+}
+
+/// True when the last review had findings; without them the comment is that of a first review.
+fn had_findings(reviewed: &Reviewed) -> bool {
+    reviewed.since.as_ref().is_some_and(SinceLast::had_findings)
 }
 
 /// What changed since the last review, where there was something to tell.

@@ -557,3 +557,13 @@ fn what_is_switched_off_is_not_carried_over() {
         assert!(report.contains("0 new, 1 resolved, 0 still open"), "{config}: {report}");
     }
 }
+
+#[test]
+fn after_a_review_without_findings_the_comment_is_that_of_a_first_review() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.txt", "one\n").commit("add");
+    assert_eq!(scratch.tollgate(&["review", "--format", "summary"]).expect(0), "");
+    scratch.write("a.js", RUN).commit("more");
+    let major = ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging";
+    check_summary(&scratch, 1, &["## What Changed", "## Observations", "## Verdict", major]);
+}
