@@ -21,6 +21,7 @@ use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, SinceLast, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::store::Store;
+use tollgate_rules::hit::REVIEWER;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
@@ -439,6 +440,13 @@ fn details(reviewed: &Reviewed) -> Vec<String> {
             lines.push(note.to_owned());
         }
     }
+    let review = &reviewed.review;
+    let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
+    let mut reviewers: Vec<&str> =
+        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain([REVIEWER]).collect();
+    reviewers.sort_unstable();
+    reviewers.dedup();
+    lines.push(format!("Reviewers: {}", reviewers.join(", ")));
     lines
 }
 

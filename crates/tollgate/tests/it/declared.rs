@@ -151,6 +151,7 @@ fn the_body_declares_breaking_changes() {
     let args = ["review", "--no-store", "--format", "summary", "--title", "feat: x", "--body-file", "body.md"];
     let comment = scratch.tollgate(&args).expect(1);
     assert!(comment.contains("Keywords: breaking change in body"), "{comment}");
+    assert!(comment.contains("\n- Reviewers: rules\n"), "{comment}");
     let refused = scratch.tollgate(&["review", "--body-file", "none.md"]).expect_refused(2);
     assert!(refused.contains("none.md"), "{refused}");
 }
