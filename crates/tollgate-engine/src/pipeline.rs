@@ -396,7 +396,12 @@ fn scan(
     Ok(answer)
 }
 
-/// Stores how a run ended. A skipped review is no run.
+/// True when there was nothing to review and nothing to tell of an earlier review.
+fn is_about_nothing(reviewed: &Reviewed) -> bool {
+    reviewed.change.is_empty() && !reviewed.since.as_ref().is_some_and(SinceLast::had_findings)
+}
+
+/// Stores how a run ended. A skipped review is no run, and neither is one of nothing.
 fn remember(
     world: &mut World<'_>,
     subject: Option<&Subject>,
@@ -407,7 +412,7 @@ fn remember(
         return Ok(());
     };
     let outcome = match reviewed {
-        Ok(reviewed) if reviewed.gate == Gate::Skipped => return Ok(()),
+        Ok(reviewed) if reviewed.gate == Gate::Skipped || is_about_nothing(reviewed) => return Ok(()),
         Ok(reviewed) => Outcome::Completed(Completed {
             review: &reviewed.review,
             gate: reviewed.gate,

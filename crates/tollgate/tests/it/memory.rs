@@ -505,6 +505,7 @@ fn a_dismissal_follows_its_file_to_a_new_path() {
 fn what_cannot_be_reviewed_is_no_review() {
     let scratch = Scratch::on_a_branch();
     scratch.tollgate(&["review", "none..HEAD"]).expect_refused(2);
+    scratch.tollgate(&["review"]).expect(0);
     assert_eq!(scratch.tollgate(&["history"]).expect(0), "");
 }
 
