@@ -7,6 +7,7 @@
 //! written in one of many formats ([`report`]).
 
 pub mod analysis;
+pub mod answer;
 pub mod change;
 pub mod comment;
 pub mod coverage;

@@ -3,5 +3,6 @@
 //! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what
 //! other tools found. A reviewer returns what it says; it never decides.
 
+pub mod call;
 pub mod embedded;
 pub mod imported;
