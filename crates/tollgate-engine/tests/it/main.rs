@@ -7,6 +7,7 @@ mod compared;
 mod faults;
 mod hostile;
 mod known;
+mod model;
 mod provider;
 mod read;
 mod reviewed;
