@@ -8,3 +8,4 @@ mod known;
 mod read;
 mod reviewed;
 mod scratch;
+mod surroundings;
