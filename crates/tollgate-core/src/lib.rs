@@ -27,4 +27,5 @@ pub mod review;
 pub mod sha;
 pub mod suppress;
 pub mod verdict;
+pub mod verify;
 pub mod visible;
