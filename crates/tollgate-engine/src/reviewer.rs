@@ -1,8 +1,9 @@
 //! Who produces findings.
 //!
 //! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what
-//! other tools found. A reviewer returns what it says; it never decides.
+//! other tools found, [`provider`] asks models. A reviewer returns what it says; it never decides.
 
 pub mod call;
 pub mod embedded;
 pub mod imported;
+pub mod provider;
