@@ -5,4 +5,5 @@
 
 pub mod call;
 pub mod embedded;
+pub mod held;
 pub mod imported;
