@@ -1,9 +1,12 @@
 //! Who produces findings.
 //!
-//! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what
-//! other tools found, [`provider`] asks models. A reviewer returns what it says; it never decides.
+//! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what other tools found. Models are asked over
+//! a network by [`provider`], agents are programs that [`command`] runs; both are reached by way of [`call`]. A reviewer
+//! returns what it says; it never decides.
 
 pub mod call;
+pub mod command;
 pub mod embedded;
+pub mod held;
 pub mod imported;
 pub mod provider;

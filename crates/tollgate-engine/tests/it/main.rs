@@ -12,3 +12,4 @@ mod provider;
 mod read;
 mod reviewed;
 mod scratch;
+mod surroundings;

@@ -1,6 +1,8 @@
 //! The program, driven as a user drives it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(unix)]
+mod agents;
 mod check_comment;
 mod declared;
 mod delta;
