@@ -125,8 +125,12 @@ pub(super) fn unreachable(connection: &Connection, error: &reqwest::Error) -> Tr
     if error.is_builder() {
         return Trouble::new(Why::Setup, format!("`{}` cannot be asked: {says}", connection.name));
     }
-    let says = if says.is_empty() { "the request failed" } else { &says };
-    trouble(says).hint(reach_hint(connection)).again(Again::Later)
+    if !error.is_connect() {
+        return broken_off(connection, false);
+    }
+    trouble(if says.is_empty() { "the connection failed" } else { &says })
+        .hint(reach_hint(connection))
+        .again(Again::Later)
 }
 
 fn reach_hint(connection: &Connection) -> &'static str {
