@@ -10,3 +10,4 @@ pub mod embedded;
 pub mod held;
 pub mod imported;
 pub mod provider;
+pub mod tokens;

@@ -26,11 +26,13 @@ use crate::failure::Failure;
 
 mod child;
 mod job;
+mod outline;
 mod parent;
 mod pool;
 mod user;
 
 pub use child::child_main;
+pub use outline::{Outlined, enclose, parse_errors};
 pub use parent::SCAN_ARGUMENT;
 
 /// More hits in one file than this are not kept.

@@ -10,6 +10,7 @@ mod formats;
 mod intent;
 mod isolation;
 mod memory;
+mod outline;
 mod review;
 mod scratch;
 mod setup;
