@@ -41,6 +41,7 @@ use reqwest::{RequestBuilder, Url};
 use tollgate_core::visible::visible;
 
 use crate::reviewer::call::{Backend, CallFailure, Heard, Question, Reply, Watch, Why};
+use crate::reviewer::held::Held;
 use manner::Manner;
 use trouble::{Again, Trouble};
 
@@ -177,7 +178,7 @@ impl Connection {
 pub struct Provider {
     connection: Connection,
     net: Net,
-    mask: key::Mask,
+    held: Held,
     /// What the service turned out not to take.
     manner: AtomicU8,
 }
@@ -185,12 +186,8 @@ pub struct Provider {
 impl Provider {
     /// Takes a connection that could work; nothing is sent yet.
     pub fn new(connection: Connection, net: &Net) -> Result<Self, CallFailure> {
-        let provider = Self {
-            mask: key::Mask::new(connection.key.as_ref()),
-            connection,
-            net: net.clone(),
-            manner: AtomicU8::new(0),
-        };
+        let provider =
+            Self { held: Key::held(&connection.key), connection, net: net.clone(), manner: AtomicU8::new(0) };
         match provider.connection.url() {
             Ok(_) => Ok(provider),
             Err(trouble) => Err(provider.failure(trouble, 0)),
@@ -266,7 +263,7 @@ impl Provider {
 
     /// Text that may leave: without the key, and harmless.
     fn shown(&self, text: &str) -> String {
-        visible(&self.mask.hide(text)).into_owned()
+        visible(&self.held.hide(text)).into_owned()
     }
 
     fn failure(&self, trouble: Trouble, n_tries: u32) -> CallFailure {

@@ -133,7 +133,7 @@ fn what_passes_is_tried_again() {
         _ => None,
     });
     assert_snapshot!(because.collect::<Vec<_>>().join("\n"), @"
-    `it` is overloaded (HTTP 529): “not now, (key)”
+    `it` is overloaded (HTTP 529): “not now, [hidden key]”
     `it` ended the connection without an answer
     ");
 }

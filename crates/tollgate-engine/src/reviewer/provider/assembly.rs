@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::key::Mask;
 use crate::reviewer::call::{Reply, Stop, Usage};
+use crate::reviewer::held::Held;
 
 /// The name of the tool by which a model reports, where structured output is asked for as a tool call.
 pub(super) const TOOL: &str = "report_review";
@@ -117,9 +117,9 @@ impl Assembly {
     }
 
     /// The reply, once the protocol has seen its end.
-    pub(super) fn into_reply(self, stop: Stop, wants_structure: bool, mask: &Mask) -> Reply {
-        let mut text = mask.hide(&self.text);
-        let calls: Vec<String> = self.calls.values().map(|call| mask.hide(call)).collect();
+    pub(super) fn into_reply(self, stop: Stop, wants_structure: bool, held: &Held) -> Reply {
+        let mut text = held.hide(&self.text).into_owned();
+        let calls: Vec<String> = self.calls.values().map(|call| held.hide(call).into_owned()).collect();
         let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         let structured = match calls.as_slice() {
             [] if wants_structure => parsed(&text),
@@ -133,7 +133,7 @@ impl Assembly {
                 text.push_str(call);
             }
         }
-        let model = self.model.map(|model| mask.hide(&model));
+        let model = self.model.map(|model| held.hide(&model).into_owned());
         Reply { text, structured, stop, usage: self.usage, cost: self.cost, model }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
             for (index, call) in (0u64..).zip(calls) {
                 assembly.call(index, call).unwrap();
             }
-            let reply = assembly.into_reply(Stop::Finished, false, &Mask::default());
+            let reply = assembly.into_reply(Stop::Finished, false, &Held::new(Vec::new()));
             (reply.text, reply.structured)
         };
         assert_eq!(reply(&["{\"a\":1}"]), ("Here:".to_owned(), Some(json!({"a": 1}))));

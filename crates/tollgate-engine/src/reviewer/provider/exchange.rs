@@ -40,7 +40,7 @@ pub(super) async fn ask(provider: &Provider, question: &Question, watch: &Watch<
     }
     let wants_structure = manner.structured(connection) != Structured::None;
     let (assembly, stop) = read(connection, watch, response).await?;
-    Ok(assembly.into_reply(stop, wants_structure, &provider.mask))
+    Ok(assembly.into_reply(stop, wants_structure, &provider.held))
 }
 
 /// Reads the stream to its end.

@@ -4,11 +4,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::assembly::{Assembly, Sign, Unfit};
-use super::key::Mask;
 use super::manner::Manner;
-use super::sse::Reader;
+use super::sse::{Event, Reader};
 use super::*;
-use crate::reviewer::call::Repair;
+use crate::reviewer::call::{Repair, Stop};
 
 fn connection(protocol: Protocol, structured: Structured) -> Connection {
     let base_url = match protocol {
@@ -58,6 +57,13 @@ fn events(parts: &[&str]) -> String {
     parts.iter().map(event).collect()
 }
 
+/// Why a stream of one event stops.
+fn stop(take: fn(&mut Assembly, &Event) -> Result<Sign, Unfit>, data: &Value) -> Option<Stop> {
+    let mut assembly = Assembly::new(1 << 20);
+    take(&mut assembly, &Event { name: None, data: data.to_string() }).unwrap();
+    assembly.stop
+}
+
 /// What is understood of a stream.
 fn heard(protocol: Protocol, stream: &str) -> String {
     let (mut assembly, mut reader) = (Assembly::new(1 << 20), Reader::default());
@@ -78,7 +84,7 @@ fn heard(protocol: Protocol, stream: &str) -> String {
         }
     }
     let Some(stop) = assembly.stop else { return format!("no end, {}", signs.join(" ")) };
-    let reply = assembly.into_reply(stop, true, &Mask::default());
+    let reply = assembly.into_reply(stop, true, &Held::new(Vec::new()));
     let structured = reply.structured.map_or_else(|| "no structure".to_owned(), |value| value.to_string());
     let usage = format!("{} in, {} cached, {} out", reply.usage.input, reply.usage.cached, reply.usage.output);
     let rest = format!("{:?}, {usage}, {:?} by {:?}", reply.stop, reply.cost, reply.model);
@@ -242,26 +248,11 @@ fn openai_streams_the_arguments_of_a_tool() {
 fn openai_says_why_it_stops() {
     let stops = |reason: &str| {
         let choice = json!({"delta": {"content": "x"}, "finish_reason": reason});
-        heard(Protocol::OpenAi, &events(&[&json!({"choices": [choice]}).to_string()]))
+        stop(openai::take, &json!({"choices": [choice]}))
     };
-    assert_snapshot!(stops("length"), @"
-    Answer(1)
-    x
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("content_filter"), @"
-    Answer(1)
-    x
-    no structure
-    Refused, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("because"), @"
-    Answer(1)
-    x
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
+    assert_eq!(stops("length"), Some(Stop::Length));
+    assert_eq!(stops("content_filter"), Some(Stop::Refused));
+    assert_eq!(stops("because"), Some(Stop::Length));
     let refusal = events(&[
         r#"{"choices":[{"delta":{"refusal":"I cannot"},"finish_reason":null}]}"#,
         r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
@@ -326,26 +317,11 @@ fn anthropic_streams_the_input_of_a_tool() {
 fn anthropic_says_why_it_stops() {
     let stops = |reason: &str| {
         let delta = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
-        heard(Protocol::Anthropic, &events(&[&delta.to_string()]))
+        stop(anthropic::take, &delta)
     };
-    assert_snapshot!(stops("max_tokens"), @"
-
-
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("refusal"), @"
-
-
-    no structure
-    Refused, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("pause_turn"), @"
-
-
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
+    assert_eq!(stops("max_tokens"), Some(Stop::Length));
+    assert_eq!(stops("refusal"), Some(Stop::Refused));
+    assert_eq!(stops("pause_turn"), Some(Stop::Length));
 }
 
 #[test]
@@ -381,27 +357,10 @@ fn gemini_calls_a_tool_in_one_piece() {
 
 #[test]
 fn gemini_says_why_it_stops() {
-    let stops = |reason: &str| {
-        heard(Protocol::Gemini, &events(&[&json!({"candidates": [{"finishReason": reason}]}).to_string()]))
-    };
-    assert_snapshot!(stops("MAX_TOKENS"), @"
-
-
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("SAFETY"), @"
-
-
-    no structure
-    Refused, 0 in, 0 cached, 0 out, None by None
-    ");
-    assert_snapshot!(stops("OTHER"), @"
-
-
-    no structure
-    Length, 0 in, 0 cached, 0 out, None by None
-    ");
+    let stops = |reason: &str| stop(gemini::take, &json!({"candidates": [{"finishReason": reason}]}));
+    assert_eq!(stops("MAX_TOKENS"), Some(Stop::Length));
+    assert_eq!(stops("SAFETY"), Some(Stop::Refused));
+    assert_eq!(stops("OTHER"), Some(Stop::Length));
     assert_snapshot!(heard(Protocol::Gemini, &events(&[r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9}}"#])), @"
 
 
@@ -452,7 +411,9 @@ fn every_status_is_explained() {
     assert_snapshot!(refusal(429, "insufficient_quota"), @"Setup, Never: `it` wants to be paid first (HTTP 429): “insufficient_quota” | Raise the limit of the account, or use another provider.");
     assert_snapshot!(refusal(307, ""), @"Setup, Never: `it` sends us to another address, which could be anybody's (HTTP 307) | Set the base URL to where the service really is.");
     assert_snapshot!(refusal(503, "busy"), @"Overloaded, Later: `it` is overloaded (HTTP 503): “busy” |");
-    assert_snapshot!(refusal(504, "x".repeat(400).as_str()), @"Unavailable, Later: `it` failed (HTTP 504): “xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…” |");
+    assert_snapshot!(refusal(504, "<b>"), @"Unavailable, Later: `it` failed (HTTP 504): “<b>” |");
+    let long = refusal(500, &"x".repeat(400));
+    assert!(long.contains(&format!("“{}…”", "x".repeat(300))), "{long}");
 }
 
 #[test]
@@ -460,6 +421,6 @@ fn what_is_shown_is_harmless_and_without_the_key() {
     let provider = Provider::new(connection(Protocol::OpenAi, Structured::None), &Net::new()).unwrap();
     let failure =
         provider.failure(Trouble::new(Why::Setup, "bad sk-secret-1234 \u{1b}[2J").hint("not sk-secret-1234"), 1);
-    assert_snapshot!(format!("{} | {}", failure.message, failure.hint.unwrap_or_default()), @"bad (key) [2J | not (key)");
+    assert_snapshot!(format!("{} | {}", failure.message, failure.hint.unwrap_or_default()), @r"bad [hidden key] \u{1b}[2J | not [hidden key]");
     assert!(!format!("{provider:?}").contains("secret"));
 }
