@@ -81,6 +81,13 @@ fn check(fault: Fault, protocol: Protocol) {
         assert_eq!(failure.n_tries, n_tries, "{named}");
         assert!(!failure.message.is_empty() && !failure.message.ends_with('.'), "{named}");
     }
+    // Silence ends a call long before its deadline does.
+    let message = call.asked.as_ref().err().map_or("", |failure| &failure.message);
+    match fault {
+        Fault::NoBytes => assert_eq!(message, "`it` was silent for 2 s"),
+        Fault::Drip => assert!(message.starts_with("`it` did not finish within "), "{message}"),
+        _ => {}
+    }
     let times = server.times();
     assert!(times.len() <= n_tries as usize, "{named}: {} tries", times.len());
     if fault == Fault::Limited {
@@ -119,6 +126,27 @@ fn a_whole_answer_is_a_reply() {
         assert_eq!((reply.usage.input, reply.usage.output), (7, 3));
         assert_eq!(call.heard, [Heard::Sent, Heard::Answer(11), Heard::Answer(12)]);
         assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_stream_without_its_end_mark_is_no_answer() {
+    let said = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let delta = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n";
+    let stop = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+    let candidate = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
+    let streams = [
+        (Protocol::OpenAi, said.to_owned()),
+        (Protocol::OpenAi, said.replace("\"stop\"", "null") + "data: [DONE]\n\n"),
+        (Protocol::Anthropic, format!("{delta}{stop}")),
+        (Protocol::Anthropic, format!("{delta}data: {{\"type\":\"message_stop\"}}\n\n")),
+        (Protocol::Gemini, candidate.to_owned()),
+    ];
+    for (protocol, stream) in streams {
+        let head = format!("HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ncontent-length: {}", stream.len());
+        let server = FaultServer::playing(vec![Act::Raw(format!("{head}\r\n\r\n{stream}"))]);
+        let failure = ask_once(connection(protocol, &server)).asked.unwrap_err();
+        assert_eq!((failure.why, failure.n_tries), (Why::Garbled, 1), "{protocol:?}: {stream}");
     }
 }
 

@@ -93,7 +93,7 @@ impl Assembly {
     pub(super) fn call(&mut self, index: u64, arguments: &str) -> Result<Sign, Unfit> {
         self.count(arguments.len().max(1))?;
         self.calls.entry(index).or_default().push_str(arguments);
-        Ok(Sign::Answer(arguments.len()))
+        Ok(if arguments.is_empty() { Sign::Alive } else { Sign::Answer(arguments.len()) })
     }
 
     /// How many tool calls there are so far.

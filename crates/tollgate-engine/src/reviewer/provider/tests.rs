@@ -237,7 +237,7 @@ fn openai_streams_the_arguments_of_a_tool() {
         r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
         "[DONE]",
     ])), @r#"
-    Answer(0) Answer(12) Answer(11) End
+    Answer(12) Answer(11) End
 
     {"decision":"approved"}
     Finished, 0 in, 0 cached, 0 out, None by None
@@ -306,7 +306,7 @@ fn anthropic_streams_the_input_of_a_tool() {
         r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"roved\"}"}}"#,
         r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7}}"#,
     ])), @r#"
-    Answer(5) Answer(0) Answer(0) Answer(17) Answer(7)
+    Answer(5) Answer(17) Answer(7)
     Here:
     {"decision":"approved"}
     Finished, 0 in, 0 cached, 7 out, None by None

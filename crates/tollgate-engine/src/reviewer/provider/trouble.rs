@@ -60,11 +60,12 @@ impl Trouble {
 
 /// A time in words.
 pub(super) fn seconds(time: Duration) -> String {
-    match time.as_secs() {
-        0..10 if time.subsec_millis() > 0 => format!("{:.1} s", time.as_secs_f64()),
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} minutes", seconds.div_ceil(60)),
-        seconds => format!("{} hours", seconds.div_ceil(3600)),
+    let tenths = (time.as_secs_f64() * 10.0).round() as u64;
+    match tenths {
+        0..100 if !tenths.is_multiple_of(10) => format!("{}.{} s", tenths / 10, tenths % 10),
+        0..1200 => format!("{} s", (tenths + 5) / 10),
+        1200..72_000 => format!("{} minutes", tenths.div_ceil(600)),
+        _ => format!("{} hours", tenths.div_ceil(36_000)),
     }
 }
 
@@ -209,4 +210,17 @@ fn quoted(text: &str) -> String {
         shown.push('…');
     }
     if shown.is_empty() { String::new() } else { format!(": “{shown}”") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_as_people_say_them() {
+        let said = [0.0, 0.04, 1.5, 5.999, 30.4, 119.9, 300.0, 301.0, 90_000.0]
+            .map(|time| seconds(Duration::from_secs_f64(time)));
+        assert_eq!(said.join(", "), "0 s, 0 s, 1.5 s, 6 s, 30 s, 120 s, 5 minutes, 6 minutes, 25 hours");
+        assert!(seconds(Duration::MAX).ends_with(" hours"));
+    }
 }
