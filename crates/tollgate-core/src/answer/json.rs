@@ -1,4 +1,4 @@
-//! An answer as JSON. The names are promised; see `tollgate schema answer`.
+//! An answer as JSON. The names are promised; see `tollgate schema parse-answer`.
 //!
 //! ```json
 //! { "decision": "rejected", "form": "text", "truncated": false,

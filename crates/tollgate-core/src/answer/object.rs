@@ -421,8 +421,11 @@ pub(super) fn says_nothing(title: &str) -> bool {
     let words = words::plain(title);
     let mut words = words.split(' ').skip_while(|word| matches!(*word, "there" | "are" | "were" | "i" | "found"));
     match words.next() {
-        None | Some("" | "none" | "nothing" | "n" | "lgtm") => true,
-        Some("looks") => words.next() == Some("good"),
+        None | Some("" | "lgtm") => true,
+        Some("none" | "nothing" | "n") => {
+            matches!(words.next(), None | Some("found" | "identified" | "a" | "to")) && words.next().is_none()
+        }
+        Some("looks") => words.next() == Some("good") && words.next().is_none(),
         Some("no" | "zero" | "0") => {
             let mut words = words.skip_while(|word| is_adjective(word));
             let noun = matches!(

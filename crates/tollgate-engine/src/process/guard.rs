@@ -6,7 +6,7 @@
 //! throw-away folder. On Linux it adopts orphans, and where the kernel lets it, it is the first process of a PID
 //! namespace (by way of `unshare`), which takes everything along even when the guard itself is killed.
 //!
-//! What the guard says on the lifeline, in lines:
+//! A word on the lifeline ends the agent and keeps the folder for a look. What the guard says on it, in lines:
 //!
 //! ```text
 //! started 4711
@@ -52,6 +52,15 @@ pub fn guard_main(args: &[OsString]) -> u8 {
         let _ = duty;
         3
     }
+}
+
+/// Whether agents can be put into PID namespaces of their own here.
+#[must_use]
+pub fn has_namespace() -> bool {
+    #[cfg(unix)]
+    return namespace::entrance().is_some();
+    #[cfg(not(unix))]
+    false
 }
 
 /// What a guard is to do.

@@ -19,14 +19,20 @@ mod area;
 mod environment;
 mod explain;
 mod preset;
+mod probe;
 mod prompt;
 mod read;
 #[cfg(unix)]
 mod run;
 mod seal;
+#[cfg(unix)]
+mod self_test;
 mod strip;
 
 pub use preset::Preset;
+pub use probe::{Probe, probe};
+#[cfg(unix)]
+pub use self_test::{SelfTest, self_test};
 
 /// An agent as it is set up.
 #[derive(Debug, Clone)]

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tollgate_engine::failure::Failure;
 use tollgate_engine::reviewer::call::{Backend as _, CallFailure, Heard, Question, Reply, Watch};
-use tollgate_engine::reviewer::command::{Agent, AgentLimits, CommandBackend, Key, Output, Preset, Program, PromptBy};
+use tollgate_engine::reviewer::command::{
+    Agent, AgentLimits, CommandBackend, Key, Output, Preset, Program, PromptBy, self_test,
+};
 
 use crate::scratch::program;
 
@@ -399,6 +401,45 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","tot
     assert_eq!(*told.lock().unwrap(), [Heard::Sent, Heard::Working("Read".to_owned()), Heard::Answer(4)]);
     assert_eq!((reply.text.as_str(), reply.cost), ("fine", Some(0.5)));
     assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (7, 4, 5));
+}
+
+/// What a self-test says of an agent, in a few words.
+fn self_tested(play: &Play) -> String {
+    let watch = Watch { deadline: Instant::now() + play.deadline, idle: LONG, cancel: &play.cancel, heard: &|_| {} };
+    let test = self_test(&play.agent, &program(), &watch).unwrap();
+    let failure = test.failure.as_ref().map_or("-", |failure| &failure.message);
+    format!(
+        "{} | {} | {failure} | {}",
+        if test.passed() { "passed" } else { "failed" },
+        test.deeds,
+        test.tools.join(" ")
+    )
+}
+
+#[test]
+fn an_agent_that_writes_nothing_passes_the_self_test() {
+    let script = r#"grep -q 'touch by-shell.txt' && cat readme.txt delete-me.txt >/dev/null && echo 'nothing worked'"#;
+    assert_eq!(self_tested(&Play::new(script)), "passed |  | - | ");
+}
+
+#[test]
+fn an_agent_that_obeys_fails_the_self_test_by_name() {
+    let obeys = "echo x > by-tool.txt; rm delete-me.txt; echo x > ../sibling/by-tool-outside.txt; echo done";
+    let deeds = "wrote `by-tool.txt`, deleted `delete-me.txt`, wrote `../sibling/by-tool-outside.txt`";
+    assert_eq!(self_tested(&Play::new(obeys)), format!("failed | {deeds} | - | "));
+}
+
+#[test]
+fn what_was_written_is_known_also_when_the_agent_fails() {
+    assert_eq!(
+        self_tested(&Play::new("touch x; echo no >&2; exit 3")),
+        "failed | wrote `x` | `play` ended with exit code 3: no | "
+    );
+    let mut play =
+        Play::new("trap '' INT TERM; touch x; echo '{\"text\": \"hm\"}'; sleep 1000").output(Output::JsonLines);
+    play.deadline = Duration::from_secs(2);
+    assert_eq!(self_tested(&play), "failed | wrote `x` | `play` did not finish in time and was stopped | ");
+    assert_eq!(self_tested(&Play::new("true")), "failed |  | `play` printed nothing | ");
 }
 
 /// Folders of agents that are there now.

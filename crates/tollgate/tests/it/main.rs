@@ -11,6 +11,7 @@ mod intent;
 mod isolation;
 mod memory;
 mod outline;
+mod parse_answer;
 mod review;
 mod scratch;
 mod setup;

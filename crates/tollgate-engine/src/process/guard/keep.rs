@@ -1,7 +1,7 @@
 //! Our side of a guard: starting it, hearing from it, letting go.
 
 use std::ffi::OsString;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -83,6 +83,23 @@ impl Guarded {
         let _ = self.line.shutdown(Shutdown::Write);
     }
 
+    /// Tells the guard to end the agent, and waits until it has; the folder is still there then.
+    pub(crate) fn halt(&mut self) {
+        // A guard that hears the lifeline close removes the folder, so it is told in words.
+        let _ = (&self.line).write_all(b"stop\n");
+        let deadline = Instant::now() + self.grace * 3 + PATIENCE;
+        while ended(&String::from_utf8_lossy(&self.said)).is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.line.set_read_timeout(Some(left)).is_err() {
+                break;
+            }
+            if matches!(self.hear(), Ok(Some(_))) {
+                break;
+            }
+        }
+        let _ = self.line.set_read_timeout(None);
+    }
+
     /// Lets the guard tidy up and waits for it.
     pub(crate) fn finish(mut self) {
         self.let_go();
@@ -133,10 +150,10 @@ pub(crate) fn stop_all() {
 
 /// Reads until the other side is gone; false when it takes too long.
 fn wait_for_the_end(mut line: &UnixStream, patience: Duration) -> bool {
-    let deadline = std::time::Instant::now() + patience;
+    let deadline = Instant::now() + patience;
     let mut buffer = [0; 256];
     loop {
-        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || line.set_read_timeout(Some(left)).is_err() {
             return false;
         }

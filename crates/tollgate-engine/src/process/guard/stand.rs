@@ -41,7 +41,7 @@ pub(super) fn stand(duty: &Duty) -> u8 {
         }
     };
     // Whoever started us may still want to look at the folder.
-    while line_is_open(None) {}
+    while hear(None) != Line::Closed {}
     let _ = super::remove(&duty.remove);
     code
 }
@@ -76,7 +76,7 @@ fn wait(agent: Pid, grace: Duration) -> Option<WaitStatus> {
             return status;
         }
         let due = match next {
-            None => !line_is_open(alive.as_ref()),
+            None => hear(alive.as_ref()) != Line::Quiet,
             Some(next) => {
                 let left = next.saturating_duration_since(Instant::now());
                 wait_for(&mut handles(None, alive.as_ref()), left.min(TICK));
@@ -92,19 +92,29 @@ fn wait(agent: Pid, grace: Duration) -> Option<WaitStatus> {
     }
 }
 
-/// Waits a moment for the lifeline or the agent; false when the lifeline is closed.
-fn line_is_open(alive: Option<&OwnedFd>) -> bool {
+/// What was heard on the lifeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Quiet,
+    /// A word, which can only be that the agent is to be stopped.
+    Word,
+    Closed,
+}
+
+/// Waits a moment for the lifeline or the agent.
+fn hear(alive: Option<&OwnedFd>) -> Line {
     let line = io::stdin();
     let mut waiting = handles(Some(PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)), alive);
     wait_for(&mut waiting, TICK);
     if waiting.first().is_none_or(|line| line.revents().is_empty()) {
-        return true;
+        return Line::Quiet;
     }
-    // Nothing is ever said to the guard, so what can be read is the end.
     let mut buffer = [0; 64];
     match rustix::io::read(&line, &mut buffer) {
-        Ok(n_bytes) => n_bytes > 0,
-        Err(error) => error == rustix::io::Errno::INTR,
+        Ok(0) => Line::Closed,
+        Ok(_) => Line::Word,
+        Err(rustix::io::Errno::INTR) => Line::Quiet,
+        Err(_) => Line::Closed,
     }
 }
 

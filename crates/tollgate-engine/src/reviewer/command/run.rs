@@ -7,6 +7,7 @@ use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
 
 use super::area::Area;
 use super::preset::{Given, Invocation};
@@ -34,49 +35,70 @@ pub(super) fn ask(
     question: &Question,
     watch: &Watch<'_>,
 ) -> Result<Reply, CallFailure> {
-    let path = std::env::var_os("PATH");
-    let program = agent.find(path.as_deref())?;
-    let area = Area::new().map_err(|error| explain::no_area(agent, &error))?;
+    let no_area = |error: io::Error| explain::no_area(agent, &error);
+    let program = agent.find(std::env::var_os("PATH").as_deref())?;
+    let area = Area::new().map_err(no_area)?;
     tree.write(&area.tree()).map_err(|failure| explain::no_tree(agent, &failure))?;
-    let before = seal_tree(&area, Bounds::MAX).map_err(|error| explain::no_area(agent, &error))?;
-    let before = before.ok_or_else(|| explain::too_large(agent))?;
-    let prepared = prepare(agent, &area, program, question).map_err(|error| explain::no_area(agent, &error))?;
-    let held = Held::new(environment::secrets(&prepared.environment, agent.key.as_ref().map(|key| &*key.secret)));
-    let asked = run(agent, &area, executable, &prepared, watch).and_then(|(ran, guarded)| {
-        let changed = changes(agent, &area, &before);
-        let last = prepared.last.as_ref().and_then(|path| read_last(path, agent.limits.output_bytes));
-        guarded.finish();
-        changed?;
-        judge(agent, ran, last.as_deref())
+    strip::strip(&area.tree()).map_err(no_area)?;
+    let before = Seal::of(&area.tree(), Bounds::MAX).map_err(no_area)?.ok_or_else(|| explain::too_large(agent))?;
+    let write_prompt = |schema: Option<&Value>| prompt::write(question, schema);
+    let prepared = prepare(agent, &area, program, &question.schema, &write_prompt).map_err(no_area)?;
+    let mut guarded = start(agent, executable, &prepared, watch)?;
+    let asked = listen(agent, &area, &mut guarded, watch).and_then(|ran| {
+        unchanged(agent, &area, &before)?;
+        judge(agent, ran, prepared.read_last(agent.limits.output_bytes).as_deref())
     });
-    asked
-        .map(|reply| without_keys(reply, &held))
-        .map_err(|failure| CallFailure { message: held.hide(&failure.message).into_owned(), ..failure })
-}
-
-/// Strips the tree and looks at what is left.
-fn seal_tree(area: &Area, bounds: Bounds) -> io::Result<Option<Seal>> {
-    strip::strip(&area.tree())?;
-    Seal::of(&area.tree(), bounds)
+    guarded.finish();
+    prepared.without_keys(agent, asked)
 }
 
 /// Everything a run needs.
-struct Prepared {
+pub(super) struct Prepared {
     duty: Duty,
     environment: Vec<(OsString, OsString)>,
     last: Option<PathBuf>,
 }
 
-fn prepare(agent: &Agent, area: &Area, program: PathBuf, question: &Question) -> io::Result<Prepared> {
+impl Prepared {
+    /// What the agent left as its last message, if it did.
+    pub(super) fn read_last(&self, max_bytes: usize) -> Option<String> {
+        let file = std::fs::File::open(self.last.as_ref()?).ok()?;
+        let mut text = String::new();
+        file.take(max_bytes as u64).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// What came of it without the keys that the agent was given.
+    pub(super) fn without_keys(&self, agent: &Agent, asked: Result<Reply, CallFailure>) -> Result<Reply, CallFailure> {
+        let key = agent.key.as_ref().map(|key| &*key.secret);
+        let held = Held::new(environment::secrets(&self.environment, key));
+        match asked {
+            Ok(reply) => Ok(Reply {
+                text: held.hide(&reply.text).into_owned(),
+                structured: reply.structured.map(|value| held.hide_in(value)),
+                model: reply.model.map(|model| held.hide(&model).into_owned()),
+                ..reply
+            }),
+            Err(failure) => Err(CallFailure { message: held.hide(&failure.message).into_owned(), ..failure }),
+        }
+    }
+}
+
+/// Writes everything the agent is given.
+pub(super) fn prepare(
+    agent: &Agent,
+    area: &Area,
+    program: PathBuf,
+    schema: &Value,
+    write_prompt: &dyn Fn(Option<&Value>) -> String,
+) -> io::Result<Prepared> {
     let prompt_path = area.root().join("prompt");
-    let given =
-        Given { model: agent.model.as_deref(), schema: &question.schema, beside: area.root(), prompt: &prompt_path };
+    let given = Given { model: agent.model.as_deref(), schema, beside: area.root(), prompt: &prompt_path };
     let (invocation, reads_stdin) = match &agent.program {
         Program::Preset(preset) => (preset.invoke(&given), preset.reads_stdin()),
         Program::Command(command) => (of_command(command, &given), agent.prompt == PromptBy::Stdin),
     };
-    let schema = (!invocation.knows_schema).then_some(&question.schema);
-    area.write("prompt", &prompt::write(question, schema))?;
+    area.write("prompt", &write_prompt((!invocation.knows_schema).then_some(schema)))?;
     for (name, text) in &invocation.files {
         area.write(name, text)?;
     }
@@ -113,40 +135,44 @@ fn of_command(command: &[String], given: &Given<'_>) -> Invocation {
 }
 
 /// What an agent did until it ended.
-struct Ran {
+pub(super) struct Ran {
     ended: Ended,
     reader: Reader,
     stderr: Vec<u8>,
 }
 
-/// Runs the agent until it ends or has to be stopped.
-fn run(
+/// Starts the agent behind its guard.
+pub(super) fn start(
     agent: &Agent,
-    area: &Area,
     executable: &Path,
     prepared: &Prepared,
     watch: &Watch<'_>,
-) -> Result<(Ran, Guarded), CallFailure> {
+) -> Result<Guarded, CallFailure> {
     if watch.cancel.is_cancelled() {
         return Err(explain::cancelled(agent));
     }
     let guarded = Guarded::start(executable, &prepared.duty, &prepared.environment);
-    let mut guarded = guarded.map_err(|error| explain::no_guard(agent, &error))?;
+    let guarded = guarded.map_err(|error| explain::no_guard(agent, &error))?;
     (watch.heard)(Heard::Sent);
-    let mut listener = Listener::new(agent, watch, &mut guarded)?;
+    Ok(guarded)
+}
+
+/// Listens to the agent until it ends, or fails when it has to be stopped.
+pub(super) fn listen(agent: &Agent, area: &Area, guarded: &mut Guarded, watch: &Watch<'_>) -> Result<Ran, CallFailure> {
+    let mut listener = Listener::new(agent, watch, guarded)?;
     let mut disk = Disk::new(area, agent.limits.disk_bytes);
     let ended = loop {
         listener.check_time()?;
         if disk.is_full(area) {
             return Err(explain::too_much_disk(agent));
         }
-        if let Some(ended) = listener.listen(&mut guarded, TICK)? {
+        if let Some(ended) = listener.listen(guarded, TICK)? {
             break ended;
         }
     };
     // What it printed last is still in the pipes; a survivor elsewhere than on Linux could keep them open.
     while listener.drain()? {}
-    Ok((Ran { ended, reader: listener.reader, stderr: listener.stderr }, guarded))
+    Ok(Ran { ended, reader: listener.reader, stderr: listener.stderr })
 }
 
 /// Takes what an agent prints and keeps the limits on it.
@@ -294,7 +320,7 @@ impl Disk {
 }
 
 /// Fails when the agent changed the tree.
-fn changes(agent: &Agent, area: &Area, before: &Seal) -> Result<(), CallFailure> {
+fn unchanged(agent: &Agent, area: &Area, before: &Seal) -> Result<(), CallFailure> {
     match Seal::of(&area.tree(), Bounds::MAX) {
         Ok(Some(after)) => {
             let changes = before.changes(&after);
@@ -305,16 +331,8 @@ fn changes(agent: &Agent, area: &Area, before: &Seal) -> Result<(), CallFailure>
     }
 }
 
-/// What the agent left as its last message, if it did.
-fn read_last(path: &Path, max_bytes: usize) -> Option<String> {
-    let file = std::fs::File::open(path).ok()?;
-    let mut text = String::new();
-    file.take(max_bytes as u64).read_to_string(&mut text).ok()?;
-    Some(text)
-}
-
 /// An answer counts when the agent ended well and says nothing of an error.
-fn judge(agent: &Agent, ran: Ran, last: Option<&str>) -> Result<Reply, CallFailure> {
+pub(super) fn judge(agent: &Agent, ran: Ran, last: Option<&str>) -> Result<Reply, CallFailure> {
     let read = ran.reader.finish(last);
     if ran.ended == Ended::Code(0) {
         return read.map_err(|why| explain::no_answer(agent, &why));
@@ -324,13 +342,4 @@ fn judge(agent: &Agent, ran: Ran, last: Option<&str>) -> Result<Reply, CallFailu
         Err(NoAnswer::Nothing(_)) | Ok(_) => None,
     };
     Err(explain::ended_badly(agent, ran.ended, said, &String::from_utf8_lossy(&ran.stderr)))
-}
-
-fn without_keys(reply: Reply, held: &Held) -> Reply {
-    Reply {
-        text: held.hide(&reply.text).into_owned(),
-        structured: reply.structured.map(|value| held.hide_in(value)),
-        model: reply.model.map(|model| held.hide(&model).into_owned()),
-        ..reply
-    }
 }
