@@ -28,7 +28,7 @@ fn question() -> Question {
         system: "Be strict.".to_owned(),
         shared: "A shop.".to_owned(),
         part: "+ eval(x)".to_owned(),
-        schema: json!({"properties": {"decision": {"type": "string", "maxLength": 9}}, "required": ["decision"]}),
+        schema: json!({"type": "object"}),
         repair: None,
     }
 }
@@ -120,9 +120,7 @@ fn openai_is_asked_with_a_schema_and_for_its_usage() {
     /response_format/type = "json_schema"
     /response_format/json_schema/name = "report_review"
     /response_format/json_schema/strict = true
-    /response_format/json_schema/schema/properties/decision/type = "string"
-    /response_format/json_schema/schema/required/0 = "decision"
-    /response_format/json_schema/schema/additionalProperties = false
+    /response_format/json_schema/schema/type = "object"
     "#);
 }
 
@@ -149,9 +147,7 @@ fn openai_is_asked_with_a_tool() {
     /tools/0/function/name = "report_review"
     /tools/0/function/description = "Reports the review. Call it exactly once, with the whole review."
     /tools/0/function/strict = true
-    /tools/0/function/parameters/properties/decision/type = "string"
-    /tools/0/function/parameters/required/0 = "decision"
-    /tools/0/function/parameters/additionalProperties = false
+    /tools/0/function/parameters/type = "object"
     /tool_choice/type = "function"
     /tool_choice/function/name = "report_review"
     /parallel_tool_calls = false
@@ -179,9 +175,7 @@ fn anthropic_is_told_what_to_keep() {
     /messages/0/content/1/type = "text"
     /messages/0/content/1/text = "+ eval(x)"
     /output_config/format/type = "json_schema"
-    /output_config/format/schema/properties/decision/type = "string"
-    /output_config/format/schema/required/0 = "decision"
-    /output_config/format/schema/additionalProperties = false
+    /output_config/format/schema/type = "object"
     "#);
 }
 
@@ -209,9 +203,7 @@ fn anthropic_is_asked_with_a_tool() {
     /messages/0/content/1/text = "+ eval(x)"
     /tools/0/name = "report_review"
     /tools/0/description = "Reports the review. Call it exactly once, with the whole review."
-    /tools/0/input_schema/properties/decision/type = "string"
-    /tools/0/input_schema/required/0 = "decision"
-    /tools/0/input_schema/additionalProperties = false
+    /tools/0/input_schema/type = "object"
     /tool_choice/type = "tool"
     /tool_choice/name = "report_review"
     /tool_choice/disable_parallel_tool_use = true
@@ -233,9 +225,7 @@ fn gemini_is_asked_with_a_schema_and_its_key_is_not_in_the_address() {
     /contents/0/parts/1/text = "+ eval(x)"
     /generationConfig/maxOutputTokens = 100
     /generationConfig/responseMimeType = "application/json"
-    /generationConfig/responseJsonSchema/properties/decision/type = "string"
-    /generationConfig/responseJsonSchema/required/0 = "decision"
-    /generationConfig/responseJsonSchema/additionalProperties = false
+    /generationConfig/responseJsonSchema/type = "object"
     "#);
 }
 
@@ -252,9 +242,7 @@ fn gemini_is_asked_with_a_tool() {
     /contents/0/parts/1/text = "+ eval(x)"
     /tools/0/functionDeclarations/0/name = "report_review"
     /tools/0/functionDeclarations/0/description = "Reports the review. Call it exactly once, with the whole review."
-    /tools/0/functionDeclarations/0/parametersJsonSchema/properties/decision/type = "string"
-    /tools/0/functionDeclarations/0/parametersJsonSchema/required/0 = "decision"
-    /tools/0/functionDeclarations/0/parametersJsonSchema/additionalProperties = false
+    /tools/0/functionDeclarations/0/parametersJsonSchema/type = "object"
     /toolConfig/functionCallingConfig/mode = "ANY"
     /toolConfig/functionCallingConfig/allowedFunctionNames/0 = "report_review"
     /generationConfig/maxOutputTokens = 100
