@@ -26,7 +26,6 @@ pub mod preset;
 pub mod price;
 mod probe;
 mod retry;
-mod schema;
 mod sse;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ const KEY: &str = "sk-test-Zq7x9Lm2";
 const PROTOCOLS: [Protocol; 3] = [Protocol::OpenAi, Protocol::Anthropic, Protocol::Gemini];
 
 /// The whole time that a call may take here; a machine may be slow.
-const LIMIT: Duration = Duration::from_secs(6);
+const LIMIT: Duration = Duration::from_secs(10);
 
 fn connection(protocol: Protocol, server: &FaultServer) -> Connection {
     let mut connection = Connection::new("it", protocol, server.base_url(), "m");

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
 use super::manner::Manner;
 use super::sse::Event;
-use super::{Connection, Structured, schema};
+use super::{Connection, Structured};
 use crate::reviewer::call::{Question, Stop};
 
 /// What is sent.
@@ -51,12 +51,13 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     if let Some(temperature) = manner.temperature(connection) {
         body["temperature"] = json!(temperature);
     }
-    let schema = schema::plain(&question.schema);
     match manner.structured(connection) {
         Structured::None => {}
-        Structured::Schema => body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}}),
+        Structured::Schema => {
+            body["output_config"] = json!({"format": {"type": "json_schema", "schema": question.schema}})
+        }
         Structured::Tool => {
-            body["tools"] = json!([{"name": TOOL, "description": TOOL_PURPOSE, "input_schema": schema}]);
+            body["tools"] = json!([{"name": TOOL, "description": TOOL_PURPOSE, "input_schema": question.schema}]);
             body["tool_choice"] = json!({"type": "tool", "name": TOOL, "disable_parallel_tool_use": true});
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
 use super::manner::Manner;
 use super::sse::Event;
-use super::{Connection, Structured, schema};
+use super::{Connection, Structured};
 use crate::reviewer::call::{Question, Stop, Usage};
 
 /// What is sent.
@@ -29,16 +29,15 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     if let Some(temperature) = manner.temperature(connection) {
         config["temperature"] = json!(temperature);
     }
-    let schema = schema::plain(&question.schema);
     let mut body = json!({"systemInstruction": {"parts": [{"text": question.system}]}, "contents": contents});
     match manner.structured(connection) {
         Structured::None => {}
         Structured::Schema => {
             config["responseMimeType"] = json!("application/json");
-            config["responseJsonSchema"] = schema;
+            config["responseJsonSchema"] = question.schema.clone();
         }
         Structured::Tool => {
-            let tool = json!({"name": TOOL, "description": TOOL_PURPOSE, "parametersJsonSchema": schema});
+            let tool = json!({"name": TOOL, "description": TOOL_PURPOSE, "parametersJsonSchema": question.schema});
             body["tools"] = json!([{"functionDeclarations": [tool]}]);
             body["toolConfig"] = json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [TOOL]}});
         }

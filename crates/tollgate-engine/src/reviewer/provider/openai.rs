@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
 use super::manner::Manner;
 use super::sse::Event;
-use super::{Connection, Structured, schema};
+use super::{Connection, Structured};
 use crate::reviewer::call::{Question, Stop, Usage};
 
 /// What is sent.
@@ -38,16 +38,15 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     if let Some(temperature) = manner.temperature(connection) {
         body["temperature"] = json!(temperature);
     }
-    let schema = schema::plain(&question.schema);
-    let strict = schema::is_strict(&schema);
     match manner.structured(connection) {
         Structured::None => {}
         Structured::Schema => {
-            let schema = json!({"name": TOOL, "strict": strict, "schema": schema});
+            let schema = json!({"name": TOOL, "strict": true, "schema": question.schema});
             body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
         }
         Structured::Tool => {
-            let function = json!({"name": TOOL, "description": TOOL_PURPOSE, "strict": strict, "parameters": schema});
+            let function =
+                json!({"name": TOOL, "description": TOOL_PURPOSE, "strict": true, "parameters": question.schema});
             body["tools"] = json!([{"type": "function", "function": function}]);
             body["tool_choice"] = json!({"type": "function", "function": {"name": TOOL}});
             body["parallel_tool_calls"] = json!(false);

@@ -28,12 +28,12 @@ fn question() -> Question {
         system: "Be strict.".to_owned(),
         shared: "A shop.".to_owned(),
         part: "+ eval(x)".to_owned(),
-        schema: json!({"type": "object", "properties": {"decision": {"type": "string", "maxLength": 9}}, "required": ["decision"]}),
+        schema: json!({"type": "object"}),
         repair: None,
     }
 }
 
-/// A request as it goes out, one field of the body to a line.
+/// A request as it goes out, one value of the body to a line.
 fn sent(connection: Connection, question: &Question) -> String {
     let provider = Provider::new(connection, &Net::new()).unwrap();
     let request = provider.request(question, Manner::default()).unwrap().build().unwrap();
@@ -42,8 +42,19 @@ fn sent(connection: Connection, question: &Question) -> String {
         lines.push(format!("{name}: {value:?}"));
     }
     let body: Value = serde_json::from_slice(request.body().unwrap().as_bytes().unwrap()).unwrap();
-    lines.extend(body.as_object().unwrap().iter().map(|(name, value)| format!("  {name} = {value}")));
+    list("", &body, &mut lines);
     lines.join("\n")
+}
+
+/// Every value of a body with the way to it.
+fn list(way: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| list(&format!("{way}/{name}"), value, lines)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| list(&format!("{way}/{index}"), item, lines));
+        }
+        leaf => lines.push(format!("{way} = {leaf}")),
+    }
 }
 
 /// A stream of events: data with the name of its kind, where it has one, or a comment.
@@ -98,12 +109,18 @@ fn openai_is_asked_with_a_schema_and_for_its_usage() {
     authorization: Sensitive
     content-type: "application/json"
     accept: "text/event-stream"
-      model = "m-1"
-      messages = [{"role":"system","content":"Be strict."},{"role":"user","content":"A shop.\n\n+ eval(x)"}]
-      stream = true
-      stream_options = {"include_usage":true}
-      max_completion_tokens = 100
-      response_format = {"type":"json_schema","json_schema":{"name":"report_review","strict":true,"schema":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}}
+    /model = "m-1"
+    /messages/0/role = "system"
+    /messages/0/content = "Be strict."
+    /messages/1/role = "user"
+    /messages/1/content = "A shop.\n\n+ eval(x)"
+    /stream = true
+    /stream_options/include_usage = true
+    /max_completion_tokens = 100
+    /response_format/type = "json_schema"
+    /response_format/json_schema/name = "report_review"
+    /response_format/json_schema/strict = true
+    /response_format/json_schema/schema/type = "object"
     "#);
 }
 
@@ -117,15 +134,23 @@ fn openai_is_asked_with_a_tool() {
     authorization: Sensitive
     content-type: "application/json"
     accept: "text/event-stream"
-      model = "m-1"
-      messages = [{"role":"system","content":"Be strict."},{"role":"user","content":"A shop.\n\n+ eval(x)"}]
-      stream = true
-      stream_options = {"include_usage":true}
-      max_tokens = 100
-      temperature = 0.5
-      tools = [{"type":"function","function":{"name":"report_review","description":"Reports the review. Call it exactly once, with the whole review.","strict":true,"parameters":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}}]
-      tool_choice = {"type":"function","function":{"name":"report_review"}}
-      parallel_tool_calls = false
+    /model = "m-1"
+    /messages/0/role = "system"
+    /messages/0/content = "Be strict."
+    /messages/1/role = "user"
+    /messages/1/content = "A shop.\n\n+ eval(x)"
+    /stream = true
+    /stream_options/include_usage = true
+    /max_tokens = 100
+    /temperature = 0.5
+    /tools/0/type = "function"
+    /tools/0/function/name = "report_review"
+    /tools/0/function/description = "Reports the review. Call it exactly once, with the whole review."
+    /tools/0/function/strict = true
+    /tools/0/function/parameters/type = "object"
+    /tool_choice/type = "function"
+    /tool_choice/function/name = "report_review"
+    /parallel_tool_calls = false
     "#);
 }
 
@@ -137,12 +162,20 @@ fn anthropic_is_told_what_to_keep() {
     anthropic-version: "2023-06-01"
     content-type: "application/json"
     accept: "text/event-stream"
-      model = "m-1"
-      max_tokens = 100
-      stream = true
-      system = [{"type":"text","text":"Be strict.","cache_control":{"type":"ephemeral"}}]
-      messages = [{"role":"user","content":[{"type":"text","text":"A shop.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"+ eval(x)"}]}]
-      output_config = {"format":{"type":"json_schema","schema":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}}
+    /model = "m-1"
+    /max_tokens = 100
+    /stream = true
+    /system/0/type = "text"
+    /system/0/text = "Be strict."
+    /system/0/cache_control/type = "ephemeral"
+    /messages/0/role = "user"
+    /messages/0/content/0/type = "text"
+    /messages/0/content/0/text = "A shop."
+    /messages/0/content/0/cache_control/type = "ephemeral"
+    /messages/0/content/1/type = "text"
+    /messages/0/content/1/text = "+ eval(x)"
+    /output_config/format/type = "json_schema"
+    /output_config/format/schema/type = "object"
     "#);
 }
 
@@ -156,13 +189,24 @@ fn anthropic_is_asked_with_a_tool() {
     anthropic-version: "2023-06-01"
     content-type: "application/json"
     accept: "text/event-stream"
-      model = "m-1"
-      max_tokens = 100
-      stream = true
-      system = [{"type":"text","text":"Be strict.","cache_control":{"type":"ephemeral"}}]
-      messages = [{"role":"user","content":[{"type":"text","text":"A shop.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"+ eval(x)"}]}]
-      tools = [{"name":"report_review","description":"Reports the review. Call it exactly once, with the whole review.","input_schema":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}]
-      tool_choice = {"type":"tool","name":"report_review","disable_parallel_tool_use":true}
+    /model = "m-1"
+    /max_tokens = 100
+    /stream = true
+    /system/0/type = "text"
+    /system/0/text = "Be strict."
+    /system/0/cache_control/type = "ephemeral"
+    /messages/0/role = "user"
+    /messages/0/content/0/type = "text"
+    /messages/0/content/0/text = "A shop."
+    /messages/0/content/0/cache_control/type = "ephemeral"
+    /messages/0/content/1/type = "text"
+    /messages/0/content/1/text = "+ eval(x)"
+    /tools/0/name = "report_review"
+    /tools/0/description = "Reports the review. Call it exactly once, with the whole review."
+    /tools/0/input_schema/type = "object"
+    /tool_choice/type = "tool"
+    /tool_choice/name = "report_review"
+    /tool_choice/disable_parallel_tool_use = true
     "#);
 }
 
@@ -175,9 +219,13 @@ fn gemini_is_asked_with_a_schema_and_its_key_is_not_in_the_address() {
     x-goog-api-key: Sensitive
     content-type: "application/json"
     accept: "text/event-stream"
-      systemInstruction = {"parts":[{"text":"Be strict."}]}
-      contents = [{"role":"user","parts":[{"text":"A shop."},{"text":"+ eval(x)"}]}]
-      generationConfig = {"maxOutputTokens":100,"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}
+    /systemInstruction/parts/0/text = "Be strict."
+    /contents/0/role = "user"
+    /contents/0/parts/0/text = "A shop."
+    /contents/0/parts/1/text = "+ eval(x)"
+    /generationConfig/maxOutputTokens = 100
+    /generationConfig/responseMimeType = "application/json"
+    /generationConfig/responseJsonSchema/type = "object"
     "#);
 }
 
@@ -188,11 +236,16 @@ fn gemini_is_asked_with_a_tool() {
     x-goog-api-key: Sensitive
     content-type: "application/json"
     accept: "text/event-stream"
-      systemInstruction = {"parts":[{"text":"Be strict."}]}
-      contents = [{"role":"user","parts":[{"text":"A shop."},{"text":"+ eval(x)"}]}]
-      tools = [{"functionDeclarations":[{"name":"report_review","description":"Reports the review. Call it exactly once, with the whole review.","parametersJsonSchema":{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"],"additionalProperties":false}}]}]
-      toolConfig = {"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["report_review"]}}
-      generationConfig = {"maxOutputTokens":100}
+    /systemInstruction/parts/0/text = "Be strict."
+    /contents/0/role = "user"
+    /contents/0/parts/0/text = "A shop."
+    /contents/0/parts/1/text = "+ eval(x)"
+    /tools/0/functionDeclarations/0/name = "report_review"
+    /tools/0/functionDeclarations/0/description = "Reports the review. Call it exactly once, with the whole review."
+    /tools/0/functionDeclarations/0/parametersJsonSchema/type = "object"
+    /toolConfig/functionCallingConfig/mode = "ANY"
+    /toolConfig/functionCallingConfig/allowedFunctionNames/0 = "report_review"
+    /generationConfig/maxOutputTokens = 100
     "#);
 }
 
@@ -202,23 +255,54 @@ fn an_answer_that_could_not_be_read_is_asked_for_once_more() {
     question.repair = Some(Repair { answer: "LGTM".to_owned(), request: "As JSON, please.".to_owned() });
     let messages = |protocol: Protocol| {
         let sent = sent(connection(protocol, Structured::None), &question);
-        sent.lines().find(|line| line.contains("LGTM")).unwrap_or_default().to_owned()
+        let turns = sent.lines().filter(|line| line.starts_with("/messages/") || line.starts_with("/contents/"));
+        turns.collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(messages(Protocol::OpenAi), @r#"  messages = [{"role":"system","content":"Be strict."},{"role":"user","content":"A shop.\n\n+ eval(x)"},{"role":"assistant","content":"LGTM"},{"role":"user","content":"As JSON, please."}]"#);
-    assert_snapshot!(messages(Protocol::Anthropic), @r#"  messages = [{"role":"user","content":[{"type":"text","text":"A shop.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"+ eval(x)"}]},{"role":"assistant","content":[{"type":"text","text":"LGTM"}]},{"role":"user","content":[{"type":"text","text":"As JSON, please."}]}]"#);
-    assert_snapshot!(messages(Protocol::Gemini), @r#"  contents = [{"role":"user","parts":[{"text":"A shop."},{"text":"+ eval(x)"}]},{"role":"model","parts":[{"text":"LGTM"}]},{"role":"user","parts":[{"text":"As JSON, please."}]}]"#);
+    assert_snapshot!(messages(Protocol::OpenAi), @r#"
+    /messages/0/role = "system"
+    /messages/0/content = "Be strict."
+    /messages/1/role = "user"
+    /messages/1/content = "A shop.\n\n+ eval(x)"
+    /messages/2/role = "assistant"
+    /messages/2/content = "LGTM"
+    /messages/3/role = "user"
+    /messages/3/content = "As JSON, please."
+    "#);
+    assert_snapshot!(messages(Protocol::Anthropic), @r#"
+    /messages/0/role = "user"
+    /messages/0/content/0/type = "text"
+    /messages/0/content/0/text = "A shop."
+    /messages/0/content/0/cache_control/type = "ephemeral"
+    /messages/0/content/1/type = "text"
+    /messages/0/content/1/text = "+ eval(x)"
+    /messages/1/role = "assistant"
+    /messages/1/content/0/type = "text"
+    /messages/1/content/0/text = "LGTM"
+    /messages/2/role = "user"
+    /messages/2/content/0/type = "text"
+    /messages/2/content/0/text = "As JSON, please."
+    "#);
+    assert_snapshot!(messages(Protocol::Gemini), @r#"
+    /contents/0/role = "user"
+    /contents/0/parts/0/text = "A shop."
+    /contents/0/parts/1/text = "+ eval(x)"
+    /contents/1/role = "model"
+    /contents/1/parts/0/text = "LGTM"
+    /contents/2/role = "user"
+    /contents/2/parts/0/text = "As JSON, please."
+    "#);
 }
 
 #[test]
 fn openai_streams_text_and_then_what_it_took() {
     assert_snapshot!(heard(Protocol::OpenAi, &events(&[
         ": OPENROUTER PROCESSING",
-        r#"{"id":"c1","object":"chat.completion.chunk","model":"m-1-0613","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}],"usage":null}"#,
+        r#"{"model":"m-1-0613","choices":[{"delta":{"role":"assistant","content":"","refusal":null}}],"usage":null}"#,
         r#"{"choices":[{"index":0,"delta":{"reasoning_content":"hm"},"finish_reason":null}]}"#,
         r#"{"choices":[{"index":0,"delta":{"content":"{\"decision\":"},"finish_reason":null}]}"#,
         r#"{"choices":[{"index":0,"delta":{"content":"\"rejected\"}"},"finish_reason":null}]}"#,
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
-        r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8},"cost":0.0012}}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"cost":0.0012,"prompt_tokens_details":{"cached_tokens":8}}}"#,
         "[DONE]",
     ])), @r#"
     Working("thinking") Answer(12) Answer(11) End
@@ -231,7 +315,7 @@ fn openai_streams_text_and_then_what_it_took() {
 #[test]
 fn openai_streams_the_arguments_of_a_tool() {
     assert_snapshot!(heard(Protocol::OpenAi, &events(&[
-        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"t","type":"function","function":{"name":"report_review","arguments":""}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"report_review","arguments":""}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"decision\":"}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"approved\"}"}}]}}]}"#,
         r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
@@ -267,16 +351,17 @@ fn openai_says_why_it_stops() {
 
 #[test]
 fn openai_fails_inside_a_stream() {
-    assert_snapshot!(heard(Protocol::OpenAi, &events(&[r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"finish_reason":"error"}]}"#])), @r#"fault:  "Provider disconnected""#);
-    assert_snapshot!(heard(Protocol::OpenAi, &events(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#, r#"oops"#])), @"garbled: an event is not JSON");
-    assert_snapshot!(heard(Protocol::OpenAi, &events(&[r#"{"hello":"world"}"#])), @"garbled: an event is no part of an answer");
-    assert_snapshot!(heard(Protocol::OpenAi, &events(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#])), @"no end, Answer(1)");
+    let fails = |data: &[&str]| heard(Protocol::OpenAi, &events(data));
+    assert_snapshot!(fails(&[r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"finish_reason":"error"}]}"#]), @r#"fault:  "Provider disconnected""#);
+    assert_snapshot!(fails(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#, "oops"]), @"garbled: an event is not JSON");
+    assert_snapshot!(fails(&[r#"{"hello":"world"}"#]), @"garbled: an event is no part of an answer");
+    assert_snapshot!(fails(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#]), @"no end, Answer(1)");
 }
 
 #[test]
 fn anthropic_streams_thinking_and_then_text() {
     assert_snapshot!(heard(Protocol::Anthropic, &events(&[
-        r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x","stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":10,"cache_read_input_tokens":20,"output_tokens":1}}}"#,
+        r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":5,"output_tokens":1,"cache_creation_input_tokens":10,"cache_read_input_tokens":20}}}"#,
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
         r#"{"type": "ping"}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"[APPROVED]"}}"#,
@@ -285,7 +370,7 @@ fn anthropic_streams_thinking_and_then_text() {
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
         r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"{\"decision\":\"rejected\"}"}}"#,
         r#"{"type":"content_block_stop","index":1}"#,
-        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":15}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":15}}"#,
         r#"{"type":"message_stop"}"#,
     ])), @r#"
     Working("thinking") Working("thinking") Working("thinking") Answer(23) End
@@ -326,15 +411,16 @@ fn anthropic_says_why_it_stops() {
 
 #[test]
 fn anthropic_fails_inside_a_stream() {
-    assert_snapshot!(heard(Protocol::Anthropic, &events(&[r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}"#])), @r#"fault: overloaded_error "Overloaded""#);
-    assert_snapshot!(heard(Protocol::Anthropic, &events(&[r#"{"type""#])), @"garbled: an event is not JSON");
-    assert_snapshot!(heard(Protocol::Anthropic, &events(&[r#"{"type":"new_kind"}"#])), @"no end,");
+    let fails = |data: &[&str]| heard(Protocol::Anthropic, &events(data));
+    assert_snapshot!(fails(&[r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}"#]), @r#"fault: overloaded_error "Overloaded""#);
+    assert_snapshot!(fails(&[r#"{"type""#]), @"garbled: an event is not JSON");
+    assert_snapshot!(fails(&[r#"{"type":"new_kind"}"#]), @"no end,");
 }
 
 #[test]
 fn gemini_streams_thoughts_and_then_text() {
     assert_snapshot!(heard(Protocol::Gemini, &events(&[
-        r#"{"candidates": [{"content": {"parts": [{"text": "hm","thought": true}],"role": "model"},"index": 0}],"modelVersion": "gemini-x"}"#,
+        r#"{"candidates": [{"content": {"parts": [{"text": "hm","thought": true}]}}],"modelVersion": "gemini-x"}"#,
         r#"{"candidates": [{"content": {"parts": [{"text": "{\"decision\":"}],"role": "model"}}]}"#,
         r#"{"candidates": [{"content": {"parts": [{"text": "\"approved\"}"}],"role": "model"},"finishReason": "STOP"}],"usageMetadata": {"promptTokenCount": 9,"candidatesTokenCount": 4,"cachedContentTokenCount": 3,"thoughtsTokenCount": 6,"totalTokenCount": 19}}"#,
     ])), @r#"
@@ -371,8 +457,9 @@ fn gemini_says_why_it_stops() {
 
 #[test]
 fn gemini_fails_inside_a_stream() {
-    assert_snapshot!(heard(Protocol::Gemini, &events(&[r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#])), @r#"fault: UNAVAILABLE "The model is overloaded.""#);
-    assert_snapshot!(heard(Protocol::Gemini, &events(&[r#"{"hello":1}"#])), @"garbled: an event is no part of an answer");
+    let fails = |data: &[&str]| heard(Protocol::Gemini, &events(data));
+    assert_snapshot!(fails(&[r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#]), @r#"fault: UNAVAILABLE "The model is overloaded.""#);
+    assert_snapshot!(fails(&[r#"{"hello":1}"#]), @"garbled: an event is no part of an answer");
 }
 
 #[test]
@@ -396,22 +483,63 @@ fn a_key_goes_only_where_nobody_else_can_read_it() {
 fn refusal(status: u16, message: &str) -> String {
     let fault = assembly::Fault { message: message.to_owned(), ..Default::default() };
     let trouble = trouble::refused(&connection(Protocol::OpenAi, Structured::None), status, &fault, None);
-    format!("{:?}, {:?}: {} | {}", trouble.why, trouble.again, trouble.message, trouble.hint.unwrap_or_default())
+    let hint = trouble.hint.map_or_else(String::new, |hint| format!("\n{hint}"));
+    format!("{:?}, {:?}\n{}{hint}", trouble.why, trouble.again, trouble.message)
 }
 
 #[test]
 fn every_status_is_explained() {
-    assert_snapshot!(refusal(400, "messages: at least one"), @"Setup, Never: `it` does not accept the question (HTTP 400): “messages: at least one” |");
-    assert_snapshot!(refusal(400, "This model's maximum context length is 8192 tokens"), @"Setup, Never: the question is too long for the model of `it` (HTTP 400): “This model's maximum context length is 8192 tokens” | Lower the number of tokens that are sent at once, or choose a model that takes more.");
-    assert_snapshot!(refusal(401, "Incorrect API key"), @"Setup, Never: `it` does not accept the key (HTTP 401): “Incorrect API key” | Check that `IT_KEY` holds a valid key of this service that may use the model.");
-    assert_snapshot!(refusal(402, ""), @"Setup, Never: `it` wants to be paid first (HTTP 402) | Add credit to the account, or use another provider.");
-    assert_snapshot!(refusal(404, "not found"), @"Setup, Never: `it` knows no model `m-1` at this address (HTTP 404): “not found” | Check the model's name and the base URL.");
-    assert_snapshot!(refusal(413, ""), @"Setup, Never: the question is too long for the model of `it` (HTTP 413) | Lower the number of tokens that are sent at once, or choose a model that takes more.");
-    assert_snapshot!(refusal(429, "slow down"), @"Overloaded, Later: `it` limits how often it is asked (HTTP 429): “slow down” |");
-    assert_snapshot!(refusal(429, "insufficient_quota"), @"Setup, Never: `it` wants to be paid first (HTTP 429): “insufficient_quota” | Raise the limit of the account, or use another provider.");
-    assert_snapshot!(refusal(307, ""), @"Setup, Never: `it` sends us to another address, which could be anybody's (HTTP 307) | Set the base URL to where the service really is.");
-    assert_snapshot!(refusal(503, "busy"), @"Overloaded, Later: `it` is overloaded (HTTP 503): “busy” |");
-    assert_snapshot!(refusal(504, "<b>"), @"Unavailable, Later: `it` failed (HTTP 504): “<b>” |");
+    assert_snapshot!(refusal(400, "messages: at least one"), @"
+    Setup, Never
+    `it` does not accept the question (HTTP 400): “messages: at least one”
+    ");
+    assert_snapshot!(refusal(400, "This model's maximum context length is 8192 tokens"), @"
+    Setup, Never
+    the question is too long for the model of `it` (HTTP 400): “This model's maximum context length is 8192 tokens”
+    Lower the number of tokens that are sent at once, or choose a model that takes more.
+    ");
+    assert_snapshot!(refusal(401, "Incorrect API key"), @"
+    Setup, Never
+    `it` does not accept the key (HTTP 401): “Incorrect API key”
+    Check that `IT_KEY` holds a valid key of this service that may use the model.
+    ");
+    assert_snapshot!(refusal(402, ""), @"
+    Setup, Never
+    `it` wants to be paid first (HTTP 402)
+    Add credit to the account, or use another provider.
+    ");
+    assert_snapshot!(refusal(404, "not found"), @"
+    Setup, Never
+    `it` knows no model `m-1` at this address (HTTP 404): “not found”
+    Check the model's name and the base URL.
+    ");
+    assert_snapshot!(refusal(413, ""), @"
+    Setup, Never
+    the question is too long for the model of `it` (HTTP 413)
+    Lower the number of tokens that are sent at once, or choose a model that takes more.
+    ");
+    assert_snapshot!(refusal(429, "slow down"), @"
+    Overloaded, Later
+    `it` limits how often it is asked (HTTP 429): “slow down”
+    ");
+    assert_snapshot!(refusal(429, "insufficient_quota"), @"
+    Setup, Never
+    `it` wants to be paid first (HTTP 429): “insufficient_quota”
+    Raise the limit of the account, or use another provider.
+    ");
+    assert_snapshot!(refusal(307, ""), @"
+    Setup, Never
+    `it` sends us to another address, which could be anybody's (HTTP 307)
+    Set the base URL to where the service really is.
+    ");
+    assert_snapshot!(refusal(503, "busy"), @"
+    Overloaded, Later
+    `it` is overloaded (HTTP 503): “busy”
+    ");
+    assert_snapshot!(refusal(504, "<b>"), @"
+    Unavailable, Later
+    `it` failed (HTTP 504): “<b>”
+    ");
     let long = refusal(500, &"x".repeat(400));
     assert!(long.contains(&format!("“{}…”", "x".repeat(300))), "{long}");
 }
