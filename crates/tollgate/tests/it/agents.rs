@@ -255,6 +255,18 @@ fn an_agent_that_drips_is_stopped_at_the_deadline() {
 }
 
 #[test]
+fn what_kept_an_agent_from_finishing_is_told() {
+    let script = r#"echo '{"type":"error","message":"Reconnecting... 2/5"}'; sleep 1000"#;
+    let mut play = Play::new(script);
+    play.agent.program = Program::Preset(Preset::Codex);
+    play.agent.path = Some(play.beside("agent"));
+    play.agent.output = Output::OfPreset;
+    play.deadline = Duration::from_secs(3);
+    let said = "did not finish in time and was stopped; it last said: Reconnecting... 2/5";
+    check(&play, &format!("TooSlow: `play` {said}"));
+}
+
+#[test]
 fn somebody_can_stop_an_agent() {
     let play = Play::new("echo '{}'; sleep 1000").output(Output::JsonLines);
     let cancel = play.cancel.clone();

@@ -57,10 +57,10 @@ impl Area {
     }
 
     /// Writes a file beside the tree.
-    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let path = self.root.join(name);
-        std::fs::write(&path, text)?;
-        Ok(path)
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, text)
     }
 
     /// How much disk everything in the folder takes.

@@ -74,18 +74,24 @@ pub(super) fn too_much_output(agent: &Agent) -> CallFailure {
     failed(Why::Garbled, format!("`{}` printed more than is read and was stopped", agent.name))
 }
 
-pub(super) fn too_late(agent: &Agent) -> CallFailure {
-    failed(Why::TooSlow, format!("`{}` did not finish in time and was stopped", agent.name))
+pub(super) fn too_late(agent: &Agent, trouble: Option<&str>) -> CallFailure {
+    let last = last_words(trouble);
+    failed(Why::TooSlow, format!("`{}` did not finish in time and was stopped{last}", agent.name))
         .hint("Give it more time, or review a smaller change.")
 }
 
-pub(super) fn too_quiet(agent: &Agent, seconds: u64) -> CallFailure {
-    failed(Why::TooSlow, format!("`{}` printed nothing for {seconds} s and was stopped", agent.name))
+pub(super) fn too_quiet(agent: &Agent, seconds: u64, trouble: Option<&str>) -> CallFailure {
+    let last = last_words(trouble);
+    failed(Why::TooSlow, format!("`{}` printed nothing for {seconds} s and was stopped{last}", agent.name))
         .hint(log_in(agent).unwrap_or("See whether it works when you start it by hand."))
 }
 
 pub(super) fn cancelled(agent: &Agent) -> CallFailure {
     failed(Why::Cancelled, format!("`{}` was stopped", agent.name))
+}
+
+fn last_words(trouble: Option<&str>) -> String {
+    trouble.map_or_else(String::new, |trouble| format!("; it last said: {}", quote(trouble)))
 }
 
 /// It ended badly; what it said about it is quoted.

@@ -34,6 +34,7 @@ pub(super) enum Form {
     Gemini,
     Cursor,
     OpenCode,
+    Aider,
     Text,
     Json,
     JsonLines,
@@ -44,7 +45,7 @@ impl Form {
     pub(super) fn streams(self) -> bool {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::OpenCode | Self::JsonLines => true,
-            Self::Cursor | Self::Text | Self::Json => false,
+            Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
         }
     }
 }
@@ -52,6 +53,8 @@ impl Form {
 /// What a preset is given for one run.
 pub(super) struct Given<'a> {
     pub(super) model: Option<&'a str>,
+    /// The variable of its key, when it has one.
+    pub(super) key: Option<&'a str>,
     pub(super) schema: &'a Value,
     /// The throw-away folder, for files beside the tree.
     pub(super) beside: &'a Path,
@@ -155,7 +158,7 @@ impl Preset {
             Self::Gemini => Form::Gemini,
             Self::CursorAgent => Form::Cursor,
             Self::OpenCode => Form::OpenCode,
-            Self::Aider => Form::Text,
+            Self::Aider => Form::Aider,
         }
     }
 
@@ -169,7 +172,7 @@ impl Preset {
         let mut invocation = match self {
             Self::Claude => claude(given),
             Self::Codex => codex(given),
-            Self::Gemini => gemini(),
+            Self::Gemini => gemini(given),
             Self::CursorAgent => args(&["-p", "--output-format", "json", "--mode", "ask", "--trust"]),
             Self::OpenCode => opencode(),
             Self::Aider => aider(given),
@@ -208,8 +211,11 @@ fn claude(given: &Given<'_>) -> Invocation {
 /// Without user configuration no folder is trusted, and so no server of the reviewed tree is started.
 fn codex(given: &Given<'_>) -> Invocation {
     let mut invocation = args(&["exec", "--json", "--sandbox", "read-only", "--ephemeral", "--skip-git-repo-check"]);
-    let rest = ["--ignore-user-config", "--ignore-rules", "-c", "project_doc_max_bytes=0", "--output-schema"];
-    invocation.args.extend(rest.map(OsString::from));
+    // Searching the web would carry code away; other agents would not be bound by what binds this one.
+    for setting in ["project_doc_max_bytes=0", "web_search=\"disabled\"", "features.multi_agent=false"] {
+        invocation.args.extend(["-c".into(), setting.into()]);
+    }
+    invocation.args.extend(["--ignore-user-config", "--ignore-rules", "--output-schema"].map(OsString::from));
     invocation.args.push(given.beside.join("schema.json").into());
     invocation.args.push("-o".into());
     invocation.args.push(given.beside.join("last.json").into());
@@ -229,15 +235,23 @@ decision = "deny"
 priority = 999
 "#;
 
-fn gemini() -> Invocation {
+/// It takes the key for a gateway's when a base URL is set, and then refuses it, unless it is told in its settings.
+const GEMINI_SETTINGS: &str =
+    r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}"#;
+
+fn gemini(given: &Given<'_>) -> Invocation {
     let mut invocation = args(&["-p", "Do what standard input says.", "-o", "stream-json", "--approval-mode", "plan"]);
-    invocation.args.extend(["--skip-trust".into(), "--policy".into(), "../ro.toml".into()]);
+    invocation.args.extend(["--skip-trust".into(), "--policy".into(), given.beside.join("ro.toml").into()]);
     invocation.files.push(("ro.toml", GEMINI_POLICY.to_owned()));
+    if given.key == Some("GEMINI_API_KEY") {
+        invocation.files.push(("home/.gemini/settings.json", GEMINI_SETTINGS.to_owned()));
+    }
     invocation
 }
 
 fn opencode() -> Invocation {
-    let mut invocation = args(&["run", "--format", "json", "--pure"]);
+    // With a title given, no model is asked for one.
+    let mut invocation = args(&["run", "--format", "json", "--pure", "--title", "review"]);
     let allowed = json!({"permission": {
         "*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow",
     }});
@@ -260,6 +274,7 @@ fn aider(given: &Given<'_>) -> Invocation {
         invocation.args.push(given.beside.join("tmp").join(history).into());
     }
     invocation.args.extend(["--message-file".into(), given.prompt.into()]);
+    invocation.last = Some("tmp/llm-history-file");
     invocation
 }
 
@@ -271,7 +286,7 @@ mod tests {
 
     fn line(preset: Preset) -> String {
         let (schema, beside) = (json!({"type": "object"}), Path::new("AREA"));
-        let given = Given { model: Some("m"), schema: &schema, beside, prompt: Path::new("AREA/prompt") };
+        let given = Given { model: Some("m"), key: None, schema: &schema, beside, prompt: Path::new("AREA/prompt") };
         let invocation = preset.invoke(&given);
         let environment = invocation.environment.iter().map(|(name, value)| format!("{name}={value}"));
         let args = invocation.args.iter().map(|arg| arg.to_string_lossy().into_owned());
@@ -298,27 +313,29 @@ mod tests {
         --json-schema {"type":"object"}
         --model m
         "#);
-        assert_snapshot!(line(Preset::Codex), @r"
+        assert_snapshot!(line(Preset::Codex), @r#"
         codex exec
         --json
         --sandbox read-only
         --ephemeral
         --skip-git-repo-check
+        -c project_doc_max_bytes=0
+        -c web_search="disabled"
+        -c features.multi_agent=false
         --ignore-user-config
         --ignore-rules
-        -c project_doc_max_bytes=0
         --output-schema AREA/schema.json
         -o AREA/last.json
         -m m
         -
-        ");
+        "#);
         assert_snapshot!(line(Preset::Gemini), @r"
         gemini
         -p Do what standard input says.
         -o stream-json
         --approval-mode plan
         --skip-trust
-        --policy ../ro.toml
+        --policy AREA/ro.toml
         -m m
         ");
         assert_snapshot!(line(Preset::CursorAgent), @r"
@@ -333,6 +350,7 @@ mod tests {
         OPENCODE_CONFIG_CONTENT={"permission":{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}} OPENCODE_DISABLE_AUTOUPDATE=1 opencode run
         --format json
         --pure
+        --title review
         -m m
         "#);
         assert_snapshot!(line(Preset::Aider), @r"

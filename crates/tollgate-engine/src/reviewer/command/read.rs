@@ -84,6 +84,11 @@ impl Reader {
         }
     }
 
+    /// What the agent last said went wrong, when it has not mended it.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.found.error.as_deref().or(self.found.trouble.as_deref())
+    }
+
     /// The reply, when there is one; `last` is what the agent left as its last message.
     pub(super) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
         if self.form.streams() {
@@ -92,6 +97,11 @@ impl Reader {
         } else {
             self.whole()?;
         }
+        if self.form == Form::Aider {
+            self.found.text = last.and_then(event::aider_answer);
+            self.found.error = self.found.error.filter(|_| self.found.text.is_none());
+        }
+        let last = last.filter(|_| self.form != Form::Aider);
         if let Some(error) = self.found.error {
             return Err(NoAnswer::Error(error));
         }
@@ -126,7 +136,10 @@ impl Reader {
             self.found.text = (!text.is_empty()).then(|| text.to_owned());
             return Ok(());
         }
-        if text.is_empty() {
+        if self.form == Form::Aider {
+            self.found.error = event::aider_error(text);
+        }
+        if text.is_empty() || self.form == Form::Aider {
             return Ok(());
         }
         // Notes for people may stand before the value.

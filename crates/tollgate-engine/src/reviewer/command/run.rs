@@ -93,7 +93,8 @@ pub(super) fn prepare(
     write_prompt: &dyn Fn(Option<&Value>) -> String,
 ) -> io::Result<Prepared> {
     let prompt_path = area.root().join("prompt");
-    let given = Given { model: agent.model.as_deref(), schema, beside: area.root(), prompt: &prompt_path };
+    let key = agent.key.as_ref().map(|key| &*key.variable);
+    let given = Given { model: agent.model.as_deref(), key, schema, beside: area.root(), prompt: &prompt_path };
     let (invocation, reads_stdin) = match &agent.program {
         Program::Preset(preset) => (preset.invoke(&given), preset.reads_stdin()),
         Program::Command(command) => (of_command(command, &given), agent.prompt == PromptBy::Stdin),
@@ -210,11 +211,11 @@ impl<'a> Listener<'a> {
             return Err(explain::cancelled(self.agent));
         }
         if Instant::now() >= self.watch.deadline {
-            return Err(explain::too_late(self.agent));
+            return Err(explain::too_late(self.agent, self.reader.trouble()));
         }
         // An agent that prints its answer in the end cannot give signs of life.
         if self.agent.form().streams() && self.last_sign.elapsed() >= self.watch.idle {
-            return Err(explain::too_quiet(self.agent, self.watch.idle.as_secs()));
+            return Err(explain::too_quiet(self.agent, self.watch.idle.as_secs(), self.reader.trouble()));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub(super) fn take(form: Form, value: &Value, found: &mut Found, heard: &dyn Fn(
         Form::Codex => codex(value, found, heard),
         Form::Gemini => gemini(value, found, heard),
         Form::OpenCode => opencode(value, found, heard),
-        Form::Json | Form::JsonLines | Form::Text => other(value, found, heard),
+        Form::Json | Form::JsonLines | Form::Text | Form::Aider => other(value, found, heard),
     }
 }
 
@@ -182,6 +182,20 @@ fn opencode(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
         Some("error") => found.error = value.get("error").and_then(error_text).or_else(|| error_text(value)),
         _ => {}
     }
+}
+
+/// What the model answered, from the history in which Aider marks every line with who said it.
+pub(super) fn aider_answer(history: &str) -> Option<String> {
+    let (_, said) = history.rsplit_once("\nLLM RESPONSE ")?;
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("ASSISTANT ")).collect();
+    Some(lines.join("\n")).filter(|answer| !answer.trim().is_empty())
+}
+
+/// What Aider prints about a failed call, which it ends with exit code 0.
+pub(super) fn aider_error(printed: &str) -> Option<String> {
+    let start = printed.find("\nlitellm.").map(|start| start + 1).or(printed.starts_with("litellm.").then_some(0))?;
+    let lines: Vec<&str> = printed[start..].lines().take(3).map(str::trim).collect();
+    Some(lines.join(" "))
 }
 
 /// Where the messages of other agents are, nearest first.

@@ -170,6 +170,34 @@ fn opencode_answers_in_its_last_step() {
 }
 
 #[test]
+fn aider_answers_in_its_history() {
+    let printed = "Aider v0.86.2\nModel: m\n\n[APPROVED]\n\nTokens: 10 sent";
+    let history =
+        "TO LLM t\n-------\nUSER LLM RESPONSE x\nUSER ASSISTANT no\nLLM RESPONSE t\nASSISTANT {\nASSISTANT }\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some(history)), @r"
+    Finished: {
+    }
+    {}
+    0/0/0 None
+    ");
+    assert_snapshot!(read_with(Form::Aider, printed, Some("TO LLM t\nUSER x\nLLM RESPONSE t\n\n")), @r#"Nothing("ended without an answer")"#);
+    assert_snapshot!(read_with(Form::Aider, printed, None), @r#"Nothing("ended without an answer")"#);
+}
+
+#[test]
+fn aider_that_failed_ends_well_and_is_not_believed() {
+    let printed =
+        "Aider v0.86.2\n\nlitellm.AuthenticationError: OpenAIException - Incorrect \nAPI key provided\nCheck it.\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some("LLM RESPONSE t\n")), @r#"Error("litellm.AuthenticationError: OpenAIException - Incorrect API key provided Check it.")"#);
+    let mended = "TO LLM t\nUSER x\nLLM RESPONSE t\nASSISTANT fine\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some(mended)), @r"
+    Finished: fine
+    -
+    0/0/0 None
+    ");
+}
+
+#[test]
 fn other_agents_answer_in_the_usual_places() {
     for output in [
         r#"{"result":"fine"}"#,
