@@ -3,8 +3,50 @@
 //! An [`Answer`] is read from whatever came back: structured output, JSON in prose, or one of three text forms. Its
 //! [`Claim`]s become findings only when their place and evidence are found in the change; its decision never becomes
 //! the verdict.
+//!
+//! ```text
+//! **[REJECTED]**
+//!
+//! ### Issues Found
+//! - **[CODE]** - High: No check of the length
+//!   - File: src/a.rs
+//!   - Line: 12
+//! ```
+//!
+//! Reading is generous with shapes and strict with approvals: an approval counts only at the beginning of a line
+//! outside of code, or in JSON beside findings, and only when nothing of the answer was lost.
 
+mod decision;
+mod draft;
+mod fields;
+mod head;
+pub mod json;
+mod label;
+mod lenient;
+mod lines;
+mod object;
+mod other;
+mod place;
+mod prose;
+mod schema;
+mod table;
+mod words;
+
+use serde_json::Value;
+
+use crate::answer::draft::{Claims, Problems};
+use crate::answer::lenient::{End, Node};
+use crate::answer::object::Found;
 use crate::finding::{Category, LineRange, Severity, Side};
+use crate::report::{self, Content, Strictness};
+use crate::verdict::Verdict;
+
+/// The longest answer that is read, in bytes.
+pub const MAX_BYTES: usize = 4 << 20;
+/// The most claims of one answer; a guard that no review comes near.
+pub const MAX_CLAIMS: usize = 2_000;
+/// How deep an answer may be wrapped as a text in other answers.
+const MAX_WRAPPERS: usize = 3;
 
 /// What a reviewer said of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,4 +112,326 @@ pub struct Claim {
     pub suggestion: Option<String>,
     /// What to write in place of the named lines, ready to apply.
     pub replacement: Option<String>,
+}
+
+/// Why something is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// Nothing came back.
+    #[error("the answer is empty")]
+    Empty,
+    /// It is something else, and asking again in the same way will bring the same.
+    #[error("the answer is no review but {0}")]
+    NotAReview(String),
+    /// It may be meant as a review and cannot be read as one.
+    #[error("the answer cannot be read: {0}")]
+    Unparsable(String),
+}
+
+impl NoAnswer {
+    /// True when the reviewer may do better if it is told what was wrong.
+    #[must_use]
+    pub fn is_worth_repairing(&self) -> bool {
+        match self {
+            Self::Empty | Self::Unparsable(_) => true,
+            Self::NotAReview(_) => false,
+        }
+    }
+}
+
+/// Reads an answer in any of the forms.
+pub fn read(text: &str) -> Result<Answer, NoAnswer> {
+    read_wrapped(text, 0)
+}
+
+/// Reads an answer that came as a tool call or as structured output.
+pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
+    let node = lenient::of_value(value);
+    let mut problems = Problems::default();
+    let mut found = Found::default();
+    object::take(&node, &mut found, &mut problems);
+    if !found.is_answer() {
+        return inner(found, false, 0, &mut problems);
+    }
+    let form = Form::Structured;
+    Reading { form, found, lost: false, problems }.conclude()
+}
+
+/// The JSON Schema of an answer, which models are asked to keep to.
+#[must_use]
+pub fn schema() -> Value {
+    schema::schema()
+}
+
+fn read_wrapped(text: &str, depth: usize) -> Result<Answer, NoAnswer> {
+    if text.len() > MAX_BYTES {
+        return Err(NoAnswer::Unparsable(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Err(NoAnswer::Empty);
+    }
+    if let Some(page) = other::page(text) {
+        return Err(NoAnswer::NotAReview(page));
+    }
+    if let Some(answer) = own_markdown(text) {
+        return Ok(answer);
+    }
+    let text = without_thoughts(text);
+    let mut problems = Problems::default();
+    let json = find_json(text, &mut problems);
+    let mut in_prose = Problems::default();
+    let prose = prose::read(&json.rest, &mut in_prose);
+    let says_nothing = !json.found.is_answer() && prose.claims.is_empty() && prose.decisions.is_empty();
+    if says_nothing && !json.found.texts.is_empty() {
+        return inner(json.found, json.cut, depth, &mut problems);
+    }
+    let in_json = !json.found.claims.is_empty() || (json.found.is_answer() && prose.claims.is_empty());
+    let (form, mut found) = if in_json {
+        (json.form, Found { summary: json.found.summary.or(prose.summary), ..json.found })
+    } else {
+        problems.append(in_prose);
+        let summary = prose.summary.or(json.found.summary);
+        (prose.form, Found { claims: prose.claims, summary, ..json.found })
+    };
+    found.decisions.extend(prose.decisions);
+    found.cut |= json.cut || prose.cut;
+    if found.claims.is_empty()
+        && let Some(notice) = other::notice(text)
+    {
+        return Err(NoAnswer::NotAReview(notice.to_owned()));
+    }
+    Reading { form, found, lost: json.lost, problems }.conclude().map_err(|none| explain(none, text))
+}
+
+/// Says what a text is that has neither a decision nor a finding.
+fn explain(none: NoAnswer, text: &str) -> NoAnswer {
+    match none {
+        NoAnswer::Unparsable(_) => match other::guess(text) {
+            Some(what) => NoAnswer::NotAReview(what.to_owned()),
+            None => none,
+        },
+        none => none,
+    }
+}
+
+/// What was read, before it is weighed.
+struct Reading {
+    form: Form,
+    found: Found,
+    /// True when part of it could not be read.
+    lost: bool,
+    problems: Problems,
+}
+
+impl Reading {
+    fn conclude(mut self) -> Result<Answer, NoAnswer> {
+        let approved = self.found.decisions.contains(&Decision::Approved);
+        let rejected = self.found.decisions.contains(&Decision::Rejected);
+        let decision = match (approved, rejected) {
+            (true, true) => {
+                self.problems.add("it says both approved and rejected, which is taken as rejected");
+                Some(Decision::Rejected)
+            }
+            (false, true) => Some(Decision::Rejected),
+            (true, false) if self.found.cut || self.lost => {
+                self.problems.add("it says approved, which does not count because part of the answer is missing");
+                None
+            }
+            (true, false) => Some(Decision::Approved),
+            (false, false) => None,
+        };
+        if self.found.cut {
+            self.problems.add("the answer was cut off");
+        }
+        let echoes = self.found.claims.only_echoes();
+        let claims = std::mem::take(&mut self.found.claims).finish(&mut self.problems);
+        let says_something = decision.is_some() || !claims.is_empty();
+        let lists_nothing = self.found.names_findings && !self.found.cut && !self.lost && !echoes;
+        if !says_something && (approved || !lists_nothing) {
+            return Err(self.nothing(approved, echoes));
+        }
+        Ok(Answer {
+            decision,
+            form: self.form,
+            truncated: self.found.cut,
+            claims,
+            summary: self.found.summary.map(|summary| summary.trim().to_owned()).filter(|summary| !summary.is_empty()),
+            problems: self.problems.finish(),
+        })
+    }
+
+    fn nothing(self, approved: bool, echoes: bool) -> NoAnswer {
+        if let Some(error) = self.found.error {
+            let said = if error.is_empty() { String::new() } else { format!(": {error}") };
+            return NoAnswer::NotAReview(format!("an error message{said}"));
+        }
+        NoAnswer::Unparsable(match (self.found.cut || self.lost, approved) {
+            (true, true) => "it says approved and part of it is missing, so it approves nothing".to_owned(),
+            (true, false) => "it was cut off before the first finding and the decision were whole".to_owned(),
+            (false, _) if echoes => "it repeats the example of the instructions".to_owned(),
+            (false, _) => "it has neither a decision nor a finding in any form that is understood".to_owned(),
+        })
+    }
+}
+
+/// JSON in a text, and the text without what was recognised.
+struct InText {
+    form: Form,
+    found: Found,
+    rest: String,
+    cut: bool,
+    lost: bool,
+}
+
+fn find_json(text: &str, problems: &mut Problems) -> InText {
+    let (documents, _) = lenient::documents(text);
+    let mut all = Found::default();
+    let (mut rest, mut at) = (String::new(), 0);
+    let (mut cut, mut lost, mut in_list) = (false, false, false);
+    let mut form = Form::Json;
+    for document in &documents {
+        let mut found = Found { claims: Claims::after(&all.claims), ..Found::default() };
+        // Behind a break in a list of findings, what follows belongs to the list.
+        if in_list {
+            object::take_listed(&document.node, &mut found, problems)
+        } else {
+            object::take(&document.node, &mut found, problems)
+        }
+        let is_answer = found.is_answer();
+        found.cut &= document.end == End::Cut;
+        let ends_text = document.span.end >= text.trim_end().len();
+        cut |= document.end == End::Cut && (is_answer || ends_text);
+        lost |= document.end == End::Broken && is_answer;
+        in_list = (in_list || (is_answer && found.lists_findings)) && document.end == End::Broken;
+        if is_answer {
+            rest.push_str(&text[at..document.span.start]);
+            at = document.span.end;
+            let is_all = text.trim().len() == document.span.len();
+            if is_all && is_schema(&document.node) && serde_json::from_str::<Value>(text.trim()).is_ok() {
+                form = Form::Structured;
+            }
+        }
+        merge(&mut all, found);
+    }
+    rest.push_str(&text[at..]);
+    if lost {
+        problems.add("part of the JSON could not be read");
+    }
+    InText { form, found: all, rest, cut, lost }
+}
+
+fn merge(all: &mut Found, found: Found) {
+    all.claims.append(found.claims);
+    all.decisions.extend(found.decisions);
+    all.summary = all.summary.take().or(found.summary);
+    all.lists_findings |= found.lists_findings;
+    all.names_findings |= found.names_findings;
+    all.cut |= found.cut;
+    all.error = all.error.take().or(found.error);
+    all.texts.extend(found.texts);
+}
+
+/// True for an answer with the fields of the schema and no others.
+fn is_schema(node: &Node) -> bool {
+    let Node::Object(object) = node else { return false };
+    let list = object.fields.iter().find_map(|(name, value)| match value {
+        Node::List(list) if name == "findings" => Some(list),
+        _ => None,
+    });
+    let has_decision = object.fields.iter().any(|(name, _)| name == "decision");
+    let Some(list) = list.filter(|_| has_decision) else { return false };
+    let keeps = |node: &Node| match node {
+        Node::Object(finding) => finding.fields.iter().all(|(name, _)| schema::FINDING.contains(&name.as_str())),
+        _ => false,
+    };
+    object.fields.iter().all(|(name, _)| schema::ANSWER.contains(&name.as_str())) && list.items.iter().all(keeps)
+}
+
+/// Reads the texts in an envelope as one answer.
+fn inner(found: Found, cut: bool, depth: usize, problems: &mut Problems) -> Result<Answer, NoAnswer> {
+    let mut joined = String::new();
+    let mut last: Option<&str> = None;
+    for inner in &found.texts {
+        // A stream often ends with its last message once more.
+        if last == Some(inner.text.as_str()) && !inner.is_piece {
+            continue;
+        }
+        if !joined.is_empty() && !inner.is_piece {
+            joined.push_str("\n\n");
+        }
+        joined.push_str(&inner.text);
+        last = Some(&inner.text);
+    }
+    if depth >= MAX_WRAPPERS || joined.trim().is_empty() {
+        let error = Reading { form: Form::Json, found, lost: false, problems: std::mem::take(problems) }.conclude();
+        return error;
+    }
+    let read = read_wrapped(&joined, depth + 1);
+    match read {
+        Ok(mut answer) => {
+            if answer.form == Form::Structured {
+                answer.form = Form::Json;
+            }
+            if cut {
+                answer.truncated = true;
+                answer.decision = answer.decision.filter(|decision| *decision == Decision::Rejected);
+            }
+            if answer.decision.is_none() && answer.claims.is_empty() && cut {
+                return Err(NoAnswer::Unparsable(
+                    "it was cut off before the first finding and the decision were whole".to_owned(),
+                ));
+            }
+            Ok(answer)
+        }
+        Err(none) => match found.error {
+            Some(error) => Err(NoAnswer::NotAReview(format!("an error message: {error}"))),
+            None => Err(none),
+        },
+    }
+}
+
+/// The text behind the thoughts that a model puts in front of its answer.
+fn without_thoughts(text: &str) -> &str {
+    let start = text.trim_start();
+    for (begin, end) in [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")] {
+        if start.starts_with(begin) {
+            return start.split_once(end).map_or("", |(_, answer)| answer);
+        }
+    }
+    text
+}
+
+/// A review in our own Markdown, which the reader of reviews knows best.
+fn own_markdown(text: &str) -> Option<Answer> {
+    if !text.contains("**Reviewed SHA:**") {
+        return None;
+    }
+    let read = report::markdown::read(text, Strictness::Strict).ok()?;
+    let Content::Review(review) = read.content else { return None };
+    let decision = match review.verdict() {
+        Verdict::Approved => Some(Decision::Approved),
+        Verdict::ChangesRequested => Some(Decision::Rejected),
+        Verdict::Commented => None,
+    };
+    let claims = review.findings.into_iter().map(|finding| Claim {
+        severity: finding.severity,
+        category: finding.category,
+        file: Some(finding.location.file.as_str().to_owned()),
+        lines: Some(finding.location.lines),
+        side: Some(finding.location.side),
+        title: finding.summary.as_str().to_owned(),
+        reason: finding.reason,
+        evidence: Some(finding.evidence),
+        suggestion: finding.suggestion,
+        replacement: finding.fix.map(|fix| fix.replacement),
+    });
+    Some(Answer {
+        decision,
+        form: Form::Markdown,
+        truncated: false,
+        claims: claims.collect(),
+        summary: review.notes,
+        problems: Vec::new(),
+    })
 }

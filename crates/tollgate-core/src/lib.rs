@@ -30,4 +30,5 @@ pub mod sha;
 pub mod suppress;
 pub mod tokens;
 pub mod verdict;
+pub mod verify;
 pub mod visible;

@@ -15,6 +15,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
 mod analyze;
+mod asking;
 mod check_comment;
 mod completions;
 mod convert;
@@ -28,6 +29,7 @@ mod intent;
 mod man;
 mod memory;
 mod output;
+mod parse_answer;
 mod progress;
 mod review;
 mod rules;
@@ -82,6 +84,7 @@ enum Command {
     Analyze(analyze::Args),
     Intent(intent::Args),
     CheckComment(check_comment::Args),
+    ParseAnswer(parse_answer::Args),
     Convert(convert::Args),
     Delta(delta::Args),
     Schema(schema::Args),
@@ -118,6 +121,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
         Command::CheckComment(args) => check_comment::run(&place, args),
+        Command::ParseAnswer(args) => parse_answer::run(&place, &args),
         Command::Convert(args) => convert::run(&place, args),
         Command::Delta(args) => delta::run(&place, args),
         Command::Schema(args) => schema::run(&args),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use tollgate_core::answer::NoAnswer;
 use tollgate_engine::failure::{Failure, Kind};
 
 pub(super) fn cannot_write(name: &str, problem: &io::Error) -> Failure {
@@ -106,6 +107,18 @@ pub(super) fn no_reason() -> Failure {
 pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
     Failure::new(Kind::User, format!("`{name}` has no findings that can be compared: {problem}"))
         .hint("Give a review in any format that `tollgate convert` reads, or a JSON array of `{\"file\", \"title\", \"severity\", \"category\"}`.")
+}
+
+pub(super) fn no_answer(name: &str, problem: &NoAnswer) -> Failure {
+    let failure = Failure::new(Kind::User, format!("`{name}`: {problem}"));
+    match problem {
+        NoAnswer::Empty => failure.hint("Give the answer as a file or on standard input."),
+        NoAnswer::NotAReview(_) => failure.hint("Ask for the review again once this is settled."),
+        NoAnswer::Unparsable(_) => failure.hint(
+            "Understood are the answer schema, JSON with `findings` and a `decision`, `**[APPROVED]**` or `**[REJECTED]**` \
+             with a list of issues, the Markdown of a review, and comments such as `src/a.rs (12): title` under a severity.",
+        ),
+    }
 }
 
 pub(super) fn no_diff(name: &str) -> Failure {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use tollgate_core::report::json::schema;
-use tollgate_core::{analysis, comment, delta, intent};
+use tollgate_core::{analysis, answer, comment, delta, intent};
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
@@ -35,6 +35,8 @@ enum What {
     Delta,
     /// What `tollgate check-comment --format json` prints
     CheckComment,
+    /// What `tollgate parse-answer --format json` prints
+    ParseAnswer,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         What::Intent => intent::json::schema(),
         What::Delta => delta::json::schema(),
         What::CheckComment => comment::json::schema(),
+        What::ParseAnswer => answer::json::schema(),
     };
     output::print(&format!("{schema:#}\n"))?;
     Ok(Done::Fine)

@@ -1,6 +1,8 @@
 //! The program, driven as a user drives it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(unix)]
+mod agents;
 mod check_comment;
 mod declared;
 mod delta;
@@ -8,9 +10,12 @@ mod formats;
 mod intent;
 mod isolation;
 mod memory;
+mod models;
 mod outline;
+mod parse_answer;
 mod review;
 mod scratch;
 mod setup;
 mod streams;
+mod stub;
 mod tidy;

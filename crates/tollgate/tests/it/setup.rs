@@ -104,7 +104,7 @@ fn rules_are_listed_explained_and_tested() {
 #[test]
 fn every_schema_is_a_json_schema() {
     let scratch = Scratch::folder();
-    for what in ["finding", "review", "config", "analysis", "delta", "intent", "check-comment"] {
+    for what in ["finding", "review", "config", "analysis", "delta", "intent", "check-comment", "parse-answer"] {
         let schema: serde_json::Value = serde_json::from_str(&scratch.tollgate(&["schema", what]).expect(0)).unwrap();
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{what}");
     }

@@ -1,0 +1,145 @@
+//! Decisions in a text: `**[APPROVED]**`, `Decision: REJECTED`, `## Verdict: request changes`.
+//!
+//! Only what a line begins with counts, and nothing that repeats the instructions: `**[APPROVED]** - if the …`.
+
+use crate::answer::Decision;
+use crate::answer::lines::{heading, marker};
+use crate::answer::words;
+
+/// A decision and what was said beside it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stated<'a> {
+    pub(super) decision: Decision,
+    pub(super) beside: &'a str,
+}
+
+/// The decision that a line of text states at its beginning.
+pub(super) fn of_line(line: &str) -> Option<Stated<'_>> {
+    let (is_heading, text) = heading(line).map_or((false, line), |(_, text)| (true, text));
+    let (is_item, text) = marker(text).map_or((false, text), |text| (true, text));
+    if text.starts_with('`') {
+        return None;
+    }
+    let (labelled, text) = label(text).map_or((false, text), |rest| (true, rest));
+    let (word, bracketed, beside) = word(text)?;
+    let decision = words::decision(word)?;
+    let plain = words::plain(word);
+    let exact = matches!(plain.as_str(), "approved" | "rejected" | "not approved");
+    let wide = labelled && !matches!(plain.as_str(), "yes" | "no" | "true" | "false");
+    let shouted = exact && !word.chars().any(char::is_lowercase);
+    let alone = words::plain(beside).is_empty();
+    let marked = match bracketed {
+        Mark::Bracket => exact || wide,
+        Mark::Bold => (exact && !is_item) || wide || (exact && alone),
+        Mark::None => wide || (exact && (is_heading || alone)) || (shouted && !is_item && ends_here(beside)),
+    };
+    (marked && !is_instruction(beside) && !names_both(text)).then(|| Stated { decision, beside: after(beside) })
+}
+
+/// The decision below a heading `Verdict`: `:yellow_circle: **Needs changes** -- 2 major issues`.
+pub(super) fn of_verdict(line: &str) -> Option<Stated<'_>> {
+    let text = marker(line).unwrap_or(line);
+    if text.starts_with('`') {
+        return None;
+    }
+    let (word, _, beside) = word(text)?;
+    let decision =
+        words::decision(word).filter(|_| !matches!(words::plain(word).as_str(), "yes" | "no" | "true" | "false"))?;
+    (!is_instruction(beside)).then(|| Stated { decision, beside: after(beside) })
+}
+
+/// True for a heading that announces a decision and does not state it.
+pub(super) fn is_label(words: &str) -> bool {
+    let words = words::plain(words);
+    let fillers = ["final", "overall", "review", "approval", "my", "the", "code", "merge"];
+    let mut rest = words.split(' ').skip_while(|word| fillers.contains(word));
+    let named = matches!(
+        rest.next(),
+        Some("decision" | "verdict" | "recommendation" | "status" | "conclusion" | "result" | "outcome")
+    );
+    (named && matches!(rest.next(), None | Some("is")))
+        || matches!(words.as_str(), "code review" | "review" | "final review" | "verdict update")
+}
+
+/// What stands behind `Decision:`, `**Verdict:**`, `Final verdict -`.
+fn label(text: &str) -> Option<&str> {
+    let end = text.char_indices().take_while(|(at, _)| *at < 60).find(|(at, part)| {
+        matches!(part, ':' | '=' | '–' | '—') && *at > 0 || (*part == '-' && text[..*at].ends_with(' '))
+    });
+    let (at, mark) = end?;
+    let (name, rest) = (&text[..at], &text[at + mark.len_utf8()..]);
+    // `**Verdict:** APPROVED`: the emphasis ends behind the colon.
+    let rest = if name.starts_with("**") { rest.strip_prefix("**").unwrap_or(rest) } else { rest };
+    is_label(name).then_some(rest)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Bracket,
+    Bold,
+    None,
+}
+
+/// The word or words that a text begins with, how they are marked, and what follows.
+fn word(text: &str) -> Option<(&str, Mark, &str)> {
+    let decoration =
+        |part: char| !part.is_alphanumeric() && !matches!(part, '[' | '*' | '_' | '`' | '>' | '<' | '"' | '\'' | '(');
+    let mut text = text.trim_start_matches(decoration);
+    // `:white_check_mark: `
+    while let Some((name, rest)) = text.split_once(": ").filter(|(name, _)| name.contains('_') && !name.contains(' ')) {
+        if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
+            break;
+        }
+        text = rest.trim_start_matches(decoration);
+    }
+    let inner = text.trim_start_matches(['*', '_']);
+    let is_bold = text.starts_with("**") || text.starts_with("__");
+    if let Some((word, rest)) =
+        inner.trim_start_matches(decoration).strip_prefix('[').and_then(|rest| rest.split_once(']'))
+    {
+        return (!rest.starts_with('(')).then(|| (word, Mark::Bracket, rest.trim_start_matches(['*', '_'])));
+    }
+    if is_bold {
+        let (word, rest) = inner.split_once(&text[..2])?;
+        // `**APPROVED:** …` and `**APPROVED - …**`
+        let (head, tail) = word.split_once([':', '–', '—']).unwrap_or((word, ""));
+        return Some(if tail.trim().is_empty() { (head, Mark::Bold, rest) } else { (head, Mark::Bold, tail) });
+    }
+    let end = text.find([':', '.', ',', ';', '!', '–', '—', '(', '*', '|']).unwrap_or(text.len());
+    let end = text.find(" - ").map_or(end, |dash| dash.min(end));
+    let end = text.find(" -- ").map_or(end, |dash| dash.min(end));
+    let (words, rest) = text.split_at(end);
+    if words::decision(words).is_some() {
+        return Some((words, Mark::None, rest));
+    }
+    let (word, rest) = words.split_at(words.find(' ').unwrap_or(words.len()));
+    Some((word, Mark::None, if rest.is_empty() { &text[end..] } else { &text[word.len()..] }))
+}
+
+/// True when a word in capitals stands for itself and does not go on as a sentence.
+fn ends_here(beside: &str) -> bool {
+    let beside = beside.trim_start();
+    beside.is_empty() || beside.starts_with([':', '-', '–', '—', '.', ',', ';', '!', '(', '✅', '❌'])
+}
+
+/// True for what follows a decision in the instructions, or names both.
+fn is_instruction(beside: &str) -> bool {
+    let words = words::plain(beside);
+    let first = words.split(' ').next().unwrap_or_default();
+    names_both(beside)
+        || matches!(first, "if" | "when" | "or" | "rejected" | "approved")
+        || beside.trim_start().starts_with(['|', '/'])
+}
+
+fn names_both(text: &str) -> bool {
+    let words = words::plain(text);
+    let has = |wanted| words.split(' ').any(|word| word == wanted);
+    has("approved") && has("rejected")
+}
+
+/// What was said beside a decision, without what joins the two.
+fn after(beside: &str) -> &str {
+    let joins =
+        |part: char| part.is_whitespace() || matches!(part, '-' | ':' | '–' | '—' | '*' | '_' | '.' | '!' | ',');
+    beside.trim_start_matches(joins).trim_end_matches(['*', '_', ' '])
+}

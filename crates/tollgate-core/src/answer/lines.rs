@@ -1,0 +1,133 @@
+//! The lines of an answer and what each is: text, code, a quote, or something that is not shown.
+
+/// A line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// Without its indentation and its end.
+    pub(super) text: &'a str,
+    /// The whole line.
+    pub(super) raw: &'a str,
+    /// Its indentation in columns.
+    pub(super) indent: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// Begins a block of code.
+    Open,
+    /// Ends a block of code.
+    Close,
+    Code,
+    Quote,
+    /// Inside an HTML comment or a model's thoughts.
+    Hidden,
+}
+
+/// What is open at the end of a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within<'a> {
+    Text,
+    Fence(char, usize),
+    Pre,
+    Hidden(&'a str),
+}
+
+/// The lines of a text, and whether a block of code is still open at its end.
+pub(super) fn scan(text: &str) -> (Vec<Line<'_>>, bool) {
+    let (mut within, mut in_list, mut after_blank, mut lines) = (Within::Text, false, true, Vec::new());
+    for raw in text.split('\n') {
+        let raw = raw.strip_suffix('\r').unwrap_or(raw);
+        let text = raw.trim();
+        let indent = indent(raw);
+        let kind = match within {
+            Within::Fence(mark, n) => {
+                let closes = text.len() >= n && text.chars().all(|part| part == mark);
+                within = if closes { Within::Text } else { within };
+                if closes { Kind::Close } else { Kind::Code }
+            }
+            Within::Pre => {
+                within = if text.contains("</pre>") { Within::Text } else { within };
+                Kind::Code
+            }
+            Within::Hidden(end) => {
+                within = if text.contains(end) { Within::Text } else { within };
+                Kind::Hidden
+            }
+            Within::Text => {
+                let opened;
+                (opened, within) = open(text);
+                let is_bullet = marker(text).is_some();
+                in_list = is_bullet || (in_list && (text.is_empty() || indent > 0 || !after_blank));
+                match opened {
+                    Some(kind) => kind,
+                    None if text.starts_with('>') => Kind::Quote,
+                    None if indent >= 4 && !in_list && after_blank => Kind::Code,
+                    None => Kind::Text,
+                }
+            }
+        };
+        // A block of indented code goes on until something stands further left.
+        after_blank = text.is_empty() || (kind == Kind::Code && indent >= 4);
+        lines.push(Line { text, raw, indent, kind });
+    }
+    (lines, matches!(within, Within::Fence(..)))
+}
+
+/// What a line outside of code is when it begins something, and what is open behind it.
+fn open(text: &str) -> (Option<Kind>, Within<'_>) {
+    if let Some((mark, n)) = fence(text) {
+        return (Some(Kind::Open), Within::Fence(mark, n));
+    }
+    for (begin, end) in [("<!--", "-->"), ("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        if let Some(rest) = text.strip_prefix(begin) {
+            let within = if rest.contains(end) { Within::Text } else { Within::Hidden(end) };
+            return (Some(Kind::Hidden), within);
+        }
+    }
+    if text.starts_with("<pre") {
+        return (Some(Kind::Code), if text.contains("</pre>") { Within::Text } else { Within::Pre });
+    }
+    (None, Within::Text)
+}
+
+/// The mark and length of a fence that begins here, also behind the marker of a list.
+fn fence(text: &str) -> Option<(char, usize)> {
+    let text = marker(text).unwrap_or(text);
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let n = text.chars().take_while(|part| *part == mark).count();
+    (n >= 3 && !(mark == '`' && text[n..].contains('`'))).then_some((mark, n))
+}
+
+fn indent(raw: &str) -> usize {
+    raw.chars()
+        .map_while(|part| match part {
+            ' ' => Some(1),
+            '\t' => Some(4),
+            _ => None,
+        })
+        .sum()
+}
+
+/// What stands behind the marker of a list: `- `, `* `, `1. `, `2) `.
+pub(super) fn marker(text: &str) -> Option<&str> {
+    let rest = match text.chars().next()? {
+        mark @ ('-' | '*' | '+' | '•') => &text[mark.len_utf8()..],
+        '0'..='9' => {
+            let n = text.bytes().take_while(u8::is_ascii_digit).count();
+            text[n..].strip_prefix(['.', ')']).filter(|_| n <= 4)?
+        }
+        _ => return None,
+    };
+    rest.starts_with([' ', '\t']).then(|| rest.trim_start())
+}
+
+/// The level and the text of a heading.
+pub(super) fn heading(text: &str) -> Option<(usize, &str)> {
+    let level = text.bytes().take_while(|byte| *byte == b'#').count();
+    let rest = &text[level..];
+    let is_heading = (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));
+    is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
+}

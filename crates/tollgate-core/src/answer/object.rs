@@ -1,0 +1,449 @@
+//! JSON values to an answer: which objects are findings, which are answers, and which only wrap one.
+//!
+//! ```json
+//! {"decision": "rejected", "findings": [{"title": "…"}]}
+//! {"review": {"issues": {"high": [{"message": "…"}]}}}
+//! {"type": "result", "is_error": false, "result": "{\"findings\": […]}"}
+//! ```
+
+use crate::answer::Decision;
+use crate::answer::draft::{Claims, Draft, Problems, is_nothing, one_line};
+use crate::answer::fields::{self, find, key, text};
+use crate::answer::lenient::{List, Node, Object};
+use crate::answer::{place, words};
+
+/// What was found in one or more values.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) claims: Claims,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) summary: Option<String>,
+    /// True when a list of findings was there, though it may be empty.
+    pub(super) lists_findings: bool,
+    /// True when it was called so.
+    pub(super) names_findings: bool,
+    /// True when something of an answer did not come whole.
+    pub(super) cut: bool,
+    /// What an error message says.
+    pub(super) error: Option<String>,
+    /// Texts in an envelope that may be answers themselves.
+    pub(super) texts: Vec<Inner>,
+}
+
+/// A text inside a value.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) text: String,
+    /// True for a piece of a stream that goes on in the next one.
+    pub(super) is_piece: bool,
+}
+
+impl Found {
+    /// True when there was something of an answer.
+    pub(super) fn is_answer(&self) -> bool {
+        !self.claims.is_empty() || !self.decisions.is_empty() || self.lists_findings || self.cut
+    }
+}
+
+const LISTS: &[&str] = &[
+    "findings",
+    "issues",
+    "comments",
+    "problems",
+    "reviewcomments",
+    "inlinecomments",
+    "observations",
+    "violations",
+    "vulnerabilities",
+    "bugs",
+    "concerns",
+    "defects",
+    "keyissues",
+    "keyissuestoreview",
+    "codesuggestions",
+    "remarks",
+    "annotations",
+    "issuesfound",
+    "diagnostics",
+    "codereviewfindings",
+    "reviewfindings",
+];
+const DECISIONS: &[&str] = &[
+    "decision",
+    "verdict",
+    "approved",
+    "isapproved",
+    "approval",
+    "approvaldecision",
+    "reviewdecision",
+    "lgtm",
+    "overallcorrectness",
+    "finaldecision",
+];
+/// Words that mean a decision only beside findings.
+const STATES: &[&str] =
+    &["status", "result", "outcome", "conclusion", "recommendation", "state", "reviewstatus", "event"];
+const SUMMARY: &[&str] = &[
+    "summary",
+    "overallexplanation",
+    "overview",
+    "overallassessment",
+    "assessment",
+    "reviewernotes",
+    "overallcomment",
+    "explanation",
+    "rationale",
+    "reason",
+    "notes",
+    "feedback",
+    "message",
+    "description",
+    "body",
+];
+/// Where the programs that run models put what the model said.
+const TEXTS: &[&str] = &[
+    "result",
+    "response",
+    "output",
+    "text",
+    "content",
+    "message",
+    "answer",
+    "review",
+    "arguments",
+    "input",
+    "body",
+    "completion",
+    "data",
+    "outputtext",
+    "lastmessage",
+    "generatedtext",
+    "reply",
+    "structuredoutput",
+    "finalmessage",
+    "parsed",
+    "args",
+    "json",
+];
+
+/// Takes what a value has of an answer.
+pub(super) fn take(node: &Node, found: &mut Found, problems: &mut Problems) {
+    Walk { found, problems }.walk(node, &Draft::default(), false);
+}
+
+/// Takes findings that are known to belong to a list whose beginning was lost.
+pub(super) fn take_listed(node: &Node, found: &mut Found, problems: &mut Problems) {
+    Walk { found, problems }.listed(node, &Draft::default());
+}
+
+struct Walk<'a> {
+    found: &'a mut Found,
+    problems: &'a mut Problems,
+}
+
+impl Walk<'_> {
+    fn walk(&mut self, node: &Node, around: &Draft, is_piece: bool) {
+        match node {
+            Node::Object(object) => self.object(object, around, is_piece),
+            Node::List(list) => {
+                for item in &list.items {
+                    self.walk(item, around, is_piece);
+                }
+                let findings = |item: &Node| matches!(item, Node::Object(object) if fields::is_finding(object));
+                self.found.cut |= !list.whole && list.items.iter().any(findings);
+            }
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, object: &Object, around: &Draft, is_piece: bool) {
+        if is_of_others(object) {
+            return;
+        }
+        let lists: Vec<(&str, &Node)> = lists(object).collect();
+        let (is_answer, is_finding) = (!lists.is_empty() || states_decision(object), fields::is_finding(object));
+        if is_finding && lists.is_empty() && find(object, DECISIONS).is_none() {
+            self.finding(object, around);
+        } else if is_answer {
+            self.answer(object, &lists, around);
+        } else if let Some(error) = error(object) {
+            self.found.error.get_or_insert(error);
+        } else {
+            self.envelope(object, around, is_piece);
+        }
+    }
+
+    fn finding(&mut self, object: &Object, around: &Draft) {
+        if !object.whole {
+            self.found.cut = true;
+            return;
+        }
+        let mut draft = fields::draft(object);
+        inherit(&mut draft, around);
+        self.found.claims.take(draft, self.problems);
+    }
+
+    fn answer(&mut self, object: &Object, lists: &[(&str, &Node)], around: &Draft) {
+        self.found.cut |= !object.whole;
+        let mut around = around.clone();
+        if let Some(file) = find(object, &["file", "path", "filename"]).and_then(text) {
+            around.file = Some(file);
+        }
+        let summary = SUMMARY.iter().find_map(|name| find(object, &[name]).and_then(text));
+        self.decide(object, !lists.is_empty() || summary.is_some());
+        for (name, list) in lists {
+            self.found.names_findings |= key(name) == "findings";
+            match words::severity(name).filter(|_| !LISTS.contains(&key(name).as_str())) {
+                Some(severity) => {
+                    let around = Draft { severity: Some(severity.as_str().to_owned()), ..around.clone() };
+                    self.listed(list, &around);
+                }
+                None => self.listed(list, &around),
+            }
+        }
+        if self.found.summary.is_none() {
+            self.found.summary = summary.filter(|summary| !words::is_placeholder(summary));
+        }
+        // An answer may hold another: `{"decision": …, "review": {"findings": …}}`.
+        let listed = |value: &Node| lists.iter().any(|(_, list)| std::ptr::eq(*list, value));
+        for (_, value) in object.fields.iter().filter(|(name, value)| !listed(value) && !is_known(name)) {
+            self.walk(value, &around, false);
+        }
+    }
+
+    fn decide(&mut self, object: &Object, with_content: bool) {
+        for (name, value) in &object.fields {
+            let name = key(name);
+            let is_state = STATES.contains(&name.as_str()) && with_content;
+            if !DECISIONS.contains(&name.as_str()) && !is_state {
+                continue;
+            }
+            let words = match value {
+                Node::Object(inner) => inner.fields.iter().find_map(|(_, value)| text(value)),
+                value => text(value),
+            };
+            let Some(words) = words else { continue };
+            match words::decision(&words) {
+                // A word alone, say in an example of code, lets nothing pass.
+                Some(Decision::Approved) if !with_content => {
+                    self.problems.add("an approval without findings and without a summary does not count");
+                }
+                Some(decision) => self.found.decisions.push(decision),
+                None if is_state || is_comment(&words) => {}
+                None => {
+                    let words = crate::answer::draft::shown(&words);
+                    self.problems.add(format!("the decision `{words}` is neither approved nor rejected"));
+                }
+            }
+        }
+    }
+
+    /// Everything in a list of findings is one, whatever it looks like.
+    fn listed(&mut self, node: &Node, around: &Draft) {
+        match node {
+            Node::List(List { items, whole }) => {
+                self.found.lists_findings = true;
+                self.found.cut |= !whole;
+                for item in items {
+                    self.listed(item, around);
+                }
+            }
+            Node::Object(object) if lists(object).next().is_some() => self.object(object, around, false),
+            Node::Object(object) if is_group(object) => {
+                self.found.lists_findings = true;
+                self.found.cut |= !object.whole;
+                for (name, value) in &object.fields {
+                    self.listed(value, &grouped(name, around));
+                }
+            }
+            Node::Object(object) => self.finding(object, around),
+            Node::Text(text) => self.sentence(text, around),
+            Node::Null | Node::Bool(_) | Node::Number(_) | Node::Cut(_) => {}
+        }
+    }
+
+    /// A finding that is only a text: `src/a.rs:12: no check`.
+    fn sentence(&mut self, text: &str, around: &Draft) {
+        if is_nothing(text) || says_nothing(text) {
+            return;
+        }
+        let mut draft = Draft { title: Some(one_line(text)), ..Draft::default() };
+        if let Some((place, title)) = text.split_once(": ").or_else(|| text.split_once(" - ")) {
+            let place = place::place(place);
+            if place.file.as_deref().is_some_and(place::is_path) {
+                draft = Draft { title: Some(one_line(title)), file: place.file, lines: place.lines, ..draft };
+            }
+        }
+        inherit(&mut draft, around);
+        self.found.claims.take(draft, self.problems);
+    }
+
+    fn envelope(&mut self, object: &Object, around: &Draft, is_piece: bool) {
+        let mut around = around.clone();
+        if let Some(file) = find(object, &["file", "path", "filename"]).and_then(text) {
+            around.file = Some(file);
+        }
+        let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
+        for (name, value) in &object.fields {
+            let name = key(name);
+            let is_piece = is_piece || name == "delta" || kind.ends_with("delta");
+            match value {
+                Node::Text(text) | Node::Cut(text) if TEXTS.contains(&name.as_str()) => {
+                    self.found.texts.push(Inner { text: text.clone(), is_piece });
+                }
+                value => self.walk(value, &around, is_piece),
+            }
+        }
+    }
+}
+
+/// The fields of an object that list findings.
+fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
+    let graded = ["critical", "high", "major", "medium", "minor", "low", "blocker", "blockers", "nit", "nits"];
+    object.fields.iter().filter_map(move |(name, value)| {
+        let plain = key(name);
+        let objects = |list: &List| list.items.iter().any(|item| matches!(item, Node::Object(_)));
+        let is_list = match value {
+            Node::List(list) if LISTS.contains(&plain.as_str()) => {
+                // A discussion: `"comments": ["…"]` of a post is no list of findings, but nothing is lost either.
+                list.items.is_empty() || objects(list) || plain == "findings" || plain == "issues"
+            }
+            Node::Object(inner) if LISTS.contains(&plain.as_str()) => {
+                is_group(inner) || fields::is_finding(inner) || inner.fields.is_empty() || !inner.whole
+            }
+            Node::List(list) => {
+                (graded.contains(&plain.as_str()) || plain == "suggestions") && {
+                    let finding = |item: &Node| matches!(item, Node::Object(object) if fields::is_finding(object));
+                    objects(list) && (plain != "suggestions" || list.items.iter().any(finding))
+                }
+            }
+            _ => false,
+        };
+        is_list.then_some((name.as_str(), value))
+    })
+}
+
+/// True for an object whose values are lists: findings by severity, by category or by file.
+fn is_group(object: &Object) -> bool {
+    let lists = |node: &Node| matches!(node, Node::List(list) if list.items.iter().all(|item| matches!(item, Node::Object(_) | Node::Text(_))));
+    !object.fields.is_empty()
+        && object.fields.iter().all(|(_, value)| lists(value) || matches!(value, Node::Null))
+        && !fields::is_finding(object)
+}
+
+fn grouped(name: &str, around: &Draft) -> Draft {
+    let mut around = around.clone();
+    if place::is_path(name) {
+        around.set_place(name);
+    } else if words::severity(name).is_some() {
+        around.severity = Some(name.to_owned());
+    } else if words::category(name).is_some() {
+        around.category = Some(name.to_owned());
+    }
+    around
+}
+
+fn inherit(draft: &mut Draft, around: &Draft) {
+    if draft.file.is_none() {
+        draft.file.clone_from(&around.file);
+        draft.lines = draft.lines.or(around.lines);
+    }
+    if draft.severity.is_none() {
+        draft.severity.clone_from(&around.severity);
+    }
+    if draft.category.is_none() {
+        draft.category.clone_from(&around.category);
+    }
+}
+
+fn states_decision(object: &Object) -> bool {
+    let states = |node: &Node| match node {
+        Node::Text(text) => words::decision(text).is_some() || is_comment(text),
+        Node::Bool(_) => true,
+        Node::Object(inner) => {
+            inner.fields.iter().any(|(_, value)| text(value).is_some_and(|text| words::decision(&text).is_some()))
+        }
+        _ => false,
+    };
+    find(object, DECISIONS).is_some_and(states)
+}
+
+/// Neither for nor against: what a review calls itself that only remarks.
+fn is_comment(words: &str) -> bool {
+    matches!(words::plain(words).as_str(), "commented" | "comment" | "neutral")
+}
+
+fn is_known(name: &str) -> bool {
+    let name = key(name);
+    SUMMARY.contains(&name.as_str()) || DECISIONS.contains(&name.as_str())
+}
+
+/// True for what others said in a conversation: the question, the output of a tool, thoughts.
+fn is_of_others(object: &Object) -> bool {
+    let role = find(object, &["role", "author"]).and_then(text).unwrap_or_default();
+    let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
+    let others = [
+        "user",
+        "tool_result",
+        "system",
+        "thinking",
+        "reasoning",
+        "command_execution",
+        "redacted_thinking",
+        "function_call_output",
+        "mcp_tool_call",
+        "file_change",
+    ];
+    matches!(role.as_str(), "user" | "system" | "tool" | "function" | "developer") || others.contains(&kind.as_str())
+}
+
+/// What an error message says, when an object is one.
+fn error(object: &Object) -> Option<String> {
+    let is_error = object.fields.iter().any(|(name, value)| {
+        let name = key(name);
+        matches!((name.as_str(), value), ("iserror", Node::Bool(true)) | ("success", Node::Bool(false)))
+    });
+    let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
+    let error = find(object, &["error", "errors"]).filter(|node| !matches!(node, Node::Bool(false)));
+    if error.is_none() && !is_error && kind != "error" {
+        return None;
+    }
+    let inner = error.and_then(|node| match node {
+        Node::Object(inner) => find(inner, &["message", "detail", "type", "code"]).and_then(text),
+        node => text(node),
+    });
+    let said = inner.or_else(|| find(object, &["message", "result", "detail", "text"]).and_then(text));
+    Some(crate::answer::draft::shown(&said.unwrap_or_default()))
+}
+
+/// True for words in the place of a finding that say there is none: `No critical issues found.`
+pub(super) fn says_nothing(title: &str) -> bool {
+    let words = words::plain(title);
+    let mut words = words.split(' ').skip_while(|word| matches!(*word, "there" | "are" | "were" | "i" | "found"));
+    match words.next() {
+        None | Some("" | "lgtm") => true,
+        Some("none" | "nothing" | "n") => {
+            matches!(words.next(), None | Some("found" | "identified" | "a" | "to")) && words.next().is_none()
+        }
+        Some("looks") => words.next() == Some("good") && words.next().is_none(),
+        Some("no" | "zero" | "0") => {
+            let mut words = words.skip_while(|word| is_adjective(word));
+            let noun = matches!(
+                words.next(),
+                Some("issues" | "issue" | "problems" | "findings" | "concerns" | "bugs" | "blockers")
+            );
+            noun && matches!(
+                words.next(),
+                None | Some(
+                    "found" | "identified" | "detected" | "were" | "was" | "in" | "to" | "at" | "noted" | "remain"
+                )
+            )
+        }
+        Some(_) => false,
+    }
+}
+
+fn is_adjective(word: &str) -> bool {
+    let known = ["blocking", "other", "further", "significant", "security", "code", "performance", "remaining", "new"];
+    known.contains(&word) || words::severity(word).is_some()
+}

@@ -1,0 +1,127 @@
+//! Where a claim says it is: `src/a.rs:12-15`, `a.rs#L3`, `a.rs (12, 15)`, `lines 12 to 15`.
+//!
+//! Files stay as they were named, also Windows and absolute paths; whether there is such a file is for others to say.
+
+use crate::finding::LineRange;
+
+/// A file and lines as they were named.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    pub(super) file: Option<String>,
+    pub(super) lines: Option<LineRange>,
+}
+
+/// Reads line numbers: `12`, `L12-L15`, `12, 15`, `lines 12 to 15`, `12:5`.
+pub(super) fn lines(text: &str) -> Option<LineRange> {
+    let text = text.trim();
+    if text.len() > 100 {
+        return None;
+    }
+    // `12:5` is a line and a column.
+    let column = text.split_once(':').filter(|(line, column)| is_number(line) && !column.trim().is_empty());
+    let text = column.map_or(text, |(line, _)| line);
+    let mut numbers = Vec::new();
+    for word in text.split(|part: char| !part.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let digits = word.trim_start_matches(['L', 'l', 'R', '+']);
+        match digits.parse::<u32>() {
+            Ok(number) => numbers.push(number),
+            Err(_) if is_filler(word) => {}
+            Err(_) => return None,
+        }
+    }
+    // Minus one is no line; a range has its dash between two numbers.
+    if text.starts_with('-') {
+        return None;
+    }
+    let (start, end) = (numbers.iter().min()?, numbers.iter().max()?);
+    LineRange::new(*start, *end)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_filler(word: &str) -> bool {
+    let fillers =
+        ["l", "line", "lines", "ln", "to", "and", "at", "around", "from", "through", "approx", "about", "near"];
+    fillers.contains(&word.to_lowercase().as_str())
+}
+
+/// Reads a file with or without lines: `src/a.rs`, `src/a.rs:12`, a link to lines of a blob.
+pub(super) fn place(text: &str) -> Place {
+    let text = unwrapped(text);
+    let text = text.split_once("/blob/").and_then(|(_, rest)| rest.split_once('/')).map_or(text, |(_, path)| path);
+    let (file, lines) = split(text);
+    let file = file.trim().trim_matches(['`', '"', '\'', '*']).trim();
+    let is_file = !file.is_empty()
+        && !file.contains(['\n', '\r'])
+        && !matches!(file.to_lowercase().as_str(), "n/a" | "none" | "null" | "-");
+    Place { file: is_file.then(|| file.to_owned()), lines }
+}
+
+/// The text without code marks, emphasis and the address of a link.
+fn unwrapped(text: &str) -> &str {
+    let text = text.trim().trim_matches(['*', '_']).trim();
+    // A link: its text names the file, or its address does.
+    if let Some((name, address)) = text.strip_prefix('[').and_then(|rest| rest.split_once("](")) {
+        let address = address.trim_end_matches(')');
+        return if address.contains("#L") { address } else { unwrapped(name) };
+    }
+    match text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        // `path` (12) and `path`:12 keep what stands behind the code.
+        Some((code, after)) if after.trim().is_empty() => code.trim(),
+        _ => text,
+    }
+}
+
+/// Takes lines off the end of a text.
+fn split(text: &str) -> (&str, Option<LineRange>) {
+    if let Some((file, rest)) = text.rsplit_once('#')
+        && rest.starts_with(['L', 'l'])
+        && let Some(lines) = lines(rest)
+    {
+        return (file, Some(lines));
+    }
+    if let Some((file, rest)) = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('))
+        && let Some(lines) = lines(rest)
+    {
+        return (file, Some(lines));
+    }
+    // `path:12`, `path:12-15`, `path:12:5`, `path:L12`, `` `path`:12 ``
+    for (at, _) in text.match_indices(':') {
+        let (file, rest) = (&text[..at], &text[at + 1..]);
+        if rest.trim_start().starts_with(|first: char| first.is_ascii_digit() || matches!(first, 'L' | 'l'))
+            && file.trim_end_matches('`').len() > 1
+            && let Some(lines) = lines(rest)
+        {
+            return (file, Some(lines));
+        }
+    }
+    for word in [", line", ", lines", " line", " lines", " @", " at line", " L"] {
+        if let Some((file, rest)) = text.rsplit_once(word)
+            && let Some(lines) = lines(rest.trim_start_matches(['s', ' ', ':']))
+        {
+            return (file.trim_end_matches([',', ' ', '(']), Some(lines));
+        }
+    }
+    (text, None)
+}
+
+/// True for what looks like the path of a file: no spaces, and a dot or a slash.
+pub(super) fn is_path(text: &str) -> bool {
+    let text = text.trim().trim_matches('`');
+    let plain = !text.is_empty()
+        && text.len() <= 500
+        && !text.contains(|part: char| part.is_whitespace() || matches!(part, '<' | '>' | '(' | '"' | '*'));
+    let names = text.rsplit(['/', '\\']).next().unwrap_or_default();
+    let extension = names.rsplit_once('.').is_some_and(|(stem, extension)| {
+        (1..=12).contains(&extension.len())
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && extension.bytes().any(|byte| byte.is_ascii_alphabetic())
+            && (!stem.is_empty() || text.contains('/') || text.len() > 2)
+    });
+    let known = ["Dockerfile", "Makefile", "Jenkinsfile", "LICENSE", "Gemfile", "Rakefile"].contains(&names);
+    plain
+        && !text.contains("://")
+        && (extension || known || (text.contains('/') && !text.ends_with('/') && text.len() > 3))
+}

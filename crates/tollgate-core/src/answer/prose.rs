@@ -1,0 +1,719 @@
+//! Answers in words: a list of issues, the Markdown of a review, a comment on a pull request, or some of each.
+//!
+//! ```text
+//! **[REJECTED]**
+//!
+//! ### Issues Found
+//! - **[CODE]** - High: No check of the length
+//!   - File: src/a.rs
+//!   - Line: 12
+//!
+//! ### Summary
+//! One thing to repair.
+//! ```
+//!
+//! All shapes are read in one pass, because reviewers mix them; the shapes that occurred tell the form.
+
+use crate::answer::draft::{Claims, Draft, Problems, one_line};
+use crate::answer::head::{self, Around, Shape};
+use crate::answer::label::{self, Label};
+use crate::answer::lines::{self, Kind, Line, heading, marker};
+use crate::answer::object::says_nothing;
+use crate::answer::{Decision, Form, decision, place, table, words};
+
+/// What was found in a text.
+#[derive(Debug)]
+pub(super) struct Prose {
+    pub(super) form: Form,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) claims: Claims,
+    pub(super) summary: Option<String>,
+    /// True when a block of code was not closed.
+    pub(super) cut: bool,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
+    let (lines, cut) = lines::scan(text);
+    let mut reader = Reader::default();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        at += match table::read(&lines[at..]).filter(|_| line.kind == Kind::Text) {
+            Some((drafts, n_lines)) => {
+                reader.close();
+                reader.done.extend(drafts.into_iter().map(|draft| (draft, Shape::Item)));
+                n_lines
+            }
+            None => {
+                reader.line(line);
+                1
+            }
+        };
+    }
+    reader.close();
+    reader.finish(cut, problems)
+}
+
+/// The part of the text that a line stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Section {
+    #[default]
+    Start,
+    Issues,
+    Summary,
+    Verdict,
+    Quiet,
+}
+
+/// Where text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Reason,
+    Evidence,
+    Suggestion,
+    Replacement,
+    Nowhere,
+}
+
+/// A finding that is being read.
+#[derive(Debug)]
+struct Open {
+    draft: Draft,
+    shape: Shape,
+    indent: usize,
+    field: Field,
+    /// True when the last line was empty.
+    blank: bool,
+    /// The lines of the block of code that is being read.
+    code: Option<(String, Vec<String>)>,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    section: Section,
+    /// The severity of the heading above.
+    severity: Option<String>,
+    /// The file that a fold is about.
+    file: Option<String>,
+    /// A heading that may be the title of a finding.
+    pending: Option<String>,
+    open: Option<Open>,
+    /// Code that belongs to no finding yet; another bot puts the place of one there.
+    stray: Option<Vec<String>>,
+    done: Vec<(Draft, Shape)>,
+    decisions: Vec<Decision>,
+    beside: Option<String>,
+    summary: Vec<String>,
+    is_markdown: bool,
+    is_comment: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Line<'_>) {
+        match line.kind {
+            Kind::Open => self.code_begins(line),
+            Kind::Code if self.open.as_ref().is_some_and(|open| open.code.is_some()) => self.code(line),
+            Kind::Code if self.stray.is_some() => self.stray.get_or_insert_default().push(line.raw.to_owned()),
+            Kind::Close => self.code_ends(),
+            Kind::Code => {}
+            Kind::Hidden => self.hidden(line.text),
+            Kind::Quote => self.quote(line),
+            Kind::Text if line.text.is_empty() => {
+                if let Some(open) = &mut self.open {
+                    open.blank = true;
+                }
+                if self.section == Section::Summary && self.open.is_none() {
+                    self.summary.push(String::new());
+                }
+            }
+            Kind::Text => self.text(line),
+        }
+    }
+
+    fn text(&mut self, line: &Line<'_>) {
+        let stated = if line.indent <= 3 { decision::of_line(line.text) } else { None };
+        if let Some(stated) = stated {
+            self.close();
+            self.decide(stated);
+            self.section = if self.section == Section::Verdict { Section::Quiet } else { self.section };
+        } else if let Some((level, text)) = heading(line.text) {
+            self.heading(level, text);
+        } else if let Some(draft) = head::badge(line.text) {
+            self.begin(draft, Shape::Remark, line.indent);
+        } else if let Some(title) = pseudo_heading(line) {
+            self.heading(0, title);
+        } else if matches!(line.text, "---" | "***" | "___" | "===") {
+            self.close();
+        } else if self.section == Section::Verdict && line.indent <= 3 {
+            self.verdict(line.text);
+        } else if !self.head(line) && !self.label(line) && !self.item(line) {
+            self.body(line);
+        }
+    }
+
+    fn decide(&mut self, stated: decision::Stated<'_>) {
+        self.decisions.push(stated.decision);
+        if self.beside.is_none() && !words::plain(stated.beside).is_empty() {
+            self.beside = Some(one_line(stated.beside));
+        }
+        if self.section == Section::Start && self.beside.is_none() {
+            self.section = Section::Summary;
+        }
+    }
+
+    fn verdict(&mut self, text: &str) {
+        if let Some(stated) = decision::of_verdict(text) {
+            self.decide(stated);
+        }
+        self.section = Section::Quiet;
+    }
+
+    fn heading(&mut self, level: usize, text: &str) {
+        let words = words::plain(text);
+        if level > 0
+            && let Some(draft) = head::of_heading(text).filter(|_| self.section != Section::Quiet || level > 2)
+        {
+            self.begin(draft, Shape::Heading, 0);
+            return;
+        }
+        if let Some((section, severity)) = section(text) {
+            self.close();
+            (self.section, self.severity, self.pending) = (section, severity, None);
+            self.is_comment |= matches!(words.as_str(), "what changed" | "verdict update" | "observations");
+            self.is_markdown |= matches!(words.as_str(), "files reviewed" | "reviewer notes");
+            return;
+        }
+        if level == 0 {
+            self.bold_line(text);
+            return;
+        }
+        // A numbered heading among issues is one of them; any other may be.
+        let title = marker(text)
+            .or_else(|| text.strip_prefix("Issue ").and_then(|rest| rest.split_once(": ")).map(|(_, title)| title));
+        match title.filter(|_| self.section == Section::Issues) {
+            Some(title) => {
+                let mut draft = Draft::default();
+                head::set_title(&mut draft, title);
+                self.begin(draft, Shape::Heading, 0);
+            }
+            None => {
+                self.close();
+                self.pending = Some(one_line(text));
+                if level <= 2 && self.section != Section::Start {
+                    (self.section, self.severity) = (Section::Quiet, None);
+                }
+            }
+        }
+    }
+
+    /// A line in bold: the title of what was begun, or of what comes.
+    fn bold_line(&mut self, text: &str) {
+        match &mut self.open {
+            Some(open) if open.draft.title.is_none() => open.draft.title = Some(one_line(text)),
+            Some(open) if open.shape == Shape::Item && open.blank => {
+                self.close();
+                self.pending = Some(one_line(text));
+            }
+            Some(open) => Draft::join(&mut open.draft.reason, text, "\n"),
+            None => self.pending = Some(one_line(text)),
+        }
+    }
+
+    /// The first line of a finding.
+    fn head(&mut self, line: &Line<'_>) -> bool {
+        if is_settled(line.text) {
+            self.close();
+            return true;
+        }
+        if let Some(name) = folded_file(line.text) {
+            self.close();
+            self.file = Some(name.to_owned());
+            return true;
+        }
+        if let Some(draft) = self.in_file(line.text).or_else(|| linked(line.text)) {
+            self.begin(draft, Shape::Remark, line.indent);
+            return true;
+        }
+        let nested =
+            self.open.as_ref().is_some_and(|open| line.indent > open.indent + 1 || open.shape == Shape::Heading);
+        if nested && (label::read(line.text).is_some() || marker(line.text).is_none()) {
+            return false;
+        }
+        let around = Around {
+            issues: self.section == Section::Issues && !nested,
+            graded: self.severity.is_some(),
+            quiet: self.section == Section::Quiet || nested,
+        };
+        match head::read(line.text, around) {
+            // A remark nested in a heading's finding is part of its explanation.
+            Some((draft, _)) if nested && draft.severity.is_none() => false,
+            Some((draft, _)) if draft.title.as_deref().is_some_and(says_nothing) => {
+                self.close();
+                true
+            }
+            Some((draft, shape)) => {
+                self.begin(draft, shape, line.indent);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// `` `12-15`: **title** `` below the name of a file.
+    fn in_file(&self, text: &str) -> Option<Draft> {
+        let file = self.file.clone()?;
+        let (lines, title) = text.strip_prefix('`')?.split_once("`:")?;
+        let lines = place::lines(lines)?;
+        let title = Some(one_line(title)).filter(|title| !title.is_empty());
+        let draft =
+            title.as_deref().and_then(|title| head::read(title, Around { issues: false, graded: false, quiet: false }));
+        let draft = draft.map_or(Draft { title, ..Draft::default() }, |(draft, _)| draft);
+        Some(Draft { file: Some(file), lines: Some(lines), ..draft })
+    }
+
+    fn begin(&mut self, mut draft: Draft, shape: Shape, indent: usize) {
+        self.close();
+        self.pending = None;
+        if draft.severity.is_none() {
+            draft.severity.clone_from(&self.severity);
+        }
+        self.open = Some(Open { draft, shape, indent, field: Field::Reason, blank: false, code: None });
+    }
+
+    fn label(&mut self, line: &Line<'_>) -> bool {
+        let Some((label, value)) = label::read(line.text) else { return false };
+        if self.open.is_none() {
+            if label == Label::Reason && self.section == Section::Summary {
+                self.summary.push(value.to_owned());
+                return true;
+            }
+            let Some(title) = self.pending.take().filter(|_| label.begins_finding()) else { return false };
+            if says_nothing(&title) {
+                return false;
+            }
+            let mut draft = Draft::default();
+            head::set_title(&mut draft, &title);
+            self.begin(draft, Shape::Heading, 0);
+        }
+        let Some(open) = &mut self.open else { return false };
+        open.blank = false;
+        open.field = match label {
+            Label::Reason => Field::Reason,
+            Label::Evidence => Field::Evidence,
+            Label::Suggestion => Field::Suggestion,
+            Label::Replacement => Field::Replacement,
+            Label::Place | Label::Lines | Label::Side | Label::Severity | Label::Category | Label::Title => {
+                Field::Reason
+            }
+            Label::Other => Field::Nowhere,
+        };
+        if !value.is_empty() {
+            label::set(&mut open.draft, label, value);
+        }
+        true
+    }
+
+    /// An item of a list among issues without any tag.
+    fn item(&mut self, line: &Line<'_>) -> bool {
+        let Some(text) = marker(line.text).filter(|_| self.section == Section::Issues) else { return false };
+        let inside = |open: &Open| open.shape != Shape::Item || line.indent > open.indent;
+        if self.open.as_ref().is_some_and(inside) || line.indent > 3 || says_nothing(text) {
+            return false;
+        }
+        let mut draft = Draft::default();
+        // `**Title**: explanation`
+        let bold = text.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+        match bold.filter(|(title, _)| words::plain(title).contains(' ')) {
+            Some((title, rest)) => {
+                head::set_title(&mut draft, title);
+                let rest = rest.trim_start_matches([':', '-', '–', '—', ' ']);
+                draft.reason = (!rest.is_empty()).then(|| rest.to_owned());
+            }
+            None => head::set_title(&mut draft, text),
+        }
+        self.begin(draft, Shape::Item, line.indent);
+        true
+    }
+
+    fn body(&mut self, line: &Line<'_>) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.draft.file.is_none())
+            && let Some(place) = place_line(line.text)
+        {
+            open.draft.set_place(place);
+            return;
+        }
+        let ends = |open: &Open| open.shape == Shape::Item && open.blank && line.indent <= open.indent;
+        if self.open.as_ref().is_some_and(ends) {
+            self.close();
+        }
+        let Some(open) = &mut self.open else {
+            if let Some(severity) = severity_line(line.text)
+                && let Some(title) = self.pending.take()
+            {
+                self.begin(
+                    Draft { title: Some(title), severity: Some(severity), ..Draft::default() },
+                    Shape::Heading,
+                    0,
+                );
+            } else if found_issues(line.text) {
+                self.section = Section::Issues;
+            } else if self.section == Section::Summary && !is_tag(line.text) {
+                self.summary.push(line.text.to_owned());
+            }
+            return;
+        };
+        if let Some(severity) = severity_line(line.text).filter(|_| open.draft.severity.is_none()) {
+            open.draft.severity = Some(severity);
+            return;
+        }
+        if is_tag(line.text) || is_footer(line.text) {
+            return;
+        }
+        let between = if open.blank { "\n\n" } else { "\n" };
+        open.blank = false;
+        let text = line.text;
+        match open.field {
+            Field::Reason => Draft::join(&mut open.draft.reason, text, between),
+            Field::Suggestion => Draft::join(&mut open.draft.suggestion, text, between),
+            // What follows a line of evidence is explanation again, unless it goes on directly.
+            Field::Evidence if between == "\n" => Draft::join(&mut open.draft.evidence, text, between),
+            Field::Replacement if between == "\n" => Draft::join(&mut open.draft.replacement, text, between),
+            Field::Evidence | Field::Replacement => {
+                open.field = Field::Reason;
+                Draft::join(&mut open.draft.reason, text, between);
+            }
+            Field::Nowhere => {}
+        }
+    }
+
+    /// Quoted text explains a finding and states nothing.
+    fn quote(&mut self, line: &Line<'_>) {
+        let text = line.text.trim_start_matches(['>', ' ']);
+        if let Some(open) = self.open.as_mut().filter(|open| open.field == Field::Evidence) {
+            Draft::join(&mut open.draft.evidence, text, "\n");
+        } else if let Some(open) = &mut self.open {
+            Draft::join(&mut open.draft.reason, line.text, "\n");
+        }
+    }
+
+    /// Another bot writes its places into a comment that is not shown.
+    fn hidden(&mut self, text: &str) {
+        let last = self.open.as_mut().map(|open| &mut open.draft).or(self.done.last_mut().map(|(draft, _)| draft));
+        if let Some(draft) = last
+            && text.contains("#L")
+            && draft.file.is_none()
+        {
+            draft.set_place(text.trim_start_matches("<!--").trim_end_matches("-->"));
+        }
+    }
+
+    fn code_begins(&mut self, line: &Line<'_>) {
+        if let Some(open) = &mut self.open {
+            // Code at the margin behind an item still belongs to it: there is nothing else that it could show.
+            let info = marker(line.text).unwrap_or(line.text).trim_start_matches(['`', '~']);
+            let language = info.split_whitespace().next().unwrap_or_default().to_lowercase();
+            open.code = Some((language, Vec::new()));
+            open.blank = false;
+        } else {
+            self.stray = Some(Vec::new());
+        }
+    }
+
+    fn code(&mut self, line: &Line<'_>) {
+        if let Some((_, lines)) = self.open.as_mut().and_then(|open| open.code.as_mut()) {
+            lines.push(line.raw.to_owned());
+        }
+    }
+
+    fn code_ends(&mut self) {
+        if let Some(open) = &mut self.open
+            && let Some((language, lines)) = open.code.take()
+        {
+            take_code(open, &language, &dedent(&lines), true);
+        }
+        let code = self.stray.take().map(|lines| dedent(&lines)).unwrap_or_default();
+        if let Some(place) = label::prompt_place(&code).filter(|place| place.file.is_some()) {
+            let said = code.split_once("Comment:\n").map(|(_, said)| said.to_owned());
+            let title = self.pending.take();
+            let draft = Draft { title, reason: said, file: place.file, lines: place.lines, ..Draft::default() };
+            self.done.push((draft, Shape::Remark));
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        if let Some((language, lines)) = open.code.take() {
+            take_code(&mut open, &language, &dedent(&lines), false);
+        }
+        self.done.push((open.draft, open.shape));
+    }
+
+    fn finish(self, cut: bool, problems: &mut Problems) -> Prose {
+        let has = |wanted: Shape| self.done.iter().any(|(_, shape)| *shape == wanted);
+        let form = if has(Shape::Item) {
+            Form::Text
+        } else if has(Shape::Heading) || (self.is_markdown && !has(Shape::Remark)) {
+            Form::Markdown
+        } else if has(Shape::Remark) || self.is_comment {
+            Form::Comment
+        } else {
+            Form::Text
+        };
+        let mut claims = Claims::default();
+        for (draft, _) in self.done {
+            claims.take(draft, problems);
+        }
+        let summary = self.summary.join("\n");
+        let summary =
+            Some(summary.trim().to_owned()).filter(|summary| !summary.is_empty() && !words::is_placeholder(summary));
+        Prose { form, decisions: self.decisions, claims, summary: summary.or(self.beside), cut }
+    }
+}
+
+/// Puts a block of code where it belongs.
+fn take_code(open: &mut Open, language: &str, code: &str, whole: bool) {
+    if let Some(place) = label::prompt_place(code) {
+        if open.draft.file.is_none() {
+            (open.draft.file, open.draft.lines) = (place.file, place.lines.or(open.draft.lines));
+        }
+        return;
+    }
+    let draft = &mut open.draft;
+    match open.field {
+        // Half a replacement must never be applied.
+        _ if language == "suggestion" => {
+            draft.replacement = whole.then(|| code.to_owned()).or(draft.replacement.take())
+        }
+        Field::Replacement => draft.replacement = whole.then(|| code.to_owned()).or(draft.replacement.take()),
+        Field::Suggestion => Draft::join(&mut draft.suggestion, code, "\n"),
+        Field::Evidence => Draft::join(&mut draft.evidence, code, "\n"),
+        Field::Nowhere => {}
+        Field::Reason if language == "diff" || draft.evidence.is_some() => {
+            if draft.suggestion.is_none() {
+                draft.suggestion = Some(code.to_owned());
+            }
+        }
+        Field::Reason => draft.evidence = Some(code.to_owned()),
+    }
+    open.field = if open.field == Field::Nowhere { Field::Nowhere } else { Field::Reason };
+}
+
+/// The lines without the indentation they share.
+fn dedent(lines: &[String]) -> String {
+    let indent = |line: &String| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let shared = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    lines.iter().map(|line| line.get(shared..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// A line that is a heading without its marks: `**Issues Found:**`, `Critical`.
+fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
+    let text = line.text;
+    if line.indent > 3 || marker(text).is_some() {
+        return None;
+    }
+    let bold = text.strip_prefix("**").and_then(|rest| rest.trim_end_matches(':').strip_suffix("**"));
+    if let Some(inner) = bold.filter(|inner| !inner.contains("**")) {
+        let inner = inner.trim_end_matches(':').trim();
+        // A label that stands alone introduces what follows, and a severity grades what came before.
+        return (label::read(text).is_none()
+            && severity_line(text)
+                .is_none_or(|_| section(inner).is_some() && !inner.to_lowercase().ends_with("severity")))
+        .then_some(inner);
+    }
+    let name = text.trim_end_matches(':');
+    let is_word = name.len() <= 24 && !name.contains(['*', '`', '[', '.', ',']);
+    (is_word && name.starts_with(|first: char| !first.is_lowercase()) && section(name).is_some()).then_some(name)
+}
+
+/// What a heading begins, and the severity it names.
+fn section(text: &str) -> Option<(Section, Option<String>)> {
+    let bare = text.split_once(" (").map_or(text, |(name, _)| name).trim_end_matches(':');
+    let words = words::plain(bare);
+    if words.is_empty() || words.split(' ').count() > 6 {
+        return None;
+    }
+    if decision::is_label(&words) && !matches!(words.as_str(), "code review" | "review" | "result") {
+        return Some((Section::Verdict, None));
+    }
+    let last = words.split(' ').next_back().unwrap_or_default();
+    let quiet = [
+        "strengths",
+        "positives",
+        "what changed",
+        "files reviewed",
+        "good",
+        "praise",
+        "highlights",
+        "next steps",
+        "suggestions",
+        "recommendations",
+        "walkthrough",
+        "review details",
+        "positive aspects",
+        "what works well",
+        "resolved findings",
+        "resolved",
+        "what went well",
+        "positive observations",
+        "positive findings",
+        "compliance",
+        "feature compliance",
+        "test plan",
+        "action items",
+        "checklist",
+        "compliance review",
+    ];
+    if quiet.contains(&words.as_str()) || last == "strengths" {
+        return Some((Section::Quiet, None));
+    }
+    let summary = [
+        "summary",
+        "overall summary",
+        "conclusion",
+        "overall",
+        "overall assessment",
+        "reviewer notes",
+        "overview",
+        "explanation",
+        "rationale",
+        "review summary",
+        "final summary",
+        "reason",
+    ];
+    if summary.contains(&words.as_str()) {
+        return Some((Section::Summary, None));
+    }
+    let severity = words::severity(&words).filter(|severity| *severity != crate::finding::Severity::Praise);
+    let nouns = [
+        "issues",
+        "findings",
+        "problems",
+        "observations",
+        "concerns",
+        "comments",
+        "bugs",
+        "violations",
+        "changes",
+        "fixes",
+    ];
+    if let Some(severity) = severity {
+        return Some((Section::Issues, Some(severity.as_str().to_owned())));
+    }
+    let first = words.split(' ').next().unwrap_or_default();
+    let graded = words::severity(first).filter(|_| nouns.contains(&last));
+    if matches!(
+        words.as_str(),
+        "issues found"
+            | "problems found"
+            | "issues identified"
+            | "findings by severity"
+            | "new findings"
+            | "still open"
+    ) || (nouns.contains(&last) && last != "changes")
+        || graded.is_some()
+        || words == "required changes"
+    {
+        let none = matches!(first, "no" | "zero" | "0");
+        return Some((
+            if none { Section::Quiet } else { Section::Issues },
+            graded.map(|severity| severity.as_str().to_owned()),
+        ));
+    }
+    None
+}
+
+/// `**High Severity**`, `**Severity:** High`, `Severity: P1`.
+fn severity_line(text: &str) -> Option<String> {
+    let words = words::plain(text);
+    let rest = words.strip_suffix(" severity").or_else(|| words.strip_prefix("severity "))?;
+    words::severity(rest).map(|severity| severity.as_str().to_owned())
+}
+
+/// What is well, or was repaired since the last review: `:white_check_mark: [MAJOR] … -- resolved`.
+fn is_settled(text: &str) -> bool {
+    let text = marker(text).unwrap_or(text);
+    text.starts_with(":white_check_mark:") || text.starts_with('✅') || text.ends_with(" -- resolved")
+}
+
+/// `Found 3 issues:`
+fn found_issues(text: &str) -> bool {
+    let words = words::plain(text);
+    let mut words = words.split(' ');
+    let (first, number, noun) = (words.next(), words.next(), words.next());
+    let counted = number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0));
+    first == Some("found") && counted && matches!(noun, Some("issue" | "issues" | "problem" | "problems"))
+}
+
+/// The name of the file in `<summary>src/a.ts (2)</summary>`.
+fn folded_file(text: &str) -> Option<&str> {
+    let at = text.find("<summary>")? + "<summary>".len();
+    let (inner, _) = text[at..].split_once("</summary>")?;
+    let name = inner.split_once(" (").map_or(inner, |(name, _)| name).trim();
+    (place::is_path(name) && !name.contains(' ')).then_some(name)
+}
+
+/// A title that links to lines of the change: `<a href='…#diff-…R65-R81'><strong>title</strong></a>`.
+fn linked(text: &str) -> Option<Draft> {
+    let (_, rest) = text.split_once("#diff-")?;
+    let (address, rest) = rest.split_once(['\'', '"', '>'])?;
+    let lines = address.split_once('R').and_then(|(_, lines)| place::lines(lines))?;
+    let (_, rest) = rest.split_once("<strong>")?;
+    let (title, _) = rest.split_once("</strong>")?;
+    Some(Draft { lines: Some(lines), title: Some(one_line(title)), ..Draft::default() })
+}
+
+/// A line that is nothing but a place, or has the address of one.
+fn place_line(text: &str) -> Option<&str> {
+    let place = place::place(text);
+    let is_place = place.lines.is_some() && place.file.as_deref().is_some_and(place::is_path);
+    blob_address(text).or(is_place.then_some(text))
+}
+
+/// The address of lines of a file, in a text.
+fn blob_address(text: &str) -> Option<&str> {
+    let at = text.find("/blob/")?;
+    let start = text[..at]
+        .rfind(|part: char| part.is_whitespace() || matches!(part, '(' | '<' | '['))
+        .map_or(0, |start| start + 1);
+    let end = text[at..]
+        .find(|part: char| part.is_whitespace() || matches!(part, ')' | '>' | ']'))
+        .map_or(text.len(), |end| at + end);
+    Some(&text[start..end]).filter(|address| address.contains("#L"))
+}
+
+/// A line of HTML that says nothing by itself.
+fn is_tag(text: &str) -> bool {
+    let names = [
+        "<details",
+        "</details",
+        "<summary",
+        "</summary",
+        "<blockquote",
+        "</blockquote",
+        "<br",
+        "<hr",
+        "<table",
+        "</table",
+        "<tr",
+        "</tr",
+        "<td",
+        "</td",
+        "<sub",
+        "</sub",
+        "<div",
+        "</div",
+        "<p>",
+        "</p>",
+        "<a ",
+        "<img",
+        "<picture",
+        "<source",
+        "</picture",
+    ];
+    names.iter().any(|name| text.starts_with(name))
+}
+
+/// What other bots write below a finding.
+fn is_footer(text: &str) -> bool {
+    text.starts_with("Useful? React with") || text.starts_with("[Fix in ") || text.starts_with("*Was this helpful")
+}

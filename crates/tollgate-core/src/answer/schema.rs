@@ -1,0 +1,100 @@
+//! The JSON Schema that models are given for their answer.
+//!
+//! Providers understand different parts of JSON Schema. This one stays within what all of them take: every property is
+//! required, an optional one may be null, nothing else may be there, and there are no references and no alternatives.
+
+use serde_json::{Value, json};
+
+use crate::finding::{Category, Severity};
+
+/// The fields of an answer.
+pub(super) const ANSWER: &[&str] = &["decision", "summary", "findings"];
+/// The fields of a finding in it.
+pub(super) const FINDING: &[&str] = &[
+    "severity",
+    "category",
+    "file",
+    "line_start",
+    "line_end",
+    "side",
+    "title",
+    "reason",
+    "evidence",
+    "suggestion",
+    "replacement",
+];
+
+/// The schema of an answer.
+pub(super) fn schema() -> Value {
+    let severities: Vec<&str> = Severity::ALL.iter().map(|severity| severity.as_str()).collect();
+    let categories: Vec<&str> = Category::ALL.iter().map(|category| category.as_str()).collect();
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let optional = |description: &str| json!({ "type": ["string", "null"], "description": description });
+    let line = |description: &str| json!({ "type": "integer", "description": description });
+    let finding = strict(json!({
+        "severity": { "type": "string", "enum": severities, "description": "How much it matters, worst first." },
+        "category": { "type": "string", "enum": categories, "description": "What it is about." },
+        "file": text("Path of the file, as the change names it."),
+        "line_start": line("First line, counted from 1."),
+        "line_end": line("Last line; the same as line_start for one line."),
+        "side": {
+            "type": "string",
+            "enum": ["RIGHT", "LEFT"],
+            "description": "RIGHT counts lines after the change, LEFT before it (for removed code).",
+        },
+        "title": text("What is wrong, in one line of at most 80 characters."),
+        "reason": text("Why it matters."),
+        "evidence": text("The code it is about, quoted exactly from the change, without line numbers and signs."),
+        "suggestion": optional("What to do instead, for people."),
+        "replacement": optional("What to write in place of lines line_start to line_end, exactly, or null."),
+    }));
+    strict(json!({
+        "decision": {
+            "type": "string",
+            "enum": ["approved", "rejected"],
+            "description": "Whether the change may pass.",
+        },
+        "summary": text("One or two sentences on the decision."),
+        "findings": { "type": "array", "items": finding, "description": "All that is wrong; empty when nothing is." },
+    }))
+}
+
+/// An object of which every property is there and nothing else.
+fn strict(properties: Value) -> Value {
+    let names: Vec<String> = properties.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default();
+    json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(object: &Value) -> Vec<&str> {
+        object["properties"].as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn every_property_is_required_and_nothing_else_is_allowed() {
+        let schema = schema();
+        let finding = &schema["properties"]["findings"]["items"];
+        assert_eq!(names(&schema), ANSWER);
+        assert_eq!(names(finding), FINDING);
+        for object in [&schema, finding] {
+            assert_eq!(json!(names(object)), object["required"]);
+            assert_eq!(object["additionalProperties"], json!(false));
+        }
+        let text = schema.to_string();
+        for word in ["$ref", "oneOf", "anyOf", "allOf", "$defs"] {
+            assert!(!text.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_words_are_those_of_findings() {
+        let schema = schema();
+        let finding = &schema["properties"]["findings"]["items"]["properties"];
+        assert_eq!(finding["severity"]["enum"], json!(["Critical", "High", "Medium", "Low", "Nit", "Praise"]));
+        assert_eq!(finding["category"]["enum"].as_array().unwrap().len(), Category::ALL.len());
+        assert_eq!(finding["suggestion"]["type"], json!(["string", "null"]));
+    }
+}

@@ -1,0 +1,46 @@
+//! Findings in the rows of a table.
+//!
+//! ```text
+//! | Severity | File | Line | Issue |
+//! |----------|------|------|-------|
+//! | High     | a.rs | 12   | No check |
+//! ```
+
+use crate::answer::draft::Draft;
+use crate::answer::fields;
+use crate::answer::lenient::{Node, Object};
+use crate::answer::lines::{Kind, Line};
+use crate::answer::object::says_nothing;
+
+/// The most columns that are read.
+const MAX_COLUMNS: usize = 20;
+
+/// Reads a table of findings that begins with the first line, and says how many lines it has.
+pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
+    let is_row = |line: &&Line<'_>| line.kind == Kind::Text && line.text.starts_with('|') && line.text.len() > 1;
+    let head = lines.first().filter(is_row)?;
+    let rule = lines.get(1).filter(is_row)?;
+    if !rule.text.bytes().all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ')) {
+        return None;
+    }
+    let names = cells(head.text);
+    let rows = lines[2..].iter().take_while(is_row);
+    let (mut drafts, mut n_lines) = (Vec::new(), 2);
+    for row in rows {
+        n_lines += 1;
+        let fields = names.iter().zip(cells(row.text)).map(|(name, cell)| (name.clone(), Node::Text(cell))).collect();
+        let object = Object { fields, whole: true };
+        if fields::is_finding(&object) {
+            let draft = fields::draft(&object);
+            drafts.extend(Some(draft).filter(|draft| !draft.title.as_deref().is_some_and(says_nothing)));
+        }
+    }
+    (!drafts.is_empty()).then_some((drafts, n_lines))
+}
+
+/// The cells of a row, without emphasis and marks of code.
+fn cells(row: &str) -> Vec<String> {
+    let inner = row.trim_matches('|').replace("\\|", "\u{1}");
+    let cells = inner.split('|').take(MAX_COLUMNS);
+    cells.map(|cell| cell.trim().trim_matches(['*', '`']).replace('\u{1}', "|")).collect()
+}

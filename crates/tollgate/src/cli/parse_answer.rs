@@ -1,0 +1,99 @@
+//! `tollgate parse-answer`: what is understood of a model's or an agent's answer.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_core::answer::{self, Answer, Claim, Decision, Form};
+use tollgate_core::visible::visible;
+use tollgate_engine::failure::Failure;
+
+use super::rules::DataFormat;
+use super::{Done, Place, failure, output};
+
+/// Reads the answer of a model or an agent: its decision and its findings
+///
+/// Understood are the answer schema, JSON anywhere in a text (also cut off), a list of issues below `[APPROVED]` or
+/// `[REJECTED]`, the Markdown of a review, and comments on a pull request. Nothing is compared with a change.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate parse-answer answer.txt\n  \
+    my-agent review | tollgate parse-answer --format json\n  \
+    pbpaste | tollgate parse-answer -\n\n\
+    Exit codes: 0 an answer was read, whatever it decides; 2 it cannot be read or is no review.")]
+pub(crate) struct Args {
+    /// The answer; `-` is standard input
+    #[arg(default_value = "-")]
+    input: PathBuf,
+    /// For people or for programs; `tollgate schema parse-answer` describes the JSON
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    format: DataFormat,
+}
+
+pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+    let is_stdin = args.input == Path::new("-");
+    let name = if is_stdin { "standard input".to_owned() } else { args.input.display().to_string() };
+    let bytes = output::read_input(&place.resolve(&args.input), answer::MAX_BYTES as u64)?;
+    // A byte that is no text must not cost the findings around it.
+    let text = String::from_utf8_lossy(&bytes);
+    let answer = answer::read(&text).map_err(|none| failure::no_answer(&name, &none))?;
+    output::print(&match args.format {
+        DataFormat::Text => visible(&in_words(&answer)).into_owned(),
+        DataFormat::Json => answer::json::write(&answer),
+    })?;
+    Ok(Done::Fine)
+}
+
+fn in_words(answer: &Answer) -> String {
+    let decision = match answer.decision {
+        Some(Decision::Approved) => "approved",
+        Some(Decision::Rejected) => "rejected",
+        None => "no decision",
+    };
+    let form = match answer.form {
+        Form::Structured => "in the answer schema",
+        Form::Json => "as JSON",
+        Form::Text => "as a list of issues",
+        Form::Markdown => "as the Markdown of a review",
+        Form::Comment => "as a comment",
+    };
+    let cut = if answer.truncated { ", cut off" } else { "" };
+    let mut text = format!("{decision}, {form}{cut}\n");
+    if let Some(summary) = &answer.summary {
+        text.push_str(&format!("\n{}\n", indented(summary, "  ")));
+    }
+    for claim in &answer.claims {
+        text.push_str(&format!("\n{}\n", claim_in_words(claim)));
+    }
+    let n_findings = answer.claims.len();
+    let findings = if n_findings == 1 { "finding" } else { "findings" };
+    text.push_str(&format!("\n{n_findings} {findings}\n"));
+    for problem in &answer.problems {
+        text.push_str(&format!("note: {problem}\n"));
+    }
+    text
+}
+
+fn claim_in_words(claim: &Claim) -> String {
+    let lines = claim.lines.map(|lines| format!(":{lines}")).unwrap_or_default();
+    let file = claim.file.as_deref().unwrap_or("(no file)");
+    let mut text = format!("[{}/{}] {file}{lines}: {}", claim.severity, claim.category, claim.title);
+    let parts = [
+        ("", &claim.reason),
+        ("evidence", &claim.evidence),
+        ("suggestion", &claim.suggestion),
+        ("replacement", &claim.replacement),
+    ];
+    for (name, part) in parts {
+        let Some(part) = part else { continue };
+        if !name.is_empty() {
+            text.push_str(&format!("\n  {name}:"));
+        }
+        text.push('\n');
+        text.push_str(&indented(part, if name.is_empty() { "  " } else { "    " }));
+    }
+    text
+}
+
+fn indented(text: &str, indent: &str) -> String {
+    let line = |line: &str| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
