@@ -1,6 +1,7 @@
 //! The measures, one file each. To add one, copy a neighbour and name it in [`ALL`].
 
 mod again;
+mod ask;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
@@ -25,6 +26,8 @@ pub(crate) const ALL: &[Measure] = &[
     version::MEASURE,
     hook::MEASURE,
     again::MEASURE,
+    ask::FIRST_BYTE,
+    ask::RE_REVIEW,
     rules::FULL,
     rules::CHANGE,
     secrets::MEASURE,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate_engine::config::{Layer, Limits};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Environment, Git};
@@ -64,16 +64,16 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     if args.config {
         return print_settings(place, args.format);
     }
-    let checks = match &args.self_test {
-        Some(name) => vec![self_test(place, name)?],
+    let (checks, reviewers) = match &args.self_test {
+        Some(name) => (Vec::new(), vec![self_test(place, name)?]),
         None => check_all(place, args.online),
     };
     let text = match args.format {
-        DataFormat::Text => as_text(&checks),
-        DataFormat::Json => as_json(&checks),
+        DataFormat::Text => as_text(&checks, &reviewers),
+        DataFormat::Json => as_json(&checks, &reviewers),
     };
     output::print(&text)?;
-    let is_well = checks.iter().all(|check| !matches!(check.found, Found::Wrong(_)));
+    let is_well = checks.iter().chain(&reviewers).all(|check| !matches!(check.found, Found::Wrong(_)));
     Ok(if is_well { Done::Fine } else { Done::No })
 }
 
@@ -84,7 +84,8 @@ fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
     Ok(Check::new(name, reviewers::self_test(&settings, name, &place.program()?)))
 }
 
-fn check_all(place: &Place, online: bool) -> Vec<Check> {
+/// What a review needs, and who can review.
+fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>) {
     let git = Git::new(&place.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     let mut checks = vec![Check::new("git", version)];
@@ -109,8 +110,8 @@ fn check_all(place: &Place, online: bool) -> Vec<Check> {
         n_rules => format!("{n_rules} can be used"),
     };
     checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
-    checks.extend(settings.iter().flat_map(|settings| reviewers::check_all(settings, online)));
-    checks
+    let reviewers = settings.map(|settings| reviewers::check_all(&settings, online)).unwrap_or_default();
+    (checks, reviewers)
 }
 
 /// Shows that a child can be started and finds what it should.
@@ -119,8 +120,17 @@ fn scan_something(place: &Place, limits: Limits) -> Result<String, Failure> {
     Ok(format!("{} rules; a scanning child works", tollgate_rules::catalog::all().len()))
 }
 
-fn as_text(checks: &[Check]) -> String {
+fn as_text(checks: &[Check], reviewers: &[Check]) -> String {
     let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
+    write(&mut text, checks);
+    if !checks.is_empty() && !reviewers.is_empty() {
+        text.push_str("\nReviewers, beside the rules: `tollgate review --reviewer NAME`\n");
+    }
+    write(&mut text, reviewers);
+    text
+}
+
+fn write(text: &mut String, checks: &[Check]) {
     for check in checks {
         match &check.found {
             Found::Ok(found) => {
@@ -137,11 +147,15 @@ fn as_text(checks: &[Check]) -> String {
             }
         }
     }
-    text
 }
 
-fn as_json(checks: &[Check]) -> String {
-    let checks: Vec<_> = checks
+fn as_json(checks: &[Check], reviewers: &[Check]) -> String {
+    let (checks, reviewers) = (values(checks), values(reviewers));
+    format!("{:#}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks, "reviewers": reviewers }))
+}
+
+fn values(checks: &[Check]) -> Vec<Value> {
+    checks
         .iter()
         .map(|check| match &check.found {
             Found::Ok(found) => json!({ "check": check.name, "ok": true, "found": found }),
@@ -150,8 +164,7 @@ fn as_json(checks: &[Check]) -> String {
                 json!({ "check": check.name, "ok": false, "problem": failure.message, "hint": failure.hint })
             }
         })
-        .collect();
-    format!("{:#}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks }))
+        .collect()
 }
 
 fn print_settings(place: &Place, format: DataFormat) -> Result<Done, Failure> {
