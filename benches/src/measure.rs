@@ -10,6 +10,7 @@ mod hook;
 mod intent;
 mod rules;
 mod secrets;
+mod tokens;
 mod version;
 
 use std::ffi::OsString;
@@ -33,6 +34,7 @@ pub(crate) const ALL: &[Measure] = &[
     diff_growth::MEASURE,
     delta::MEASURE,
     intent::MEASURE,
+    tokens::MEASURE,
 ];
 
 /// Something that can be measured by name.
