@@ -3,9 +3,11 @@
 
 #[cfg(unix)]
 mod agents;
+mod chaos;
 mod check_comment;
 mod declared;
 mod delta;
+mod faults;
 mod formats;
 mod intent;
 mod isolation;
