@@ -42,7 +42,8 @@ pub(super) fn fix(replacement: &str, lines: LineRange, there: &[String]) -> Opti
     let there: Vec<&str> = there.iter().map(|line| line.trim_end_matches('\r')).collect();
     let small = there.len() <= MAX_LINES && text.lines().count() <= MAX_LINES && text.len() <= MAX_BYTES;
     // A replacement that looks like a diff or has line numbers is for people.
-    let plain = quote::readings(text).len() <= 1 || there.iter().any(|line| line.starts_with(['+', '-']));
+    let n_readings = quote::readings(text).iter().filter(|reading| !reading.must_be_there).count();
+    let plain = n_readings <= 1 || there.iter().any(|line| line.starts_with(['+', '-']));
     if there.is_empty() || !small || !plain || text.contains('\0') {
         return None;
     }
@@ -105,6 +106,7 @@ mod tests {
         offered("    b()\n", &["    a()\r"], Some("    b()"));
         offered("", &["a();"], Some(""));
         offered("- one", &["- two"], Some("- one"));
+        offered("200 OK", &["404 Not Found"], Some("200 OK"));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! where they left something out. Each reading is tried as it stands before anything is taken off it.
 //!
 //! ```text
-//!   41   42 | fn f() {        42: fn f() {        +fn f() {        fn f() {
-//!        43 |+    g();        43:     g();        +    g();        …
+//! 42 fn f() {        42: fn f() {          41   42 | fn f() {        +fn f() {        fn f() {
+//! 43+    g();        43:     g();               43 |+    g();        +    g();        …
 //! ```
 
 use crate::finding::Side;
@@ -19,6 +19,8 @@ pub(super) struct Reading {
     pub(super) side: Option<Side>,
     /// The number of its first line, when it has numbers.
     pub(super) number: Option<u32>,
+    /// True when what was taken off may be code: then it must really be on that line.
+    pub(super) must_be_there: bool,
 }
 
 /// Most bytes of a quote that are looked for.
@@ -34,11 +36,13 @@ pub(super) fn readings(evidence: &str) -> Vec<Reading> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let mut readings = vec![Reading { text: lines.join("\n"), side: None, number: None }];
-    readings.extend(without_marks(&lines, None));
-    if let Some((number, bare)) = without_numbers(&lines) {
-        readings.push(Reading { text: bare.join("\n"), side: None, number });
-        readings.extend(without_marks(&bare, number));
+    let mut readings = vec![Reading { text: lines.join("\n"), side: None, number: None, must_be_there: false }];
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !is_header(line)).map(without_cut).collect();
+    readings.extend(without_marks(&lines));
+    if let Some(numbered) = without_numbers(&lines) {
+        let Numbered { lines, number, must_be_there } = numbered;
+        readings.push(Reading { text: lines.join("\n"), side: None, number, must_be_there });
+        readings.extend(without_marks(&lines).map(|reading| Reading { number, must_be_there, ..reading }));
     }
     readings
 }
@@ -97,14 +101,33 @@ fn head(text: &str) -> &str {
     &text[..end]
 }
 
-/// Takes `+` and `-` off, and the headers of a diff.
-fn without_marks(lines: &[&str], number: Option<u32>) -> Option<Reading> {
-    let is_header = |line: &&str| {
-        ["@@ ", "diff --git ", "--- a/", "+++ b/", "index ", "--- /dev/null", "+++ /dev/null"]
-            .iter()
-            .any(|head| line.starts_with(head))
-    };
-    let lines: Vec<&str> = lines.iter().copied().filter(|line| !is_header(line)).collect();
+/// What stands above and between lines of a change, and is none.
+fn is_header(line: &str) -> bool {
+    const HEADS: &[&str] = &[
+        "@@ ",
+        "=== ",
+        "\\ No newline",
+        "diff --git ",
+        "index ",
+        "--- a/",
+        "+++ b/",
+        "--- /dev/null",
+        "+++ /dev/null",
+    ];
+    HEADS.iter().any(|head| line.starts_with(head))
+}
+
+/// Takes the remark off that a long line ends with: ` [cut: 500 of 9000 bytes]`.
+fn without_cut(line: &str) -> &str {
+    let is_remark = |rest: &str| rest.ends_with(" bytes]") && rest.starts_with(|c: char| c.is_ascii_digit());
+    match line.rsplit_once(" [cut: ") {
+        Some((code, rest)) if is_remark(rest) => code,
+        _ => line,
+    }
+}
+
+/// Takes `+` and `-` off, when every line has a mark.
+fn without_marks(lines: &[&str]) -> Option<Reading> {
     let is_marked = |mark: char| lines.iter().any(|line| line.starts_with(mark));
     let all_marked = lines.iter().all(|line| line.starts_with(['+', '-', ' ', '\t']));
     let (added, removed) = (is_marked('+'), is_marked('-'));
@@ -116,46 +139,59 @@ fn without_marks(lines: &[&str], number: Option<u32>) -> Option<Reading> {
         (false, true) => Some(Side::Left),
         _ => None,
     };
-    let text = lines.iter().map(|line| line.strip_prefix(['+', '-', ' ']).unwrap_or(line)).collect::<Vec<_>>();
-    Some(Reading { text: text.join("\n"), side, number })
+    let text: Vec<&str> = lines.iter().map(|line| line.strip_prefix(['+', '-', ' ']).unwrap_or(line)).collect();
+    Some(Reading { text: text.join("\n"), side, number: None, must_be_there: false })
 }
 
-/// Takes line numbers off, when every line has one; the first number comes with the lines.
-fn without_numbers<'a>(lines: &[&'a str]) -> Option<(Option<u32>, Vec<&'a str>)> {
-    let mut first = None;
-    let mut bare = Vec::with_capacity(lines.len());
+/// Lines without their numbers.
+struct Numbered<'a> {
+    lines: Vec<&'a str>,
+    number: Option<u32>,
+    must_be_there: bool,
+}
+
+/// Takes line numbers off, when every line has one.
+fn without_numbers<'a>(lines: &[&'a str]) -> Option<Numbered<'a>> {
+    let mut numbered = Numbered { lines: Vec::with_capacity(lines.len()), number: None, must_be_there: true };
     for line in lines {
-        let (number, code) = without_number(line)?;
-        first = first.or(number);
-        bare.push(code);
+        let (number, code, is_sure) = without_number(line)?;
+        numbered.number = numbered.number.or(number);
+        // One line that can be nothing else tells what the others are.
+        numbered.must_be_there &= !is_sure;
+        numbered.lines.push(code);
     }
-    Some((first, bare))
+    Some(numbered)
 }
 
-/// `  42   43 | code`, `43: code`, `L43 code`, `43→code`.
-fn without_number(line: &str) -> Option<(Option<u32>, &str)> {
-    let rest = line.trim_start();
-    let rest =
-        rest.strip_prefix(['L', 'l']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(rest);
-    // A tab ends the number, and what follows is indentation.
-    let tab = rest.find('\t').filter(|tab| *tab > 0 && rest[..*tab].bytes().all(|byte| byte.is_ascii_digit()));
-    if let Some(tab) = tab {
-        return Some((rest[..tab].parse().ok(), &rest[tab + 1..]));
+/// `43+code`, `43|code`, `  42   43 | code`, `43: code`, `L43 code`, `43→code`: the number, the code with its mark, and
+/// whether that cannot be code itself.
+fn without_number(line: &str) -> Option<(Option<u32>, &str, bool)> {
+    let indented = line.trim_start();
+    let named = indented.strip_prefix(['L', 'l']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let rest = named.unwrap_or(indented);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let first = rest[..end].parse().ok();
+    // A mark or a tab right behind the number: what follows is indentation.
+    match rest[end..].chars().next() {
+        Some('\t' | '|') if first.is_some() => return Some((first, &rest[end + 1..], true)),
+        Some('+' | '-') if first.is_some() => return Some((first, &rest[end..], true)),
+        None if first.is_some() => return Some((first, "", false)),
+        _ => {}
     }
-    let columns = rest.find(|character: char| !character.is_ascii_digit() && character != ' ')?;
+    // Two columns of numbers, one of them perhaps empty, or one and a bar.
+    let columns = rest.find(|c: char| !c.is_ascii_digit() && c != ' ')?;
     let (head, tail) = rest.split_at(columns);
-    let number = head.split_whitespace().next_back().filter(|number| number.len() <= 7).unwrap_or_default();
-    let named = line.trim_start().starts_with(['L', 'l']) && !number.is_empty();
+    let last = head.split_whitespace().next_back().and_then(|number| number.parse().ok());
     let bar = tail.strip_prefix(['|', '\u{2502}']);
-    let bar = bar.or_else(|| tail.strip_prefix([':', '\u{2192}', ')']).filter(|_| !number.is_empty()));
-    let code = match bar {
-        Some(code) => code.strip_prefix(' ').unwrap_or(code),
-        // Without a bar, only what cannot be a number in code: `L43 code`, or `  42   43 +code`.
-        None if named => tail,
-        None if tail.starts_with(['+', '-']) && line.starts_with(' ') => tail,
-        None => return None,
-    };
-    Some((number.parse().ok(), code))
+    let bar = bar.or_else(|| tail.strip_prefix([':', '\u{2192}', ')']).filter(|_| last.is_some()));
+    match bar {
+        Some(code) => Some((last, code.strip_prefix(' ').unwrap_or(code), true)),
+        None if named.is_some() => Some((first, tail, true)),
+        None if tail.starts_with(['+', '-']) && line.starts_with(' ') => Some((last, tail, true)),
+        // A context line has a space for a mark.
+        None if first.is_some() && rest[end..].starts_with(' ') => Some((first, &rest[end..], false)),
+        None => None,
+    }
 }
 
 #[cfg(test)]
@@ -171,12 +207,14 @@ mod tests {
     fn what_reviewers_put_around_code_is_taken_off() {
         for evidence in [
             "fn f() {\n    g();",
+            "42 fn f() {\n43+    g();",
+            "=== modified, Rust: a.rs\n@@ -41 +42 @@\n42+fn f() {\n43+    g(); [cut: 9 of 900 bytes]",
+            "42|fn f() {\n43|    g();",
             "```rust\nfn f() {\n    g();\n```",
             "````\nfn f() {\n    g();\n````",
             "+fn f() {\n+    g();",
             "@@ -1,2 +3,4 @@ x\n fn f() {\n+    g();",
             "42: fn f() {\n43:     g();",
-            "42| fn f() {\n43|     g();",
             "L42: fn f() {\nL43:     g();",
             "  41   42 | fn f() {\n       43 |     g();",
             "  41   42 |  fn f() {\n       43 | +    g();",

@@ -12,6 +12,7 @@ use crate::finding::{LineRange, Side};
 use crate::verify::Shown;
 use crate::verify::quote::{self, Reading};
 use crate::verify::text::{Form, Order, Quote, Text};
+use crate::visible::visible;
 
 /// The shown lines in every order and form that was asked for.
 pub(super) struct Texts<'a> {
@@ -111,13 +112,14 @@ pub(super) fn seek(texts: &Texts<'_>, file: usize, evidence: &str, wanted: Wante
             }
         }
     }
-    let rest = || readings.iter().find_map(|reading| in_parts(texts, file, reading, wanted));
-    if let Some(found) = readings.iter().find_map(|reading| on_the_line(texts, file, reading, wanted)).or_else(rest) {
+    let sure = || readings.iter().filter(|reading| !reading.must_be_there);
+    let in_parts = || sure().find_map(|reading| in_parts(texts, file, reading, wanted));
+    if let Some(found) = sure().find_map(|reading| on_the_line(texts, file, reading, wanted)).or_else(in_parts) {
         return Sought::Here(found);
     }
     let outside = forms.into_iter().find_map(|form| {
         let text = texts.get(Order::Shown, form);
-        readings.iter().find_map(|reading| {
+        sure().find_map(|reading| {
             let quote = telling(&reading.text, form)?;
             let rows = text.file(file);
             let near = near(text, file, reading, wanted);
@@ -144,7 +146,7 @@ const TELLING_EVERYWHERE: usize = 12;
 /// Looks for a quote in all files.
 pub(super) fn seek_everywhere(texts: &Texts<'_>, evidence: &str) -> Elsewhere {
     let mut somewhere = false;
-    for reading in quote::readings(evidence) {
+    for reading in quote::readings(evidence).into_iter().filter(|reading| !reading.must_be_there) {
         let Some(quote) = telling(&reading.text, Form::Tight) else { continue };
         for order in [Order::Right, Order::Left] {
             let text = texts.get(order, Form::Tight);
@@ -196,7 +198,8 @@ fn whole(texts: &Texts<'_>, file: usize, reading: &Reading, form: Form, wanted: 
             found = spots(order);
         }
     }
-    let (order, best) = found.into_iter().min_by_key(|(_, spot)| spot.rank)?;
+    let is_there = |spot: &Spot| !reading.must_be_there || reading.number == Some(spot.lines.start());
+    let (order, best) = found.into_iter().filter(|(_, spot)| is_there(spot)).min_by_key(|(_, spot)| spot.rank)?;
     Some(best.found(texts, order, form, reading))
 }
 
@@ -373,7 +376,7 @@ impl Spot {
         let raw = raw.join("\n");
         let quoted: Vec<&str> = reading.text.lines().map(str::trim_end).collect();
         let state = match form {
-            Form::Tight if raw.contains(quoted.join("\n").trim()) => State::Exact,
+            Form::Tight if visible(&raw).contains(visible(quoted.join("\n").trim()).as_ref()) => State::Exact,
             Form::Tight => State::Whitespace,
             Form::Loose => State::Nearest,
         };

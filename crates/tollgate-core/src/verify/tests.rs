@@ -128,6 +128,8 @@ fn a_quote_may_carry_what_it_was_shown_with() {
         "+    rows = db.execute(query)",
         "       12 |+    rows = db.execute(query)",
         "12:     rows = db.execute(query)",
+        "12+    rows = db.execute(query)",
+        "=== modified, Python: src/auth.py\n@@ -10 +10 @@\n12+    rows = db.execute(query)",
         "```python\n    rows = db.execute(query)\n```",
         "`rows = db.execute(query)`",
         "@@ -10,6 +10,7 @@ def login\n+    rows = db.execute(query)",
@@ -136,6 +138,25 @@ fn a_quote_may_carry_what_it_was_shown_with() {
     }
     check(PY, "12", "rows=db.execute( query )", "src/auth.py:12 whitespace");
     check(PY, "12", "rows = db.execute(query);", "src/auth.py:12 nearest");
+}
+
+#[test]
+fn a_number_that_may_be_code_must_be_the_lines_own() {
+    check(PY, "", "41 def retry(call):", "src/auth.py:41 exact [line]");
+    check(PY, "", "40 def retry(call):", "unverified: not verified: its evidence is nowhere in the change");
+    check(PY, "11", "13-    return check(user, password)", "src/auth.py:13 LEFT exact [line,side]");
+    check(PY, "", "40 def retry(call):\n41     while True:\n42+        log(call)", "src/auth.py:41-43 exact [line]");
+}
+
+#[test]
+fn what_hides_is_quoted_as_it_was_shown() {
+    let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,2 @@\n+if admin\u{202e} { check() }\r\n+x\r\n";
+    let files = diff::parse(text.as_bytes().to_vec()).0;
+    let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    for quote in ["if admin\\u{202e} { check() }", "if admin\u{202e} { check() }"] {
+        let verified = verify(vec![claim("a", "2", quote)], &shown);
+        assert_eq!(verified.findings.iter().map(said).collect::<Vec<_>>(), ["a:1 exact [line]"], "{quote}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::diff::{FileDiff, LineKind};
+use crate::visible::visible;
 
 /// How much may differ between a quote and what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,9 +141,10 @@ impl<'a> Text<'a> {
                 if canon.out.len() > MAX_TEXT {
                     break;
                 }
-                let text = &row.text[..row.text.len().min(MAX_ROW)];
+                let text = row.text.strip_suffix(b"\r").unwrap_or(row.text);
                 let start = canon.out.len();
-                canon.push(&String::from_utf8_lossy(text));
+                // Reviewers see what hides as an escape.
+                canon.push(&visible(&String::from_utf8_lossy(&text[..text.len().min(MAX_ROW)])));
                 // A space that keeps two words apart belongs to neither row.
                 let start = start + usize::from(canon.out[start..].starts_with(' '));
                 self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
@@ -268,7 +270,7 @@ pub(super) struct Quote {
 impl Quote {
     pub(super) fn new(text: &str, form: Form) -> Self {
         let mut canon = Canon::new(form);
-        canon.push(text);
+        canon.push(&visible(text));
         canon.finish();
         Self { text: canon.out, words: canon.words }
     }
@@ -445,7 +447,7 @@ fn loosened(character: char) -> Option<char> {
 }
 
 fn is_space(character: char) -> bool {
-    character.is_whitespace() || character == '\0' || matches!(character, '\u{200b}' | '\u{feff}')
+    character.is_whitespace() || character == '\0'
 }
 
 fn is_word(character: char) -> bool {
