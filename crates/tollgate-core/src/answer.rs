@@ -419,7 +419,8 @@ fn own_markdown(text: &str) -> Option<Answer> {
         category: finding.category,
         file: Some(finding.location.file.as_str().to_owned()),
         lines: Some(finding.location.lines),
-        side: Some(finding.location.side),
+        // The side that is not written is not said.
+        side: Some(finding.location.side).filter(|side| *side == Side::Left),
         title: finding.summary.as_str().to_owned(),
         reason: finding.reason,
         evidence: Some(finding.evidence),

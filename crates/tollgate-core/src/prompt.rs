@@ -18,8 +18,8 @@ use crate::plan::{Call, Plan, thousands};
 
 pub mod change;
 mod default;
-mod example;
 mod fence;
+mod form;
 pub mod template;
 
 pub use default::{DEFAULT_SYSTEM, DEFAULT_TEMPLATE};
@@ -192,9 +192,9 @@ fn system(setting: &Setting<'_>) -> String {
             let _ = write!(
                 text,
                 "Answer with one JSON object and nothing around it, no code fence. It follows this JSON Schema:\n\
-                 {}\nIts form, with one finding; without findings the list is empty:\n{}\n",
+                 {}\nThe form at a glance; without findings the list is empty:\n{}\n",
                 setting.schema,
-                example::of(setting.schema)
+                form::of(setting.schema)
             );
         }
     }

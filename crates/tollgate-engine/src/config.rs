@@ -214,6 +214,12 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Finds a reviewer by its name, whether it is chosen or not.
+    pub fn reviewer(&self, name: &str) -> Result<Chosen, Failure> {
+        let tables = self.known_reviewers.iter().map(|chosen| (chosen.name.clone(), chosen.part.clone())).collect();
+        reviewer::find(name, &tables)
+    }
+
     /// Looks the reviewers up. A later list replaces an earlier one, so that a flag can leave some out.
     fn set_reviewers(&mut self, layers: &[Layer]) -> Result<(), Failure> {
         let mut tables = BTreeMap::new();

@@ -229,6 +229,23 @@ pub fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failu
     }
 }
 
+/// A model or agent did not review.
+#[must_use]
+pub fn reviewer(name: &str, problem: &str, hint: Option<String>) -> Failure {
+    let failure = Failure::new(Kind::External, format!("`{name}` did not review the change: {problem}"));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure.hint("The rules' findings stand; `tollgate doctor` says what reviewers lack."),
+    }
+}
+
+/// There is a budget of money, and nobody knows what a reviewer costs.
+#[must_use]
+pub fn no_price(name: &str) -> Failure {
+    Failure::new(Kind::Config, format!("`budget.usd` is set, and what `{name}` costs is not known"))
+        .hint(format!("Set `price_input` and `price_output` in `[reviewer.{name}]`, or use `budget.tokens`."))
+}
+
 /// A file is no record of a review.
 #[must_use]
 pub fn not_a_record(name: &str) -> Failure {

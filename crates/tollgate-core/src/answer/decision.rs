@@ -97,7 +97,10 @@ fn word(text: &str) -> Option<(&str, Mark, &str)> {
     if let Some((word, rest)) =
         inner.trim_start_matches(decoration).strip_prefix('[').and_then(|rest| rest.split_once(']'))
     {
-        return (!rest.starts_with('(')).then(|| (word, Mark::Bracket, rest.trim_start_matches(['*', '_'])));
+        // What begins in bold ends in bold, or was cut off.
+        let closes = !is_bold || rest.contains(&text[..2]);
+        let is_link = rest.starts_with('(');
+        return (closes && !is_link).then(|| (word, Mark::Bracket, rest.trim_start_matches(['*', '_'])));
     }
     if is_bold {
         let (word, rest) = inner.split_once(&text[..2])?;

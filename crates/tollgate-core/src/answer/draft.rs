@@ -179,6 +179,12 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
             Category::Logic
         }
     };
+    // Half a replacement must never be applied.
+    let is_whole = |text: &String| text.chars().count() <= MAX_TEXT;
+    if draft.replacement.as_ref().is_some_and(|text| !is_whole(text)) {
+        said("its replacement is very long and was left out".to_owned());
+    }
+    let replacement = draft.replacement.filter(is_whole);
     let mut cut = |field: Option<String>, limit: usize, name: &str| {
         field.map(|text| {
             cut(text, limit).unwrap_or_else(|text| {
@@ -187,8 +193,6 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
             })
         })
     };
-    // Half a replacement must never be applied.
-    let replacement = draft.replacement.filter(|text| text.chars().count() <= MAX_TEXT);
     Some(Claim {
         severity,
         category,

@@ -325,10 +325,10 @@ fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
 
 /// True for an object whose values are lists: findings by severity, by category or by file.
 fn is_group(object: &Object) -> bool {
-    let lists = |node: &Node| matches!(node, Node::List(list) if list.items.iter().all(|item| matches!(item, Node::Object(_) | Node::Text(_))));
-    !object.fields.is_empty()
-        && object.fields.iter().all(|(_, value)| lists(value) || matches!(value, Node::Null))
-        && !fields::is_finding(object)
+    let names_group =
+        |name: &str| words::severity(name).is_some() || words::exact_category(name).is_some() || place::is_path(name);
+    let is_list = |node: &Node| matches!(node, Node::List(_) | Node::Null);
+    !object.fields.is_empty() && object.fields.iter().all(|(name, value)| is_list(value) && names_group(name))
 }
 
 fn grouped(name: &str, around: &Draft) -> Draft {

@@ -203,8 +203,8 @@ fn the_system_prompt_says_how_to_read_and_how_to_answer() {
     ## How to answer
     Answer with one JSON object and nothing around it, no code fence. It follows this JSON Schema:
     {"type":"object","properties":{"decision":{"enum":["APPROVED","REJECTED"]}}}
-    Its form, with one finding; without findings the list is empty:
-    {"decision":"APPROVED"}
+    The form at a glance; without findings the list is empty:
+    {"decision": …}
     "#);
     let prompt = prompt_of(&Written::plain(), None, None, AnswerForm::Structured);
     assert!(prompt.system.starts_with(DEFAULT_SYSTEM));

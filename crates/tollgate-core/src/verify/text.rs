@@ -285,7 +285,9 @@ impl Quote {
         let words = || self.words.iter().map(|word| &self.text[word.clone()]);
         let n_unspaced = words().filter(|word| word.chars().any(is_unspaced)).count();
         let says = |word: &str| word.chars().count() >= 3 && !KEYWORDS.contains(&word);
-        n_unspaced >= 4 || (self.len() >= 6 && words().any(says))
+        // `return n / 3;` says little by each of its words, and enough by all of them.
+        let says_together = self.len() >= 8 && words().count() >= 3;
+        n_unspaced >= 4 || (self.len() >= 6 && words().any(says)) || says_together
     }
 }
 

@@ -3,6 +3,10 @@
 //! `answers/expected.txt` has the reading of every sample. `TOLLGATE_BLESS=1 cargo test -p tollgate-core --test it
 //! answer` writes it anew; read the difference before you believe it.
 
+mod cuts;
+mod growth;
+mod written;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

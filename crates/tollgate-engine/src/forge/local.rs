@@ -71,7 +71,7 @@ pub struct FetchOptions {
 }
 
 /// A repository on this machine, looked at for one trigger.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Local {
     git: Git,
     trigger: Trigger,

@@ -194,7 +194,7 @@ pub fn self_test(executable: &Path, limits: Limits) -> Result<(), Failure> {
 }
 
 /// The rule by which a file is not looked at, if there is one.
-fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
+pub(crate) fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
     let path = file.path();
     if !settings.paths.wants(&path.to_string()) {
         Some("left out by `paths`".to_owned())

@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use tollgate_core::change::Change;
+use tollgate_core::sha::Sha;
 
 use super::{Local, Trigger};
 use crate::failure::{self, Failure};
@@ -21,7 +21,7 @@ const MAX_FILE: u64 = 16 << 20;
 
 impl Local {
     /// Writes the files as they are after the change below a folder that is there and empty. A patch has none.
-    pub fn copy_after(&self, change: &Change, into: &Path) -> Result<(), Failure> {
+    pub fn copy_after(&self, head: &Sha, into: &Path) -> Result<(), Failure> {
         match &self.trigger {
             Trigger::Patch { .. } => Ok(()),
             _ if self.ends_in_the_tree() => self.copy_tree(into),
@@ -34,7 +34,7 @@ impl Local {
                 })
             }
             _ => {
-                let listed = self.list(&["ls-tree", "-r", "-z", "--full-tree", change.head.as_str()])?;
+                let listed = self.list(&["ls-tree", "-r", "-z", "--full-tree", head.as_str()])?;
                 // `100644 blob <name><tab>path`
                 self.copy_blobs(&listed, into, |head| {
                     let mut words = head.split(' ');

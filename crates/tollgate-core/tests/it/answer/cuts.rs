@@ -1,0 +1,161 @@
+//! Every sample, cut off at every point where something ends or begins.
+
+use serde_json::Value;
+use tollgate_core::answer::{self, Answer, Claim, Decision, Form};
+
+use super::{samples, shown};
+
+/// Where a text may be cut: behind every bracket, comma and line.
+fn cuts(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(['{', '}', '[', ']', ',', '\n']).map(|(at, mark)| at + mark.len())
+}
+
+/// The samples that came whole and say something, with their readings.
+fn whole() -> Vec<(String, String, Answer)> {
+    let read = samples().into_iter().filter_map(|(name, text)| {
+        let answer = answer::read(&text).ok()?;
+        (!answer.truncated).then_some((name, text, answer))
+    });
+    read.collect()
+}
+
+fn claims(text: &str) -> Vec<Claim> {
+    answer::read(text).map(|answer| answer.claims).unwrap_or_default()
+}
+
+fn is_json(answer: &Answer) -> bool {
+    matches!(answer.form, Form::Json | Form::Structured)
+}
+
+/// Where the objects of a text end that are findings, by counting brackets; strings are in plain double quotes.
+fn finding_ends(text: &str) -> Vec<usize> {
+    let (mut open, mut ends, mut quoted, mut escaped) = (Vec::new(), Vec::new(), false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => open.push(at),
+            b'}' if !quoted => {
+                let Some(start) = open.pop() else { continue };
+                let object: Option<Value> = serde_json::from_str(&text[start..=at]).ok();
+                let names = ["title", "message", "issue", "description", "body", "summary"];
+                let says = |object: &Value| names.iter().any(|name| object.get(name).is_some());
+                let places = ["severity", "priority", "path", "file"];
+                let placed = |object: &Value| places.iter().any(|name| object.get(name).is_some());
+                let holds = ["findings", "issues", "comments"];
+                let is_list = |object: &Value| holds.iter().any(|name| object.get(name).is_some());
+                let is_finding = object.is_some_and(|object| !is_list(&object) && says(&object) && placed(&object));
+                if is_finding {
+                    ends.push(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+#[test]
+fn a_cut_json_answer_keeps_exactly_the_findings_that_came_whole() {
+    let (mut n_samples, mut n_cuts) = (0, 0);
+    for (name, text, answer) in whole().into_iter().filter(|(_, _, answer)| is_json(answer)) {
+        let ends = finding_ends(&text);
+        if ends.len() != answer.claims.len() || ends.is_empty() {
+            continue;
+        }
+        n_samples += 1;
+        for cut in cuts(&text) {
+            n_cuts += 1;
+            let n_whole = ends.iter().filter(|end| **end <= cut).count();
+            assert_eq!(claims(&text[..cut]), answer.claims[..n_whole], "{name} cut at {cut}: {}", &text[..cut]);
+        }
+    }
+    assert!(n_samples >= 25 && n_cuts >= 1_000, "{n_cuts} cuts of {n_samples} samples");
+}
+
+#[test]
+fn a_cut_json_answer_never_has_other_findings_than_the_whole_one() {
+    for (name, text, answer) in whole().into_iter().filter(|(_, _, answer)| is_json(answer)) {
+        let mut n_before = 0;
+        for cut in cuts(&text) {
+            let found = claims(&text[..cut]);
+            assert!(
+                answer.claims.starts_with(&found),
+                "{name} cut at {cut}: {:?}",
+                found.iter().map(shown).collect::<Vec<_>>()
+            );
+            assert!(found.len() >= n_before, "{name} cut at {cut} loses a finding");
+            n_before = found.len();
+        }
+    }
+}
+
+/// Where each claim of a text begins, by its title; `None` when a title is not there word for word.
+fn beginnings(text: &str, claims: &[Claim]) -> Option<Vec<usize>> {
+    let mut from = 0;
+    let mut starts = Vec::new();
+    for claim in claims {
+        let at = from + text[from..].find(&claim.title)?;
+        starts.push(text[..at].rfind('\n').map_or(0, |feed| feed + 1));
+        from = at + claim.title.len();
+    }
+    Some(starts)
+}
+
+#[test]
+fn a_cut_text_keeps_exactly_the_findings_before_the_last_one() {
+    let (mut n_samples, mut n_cuts) = (0, 0);
+    for (name, text, answer) in
+        whole().into_iter().filter(|(_, _, answer)| !is_json(answer) && !answer.claims.is_empty())
+    {
+        let Some(starts) = beginnings(&text, &answer.claims).filter(|_| !text.trim_start().starts_with('{')) else {
+            continue;
+        };
+        n_samples += 1;
+        for cut in cuts(&text) {
+            n_cuts += 1;
+            let found = claims(&text[..cut]);
+            let n_begun = starts.iter().filter(|start| **start < cut).count();
+            // A line that was cut in the middle may still be read as part of the finding before it.
+            let at_line_end = text[..cut].ends_with('\n');
+            let n_whole = starts.iter().skip(1).filter(|start| **start <= cut).count();
+            let n_whole = if at_line_end { n_whole } else { n_whole.saturating_sub(1) };
+            assert!(
+                found.len() <= n_begun,
+                "{name} cut at {cut} has too many: {:?}",
+                found.iter().map(shown).collect::<Vec<_>>()
+            );
+            assert_eq!(found.get(..n_whole), Some(&answer.claims[..n_whole]), "{name} cut at {cut}");
+        }
+    }
+    assert!(n_samples >= 25 && n_cuts >= 400, "{n_cuts} cuts of {n_samples} samples");
+}
+
+#[test]
+fn nothing_is_approved_that_was_not_approved_as_a_whole() {
+    let mut n_cuts = 0;
+    for (name, text) in samples() {
+        let all = answer::read(&text);
+        let says_approved = match &all {
+            Ok(answer) => {
+                let both = |problem: &String| problem.contains("both approved") || problem.contains("it says approved");
+                answer.decision == Some(Decision::Approved) || answer.problems.iter().any(both)
+            }
+            Err(none) => none.to_string().contains("it says approved"),
+        };
+        for cut in cuts(&text) {
+            n_cuts += 1;
+            let Ok(found) = answer::read(&text[..cut]) else { continue };
+            if found.decision != Some(Decision::Approved) {
+                continue;
+            }
+            assert!(says_approved && !found.truncated, "{name} cut at {cut}: {}", &text[..cut]);
+            // JSON approves only when its last bracket was read.
+            if is_json(&found) {
+                assert!(!text[cut..].contains('}'), "{name} cut at {cut}: {}", &text[..cut]);
+            }
+        }
+    }
+    assert!(n_cuts >= 2_000, "{n_cuts} cuts");
+}

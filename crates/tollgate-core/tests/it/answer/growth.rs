@@ -1,0 +1,114 @@
+//! Answers made to be slow, and answers that are too large.
+
+use tollgate_core::answer::{self, MAX_BYTES, MAX_CLAIMS, NoAnswer};
+
+/// Texts that are repeated to make long ones.
+const PIECES: &[&str] = &[
+    "{",
+    "[",
+    "[{",
+    "{\"a\":",
+    "{\"a\":[",
+    "{\"a\":\"",
+    "\"",
+    "\",",
+    "\", \"",
+    "{\"findings\":[{\"title\":\"",
+    "```\n",
+    "```json\n{\"a\":\"\n",
+    "> ",
+    "- ",
+    "- **[CODE]** - High: x\n",
+    "**",
+    "[",
+    "<!--",
+    "<think>",
+    "\\",
+    "'",
+    "{'a':'",
+    "“",
+    "# ",
+    "|a|b|\n|-|-|\n",
+    "a.rs:1: x\n",
+    "### Critical\n",
+    "{a:",
+    "//",
+    "/*",
+    "{/*",
+    "((((",
+    "\u{2028}",
+    "File: a\n",
+    ": ",
+    " - ",
+    "/blob/",
+    "#L",
+    "{\"findings\":[{\"severity\":\"High\",\"title\":\"x\"},",
+];
+
+#[test]
+fn long_texts_of_any_piece_are_read() {
+    for piece in PIECES {
+        let text = piece.repeat(200_000 / piece.len());
+        let _ = answer::read(&text);
+        let _ = answer::read(&format!("[REJECTED]\n\n{text}"));
+        let _ = answer::read(&format!("{{\"decision\": \"rejected\", \"findings\": [{text}"));
+    }
+}
+
+#[test]
+fn deep_nesting_overflows_nothing() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("{\"findings\":[", "]}"), ("{\"result\":", "}")] {
+        let text = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+        let _ = answer::read(&text);
+        let _ = answer::read(&format!("{{\"decision\":\"rejected\",\"x\":{text}}}"));
+    }
+    // Texts in texts in texts.
+    let mut text = "{\"decision\":\"rejected\",\"summary\":\"deep\",\"findings\":[]}".to_owned();
+    for _ in 0..3 {
+        text = serde_json::json!({ "result": text }).to_string();
+    }
+    assert_eq!(answer::read(&text).unwrap().summary.as_deref(), Some("deep"));
+    for _ in 0..3 {
+        text = serde_json::json!({ "result": text }).to_string();
+    }
+    assert!(matches!(answer::read(&text), Err(NoAnswer::Unparsable(_))));
+}
+
+#[test]
+fn an_answer_beyond_the_limit_is_refused() {
+    let text = format!("[APPROVED]\n{}", " ".repeat(MAX_BYTES));
+    assert_eq!(
+        answer::read(&text).unwrap_err().to_string(),
+        "the answer cannot be read: it has more than 4194304 bytes"
+    );
+}
+
+#[test]
+fn findings_beyond_the_limit_are_counted() {
+    let finding = |number: usize| format!("- **[CODE]** - High: Number {number}\n");
+    let text: String = (0..MAX_CLAIMS + 7).map(finding).collect();
+    let read = answer::read(&format!("[REJECTED]\n\n{text}")).unwrap();
+    assert_eq!(read.claims.len(), MAX_CLAIMS);
+    assert_eq!(read.problems, ["7 findings beyond the first 2000 were left out"]);
+}
+
+#[test]
+fn very_long_texts_are_cut_and_half_a_replacement_is_dropped() {
+    let long = "ü".repeat(30_000);
+    let text = serde_json::json!({ "decision": "rejected", "findings": [{
+        "severity": "High", "category": "Logic", "file": "a.rs", "line_start": 1, "title": &long, "reason": &long, "replacement": &long,
+    }] });
+    let read = answer::read_structured(&text).unwrap();
+    let claim = &read.claims[0];
+    assert_eq!(claim.title.chars().count(), 501);
+    assert_eq!(claim.reason.as_ref().unwrap().chars().count(), 20_001);
+    assert_eq!(claim.replacement, None);
+    assert_eq!(
+        read.problems,
+        [
+            "finding 1: its replacement is very long and was left out",
+            "finding 1: its title is very long and was cut",
+            "finding 1: its reason is very long and was cut",
+        ]
+    );
+}
