@@ -87,6 +87,8 @@ static SEARCH: LazyLock<Search> = LazyLock::new(|| {
 
 /// Most bytes of a line before and behind a clue that are read.
 const REACH: usize = 300;
+/// Most bytes before a clue that are shown.
+const SHOWN: usize = 80;
 /// Most lines that one attempt takes.
 const SPAN: u32 = 3;
 
@@ -163,7 +165,7 @@ fn each(body: Body<'_>, visit: &mut dyn FnMut(Speech, u32, &[u8])) {
         };
         if let Some(speech) = speech {
             silent_until = number.saturating_add(SPAN);
-            visit(speech, number, near);
+            visit(speech, number, &line[offset.saturating_sub(SHOWN)..line.len().min(offset + REACH)]);
         }
     });
 }
@@ -173,8 +175,9 @@ fn of_lines(before: &[&[u8]], line: &[u8], next: &[&[u8]]) -> Option<Speech> {
     let all = |lines: &[&[u8]]| -> Vec<String> { lines.iter().map(|line| words(line)).collect() };
     let (before, own, next) = (all(before), words(line), all(next));
     // An order may begin before a line break, or go on behind it.
-    let first = |lines: &[String]| lines.first().cloned().unwrap_or_default();
-    let said = format!("{} {own} {}", first(&before), first(&next));
+    // What another line says by itself is that line's.
+    let part = |lines: &[String]| lines.first().filter(|line| judge(line, line, line, "").is_none()).cloned();
+    let said = format!("{} {own} {}", part(&before).unwrap_or_default(), part(&next).unwrap_or_default());
     let earlier: Vec<&str> = before.iter().rev().map(String::as_str).collect();
     let around = format!("{} {own} {}", earlier.join(" "), next.join(" "));
     let raw = String::from_utf8_lossy(line);
