@@ -402,7 +402,7 @@ fn configuration_for_agents_is_not_there() {
 #[test]
 fn what_an_agent_does_is_told_as_it_happens() {
     let script = r#"echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read"}]}}'
-echo '{"type":"assistant","message":{"content":[{"type":"text","text":"fine"}]}}'
+echo '{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"fine"}}}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":0.5,"usage":{"input_tokens":3,"cache_read_input_tokens":4,"output_tokens":5}}'"#;
     let mut play = Play::new(script);
     play.agent.program = Program::Preset(Preset::Claude);
