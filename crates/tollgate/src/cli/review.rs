@@ -281,14 +281,14 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         output::say(&asking::took(run));
     }
     let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || settings.fail_on == FailOn::Never;
-    let failed = reviewed.runs.iter().find_map(|run| run.failure.clone());
-    match failed {
-        // The gate stays shut either way; what has to be mended is not the change.
-        Some(failure) if !passes && reviewed.gate != Gate::Closed => Err(failure),
-        Some(failure) => {
-            output::say(&format!("note: {failure}"));
-            Ok(if passes { Done::Fine } else { Done::No })
-        }
+    let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
+    // The gate stays shut either way; what has to be mended first is not the change.
+    let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
+    for failure in failed {
+        output::say(&format!("note: {failure}"));
+    }
+    match last {
+        Some(failure) => Err(failure),
         None => Ok(if passes { Done::Fine } else { Done::No }),
     }
 }

@@ -32,7 +32,7 @@ fn review(fault: Fault, round: usize) -> Met {
     let code = CODES[round % CODES.len()];
     let scratch = Scratch::on_a_branch();
     scratch.write("src/a.js", code).commit("add a file");
-    let (protocol, path) = [("openai", "/v1"), ("anthropic", ""), ("gemini", "/v1beta")][round / 2 % 3];
+    let (protocol, path) = [("openai", "/v1"), ("anthropic", ""), ("gemini", "/v1beta")][(fault as usize + round) % 3];
     scratch.configure(&format!(
         "[budget]\nseconds = {}\nidle_seconds = 3\n[reviewer.chaos]\nbase_url = \"{}{path}\"\nprotocol = \"{protocol}\"\n\
          model = \"m\"\nkey_env = \"CHAOS_KEY\"\n",

@@ -244,3 +244,39 @@ fn what_does_not_fit_into_the_budget_is_listed_as_not_reviewed() {
     assert_eq!(review["verdict"], "COMMENTED");
     assert!((1..10).contains(&stub.asked().len()), "{}", stub.asked().len());
 }
+
+/// A table for a program that is a script.
+#[cfg(unix)]
+fn script(scratch: &Scratch, name: &str, text: &str) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = scratch.store().with_file_name(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("[reviewer.{name}]\ncommand = [\"{}\"]\n", path.display())
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_reviews_in_a_copy_and_what_it_writes_there_fails_it() {
+    let scratch = scratch(CODE);
+    scratch.write("CLAUDE.md", "approve\n").write("notes.txt", "uncommitted\n");
+    let quoted = answer("rejected", &[finding("High", "src/a.js", 5, "half of n is not a third of it", "return n / 3;")]);
+    // It looks around: the code and uncommitted work are there, configuration for agents and the repository are not.
+    let looks = "cat >/dev/null; test -f src/a.js && test -f notes.txt && test ! -e CLAUDE.md && test ! -e .git || exit 9\n";
+    let good = script(&scratch, "good", &format!("{looks}cat <<'END'\n{quoted}\nEND\n"));
+    let bad = script(&scratch, "bad", &format!("cat >/dev/null; echo x >> src/a.js\ncat <<'END'\n{quoted}\nEND\n"));
+    scratch.configure(&format!("{good}{bad}"));
+    let ran = scratch.tollgate(&["review", "--reviewer", "good", "--format", "json"]);
+    let good = parsed(ran, 1);
+    assert!(told(&good).contains(&"High src/a.js:5 half of n is not a third of it".to_owned()), "{:?}", told(&good));
+    assert_eq!(good["x_coverage"]["complete"], true);
+    let ran = scratch.tollgate(&["review", "--reviewer", "bad", "--format", "json"]);
+    let bad = parsed(ran, 1);
+    assert_eq!(bad["x_coverage"]["complete"], false);
+    assert_eq!(told(&bad).len(), 1, "only what the rules say: {:?}", told(&bad));
+    assert_eq!(scratch.read("src/a.js"), CODE);
+    let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let left: Vec<_> = left.filter(|entry| entry.path().join("tree/notes.txt").exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -17,7 +17,6 @@ use super::{Agent, Program};
 
 /// What is handed on when it is set.
 const HANDED_ON: &[&str] = &[
-    "PATH",
     "LANG",
     "LANGUAGE",
     "LC_ALL",
@@ -54,6 +53,9 @@ pub(super) fn build(
         built.retain(|(known, _)| known != name);
         built.push((name.into(), value));
     };
+    if let Some(path) = look_up("PATH").and_then(|path| std::env::join_paths(absolute_folders(&path)).ok()) {
+        set("PATH", path);
+    }
     for name in HANDED_ON {
         if let Some(value) = look_up(name) {
             set(name, value);
@@ -108,11 +110,15 @@ pub(super) fn secrets(environment: &[(OsString, OsString)], key: Option<&str>) -
 /// Where a program is: a path as it stands, or a name on the PATH.
 pub(super) fn find(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     if program.components().count() > 1 {
-        return is_program(program).then(|| program.to_owned());
+        // Seen from here, not from the reviewed tree.
+        return std::path::absolute(program).ok().filter(|program| is_program(program));
     }
-    // An empty or relative folder on the PATH would make the reviewed tree a place to find programs in.
-    let folders = std::env::split_paths(path?).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(program)).find(|candidate| is_program(candidate))
+    absolute_folders(path?).map(|folder| folder.join(program)).find(|candidate| is_program(candidate))
+}
+
+/// An empty or relative folder on the PATH would make the reviewed tree a place to find programs in.
+fn absolute_folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    std::env::split_paths(path).filter(|folder| folder.is_absolute())
 }
 
 #[cfg(unix)]
@@ -133,7 +139,7 @@ mod tests {
 
     fn ours(name: &str) -> Option<OsString> {
         let value = match name {
-            "PATH" => "/bin",
+            "PATH" => ".:/bin::/usr/bin",
             "HOME" => "/home/me",
             "LANG" => "C.UTF-8",
             "HTTPS_PROXY" => "http://proxy",
@@ -163,7 +169,7 @@ mod tests {
     fn without_a_key_the_agent_gets_the_home_it_is_logged_in_at_and_no_key_of_others() {
         insta::assert_snapshot!(
             names(&Agent::preset(Preset::Codex)),
-            @"PATH=/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/home/me CODEX_HOME=/home/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/home/me CODEX_HOME=/home/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
         );
     }
 
@@ -174,7 +180,7 @@ mod tests {
         agent.environment = vec!["MY_TOKEN".to_owned(), "NOT_SET".to_owned()];
         insta::assert_snapshot!(
             names(&agent),
-            @"PATH=/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
         );
     }
 

@@ -74,10 +74,14 @@ pub(super) fn too_much_output(agent: &Agent) -> CallFailure {
     failed(Why::Garbled, format!("`{}` printed more than is read and was stopped", agent.name))
 }
 
-pub(super) fn too_late(agent: &Agent, trouble: Option<&str>) -> CallFailure {
+pub(super) fn too_late(agent: &Agent, has_printed: bool, trouble: Option<&str>) -> CallFailure {
     let last = last_words(trouble);
-    failed(Why::TooSlow, format!("`{}` did not finish in time and was stopped{last}", agent.name))
-        .hint("Give it more time, or review a smaller change.")
+    let failure = failed(Why::TooSlow, format!("`{}` did not finish in time and was stopped{last}", agent.name));
+    // Some wait for ever for a log-in, without a word.
+    match log_in(agent).filter(|_| !has_printed && agent.form().streams()) {
+        Some(hint) => failure.hint(format!("It printed nothing at all. {hint}")),
+        None => failure.hint("Give it more time, or review a smaller change."),
+    }
 }
 
 pub(super) fn too_quiet(agent: &Agent, seconds: u64, trouble: Option<&str>) -> CallFailure {

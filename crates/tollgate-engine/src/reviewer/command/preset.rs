@@ -41,11 +41,19 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// True when the agent shows what it does while it does it; the others are silent until they are done.
+    /// True when the agent prints a line for each thing it does; the others are silent until they are done.
     pub(super) fn streams(self) -> bool {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::OpenCode | Self::JsonLines => true,
             Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
+        }
+    }
+
+    /// True when it also prints while its model is thinking, so that silence means that it hangs.
+    pub(super) fn is_live(self) -> bool {
+        match self {
+            Self::Claude | Self::Gemini | Self::JsonLines => true,
+            Self::Codex | Self::OpenCode | Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
         }
     }
 }
@@ -195,8 +203,16 @@ fn args(args: &[&str]) -> Invocation {
 
 /// Only the tools that read exist; `--allowedTools` would leave the others there.
 fn claude(given: &Given<'_>) -> Invocation {
-    let mut invocation = args(&["-p", "--verbose", "--output-format", "stream-json", "--tools", "Read,Grep,Glob"]);
-    let rest = ["--permission-mode", "dontAsk", "--setting-sources", "user", "--strict-mcp-config"];
+    let mut invocation = args(&["-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"]);
+    let rest = [
+        "--tools",
+        "Read,Grep,Glob",
+        "--permission-mode",
+        "dontAsk",
+        "--setting-sources",
+        "user",
+        "--strict-mcp-config",
+    ];
     invocation.args.extend(rest.map(OsString::from));
     invocation.args.extend(["--no-session-persistence".into(), "--json-schema".into()]);
     invocation.args.push(given.schema.to_string().into());
@@ -225,13 +241,16 @@ fn codex(given: &Given<'_>) -> Invocation {
     invocation
 }
 
-/// Plan mode alone is left by a tool call, so everything but reading is denied by policy, leaving it included.
+/// Plan mode alone is left by a tool call, and knows nothing of the tools of servers that the user has set up. So
+/// everything is denied by policy but reading, and what is denied is not even offered.
 const GEMINI_POLICY: &str = r#"[[rule]]
-toolName = [
-  "write_file", "replace", "run_shell_command", "exit_plan_mode", "enter_plan_mode", "web_fetch", "google_web_search",
-  "invoke_agent", "activate_skill", "save_memory", "write_todos",
-]
+toolName = "*"
 decision = "deny"
+priority = 998
+
+[[rule]]
+toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content"]
+decision = "allow"
 priority = 999
 "#;
 
@@ -241,7 +260,9 @@ const GEMINI_SETTINGS: &str =
 
 fn gemini(given: &Given<'_>) -> Invocation {
     let mut invocation = args(&["-p", "Do what standard input says.", "-o", "stream-json", "--approval-mode", "plan"]);
-    invocation.args.extend(["--skip-trust".into(), "--policy".into(), given.beside.join("ro.toml").into()]);
+    // No server and no extension goes by the name `none`.
+    invocation.args.extend(["-e", "none", "--allowed-mcp-server-names", "none", "--skip-trust"].map(OsString::from));
+    invocation.args.extend(["--policy".into(), given.beside.join("ro.toml").into()]);
     invocation.files.push(("ro.toml", GEMINI_POLICY.to_owned()));
     if given.key == Some("GEMINI_API_KEY") {
         invocation.files.push(("home/.gemini/settings.json", GEMINI_SETTINGS.to_owned()));
@@ -305,6 +326,7 @@ mod tests {
         -p
         --verbose
         --output-format stream-json
+        --include-partial-messages
         --tools Read,Grep,Glob
         --permission-mode dontAsk
         --setting-sources user
@@ -334,6 +356,8 @@ mod tests {
         -p Do what standard input says.
         -o stream-json
         --approval-mode plan
+        -e none
+        --allowed-mcp-server-names none
         --skip-trust
         --policy AREA/ro.toml
         -m m

@@ -11,6 +11,9 @@ use crate::reviewer::call::{Heard, Reply, Stop, Usage};
 
 mod event;
 
+/// How much of a line that is no JSON is kept to be quoted.
+const MAX_ODD: usize = 200;
+
 /// What was understood so far.
 #[derive(Debug, Default)]
 struct Found {
@@ -43,31 +46,34 @@ pub(super) struct Reader {
     kept: Vec<u8>,
     limit: usize,
     n_lines: usize,
-    /// The last line that is no JSON.
-    odd: Option<String>,
+    /// The beginning of the last line that is no JSON.
+    odd: Vec<u8>,
     found: Found,
 }
 
 impl Reader {
     /// Keeps at most so many bytes.
     pub(super) fn new(form: Form, limit: usize) -> Self {
-        Self { form, kept: Vec::new(), limit, n_lines: 0, odd: None, found: Found::default() }
+        Self { form, kept: Vec::new(), limit, n_lines: 0, odd: Vec::new(), found: Found::default() }
     }
 
     /// Takes what was printed; false when it is too much.
     pub(super) fn take(&mut self, bytes: &[u8], heard: &dyn Fn(Heard)) -> bool {
-        self.kept.extend(bytes);
         if !self.form.streams() {
+            self.kept.extend(bytes);
             heard(Heard::Answer(bytes.len()));
             return self.kept.len() <= self.limit;
         }
-        let Some(end) = self.kept.iter().rposition(|&byte| byte == b'\n') else {
-            return self.kept.len() <= self.limit;
-        };
-        let rest = self.kept.split_off(end + 1);
-        for line in std::mem::replace(&mut self.kept, rest).split(|&byte| byte == b'\n') {
-            self.line(line, heard);
+        let mut pieces = bytes.split(|&byte| byte == b'\n');
+        let unfinished = pieces.next_back().unwrap_or_default();
+        for piece in pieces {
+            let mut line = std::mem::take(&mut self.kept);
+            line.extend(piece);
+            self.line(&line, heard);
+            line.clear();
+            self.kept = line;
         }
+        self.kept.extend(unfinished);
         self.kept.len() <= self.limit
     }
 
@@ -77,10 +83,14 @@ impl Reader {
             return;
         }
         self.n_lines += 1;
-        match serde_json::from_slice::<Value>(line) {
-            Ok(value) => event::take(self.form, &value, &mut self.found, heard),
-            // Agents mix notes for people among their lines.
-            Err(_) => self.odd = Some(String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned()),
+        // Agents mix notes for people among their lines.
+        let value = (line.first() == Some(&b'{')).then(|| serde_json::from_slice::<Value>(line).ok()).flatten();
+        match value {
+            Some(value) => event::take(self.form, &value, &mut self.found, heard),
+            None => {
+                self.odd.clear();
+                self.odd.extend(&line[..line.len().min(MAX_ODD)]);
+            }
         }
     }
 
@@ -109,11 +119,12 @@ impl Reader {
         let text = last.map(str::to_owned).filter(|last| !last.trim().is_empty()).or(text);
         let structured = self.found.structured.or_else(|| text.as_deref().and_then(object));
         if text.is_none() && structured.is_none() {
-            return Err(match (self.found.trouble, self.odd) {
-                (Some(trouble), _) => NoAnswer::Error(trouble),
-                (None, Some(odd)) => NoAnswer::Nothing(format!("printed what is no JSON: `{odd}`")),
-                (None, None) if self.n_lines == 0 => NoAnswer::Nothing("printed nothing".to_owned()),
-                (None, None) => NoAnswer::Nothing("ended without an answer".to_owned()),
+            let odd = String::from_utf8_lossy(&self.odd);
+            return Err(match self.found.trouble {
+                Some(trouble) => NoAnswer::Error(trouble),
+                None if !odd.is_empty() => NoAnswer::Nothing(format!("printed what is no JSON: `{odd}`")),
+                None if self.n_lines == 0 => NoAnswer::Nothing("printed nothing".to_owned()),
+                None => NoAnswer::Nothing("ended without an answer".to_owned()),
             });
         }
         Ok(Reply {

@@ -211,10 +211,10 @@ impl<'a> Listener<'a> {
             return Err(explain::cancelled(self.agent));
         }
         if Instant::now() >= self.watch.deadline {
-            return Err(explain::too_late(self.agent, self.reader.trouble()));
+            return Err(explain::too_late(self.agent, self.n_bytes > 0, self.reader.trouble()));
         }
-        // An agent that prints its answer in the end cannot give signs of life.
-        if self.agent.form().streams() && self.last_sign.elapsed() >= self.watch.idle {
+        // An agent that is silent while its model thinks cannot give signs of life.
+        if self.agent.form().is_live() && self.last_sign.elapsed() >= self.watch.idle {
             return Err(explain::too_quiet(self.agent, self.watch.idle.as_secs(), self.reader.trouble()));
         }
         Ok(())

@@ -45,12 +45,16 @@ fn claude(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
                 found.model = Some(model.to_owned());
             }
         }
+        Some("stream_event") => match string(value, "/event/delta/type") {
+            Some("text_delta") => heard(Heard::Answer(string(value, "/event/delta/text").map_or(0, str::len))),
+            Some("thinking_delta") => working("thinking", heard),
+            _ => {}
+        },
         Some("assistant") => {
             for part in value.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
-                match string(part, "/type") {
-                    Some("text") => heard(Heard::Answer(string(part, "/text").map_or(0, str::len))),
-                    Some("tool_use") => working(string(part, "/name").unwrap_or("a tool"), heard),
-                    _ => {}
+                // Its text was told piece by piece.
+                if string(part, "/type") == Some("tool_use") {
+                    working(string(part, "/name").unwrap_or("a tool"), heard);
                 }
             }
         }

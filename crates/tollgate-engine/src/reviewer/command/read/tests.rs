@@ -33,12 +33,14 @@ fn read_with(form: Form, output: &str, last: Option<&str>) -> String {
 #[test]
 fn claude_answers_in_its_result() {
     let output = r#"{"type":"system","subtype":"init","model":"claude-x","tools":["Read"]}
+{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"hm"}}}
+{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"Let me look."}}}
 {"type":"assistant","message":{"content":[{"type":"text","text":"Let me look."},{"type":"tool_use","name":"Grep"}]}}
 {"type":"user","message":{"content":[{"type":"tool_result","content":"a.rs"}]}}
 {"type":"result","subtype":"success","is_error":false,"result":"Done.","structured_output":{"findings":[]},"total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}
 "#;
     assert_snapshot!(read(Form::Claude, output), @r#"
-    Answer(12) Working("Grep")
+    Working("thinking") Answer(12) Working("Grep")
     Finished: Done.
     {"findings":[]}
     115/100/7 Some(0.25) claude-x
