@@ -174,6 +174,8 @@ fn an_invented_quote_is_unverified() {
         "rows = db.execute(sql)",
         "query = \"SELECT * FROM accounts WHERE name = '\" + user + \"'\"",
         "rows = db.execute(query)\ncommit(rows)",
+        "xecute(query)",
+        "rows = db.exec",
         "eval(user_input)",
         "os.system(password)",
         "return rows[0]\nreturn rows[1]",
