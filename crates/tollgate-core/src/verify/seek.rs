@@ -98,6 +98,8 @@ pub(super) struct Wanted {
 const MAX_ROWS: usize = 1000;
 /// So far from the claimed line is still near it: reviewers miscount.
 const NEAR: u32 = 5;
+/// Most parts of a quote that are looked for one by one.
+const MAX_PARTS: usize = 40;
 /// Most lines that are left out between two lines of a quote without a mark.
 const MAX_GAP: usize = 4;
 
@@ -234,7 +236,7 @@ fn in_parts(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted) -
     let ways = [(parts, None, State::Parts, has_ellipsis), (lines, Some(MAX_GAP), State::Nearest, true)];
     for (parts, max_gap, state, _) in ways.into_iter().filter(|way| way.3) {
         let quotes: Vec<Quote> = parts.iter().filter_map(|part| telling(part, Form::Loose)).collect();
-        if quotes.is_empty() || (max_gap.is_some() && quotes.len() < 2) {
+        if quotes.is_empty() || quotes.len() > MAX_PARTS || (max_gap.is_some() && quotes.len() < 2) {
             continue;
         }
         for order in [Order::Right, Order::Left] {
@@ -257,6 +259,8 @@ fn in_order(
     max_gap: Option<usize>,
 ) -> Option<Vec<(usize, usize)>> {
     const MAX_STARTS: usize = 8;
+    // The next part is close behind the last one.
+    const MAX_COMPARED: usize = 16;
     let (first, rest) = parts.split_first()?;
     let rows = text.file(file);
     let (starts, _) = text.find(first, rows.clone(), near);
@@ -264,7 +268,7 @@ fn in_order(
         let mut places = vec![start];
         for part in rest {
             let (_, last) = *places.last()?;
-            let (found, _) = text.find(part, last..rows.end, last);
+            let (found, _) = text.find_among(part, last..rows.end, last, MAX_COMPARED);
             let next = found.into_iter().filter(|place| place.0 >= last).min()?;
             if max_gap.is_some_and(|max_gap| next.0 - last > max_gap + 1) {
                 return None;

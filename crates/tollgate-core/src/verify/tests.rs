@@ -174,6 +174,8 @@ fn an_invented_quote_is_unverified() {
         "rows = db.execute(sql)",
         "query = \"SELECT * FROM accounts WHERE name = '\" + user + \"'\"",
         "rows = db.execute(query)\ncommit(rows)",
+        "xecute(query)",
+        "rows = db.exec",
         "eval(user_input)",
         "os.system(password)",
         "return rows[0]\nreturn rows[1]",
@@ -350,8 +352,11 @@ fn the_work_for_a_claim_does_not_grow_with_the_change() {
     let work = |n_lines: usize| {
         let files = large(n_lines);
         let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+        // Each part of the last three is there, and the whole is not.
+        let (many, endless) = (["same(line);\n"; 38].concat(), ["same(line);\n"; 500].concat());
+        let (many, endless) = (format!("{many}invented(value);"), format!("{endless}invented(value);"));
         let quotes =
-            ["same(line);", "call_77(value);", "nowhere(value);", "same(line)\nsame(line)", "a(…)\nsame(line)"];
+            ["same(line);", "call_77(value);", "nowhere(value);", "a(…)\nsame(line)", many.as_str(), endless.as_str()];
         let claims = (0..200).map(|at| claim("a", &(at + 1).to_string(), quotes[at % quotes.len()])).collect();
         let (verified, n_compared) = counted(claims, &shown);
         assert_eq!(verified.findings.len() + verified.withheld.len(), 200);

@@ -185,13 +185,24 @@ impl<'a> Text<'a> {
     ///
     /// The second value is false when there were too many places to look at all.
     pub(super) fn find(&self, quote: &Quote, rows: Range<usize>, near: usize) -> (Vec<(usize, usize)>, bool) {
+        self.find_among(quote, rows, near, MAX_COMPARED)
+    }
+
+    /// [`Self::find`], with at most so many places looked at.
+    pub(super) fn find_among(
+        &self,
+        quote: &Quote,
+        rows: Range<usize>,
+        near: usize,
+        max_compared: usize,
+    ) -> (Vec<(usize, usize)>, bool) {
         let from = |row: usize| self.starts.get(row).map_or(self.buffer.len(), |start| *start as usize);
         let (begin, end) = (from(rows.start), from(rows.end));
         let Some((offset, places)) = self.rarest(quote, begin..end) else { return (Vec::new(), true) };
         let middle = places.partition_point(|(_, place)| (*place as usize) < from(near));
         let (mut before, mut after) = (middle, middle);
         let mut found = Vec::new();
-        for _ in 0..places.len().min(MAX_COMPARED) {
+        for _ in 0..places.len().min(max_compared) {
             // From the middle outwards, by distance.
             let distance = |index: usize| places.get(index).map(|(_, place)| (*place as usize).abs_diff(from(near)));
             let behind = before.checked_sub(1).and_then(distance);
@@ -208,7 +219,7 @@ impl<'a> Text<'a> {
             let Some((_, place)) = places.get(index) else { break };
             found.extend(self.matches(quote, *place as usize, offset, begin..end));
         }
-        (found, places.len() <= MAX_COMPARED)
+        (found, places.len() <= max_compared)
     }
 
     /// The places of the word of a quote that is there least often, and where it stands in the quote.
