@@ -100,6 +100,7 @@ fn crate_folders() -> io::Result<Vec<PathBuf>> {
     Ok(manifests.filter_map(|manifest| Path::new(manifest).parent()).map(Path::to_owned).collect())
 }
 
-fn git(dir: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
+/// What git prints.
+pub(crate) fn git(dir: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
     Ok(Command::new("git").current_dir(dir).env("GIT_CONFIG_NOSYSTEM", "1").args(arguments).output()?.stdout)
 }

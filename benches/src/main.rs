@@ -6,6 +6,7 @@
 
 mod corpus;
 mod measure;
+mod model;
 mod peer;
 mod row;
 mod run;

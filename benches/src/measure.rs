@@ -1,6 +1,7 @@
 //! The measures, one file each. To add one, copy a neighbour and name it in [`ALL`].
 
 mod again;
+mod ask;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
@@ -10,6 +11,7 @@ mod hook;
 mod intent;
 mod rules;
 mod secrets;
+mod tokens;
 mod version;
 
 use std::ffi::OsString;
@@ -24,6 +26,8 @@ pub(crate) const ALL: &[Measure] = &[
     version::MEASURE,
     hook::MEASURE,
     again::MEASURE,
+    ask::FIRST_BYTE,
+    ask::RE_REVIEW,
     rules::FULL,
     rules::CHANGE,
     secrets::MEASURE,
@@ -33,6 +37,7 @@ pub(crate) const ALL: &[Measure] = &[
     diff_growth::MEASURE,
     delta::MEASURE,
     intent::MEASURE,
+    tokens::MEASURE,
 ];
 
 /// Something that can be measured by name.

@@ -20,4 +20,4 @@ mod pairing;
 pub mod settle;
 pub mod snapshot;
 pub mod text;
-mod words;
+pub(crate) mod words;

@@ -1,41 +1,84 @@
 //! Findings of several reviewers as one list.
 //!
-//! What two reviewers say of the same place is one finding that names both. It
-//! keeps the worse severity and is ranked before findings of one reviewer that
-//! are as severe: agreement is the best sign that a finding is right.
+//! What two reviewers say of the same place is one finding that names both. It keeps the worse severity and is ranked
+//! before findings of one reviewer that are as severe: agreement is the best sign that a finding is right. Different
+//! remarks about one place stay apart, and so do two remarks of one reviewer.
+//!
+//! Several passes of one model are several voices under one name: `x_pass` tells them apart. [`consensus`] asks how
+//! many voices a finding of models has.
 
+mod agree;
+
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, LineRange};
+use crate::fingerprint::normalise;
+use crate::merge::agree::Said;
+use crate::review::{Withheld, WithheldFinding};
+use crate::verify::VERIFICATION;
 
 /// The extension field that names all reviewers of a joined finding.
 pub const REVIEWERS: &str = "x_reviewers";
+/// The extension field that lists all voices of a joined finding, when one reviewer has several: `claude`, `claude#2`.
+pub const VOICES: &str = "x_voices";
+/// The extension field that tells the passes of one reviewer apart, from 1.
+pub const PASS: &str = "x_pass";
 
-/// Joins equal findings and puts the list in order: worst first, then agreed ones, then by place.
+/// Joins findings that say the same and puts the list in order: worst first, then those with most voices, then those
+/// that are verified best, then by place.
 #[must_use]
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings = findings;
-    findings.sort_by(|a, b| place(a).cmp(&place(b)));
-    let mut merged: Vec<Finding> = Vec::with_capacity(findings.len());
+    findings.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| ties(a).cmp(&ties(b))));
+    let mut merged: Vec<Heard> = Vec::with_capacity(findings.len());
     // Ordered by file and first line, so an equal one is among the last few; the bound keeps this linear.
-    for finding in findings {
-        let near = merged.iter_mut().rev().take(WINDOW).find(|known| is_same(known, &finding));
-        match near {
-            Some(known) => join(known, finding),
+    for finding in findings.into_iter().map(Heard::new) {
+        let from = merged.len().saturating_sub(WINDOW);
+        let near = merged[from..].iter_mut().filter_map(|known| Some((known.agrees(&finding)?, known)));
+        // The best one; of equals the first.
+        match near.reduce(|best, next| if next.0 > best.0 { next } else { best }) {
+            Some((_, known)) => known.join(finding),
             None => merged.push(finding),
         }
     }
+    let mut merged: Vec<Finding> = merged.into_iter().map(|heard| heard.finding).collect();
     merged.sort_by(|a, b| {
-        let rank = |finding: &Finding| (Reverse(finding.severity), Reverse(n_reviewers(finding)));
+        let rank = |finding: &Finding| (Reverse(finding.severity), Reverse(n_voices(finding)), doubt(finding));
         rank(a).cmp(&rank(b)).then_with(|| place(a).cmp(&place(b)))
     });
     merged
 }
 
+/// Keeps the findings that enough models agree on; the others are withheld.
+///
+/// Each reviewer and each pass of one is a voice. A finding that anybody else made, a rule or another tool, counts alone.
+#[must_use]
+pub fn consensus(
+    findings: Vec<Finding>,
+    needed: usize,
+    is_model: &dyn Fn(&str) -> bool,
+) -> (Vec<Finding>, Vec<WithheldFinding>) {
+    let (mut kept, mut withheld) = (Vec::with_capacity(findings.len()), Vec::new());
+    for finding in findings {
+        let names = reviewers(&finding);
+        let only_models = !names.is_empty() && names.iter().all(|name| is_model(name));
+        let voices = n_voices(&finding);
+        if only_models && voices < needed {
+            withheld.push(WithheldFinding { finding, why: Withheld::NoConsensus { voices, needed } });
+        } else {
+            kept.push(finding);
+        }
+    }
+    (kept, withheld)
+}
+
 /// How far back an equal finding is looked for.
 const WINDOW: usize = 32;
+/// So many lines apart two remarks can still be about one place.
+const NEAR: u32 = 3;
 
 type Place<'a> = (&'a crate::finding::Location, Option<&'a str>, &'a str, Option<&'a str>);
 
@@ -44,35 +87,87 @@ fn place(finding: &Finding) -> Place<'_> {
     (&finding.location, origin.rule.as_deref(), finding.summary.as_str(), origin.reviewer.as_deref())
 }
 
-/// True when two findings say the same of the same place.
-fn is_same(a: &Finding, b: &Finding) -> bool {
-    let (here, there) = (&a.location, &b.location);
-    let near = here.file == there.file && here.side == there.side && here.lines.overlaps(there.lines);
-    if !near {
-        return false;
-    }
-    let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
-    if a.origin.reviewer == b.origin.reviewer {
-        return same_rule && here == there;
-    }
-    same_rule || (a.category == b.category && a.evidence.split_whitespace().eq(b.evidence.split_whitespace()))
+/// What puts findings in order that have the same place and words.
+fn ties(finding: &Finding) -> (Reverse<crate::finding::Severity>, crate::finding::Category, u64, &str, Option<&str>) {
+    (Reverse(finding.severity), finding.category, pass(finding), &finding.evidence, finding.reason.as_deref())
 }
 
-fn join(known: &mut Finding, other: Finding) {
-    let mut names = reviewers(known);
-    names.extend(reviewers(&other));
+/// A finding, or several that were joined, and what it says.
+struct Heard {
+    finding: Finding,
+    said: OnceCell<Said>,
+}
+
+impl Heard {
+    fn new(finding: Finding) -> Self {
+        Self { finding, said: OnceCell::new() }
+    }
+
+    fn said(&self) -> &Said {
+        self.said.get_or_init(|| Said::of(&self.finding))
+    }
+
+    /// How well two findings agree, if they say the same of the same place.
+    fn agrees(&self, other: &Self) -> Option<f64> {
+        const CERTAIN: f64 = 2.0;
+        let (a, b) = (&self.finding, &other.finding);
+        let (here, there) = (&a.location, &b.location);
+        let gap = distance(here.lines, there.lines);
+        if here.file != there.file || here.side != there.side || gap > NEAR {
+            return None;
+        }
+        let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
+        let same_title = || normalise(a.summary.as_str()) == normalise(b.summary.as_str());
+        if voices(a).iter().any(|voice| voices(b).contains(voice)) {
+            // One reviewer may report twice, but means two things by two remarks.
+            let of_models = a.origin.rule.is_none() && b.origin.rule.is_none();
+            return (here == there && (same_rule || (of_models && same_title()))).then_some(CERTAIN);
+        }
+        let (overlap, same_category) = (gap == 0, a.category == b.category);
+        if overlap && same_rule {
+            return Some(CERTAIN);
+        }
+        if a.origin.rule.is_some() && b.origin.rule.is_some() {
+            // Rules have a message each, whatever the code: two of them in one category on one quote mean the same.
+            let same_evidence = a.evidence.split_whitespace().eq(b.evidence.split_whitespace());
+            return (overlap && same_category && same_evidence).then_some(1.0);
+        }
+        self.said().agrees(other.said(), same_category, overlap)
+    }
+
+    fn join(&mut self, other: Self) {
+        let names = joined(reviewers(&self.finding), reviewers(&other.finding));
+        let voices = joined(voices(&self.finding), voices(&other.finding));
+        let leads = |finding: &Finding| (finding.severity, finding.origin.rule.is_some());
+        // The worse one leads; its severity needs its reason. Of equals a rule does: its words do not change.
+        let mut led = other.finding;
+        if leads(&led) > leads(&self.finding) {
+            std::mem::swap(&mut self.finding, &mut led);
+            self.said = other.said;
+        }
+        fill(&mut self.finding, led);
+        let extra = &mut self.finding.extra;
+        if voices.len() > 1 {
+            extra.shift_remove(PASS);
+        }
+        if voices != names {
+            extra.insert(VOICES.to_owned(), voices.into());
+        }
+        if names.len() > 1 {
+            extra.insert(REVIEWERS.to_owned(), names.into());
+        }
+    }
+}
+
+fn distance(a: LineRange, b: LineRange) -> u32 {
+    a.start().saturating_sub(b.end()).max(b.start().saturating_sub(a.end()))
+}
+
+fn joined(mut names: Vec<String>, others: Vec<String>) -> Vec<String> {
+    names.extend(others);
     names.sort();
     names.dedup();
-    // The worse one leads; its severity needs its reason.
-    if other.severity > known.severity {
-        let led = std::mem::replace(known, other);
-        fill(known, led);
-    } else {
-        fill(known, other);
-    }
-    if names.len() > 1 {
-        known.extra.insert(REVIEWERS.to_owned(), names.into());
-    }
+    names
 }
 
 fn fill(known: &mut Finding, other: Finding) {
@@ -81,104 +176,48 @@ fn fill(known: &mut Finding, other: Finding) {
         known.fix = other.fix;
         known.suggestion = other.suggestion;
     }
+    // Whoever silences the rule means the finding.
+    if known.origin.rule.is_none() {
+        known.origin.rule = other.origin.rule;
+        known.origin.rule_url = other.origin.rule_url;
+    }
 }
 
 fn reviewers(finding: &Finding) -> Vec<String> {
-    match finding.extra.get(REVIEWERS) {
-        Some(Value::Array(names)) => names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
-        _ => finding.origin.reviewer.iter().cloned().collect(),
-    }
+    names(finding, REVIEWERS).unwrap_or_else(|| finding.origin.reviewer.iter().cloned().collect())
 }
 
-fn n_reviewers(finding: &Finding) -> usize {
-    reviewers(finding).len().max(1)
+/// Who says so, each pass of a reviewer by itself.
+fn voices(finding: &Finding) -> Vec<String> {
+    let own = || {
+        let name = finding.origin.reviewer.as_deref()?;
+        Some(match pass(finding) {
+            0 | 1 => name.to_owned(),
+            pass => format!("{name}#{pass}"),
+        })
+    };
+    names(finding, VOICES).or_else(|| names(finding, REVIEWERS)).unwrap_or_else(|| own().into_iter().collect())
+}
+
+fn names(finding: &Finding, key: &str) -> Option<Vec<String>> {
+    let names = finding.extra.get(key)?.as_array()?;
+    Some(names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect())
+}
+
+fn pass(finding: &Finding) -> u64 {
+    finding.extra.get(PASS).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn n_voices(finding: &Finding) -> usize {
+    voices(finding).len().max(1)
+}
+
+/// How far a finding is from being certain: a rule and an exact quote are.
+fn doubt(finding: &Finding) -> usize {
+    const STATES: [&str; 5] = ["exact", "whitespace", "parts", "nearest", "place"];
+    let state = finding.extra.get(VERIFICATION).and_then(|verification| verification["state"].as_str());
+    state.map_or(0, |state| STATES.iter().position(|known| *known == state).unwrap_or(STATES.len()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::finding::{Category, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
-    use crate::path::FilePath;
-    use proptest::prelude::*;
-
-    fn finding(reviewer: &str, rule: &str, severity: Severity, lines: (u32, u32), evidence: &str) -> Finding {
-        Finding {
-            id: FindingId::at(0),
-            severity,
-            category: Category::Logic,
-            location: Location {
-                file: FilePath::parse("a.rs").unwrap(),
-                lines: LineRange::new(lines.0, lines.1).unwrap(),
-                side: Side::Right,
-            },
-            summary: Summary::parse(rule).unwrap(),
-            reason: Some(format!("why {reviewer}")),
-            evidence: evidence.to_owned(),
-            suggestion: None,
-            fix: None,
-            origin: Origin { reviewer: Some(reviewer.to_owned()), rule: Some(rule.to_owned()), rule_url: None },
-            extra: serde_json::Map::new(),
-        }
-    }
-
-    #[track_caller]
-    fn check(findings: Vec<Finding>, expected: &[&str]) {
-        let said: Vec<String> = merge(findings)
-            .iter()
-            .map(|finding| {
-                let lines = finding.location.lines;
-                format!("{} {lines} {}", finding.severity, reviewers(finding).join("+"))
-            })
-            .collect();
-        assert_eq!(said, expected);
-    }
-
-    #[test]
-    fn what_two_reviewers_say_is_one_finding_ranked_before_its_equals() {
-        check(
-            vec![
-                finding("rules", "first", Severity::High, (1, 1), "a"),
-                finding("ruff", "x", Severity::Medium, (7, 8), "f( x )\n"),
-                finding("rules", "y", Severity::High, (8, 8), "f( x )"),
-            ],
-            &["High 8 ruff+rules", "High 1 rules"],
-        );
-    }
-
-    #[test]
-    fn different_remarks_about_one_place_stay_apart() {
-        check(
-            vec![
-                finding("rules", "x", Severity::Low, (1, 1), "a"),
-                finding("rules", "y", Severity::Low, (1, 1), "a"),
-                finding("ruff", "z", Severity::Low, (1, 1), "b"),
-                finding("ruff", "x", Severity::Low, (9, 9), "a"),
-            ],
-            &["Low 1 rules", "Low 1 rules", "Low 1 ruff", "Low 9 ruff"],
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn the_order_of_reviewers_does_not_matter(
-            seeds in prop::collection::vec((0usize..3, 0usize..3, 0usize..6, 1u32..5, 0u32..3), 0..12),
-        ) {
-            let findings: Vec<Finding> = seeds
-                .iter()
-                .map(|&(who, rule, severity, start, len)| {
-                    let (who, rule) = (["rules", "ruff", "model"][who], ["x", "y", "z"][rule]);
-                    finding(who, rule, Severity::ALL[severity], (start, start + len), rule)
-                })
-                .collect();
-            let worst = findings.iter().map(|finding| finding.severity).max();
-            let merged = merge(findings.clone());
-            prop_assert_eq!(merged.first().map(|finding| finding.severity), worst);
-            prop_assert!(merged.len() <= findings.len());
-            let reversed: Vec<Finding> = findings.into_iter().rev().collect();
-            let key = |findings: &[Finding]| -> Vec<(Severity, LineRange)> {
-                findings.iter().map(|finding| (finding.severity, finding.location.lines)).collect()
-            };
-            prop_assert_eq!(key(&merge(reversed)), key(&merged));
-        }
-    }
-}
+mod tests;

@@ -30,6 +30,13 @@ pub enum Withheld {
     IgnoredArea(Category),
     /// An earlier review of the same change passed this; the reason, for people.
     HeldBack(String),
+    /// Fewer models or passes of a model say so than the configuration asks for.
+    NoConsensus {
+        /// How many say so.
+        voices: usize,
+        /// How many must.
+        needed: usize,
+    },
 }
 
 impl Withheld {
@@ -43,6 +50,7 @@ impl Withheld {
             Self::BelowFloor => "below-floor",
             Self::IgnoredArea(_) => "ignored-area",
             Self::HeldBack(_) => "held-back",
+            Self::NoConsensus { .. } => "no-consensus",
         }
     }
 }
@@ -58,6 +66,10 @@ impl fmt::Display for Withheld {
             Self::BelowFloor => f.write_str("milder than the floor"),
             Self::IgnoredArea(area) => write!(f, "{} is left out here", area.as_str().to_lowercase()),
             Self::HeldBack(reason) => write!(f, "held back: {reason}"),
+            Self::NoConsensus { voices, needed } => {
+                let say = if *voices == 1 { "says" } else { "say" };
+                write!(f, "{voices} of {needed} needed reviewers {say} so")
+            }
         }
     }
 }

@@ -13,6 +13,7 @@
 //! exclude = ["vendor/"]
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
@@ -26,6 +27,9 @@ use crate::tree::{self, Entry};
 
 mod environment;
 mod file;
+pub mod reviewer;
+
+pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
     CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, PathsPart, Pattern, ProfileWord, ReviewPart, RulesPart,
@@ -68,8 +72,36 @@ pub struct Settings {
     pub suppressions: Vec<Suppression>,
     /// What scanning a file may cost.
     pub limits: Limits,
+    /// Who reviews beside the rules.
+    pub reviewers: Vec<Chosen>,
+    /// The reviewers that are set up, chosen or not.
+    pub known_reviewers: Vec<Chosen>,
+    /// How many models must say the same for it to count.
+    pub consensus: usize,
+    /// What models may cost.
+    pub budget: Budget,
+    /// What they are told of some files.
+    pub instructions: Vec<Instruction>,
     /// Each value with where it came from, for people.
     pub shown: Vec<Shown>,
+}
+
+/// What reviewers are told of some files.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    /// The files, as they are written.
+    pub paths: Vec<String>,
+    files: GlobSet,
+    /// What to look for in them.
+    pub text: String,
+}
+
+impl Instruction {
+    /// True when it is about this file.
+    #[must_use]
+    pub fn is_about(&self, path: &str) -> bool {
+        self.files.is_match(path)
+    }
 }
 
 /// Which files are looked at.
@@ -144,6 +176,11 @@ impl Default for Settings {
             rules: Rules::default(),
             suppressions: Vec::new(),
             limits: Limits::default(),
+            reviewers: Vec::new(),
+            known_reviewers: Vec::new(),
+            consensus: 1,
+            budget: Budget::default(),
+            instructions: Vec::new(),
             shown: Vec::new(),
         }
     }
@@ -172,17 +209,64 @@ impl Settings {
                 settings.suppressions.push(suppression(part, index + 1, &layer.source)?);
             }
         }
+        settings.set_reviewers(layers)?;
         settings.shown.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(settings)
     }
 
+    /// Finds a reviewer by its name, whether it is chosen or not.
+    pub fn reviewer(&self, name: &str) -> Result<Chosen, Failure> {
+        let tables = self.known_reviewers.iter().map(|chosen| (chosen.name.clone(), chosen.part.clone())).collect();
+        reviewer::find(name, &tables)
+    }
+
+    /// Looks the reviewers up. A later list replaces an earlier one, so that a flag can leave some out.
+    fn set_reviewers(&mut self, layers: &[Layer]) -> Result<(), Failure> {
+        let mut tables = BTreeMap::new();
+        for layer in layers {
+            for (name, part) in &layer.values.reviewer {
+                let wrong = |problem: &str| failure::bad_config(&layer.source, &format!("reviewer `{name}` {problem}"));
+                if !reviewer::is_name(name) {
+                    return Err(wrong("has a name that is none: letters, digits, `-`, `_`, `.`, and not `rules`"));
+                }
+                part.check().map_err(|problem| wrong(&problem))?;
+                // The first one stands: the user's own, which may name a key, is not another's to change.
+                tables.entry(name.clone()).or_insert_with(|| part.clone());
+            }
+            for part in &layer.values.instructions {
+                if part.paths.is_empty() || part.text.trim().is_empty() {
+                    let problem = "an entry of `instructions` needs `paths` and a `text`";
+                    return Err(failure::bad_config(&layer.source, problem));
+                }
+                let paths = part.paths.iter().map(ToString::to_string).collect();
+                self.instructions.push(Instruction { paths, files: globs(&part.paths)?, text: part.text.clone() });
+            }
+        }
+        let names = layers.iter().rev().find_map(|layer| layer.values.review.reviewers.as_deref()).unwrap_or_default();
+        let mut chosen: Vec<Chosen> = Vec::new();
+        for name in names.iter().filter(|name| *name != EMBEDDED) {
+            if !chosen.iter().any(|known| known.name == *name) {
+                chosen.push(reviewer::find(name, &tables)?);
+            }
+        }
+        self.reviewers = chosen;
+        self.known_reviewers = tables.into_iter().map(|(name, part)| Chosen { name, part }).collect();
+        Ok(())
+    }
+
     fn show_defaults(&mut self) {
         let limits = Limits::default();
+        let budget = Budget::default();
         let defaults = [
             ("review.fail_on", "\"high\"".to_owned()),
             ("review.profile", "\"balanced\"".to_owned()),
             ("review.allow_no_review", "true".to_owned()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
+            ("review.consensus", self.consensus.to_string()),
+            ("budget.tokens", budget.tokens.to_string()),
+            ("budget.seconds", budget.time.as_secs().to_string()),
+            ("budget.idle_seconds", budget.idle.as_secs().to_string()),
+            ("budget.parallel", budget.parallel.to_string()),
             ("identity.bot", format!("\"{BOT}\"")),
             ("store.enabled", "true".to_owned()),
             ("limits.file_bytes", limits.file_bytes.to_string()),
@@ -207,6 +291,8 @@ impl Settings {
         self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);
         self.max_diff_bytes = review.max_diff_bytes.map_or(self.max_diff_bytes, |bytes| bytes as usize);
+        self.consensus = review.consensus.map_or(self.consensus, |needed| needed as usize);
+        self.budget.take(&layer.values.budget);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -294,6 +380,12 @@ fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
     let values = file::parse(&text, &source)?;
     if name == FILE_NAME && values.store != StorePart::default() {
         return Err(failure::store_in_repository(&source));
+    }
+    if name == FILE_NAME {
+        let mut own = values.reviewer.iter().flat_map(|(name, part)| part.own_only().map(move |field| (name, field)));
+        if let Some((name, field)) = own.next() {
+            return Err(failure::own_only(&source, name, field));
+        }
     }
     Ok(Some(Layer { values, source }))
 }

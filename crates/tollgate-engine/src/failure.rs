@@ -210,6 +210,80 @@ pub fn store_in_repository(source: &str) -> Failure {
         .hint("Set it in your own `~/.config/tollgate/config.toml`, with `TOLLGATE_STORE_PATH` or with `--store`.")
 }
 
+/// A repository says how a reviewer is reached.
+#[must_use]
+pub fn own_only(source: &str, reviewer: &str, field: &str) -> Failure {
+    let problem = format!(
+        "`reviewer.{reviewer}.{field}` cannot be set in a repository, whose author could then run programs or read keys"
+    );
+    bad_config(source, &problem).hint("Set the whole table in your own `~/.config/tollgate/config.toml`.")
+}
+
+/// Nobody is called that.
+#[must_use]
+pub fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failure {
+    let failure = Failure::new(Kind::User, format!("there is no reviewer `{name}`"));
+    match near {
+        Some(near) => failure.hint(format!("Did you mean `{near}`? `tollgate doctor` lists them.")),
+        None => failure.hint(format!("Known are {}; your own go to `[reviewer.NAME]`.", known.join(", "))),
+    }
+}
+
+/// A model or agent did not review.
+#[must_use]
+pub fn reviewer(name: &str, problem: &str, hint: Option<String>) -> Failure {
+    let failure = Failure::new(Kind::External, format!("`{name}` did not review the change: {problem}"));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure.hint("The rules' findings stand; `tollgate doctor` says what reviewers lack."),
+    }
+}
+
+/// There is a budget of money, and nobody knows what a reviewer costs.
+#[must_use]
+pub fn no_price(name: &str) -> Failure {
+    Failure::new(Kind::Config, format!("`budget.usd` is set, and what `{name}` costs is not known"))
+        .hint(format!("Set `price_input` and `price_output` in `[reviewer.{name}]`, or use `budget.tokens`."))
+}
+
+/// A file is no record of a review.
+#[must_use]
+pub fn not_a_record(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is not a record of a review"))
+        .hint("Make one with `tollgate review --reviewer NAME --record FILE`.")
+}
+
+/// A record was made by a newer version.
+#[must_use]
+pub fn newer_record(name: &str, format: u64) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is a record of format {format}, and only format 1 can be read"))
+        .hint("Use the version of tollgate that made it.")
+}
+
+/// A record is damaged.
+#[must_use]
+pub fn bad_record(name: &str, line_number: usize, problem: &str) -> Failure {
+    Failure::new(Kind::User, format!("line {line_number} of the record `{name}` cannot be read: {problem}"))
+        .hint("Record the review again.")
+}
+
+/// A repository is too large to be copied for an agent.
+#[must_use]
+pub fn too_large_to_copy(n_files: usize, gibibytes: u64) -> Failure {
+    Failure::new(
+        Kind::External,
+        format!("the repository has more than {n_files} files or {gibibytes} GiB, too much for a copy"),
+    )
+    .hint("Use a reviewer that is a service: it is sent the change and needs no copy.")
+}
+
+/// A file of a copy cannot be written.
+#[must_use]
+pub fn cannot_copy(path: &Path, problem: &std::io::Error) -> Failure {
+    Failure::new(Kind::External, format!("cannot write `{}`: {problem}", path.display()))
+        .hint("Check the room in the folder for temporary files; `TMPDIR` names another one.")
+}
+
 /// A user's rule file is wrong.
 #[must_use]
 pub fn bad_rule(path: &str, problem: &str) -> Failure {

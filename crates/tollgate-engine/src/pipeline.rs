@@ -32,8 +32,10 @@ use crate::store::{Completed, Ended, Outcome, Store, Subject};
 
 mod accept;
 mod cache;
+mod models;
 mod since;
 
+pub use models::{Asking, Run, Sent};
 pub use since::SinceLast;
 
 /// Everything a review needs from outside.
@@ -58,6 +60,8 @@ pub struct World<'a> {
     pub since_last: bool,
     /// This very program, which scans files as a child of itself.
     pub executable: PathBuf,
+    /// How models and agents are asked.
+    pub asking: Asking<'a>,
     /// The time in milliseconds since 1970.
     pub clock: &'a dyn Fn() -> u64,
     /// Is told how the review goes.
@@ -92,6 +96,21 @@ pub enum Event<'a> {
         /// How many there are.
         n_files: usize,
     },
+    /// A model or agent is asked, or answers.
+    Asking {
+        /// Who.
+        reviewer: &'a str,
+        /// What it does.
+        stage: &'a str,
+        /// A file that this is about.
+        about: &'a str,
+        /// How many calls are done.
+        n_done: usize,
+        /// How many there are.
+        n_calls: usize,
+        /// About how many tokens were written until now.
+        n_tokens: u64,
+    },
 }
 
 /// A change and its review. A change without files has a review without findings.
@@ -109,6 +128,10 @@ pub struct Reviewed {
     pub policy: Policy,
     /// What changed since the last review; `None` when there was none.
     pub since: Option<SinceLast>,
+    /// What models and agents took.
+    pub runs: Vec<Run>,
+    /// What was sent to them, or would have been.
+    pub sent: Vec<Sent>,
     /// How many lines the change adds in all.
     n_added: usize,
     /// What the change looked like, by its lines.
@@ -153,7 +176,10 @@ enum Reading {
 fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) -> Result<Option<Reviewed>, Failure> {
     let mut notes = Vec::new();
     let mut recalled = if world.since_last { recall_last(world, subject, &mut notes) } else { None };
-    let change = fetch(world, recalled.as_ref().filter(|_| reading == Reading::Unknown))?;
+    // Files that a model has not seen yet have to be read, whatever the last review knows of them.
+    let all_asked = |recalled: &&since::Recalled| world.settings.reviewers.iter().all(|it| recalled.asked(&it.name));
+    let known = recalled.as_ref().filter(|_| reading == Reading::Unknown).filter(all_asked);
+    let change = fetch(world, known)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
     notes.splice(0..0, change.notes.iter().cloned());
 
@@ -188,21 +214,34 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     if !change.known.is_empty() && answer.findings.iter().any(needs_all_files) {
         return Ok(None);
     }
+    let only_fresh = part.is_some();
+    let told = models::Told { subjects: &subjects, policy: &policy, last: last.as_ref(), only_fresh, rules: &answer };
+    let heard = models::ask(world, &change, &told)?;
+    models::enter(&mut answer.coverage, &change, &heard.missed);
     answer.coverage.hunks.extend(known);
-    let looked_at = since::LookedAt::of(&world.imported, part.is_some(), &answer.coverage, &change);
+    let mut looked_at = since::LookedAt::of(&world.imported, only_fresh, &answer.coverage, &change);
+    looked_at.models = heard.places;
     let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
+    notes.extend(heard.notes);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
 
-    let mut findings: Vec<Finding> = answer.findings.into_iter().chain(imported.findings).map(accept::masked).collect();
+    let mut findings: Vec<Finding> =
+        answer.findings.into_iter().chain(imported.findings).chain(heard.findings).map(accept::masked).collect();
     let withheld = imported.withheld.into_iter().chain(std::mem::take(&mut world.imported_withheld));
+    let withheld = withheld.chain(heard.withheld);
     if let Some(last) = &last {
         let carried = last.carried(&findings, &looked_at);
         findings.extend(carried.into_iter().filter(|finding| is_wanted(finding, world.settings)));
     }
-    let rules = accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules };
+    let is_model = |name: &str| {
+        let is_chosen = world.settings.reviewers.iter().any(|chosen| chosen.name == name);
+        is_chosen || last.as_ref().is_some_and(|last| last.asked(name))
+    };
+    let rules =
+        accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules, is_model: &is_model };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
-    let since = last.map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld));
+    let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, &is_model));
     accept::number(&mut accepted);
     notes.extend(accepted.notes);
 
@@ -222,9 +261,14 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     if let Some(since) = since.as_ref().filter(|_| world.since_last) {
         review.extra.insert("x_since_last".to_owned(), since.to_json(&review));
     }
+    if !heard.runs.is_empty() {
+        let runs = heard.runs.iter().map(Run::to_json).collect();
+        review.extra.insert(since::REVIEWERS.to_owned(), serde_json::Value::Array(runs));
+    }
     let gate = gate::check(&review, world.settings.fail_on);
-    let n_added = snapshot.n_added();
-    Ok(Some(Reviewed { change, review, gate, intent, policy, since, n_added, snapshot: snapshot.to_bytes() }))
+    let (n_added, snapshot) = (snapshot.n_added(), snapshot.to_bytes());
+    let (runs, sent) = (heard.runs, heard.sent);
+    Ok(Some(Reviewed { change, review, gate, intent, policy, since, runs, sent, n_added, snapshot }))
 }
 
 /// Reads the change, but for what the last review knows of it.
@@ -286,7 +330,18 @@ fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
         notes: Some(SKIPPED.to_owned()),
         extra: serde_json::Map::new(),
     };
-    Reviewed { change, review, gate: Gate::Skipped, intent, policy, since: None, n_added: 0, snapshot: Vec::new() }
+    Reviewed {
+        change,
+        review,
+        gate: Gate::Skipped,
+        intent,
+        policy,
+        since: None,
+        runs: Vec::new(),
+        sent: Vec::new(),
+        n_added: 0,
+        snapshot: Vec::new(),
+    }
 }
 
 /// What is said of a change that its title keeps from being reviewed.
@@ -411,6 +466,9 @@ fn remember(
     let (Memory::Open(store), Some(subject)) = (&mut world.memory, subject) else {
         return Ok(());
     };
+    if world.asking.only_print {
+        return Ok(());
+    }
     let outcome = match reviewed {
         Ok(reviewed) if reviewed.gate == Gate::Skipped || is_about_nothing(reviewed) => return Ok(()),
         Ok(reviewed) => Outcome::Completed(Completed {

@@ -2,12 +2,14 @@
 //!
 //! Each child leads a process group of its own; dropping a [`Group`] kills the
 //! whole group and reaps the child. A program that ends on Ctrl-C without
-//! unwinding calls [`stop_all`] first.
+//! unwinding calls [`stop_all`] first. An agent, which starts others and may
+//! resist, gets a [`guard`] besides.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 
+pub mod guard;
 pub(crate) mod pipes;
 
 /// The groups that are alive, by the process id of their leader.
@@ -67,12 +69,14 @@ impl Drop for Group {
     }
 }
 
-/// Kills every group that is alive, for a program that is about to exit.
+/// Kills every group that is alive and lets guards tidy up, for a program that is about to exit.
 pub fn stop_all() {
     let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
     for id in live {
         kill_group(id);
     }
+    #[cfg(unix)]
+    guard::stop_all();
 }
 
 /// Takes a process off the list before it is reaped: after that its number may be another's.

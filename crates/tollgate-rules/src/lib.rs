@@ -17,6 +17,7 @@ mod fix;
 pub mod hit;
 pub mod lines;
 pub mod look;
+pub mod outline;
 pub mod select;
 pub mod text;
 pub mod user;

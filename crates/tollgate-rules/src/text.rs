@@ -10,6 +10,7 @@ mod bulk;
 mod conflict;
 mod dockerfile;
 mod hidden;
+pub mod injection;
 mod licence;
 mod literals;
 pub mod mask;
@@ -43,8 +44,16 @@ pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
 type Detector = fn(&File<'_>, &mut Vec<Hit>);
 
 /// In this order: the first one finds for the second where to look.
-const DETECTORS: [Detector; 7] =
-    [secrets::scan, conflict::scan, hidden::scan, bulk::scan, licence::scan, dockerfile::scan, sql::scan];
+const DETECTORS: [Detector; 8] = [
+    secrets::scan,
+    conflict::scan,
+    hidden::scan,
+    bulk::scan,
+    licence::scan,
+    dockerfile::scan,
+    sql::scan,
+    injection::scan,
+];
 
 /// Most characters of evidence.
 const MAX_EVIDENCE: usize = 200;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::code::{Job, Scanner};
 use crate::hit::Hit;
 use crate::lines::LineSet;
+use crate::outline::{self, Enclosed};
 use crate::select::RuleIndex;
 use crate::user::{BadRule, RuleSource, UserRule, UserRuleInfo};
 
@@ -33,6 +34,24 @@ pub enum Request {
     UseRules(Vec<RuleSource>),
     /// Scan the text in the body.
     Scan(Scan),
+    /// Say what encloses places in the text in the body.
+    Enclose(Enclose),
+    /// Count what cannot be parsed of the text in the body.
+    Check {
+        /// Its grammar, as rule files name it.
+        grammar: String,
+    },
+}
+
+/// Places in a file of which is asked what encloses them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enclose {
+    /// The grammar of the file, as rule files name it.
+    pub grammar: String,
+    /// The places, as first and last lines.
+    pub places: Vec<(u32, u32)>,
+    /// A definition with more lines is named, not given.
+    pub max_lines: u32,
 }
 
 /// A file, or a part of one, to be scanned.
@@ -62,6 +81,10 @@ pub enum Answer {
     },
     /// What the rules say of the file.
     Scanned(Vec<Hit>),
+    /// What encloses each place.
+    Enclosed(Vec<Option<Enclosed>>),
+    /// How many places cannot be parsed; `None` when there is no such grammar.
+    Checked(Option<usize>),
 }
 
 /// Answers requests until the input ends. `before_scan` is called before each scan, to set limits anew.
@@ -78,6 +101,16 @@ pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl
             Request::Scan(scan) => {
                 before_scan();
                 Answer::Scanned(run(&mut scanner, &scan, &body))
+            }
+            Request::Enclose(Enclose { grammar, places, max_lines }) => {
+                before_scan();
+                let enclose = |grammar| outline::enclose(grammar, &String::from_utf8_lossy(&body), &places, max_lines);
+                Answer::Enclosed(SupportLang::from_str(&grammar).map_or_else(|_| vec![None; places.len()], enclose))
+            }
+            Request::Check { grammar } => {
+                before_scan();
+                let grammar = SupportLang::from_str(&grammar).ok();
+                Answer::Checked(grammar.map(|grammar| outline::errors(grammar, &String::from_utf8_lossy(&body))))
             }
         };
         write_message(&mut output, &answer, &[])?;

@@ -15,6 +15,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
 mod analyze;
+mod asking;
 mod check_comment;
 mod completions;
 mod convert;

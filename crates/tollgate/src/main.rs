@@ -1,12 +1,14 @@
 //! The program `tollgate`.
 //!
-//! Two calls are answered before anything is set up: the version, because
-//! hooks and editors ask for it often, and the scanning child, because one is
-//! started for every review.
+//! Three calls are answered before anything is set up: the version, because
+//! hooks and editors ask for it often, the scanning child, because one is
+//! started for every review, and the guard of an agent, which must do nothing
+//! else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_engine::process::guard;
 use tollgate_engine::reviewer::embedded;
 
 mod cli;
@@ -16,6 +18,7 @@ fn main() -> ExitCode {
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("--version" | "-V") if args.len() == 2 => cli::print_version(),
         Some(embedded::SCAN_ARGUMENT) => ExitCode::from(embedded::child_main(args.get(2).and_then(|arg| arg.to_str()))),
+        Some(guard::GUARD_ARGUMENT) => ExitCode::from(guard::guard_main(args.get(2..).unwrap_or_default())),
         _ => cli::run(args),
     }
 }

@@ -8,9 +8,9 @@ use crate::fingerprint::normalise;
 
 /// What a title says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     /// Stems, sorted; a stem that stands twice is here twice.
-    pub(super) stems: Vec<String>,
+    pub(crate) stems: Vec<String>,
     /// Numbers, sorted; numbers of lines are left out, since lines move.
     numbers: Vec<String>,
     /// Names of things in code, in lower case, sorted.
@@ -106,7 +106,7 @@ const LACKING: &[&str] = &["missing", "lack", "lacks", "lacking", "absent", "fai
 
 impl Words {
     /// Reads a title.
-    pub(super) fn read(title: &str) -> Self {
+    pub(crate) fn read(title: &str) -> Self {
         let mut words = Self::default();
         let mut after_line = false;
         // What stands between backticks is code.
@@ -128,10 +128,23 @@ impl Words {
 
     /// True when two titles cannot mean the same: other numbers, other names, or one denies what the other says.
     pub(super) fn contradict(&self, other: &Self) -> bool {
-        let denied = self.denial.max(other.denial) == Denial::Said && self.denial.min(other.denial) == Denial::None;
-        denied
+        self.deny_otherwise(other)
             || differ(&self.numbers, &other.numbers, |a, b| a == b)
             || differ(&self.names, &other.names, is_same_name)
+    }
+
+    /// True when two titles are about different things: other numbers, or names of which none is in both.
+    ///
+    /// Milder than [`Self::contradict`], for titles of different authors: each mentions other parts of one place.
+    pub(crate) fn are_apart(&self, other: &Self) -> bool {
+        let share = |a: &[String], b: &[String]| a.iter().any(|one| b.iter().any(|other| is_same_name(one, other)));
+        let names = !self.names.is_empty() && !other.names.is_empty() && !share(&self.names, &other.names);
+        names || differ(&self.numbers, &other.numbers, |a, b| a == b)
+    }
+
+    /// True when one title denies and the other does not.
+    pub(crate) fn deny_otherwise(&self, other: &Self) -> bool {
+        self.denial.max(other.denial) == Denial::Said && self.denial.min(other.denial) == Denial::None
     }
 
     fn push(&mut self, token: &str, is_code: bool, after_line: bool) {
@@ -255,7 +268,7 @@ fn differ(a: &[String], b: &[String], is_same: impl Fn(&str, &str) -> bool) -> b
 }
 
 /// Cuts the ending off a word, so that `validate`, `validated` and `validation` are one.
-pub(super) fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     const ENDINGS: &[&str] = &[
         "izations", "isations", "ization", "isation", "ations", "ation", "ating", "ators", "ated", "ates", "ator",
         "ate", "izing", "ising", "ized", "ised", "izes", "ises", "ize", "ise", "ences", "ence", "ments", "ment",

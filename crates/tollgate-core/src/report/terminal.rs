@@ -94,10 +94,13 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
     if look.verbose {
         withheld(&mut out, review, look);
     } else {
-        let is_mild = |why: &Withheld| matches!(why, Withheld::BelowFloor | Withheld::IgnoredArea(_));
-        let mild = review.withheld.iter().filter(|held| is_mild(&held.why)).map(|held| &held.finding);
-        let mild: Vec<&Finding> = mild.collect();
+        let those = |is_one: fn(&Withheld) -> bool| -> Vec<&Finding> {
+            review.withheld.iter().filter(|held| is_one(&held.why)).map(|held| &held.finding).collect()
+        };
+        let mild = those(|why| matches!(why, Withheld::BelowFloor | Withheld::IgnoredArea(_)));
         list(&mut out, "Not counted here, `--profile strict` counts more", &mild, look);
+        let doubtful = those(|why| matches!(why, Withheld::Unverified(_) | Withheld::NoConsensus { .. }));
+        list(&mut out, "Not counted: not verified, or said by too few; `--verbose` tells why", &doubtful, look);
     }
     verdict_line(&mut out, review, gate, look);
     if let Some(since) = since {

@@ -174,6 +174,7 @@ fn withheld() -> impl Strategy<Value = WithheldFinding> {
         Just(Withheld::BelowFloor),
         select(&Category::ALL[..]).prop_map(Withheld::IgnoredArea),
         text().prop_map(Withheld::HeldBack),
+        (0_usize..9, 0_usize..9).prop_map(|(voices, needed)| Withheld::NoConsensus { voices, needed }),
     ];
     (finding(), why).prop_map(|(finding, why)| WithheldFinding { finding, why })
 }

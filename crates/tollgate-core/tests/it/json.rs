@@ -138,6 +138,8 @@ fn each_rule_names_the_place_it_is_broken() {
     check("/reviewer_notes", json!(7), "/reviewer_notes type");
     check("/x_gate", json!("ajar"), "/x_gate gate");
     check("/x_withheld", json!([{ "why": "below-floor" }]), "/x_withheld/0/finding required");
+    let one_voice = json!([{ "why": "no-consensus", "voices": 1 }]);
+    check("/x_withheld", one_voice, "/x_withheld/0/why withheld\n/x_withheld/0/finding required");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{File, Layer};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 13] = [
+const KEYS: [(&str, &str, bool); 18] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -22,6 +22,11 @@ const KEYS: [(&str, &str, bool); 13] = [
     ("limits", "jobs", true),
     ("identity", "bot", false),
     ("store", "path", false),
+    ("review", "consensus", true),
+    ("budget", "tokens", true),
+    ("budget", "seconds", true),
+    ("budget", "idle_seconds", true),
+    ("budget", "parallel", true),
 ];
 
 /// One layer for each variable, so that each value names its own source.
@@ -56,7 +61,7 @@ fn variable(section: &str, key: &str) -> String {
 }
 
 fn is_ours(name: &str) -> bool {
-    ["TOLLGATE_REVIEW_", "TOLLGATE_LIMITS_", "TOLLGATE_IDENTITY_", "TOLLGATE_STORE_"]
+    ["TOLLGATE_REVIEW_", "TOLLGATE_LIMITS_", "TOLLGATE_IDENTITY_", "TOLLGATE_STORE_", "TOLLGATE_BUDGET_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }

@@ -10,6 +10,7 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::policy::Profile;
 
+use super::reviewer::{BudgetPart, InstructionPart, ReviewerPart};
 use crate::failure::{self, Failure};
 
 /// Settings of tollgate: `.tollgate.toml` at the top of a repository.
@@ -30,6 +31,12 @@ pub struct File {
     pub identity: IdentityPart,
     /// Where past reviews are kept; never set in a repository.
     pub store: StorePart,
+    /// Reviewers that think, by name.
+    pub reviewer: BTreeMap<String, ReviewerPart>,
+    /// What they may cost, all together.
+    pub budget: BudgetPart,
+    /// What they are told of some files.
+    pub instructions: Vec<InstructionPart>,
 }
 
 /// What is compared and what closes the gate.
@@ -58,6 +65,13 @@ pub struct ReviewPart {
     /// What to look at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<Vec<CategoryWord>>,
+    /// Who reviews beside the rules, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewers: Option<Vec<String>>,
+    /// How many of them must say the same for it to count.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "consensus")]
+    #[schemars(range(min = 1, max = 16))]
+    pub consensus: Option<u64>,
     /// Whether `[no-review]` in a title skips the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
@@ -320,7 +334,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-fn within<'de, D: Deserializer<'de>>(from: D, min: u64, max: u64) -> Result<Option<u64>, D::Error> {
+pub(super) fn within<'de, D: Deserializer<'de>>(from: D, min: u64, max: u64) -> Result<Option<u64>, D::Error> {
     let number = i64::deserialize(from)?;
     match u64::try_from(number) {
         Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
@@ -351,6 +365,10 @@ fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 
 fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 1, 1_000)
+}
+
+fn consensus<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 16)
 }
 
 // It stands in a heading that others look for, so it is plain text.

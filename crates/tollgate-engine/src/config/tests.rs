@@ -30,11 +30,12 @@ fn the_template_says_the_defaults() {
         let limits = Limits { jobs: None, ..settings.limits };
         let policy = policy::resolve(&Intent::default(), &settings.policy);
         let strictness = (policy.profile, policy.floor, policy.cap, settings.allow_no_review, &settings.bot);
-        format!("{:?} {strictness:?} {} {limits:?}", settings.fail_on, settings.max_diff_bytes)
+        let asked = (settings.reviewers.len(), settings.consensus, &settings.budget);
+        format!("{:?} {strictness:?} {} {limits:?} {asked:?}", settings.fail_on, settings.max_diff_bytes)
     };
     assert_eq!(key(&plain), key(&Settings::default()));
     assert_eq!(key(&said), key(&Settings::default()));
-    assert_eq!(said.suppressions.len(), 1);
+    assert_eq!((said.suppressions.len(), said.instructions.len()), (1, 1));
 }
 
 #[test]
@@ -77,6 +78,10 @@ fn later_layers_win_and_lists_grow() {
     let shown: Vec<String> =
         settings.shown.iter().map(|shown| format!("{} = {} ({})", shown.key, shown.value, shown.source)).collect();
     assert_snapshot!(shown.join("\n"), @r#"
+    budget.idle_seconds = 120 (default)
+    budget.parallel = 4 (default)
+    budget.seconds = 600 (default)
+    budget.tokens = 200000 (default)
     identity.bot = "Kodiai" (default)
     limits.cpu_seconds = 5 (default)
     limits.file_bytes = 1048576 (default)
@@ -86,6 +91,7 @@ fn later_layers_win_and_lists_grow() {
     paths.exclude = ["*.md"] (user)
     paths.exclude = ["vendor/"] (.tollgate.toml)
     review.allow_no_review = true (default)
+    review.consensus = 1 (default)
     review.fail_on = "critical" (--fail-on)
     review.max_diff_bytes = 20000000 (default)
     review.profile = "balanced" (default)
@@ -174,4 +180,70 @@ fn a_name_for_comments_is_plain_text() {
         let problem = problem(&format!("[identity]\nbot = \"{name}\""));
         assert!(problem.contains("expected a name of 1 to 40 letters"), "{name}: {problem}");
     }
+}
+
+#[test]
+fn reviewers_are_presets_or_set_up_and_a_later_list_replaces_an_earlier_one() {
+    let layer =
+        |source: &str, text: &str| Layer { source: source.to_owned(), values: file::parse(text, source).unwrap() };
+    let user = "[reviewer.local]\nbase_url = 'http://127.0.0.1:8080/v1/'\nprotocol = 'openai'\nmodel = 'q'";
+    let team = "review.reviewers = ['local', 'claude', 'rules', 'claude']\n[reviewer.local]\nprovider = 'openai'";
+    let settings = Settings::of_layers(&[layer("user", user), layer(FILE_NAME, team)]).unwrap();
+    let names: Vec<&str> = settings.reviewers.iter().map(|chosen| chosen.name.as_str()).collect();
+    assert_eq!(names, ["local", "claude"]);
+    // The user's own table, which may name a key, is not for a repository to change.
+    assert_eq!(settings.reviewers[0].part.provider, None);
+    assert_eq!(settings.reviewers[0].part.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
+    assert_eq!(settings.reviewers[1].part.agent, Some(reviewer::AgentWord::Claude));
+    let flag = layer("--reviewer", "review.reviewers = ['codex']");
+    let settings = Settings::of_layers(&[layer("user", user), layer(FILE_NAME, team), flag]).unwrap();
+    assert_eq!(settings.reviewers.len(), 1);
+}
+
+#[test]
+fn mistakes_in_reviewers_are_said() {
+    let cases = [
+        "review.reviewers = ['cluade']",
+        "[reviewer.a]\nmodel = 'x'",
+        "[reviewer.a]\nprovider = 'openai'\nagent = 'codex'",
+        "[reviewer.a]\nbase_url = 'https://models.example'",
+        "[reviewer.a]\nbase_url = 'https://me:pass@models.example'",
+        "[reviewer.a]\nprovider = 'openai'\nkey_env = 'sk-proj-1234'",
+        "[reviewer.a]\nprovider = 'openai'\napi_key = 'sk-proj-1234'",
+        "[reviewer.a]\nagent = 'claude'\nmodel = '--dangerously'",
+        "[reviewer.rules]\nprovider = 'openai'",
+        "[reviewer.a]\nprovider = 'openai'\nprice_input = 3",
+        "[[instructions]]\npaths = ['*.sql']\ntext = ' '",
+    ];
+    let said: Vec<String> = cases.iter().map(|case| problem(case)).collect();
+    assert!(!said.join(" ").contains("sk-proj"), "{said:?}");
+    assert_snapshot!(said.join("\n"), @"
+    there is no reviewer `cluade` | Did you mean `claude`? `tollgate doctor` lists them.
+    .tollgate.toml: reviewer `a` sets none of `provider`, `agent`, `command` and `base_url`
+    .tollgate.toml: reviewer `a` sets both `provider` and `agent`
+    .tollgate.toml: reviewer `a` has a `base_url` and no `protocol`; it can be `openai`, `anthropic` or `gemini`
+    .tollgate.toml:2:12: an address must not hold a name or a password; use `key_env` or `key_file`
+    .tollgate.toml:3:11: expected the name of an environment variable in capitals, as `ANTHROPIC_API_KEY`, not a key
+    .tollgate.toml:3:1: `api_key` looks like a secret, and secrets are not read from files in a repository | Put it into an environment variable: everyone who can read the repository could read it here.
+    .tollgate.toml:3:9: expected the name of a model
+    .tollgate.toml: reviewer `rules` has a name that is none: letters, digits, `-`, `_`, `.`, and not `rules`
+    .tollgate.toml: reviewer `a` sets one of `price_input` and `price_output`; both are needed
+    .tollgate.toml: an entry of `instructions` needs `paths` and a `text`
+    ");
+}
+
+#[test]
+fn a_repository_cannot_say_what_is_run_or_where_a_key_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = |text: &str| {
+        std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
+        load(Some(folder.path()), None, &[], Layer::default())
+    };
+    for field in
+        ["command = ['x']", "base_url = 'https://x.example'", "key_env = 'X'", "key_file = '/x'", "env = ['X']"]
+    {
+        let failure = load(&format!("[reviewer.a]\nprovider = 'openai'\n{field}")).unwrap_err();
+        assert!(failure.message.contains("cannot be set in a repository"), "{}", failure.message);
+    }
+    assert!(load("review.reviewers = ['a']\n[reviewer.a]\nprovider = 'openai'\nmodel = 'x'").is_ok());
 }

@@ -29,6 +29,8 @@ use crate::forge::untracked;
 
 mod base;
 mod contents;
+mod copy;
+mod guidance;
 mod hidden;
 mod identity;
 mod known;
@@ -69,7 +71,7 @@ pub struct FetchOptions {
 }
 
 /// A repository on this machine, looked at for one trigger.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Local {
     git: Git,
     trigger: Trigger,
@@ -190,13 +192,9 @@ impl Local {
     /// A way to the files' full text after the change that was fetched.
     #[must_use]
     pub fn contents(&self) -> Contents {
-        let from_tree = match (&self.trigger, &self.range) {
-            (Trigger::Default | Trigger::Worktree, _) | (Trigger::Range(_), Some(Range::Since(_))) => true,
-            (Trigger::Range(_) | Trigger::Staged | Trigger::Patch { .. }, _) => false,
-        };
         match (&self.trigger, self.root()) {
             (Trigger::Patch { .. }, _) => Contents::nowhere(),
-            (_, Some(root)) if from_tree => Contents::in_tree(root),
+            (_, Some(root)) if self.ends_in_the_tree() => Contents::in_tree(root),
             _ => Contents::in_repository(self.git.clone(), self.root()),
         }
     }

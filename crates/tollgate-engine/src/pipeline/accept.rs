@@ -18,6 +18,8 @@ pub(super) struct Rules<'a> {
     pub(super) policy: &'a Policy,
     /// The names of the user's rules.
     pub(super) user: &'a [String],
+    /// True for the names of models and agents.
+    pub(super) is_model: &'a dyn Fn(&str) -> bool,
 }
 
 impl Rules<'_> {
@@ -39,7 +41,9 @@ impl Rules<'_> {
         let ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
         let weighed = findings.into_iter().map(|finding| Finding { severity: self.policy.weigh(&finding), ..finding });
         let merged = merge::merge(weighed.collect());
+        let (merged, outvoted) = merge::consensus(merged, self.settings.consensus, self.is_model);
         let mut accepted = suppress::apply(merged, &ignores, &self.settings.suppressions, dismissals, &is_known);
+        accepted.withheld.extend(outvoted);
         accepted
             .withheld
             .extend(withheld.into_iter().map(|held| WithheldFinding { finding: masked(held.finding), why: held.why }));

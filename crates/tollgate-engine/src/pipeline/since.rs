@@ -4,7 +4,7 @@
 //! followed to where their lines are now, and those that nobody looked at
 //! again are carried over: they are still open, not resolved.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tollgate_core::change::Change;
@@ -30,6 +30,9 @@ use crate::store::{Run, Store, Subject};
 
 /// A smaller change is compared in full about as fast as it is asked which of its files are known.
 const MIN_LINES: usize = 1_000;
+
+/// The extension field of a review that says which models and agents were asked, and what that took.
+pub(super) const REVIEWERS: &str = "x_reviewers";
 
 /// The last review of the same line of work, as it is stored.
 #[derive(Debug)]
@@ -113,6 +116,8 @@ pub(super) struct LookedAt {
     pub(super) coverage: Coverage,
     /// The other tools whose findings were taken in.
     pub(super) imported: HashSet<String>,
+    /// What each model or agent looked at, by name.
+    pub(super) models: HashMap<String, Vec<Location>>,
     /// The files that were not read, since the last review knows them.
     pub(super) unread: HashSet<FilePath>,
 }
@@ -120,7 +125,8 @@ pub(super) struct LookedAt {
 impl LookedAt {
     pub(super) fn of(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
-        Self { only_fresh, coverage: coverage.clone(), imported, unread: known_paths(change) }
+        let (coverage, models) = (coverage.clone(), HashMap::new());
+        Self { only_fresh, coverage, imported, models, unread: known_paths(change) }
     }
 }
 
@@ -166,6 +172,11 @@ impl Recalled {
         rules.all(|rule| !is_about_the_change(rule) || stays_with_its_lines(rule))
     }
 
+    /// True when this model or agent was asked.
+    pub(super) fn asked(&self, reviewer: &str) -> bool {
+        asked(&self.review, reviewer)
+    }
+
     /// True when it looked at a file with this content, as far as it meant to.
     pub(super) fn knows(&self, old: Option<&FilePath>, new: Option<&FilePath>, blob: Option<&str>) -> bool {
         let is_finished = new.or(old).is_some_and(|path| !self.unfinished.contains(path));
@@ -206,6 +217,12 @@ impl Recalled {
     }
 }
 
+/// True when this model or agent was asked in a review.
+fn asked(review: &Review, reviewer: &str) -> bool {
+    let asked = review.extra.get(REVIEWERS).and_then(Value::as_array).into_iter().flatten();
+    asked.filter_map(|asked| asked["name"].as_str()).any(|name| name == reviewer)
+}
+
 /// True for a rule that looks at the change as a whole.
 pub(super) fn is_about_the_change(rule: &str) -> bool {
     catalog::find(rule).is_some_and(|rule| rule.kind() == Kind::Change)
@@ -223,6 +240,25 @@ impl Last {
     /// True when the last review has not seen one of these lines, or should have looked at the file and did not.
     pub(super) fn is_fresh(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
         self.fresh.touches(file, lines, side) || self.unfinished.contains(file)
+    }
+
+    /// True when this model or agent was asked.
+    pub(super) fn asked(&self, reviewer: &str) -> bool {
+        asked(&self.review, reviewer)
+    }
+
+    /// True when a model or agent has not seen one of these lines.
+    pub(super) fn is_new_to(&self, reviewer: &str, file: &FilePath, lines: LineRange, side: Side) -> bool {
+        !self.asked(reviewer) || self.is_fresh(file, lines, side)
+    }
+
+    /// The findings of then that can still be there, where they are now.
+    pub(super) fn open(&self) -> Vec<Finding> {
+        let located = self.review.findings.iter().filter_map(|finding| match self.map.locate(&finding.location) {
+            Mapped::At(at) => Some(moved(finding, Some(at))),
+            _ => None,
+        });
+        located.collect()
     }
 
     /// The findings of then that nobody looked at again, where they are now.
@@ -263,6 +299,14 @@ impl Last {
 
     /// True when whoever made a finding looked at its place again.
     fn looked(&self, claim: &Claim<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
+        if let Some(places) = claim.reviewer.and_then(|name| looked_at.models.get(name)) {
+            let Mapped::At(location) = mapped else {
+                return true;
+            };
+            // That it says nothing of the same lines this time does not mean that anything was done about them.
+            return self.is_fresh(&location.file, location.lines, location.side)
+                && places.iter().any(|place| is_part(place, location));
+        }
         if claim.reviewer != Some(REVIEWER) {
             return claim.reviewer.is_some_and(|name| looked_at.imported.contains(name));
         }
@@ -278,10 +322,15 @@ impl Last {
     }
 
     /// Puts the findings that count in their classes. What the last review passed is held back.
-    pub(super) fn compare(&self, kept: &mut Vec<Finding>, withheld: &mut Vec<WithheldFinding>) -> SinceLast {
+    pub(super) fn compare(
+        &self,
+        kept: &mut Vec<Finding>,
+        withheld: &mut Vec<WithheldFinding>,
+        is_model: &dyn Fn(&str) -> bool,
+    ) -> SinceLast {
         let prior = &self.review.findings;
         let then: Vec<Claim<'_>> = prior.iter().map(Claim::from).collect();
-        let held = self.held_back(&then, kept, withheld);
+        let held = self.held_back(&then, kept, withheld, is_model);
         let n_held_back = held.len();
         for (index, why) in held.into_iter().rev() {
             let finding = kept.remove(index);
@@ -312,10 +361,22 @@ impl Last {
     }
 
     /// New remarks that contradict the last review or that it passed over, with the reason.
-    fn held_back(&self, then: &[Claim<'_>], kept: &[Finding], withheld: &[WithheldFinding]) -> Vec<(usize, String)> {
+    fn held_back(
+        &self,
+        then: &[Claim<'_>],
+        kept: &[Finding],
+        withheld: &[WithheldFinding],
+        is_model: &dyn Fn(&str) -> bool,
+    ) -> Vec<(usize, String)> {
         let pairs = self.pairs(then, kept, withheld);
         let known: HashSet<usize> = pairs.into_iter().map(|(_, current)| current).collect();
-        let new: Vec<usize> = (0..kept.len()).filter(|index| !known.contains(index)).collect();
+        // Whoever was not asked then has passed nothing.
+        let was_there = |finding: &Finding| match finding.origin.reviewer.as_deref() {
+            None | Some(REVIEWER) => true,
+            Some(name) => asked(&self.review, name) || !is_model(name),
+        };
+        let is_new = |index: &usize| !known.contains(index) && was_there(&kept[*index]);
+        let new: Vec<usize> = (0..kept.len()).filter(is_new).collect();
         let coverage = self.review.coverage.as_ref();
         let passed =
             |location: &Location| coverage.is_some() && !self.is_fresh(&location.file, location.lines, location.side);
@@ -329,6 +390,10 @@ impl Last {
         let held = hold_back(prior, kept, &new, &self.map, &passed);
         held.into_iter().map(|(index, why)| (index, words(why))).collect()
     }
+}
+
+fn is_part(place: &Location, of: &Location) -> bool {
+    place.file == of.file && place.side == of.side && place.lines.overlaps(of.lines)
 }
 
 /// True when a reviewer looked at the hunk that holds these lines.

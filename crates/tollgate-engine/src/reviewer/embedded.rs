@@ -26,11 +26,13 @@ use crate::failure::Failure;
 
 mod child;
 mod job;
+mod outline;
 mod parent;
 mod pool;
 mod user;
 
 pub use child::child_main;
+pub use outline::{Outlined, enclose, parse_errors};
 pub use parent::SCAN_ARGUMENT;
 
 /// More hits in one file than this are not kept.
@@ -192,7 +194,7 @@ pub fn self_test(executable: &Path, limits: Limits) -> Result<(), Failure> {
 }
 
 /// The rule by which a file is not looked at, if there is one.
-fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
+pub(crate) fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
     let path = file.path();
     if !settings.paths.wants(&path.to_string()) {
         Some("left out by `paths`".to_owned())

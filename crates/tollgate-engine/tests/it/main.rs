@@ -3,8 +3,13 @@
 
 mod commits;
 mod compared;
+#[path = "../../../tollgate/tests/it/faults.rs"]
+mod faults;
 mod hostile;
 mod known;
+mod model;
+mod provider;
 mod read;
 mod reviewed;
 mod scratch;
+mod surroundings;

@@ -142,6 +142,7 @@ impl Scratch {
             memory: Memory::Off,
             since_last: false,
             executable: executable.to_owned(),
+            asking: pipeline::Asking::nobody(),
             clock: &|| 0,
             events: &|_| {},
         };

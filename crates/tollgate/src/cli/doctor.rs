@@ -1,8 +1,9 @@
 //! `tollgate doctor`: is everything there, and what to do where it is not.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate_engine::config::{Layer, Limits};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Environment, Git};
@@ -11,16 +12,26 @@ use tollgate_engine::reviewer::embedded;
 use super::rules::DataFormat;
 use super::{Done, Place, output};
 
-/// Checks git, the repository, the configuration and your rules
+mod reviewers;
+
+/// Checks git, the repository, the configuration, your rules and who can review
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate doctor               is everything there?\n  \
-    tollgate doctor --config      every setting, with where it came from\n\n\
+    tollgate doctor --config      every setting, with where it came from\n  \
+    tollgate doctor --online      also ask services whether they take the key\n  \
+    tollgate doctor --self-test claude   ask an agent to write, and see that it cannot\n\n\
     Exit codes: 0 all is well, 1 something needs your attention.")]
 pub(crate) struct Args {
     /// Print every setting with where it came from
     #[arg(long)]
     config: bool,
+    /// Ask the services of reviewers whether they can be reached, take the key and know the model
+    #[arg(long)]
+    online: bool,
+    /// Ask this agent to write to a throw-away folder, and fail if it does; asks its model once
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["config", "online"])]
+    self_test: Option<String>,
     /// For people or for programs
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
@@ -28,56 +39,79 @@ pub(crate) struct Args {
 
 /// One thing that was looked at.
 struct Check {
-    name: &'static str,
-    /// What was found, or what is wrong and what to do about it.
-    result: Result<String, Failure>,
+    name: String,
+    found: Found,
+}
+
+/// What was found.
+enum Found {
+    /// All is well.
+    Ok(String),
+    /// It is not there, and nobody needs it.
+    Missing(String),
+    /// Something is wrong, and what to do about it.
+    Wrong(Failure),
+}
+
+impl Check {
+    fn new(name: &str, result: Result<String, Failure>) -> Self {
+        let found = result.map_or_else(Found::Wrong, Found::Ok);
+        Self { name: name.to_owned(), found }
+    }
 }
 
 pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     if args.config {
         return print_settings(place, args.format);
     }
-    let checks = check_all(place);
+    let (checks, reviewers) = match &args.self_test {
+        Some(name) => (Vec::new(), vec![self_test(place, name)?]),
+        None => check_all(place, args.online),
+    };
     let text = match args.format {
-        DataFormat::Text => as_text(&checks),
-        DataFormat::Json => as_json(&checks),
+        DataFormat::Text => as_text(&checks, &reviewers),
+        DataFormat::Json => as_json(&checks, &reviewers),
     };
     output::print(&text)?;
-    Ok(if checks.iter().all(|check| check.result.is_ok()) { Done::Fine } else { Done::No })
+    let is_well = checks.iter().chain(&reviewers).all(|check| !matches!(check.found, Found::Wrong(_)));
+    Ok(if is_well { Done::Fine } else { Done::No })
 }
 
-fn check_all(place: &Place) -> Vec<Check> {
+fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
+    let root = place.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
+    let settings = place.settings(root.as_deref(), Layer::default())?;
+    output::end_cleanly_on_ctrl_c();
+    Ok(Check::new(name, reviewers::self_test(&settings, name, &place.program()?)))
+}
+
+/// What a review needs, and who can review.
+fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>) {
     let git = Git::new(&place.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-    let mut checks = vec![Check { name: "git", result: version }];
+    let mut checks = vec![Check::new("git", version)];
     let repository = place.repository();
     let root = repository.as_ref().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
-    checks.push(Check {
-        name: "repository",
-        result: repository.map(|forge| match forge.root() {
-            Some(root) => root.display().to_string(),
-            None => "without a working tree; name a range to review".to_owned(),
-        }),
-    });
+    let said = |root: Option<&Path>| match root {
+        Some(root) => root.display().to_string(),
+        None => "without a working tree; name a range to review".to_owned(),
+    };
+    checks.push(Check::new("repository", repository.map(|forge| said(forge.root()))));
     let settings = place.settings(root.as_deref(), Layer::default());
     let limits = settings.as_ref().map(|settings| settings.limits).unwrap_or_default();
-    checks.push(Check {
-        name: "configuration",
-        result: settings.map(|settings| {
-            let changed = settings.shown.iter().filter(|shown| shown.source != "default").count();
-            format!("can be used; {changed} of {} settings are not the default", settings.shown.len())
-        }),
+    let used = settings.as_ref().map_err(Clone::clone).map(|settings| {
+        let changed = settings.shown.iter().filter(|shown| shown.source != "default").count();
+        format!("can be used; {changed} of {} settings are not the default", settings.shown.len())
     });
-    checks.push(Check { name: "embedded rules", result: scan_something(place, limits) });
+    checks.push(Check::new("configuration", used));
+    checks.push(Check::new("embedded rules", scan_something(place, limits)));
     let user = place.program().and_then(|program| embedded::check_user_rules(root.as_deref(), &program, limits));
-    checks.push(Check {
-        name: "your rules",
-        result: user.map(|rules| match rules.len() {
-            0 => "none; ast-grep YAML in .tollgate/rules is used when there is some".to_owned(),
-            n_rules => format!("{n_rules} can be used"),
-        }),
-    });
-    checks
+    let said = |n_rules: usize| match n_rules {
+        0 => "none; ast-grep YAML in .tollgate/rules is used when there is some".to_owned(),
+        n_rules => format!("{n_rules} can be used"),
+    };
+    checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
+    let reviewers = settings.map(|settings| reviewers::check_all(&settings, online)).unwrap_or_default();
+    (checks, reviewers)
 }
 
 /// Shows that a child can be started and finds what it should.
@@ -86,14 +120,26 @@ fn scan_something(place: &Place, limits: Limits) -> Result<String, Failure> {
     Ok(format!("{} rules; a scanning child works", tollgate_rules::catalog::all().len()))
 }
 
-fn as_text(checks: &[Check]) -> String {
+fn as_text(checks: &[Check], reviewers: &[Check]) -> String {
     let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
+    write(&mut text, checks);
+    if !checks.is_empty() && !reviewers.is_empty() {
+        text.push_str("\nReviewers, beside the rules: `tollgate review --reviewer NAME`\n");
+    }
+    write(&mut text, reviewers);
+    text
+}
+
+fn write(text: &mut String, checks: &[Check]) {
     for check in checks {
-        match &check.result {
-            Ok(found) => {
+        match &check.found {
+            Found::Ok(found) => {
                 let _ = writeln!(text, "ok    {:<16} {found}", check.name);
             }
-            Err(failure) => {
+            Found::Missing(why) => {
+                let _ = writeln!(text, "-     {:<16} {why}", check.name);
+            }
+            Found::Wrong(failure) => {
                 let _ = writeln!(text, "FAIL  {:<16} {}", check.name, failure.message.replace('\n', "\n      "));
                 if let Some(hint) = &failure.hint {
                     let _ = writeln!(text, "      {:<16} {hint}", "");
@@ -101,20 +147,24 @@ fn as_text(checks: &[Check]) -> String {
             }
         }
     }
-    text
 }
 
-fn as_json(checks: &[Check]) -> String {
-    let checks: Vec<_> = checks
+fn as_json(checks: &[Check], reviewers: &[Check]) -> String {
+    let (checks, reviewers) = (values(checks), values(reviewers));
+    format!("{:#}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks, "reviewers": reviewers }))
+}
+
+fn values(checks: &[Check]) -> Vec<Value> {
+    checks
         .iter()
-        .map(|check| match &check.result {
-            Ok(found) => json!({ "check": check.name, "ok": true, "found": found }),
-            Err(failure) => {
+        .map(|check| match &check.found {
+            Found::Ok(found) => json!({ "check": check.name, "ok": true, "found": found }),
+            Found::Missing(why) => json!({ "check": check.name, "ok": true, "missing": why }),
+            Found::Wrong(failure) => {
                 json!({ "check": check.name, "ok": false, "problem": failure.message, "hint": failure.hint })
             }
         })
-        .collect();
-    format!("{:#}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks }))
+        .collect()
 }
 
 fn print_settings(place: &Place, format: DataFormat) -> Result<Done, Failure> {

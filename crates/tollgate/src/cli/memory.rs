@@ -30,7 +30,8 @@ pub(crate) fn path(place: &Place, settings: &Settings, flag: &Flag) -> Result<Pa
     named.or_else(data_folder).ok_or_else(failure::no_data_folder)
 }
 
-fn data_folder() -> Option<PathBuf> {
+/// The file in the user's data folder.
+pub(crate) fn data_folder() -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = if cfg!(windows) {

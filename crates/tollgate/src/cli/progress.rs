@@ -6,13 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_core::visible::visible;
 
 /// Work shorter than this shows nothing.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// The thread that shows, and how it is told.
 struct Running {
-    figures: Sender<(usize, usize)>,
+    words: Sender<String>,
     thread: JoinHandle<()>,
 }
 
@@ -29,48 +30,45 @@ impl Progress {
         }
         let (sender, receiver) = mpsc::channel();
         let thread = std::thread::spawn(move || show(&receiver));
-        Self { running: Some(Running { figures: sender, thread }) }
+        Self { running: Some(Running { words: sender, thread }) }
     }
 
-    /// Tells how many files are done, and of how many.
-    pub(crate) fn files(&self, done: usize, total: usize) {
+    /// Tells how far the work is. The words are made only where somebody sees them.
+    pub(crate) fn tell(&self, words: impl FnOnce() -> String) {
         if let Some(running) = &self.running {
-            let _ = running.figures.send((done, total));
+            let _ = running.words.send(words());
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(Running { figures, thread }) = self.running.take() {
-            drop(figures);
+        if let Some(Running { words, thread }) = self.running.take() {
+            drop(words);
             let _ = thread.join();
         }
     }
 }
 
-fn show(receiver: &mpsc::Receiver<(usize, usize)>) {
+fn show(receiver: &mpsc::Receiver<String>) {
     let started = std::time::Instant::now();
-    let mut latest = (0, 0);
+    let mut latest = "reading the change".to_owned();
     while let Some(left) = QUIET.checked_sub(started.elapsed()) {
         match receiver.recv_timeout(left) {
-            Ok(figures) => latest = figures,
+            Ok(words) => latest = words,
             Err(RecvTimeoutError::Timeout) => break,
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
         bar.set_style(style);
     }
-    bar.set_message(words(latest));
+    // What is shown can name files of the change.
+    bar.set_message(visible(&latest).into_owned());
     bar.enable_steady_tick(Duration::from_millis(120));
-    while let Ok(figures) = receiver.recv() {
-        bar.set_message(words(figures));
+    while let Ok(words) = receiver.recv() {
+        bar.set_message(visible(&words).into_owned());
     }
     bar.finish_and_clear();
-}
-
-fn words((done, total): (usize, usize)) -> String {
-    if total == 0 { "reading the change".to_owned() } else { format!("reviewed {done} of {total} files") }
 }

@@ -25,7 +25,7 @@ use tollgate_rules::hit::REVIEWER;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
-use super::{Done, Place, convert, memory, output, rules};
+use super::{Done, Place, asking, convert, memory, output, rules};
 
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
@@ -36,6 +36,7 @@ use super::{Done, Place, convert, memory, output, rules};
     git diff | tollgate review --diff -   a patch\n  \
     tollgate review --since-last          only what changed since the last review of this branch\n  \
     tollgate review --with ruff.sarif     with another tool's findings\n  \
+    tollgate review --reviewer claude     an agent or a model reviews, too; `tollgate doctor` lists them\n  \
     tollgate review --format summary --body-file pr.md   a comment for the pull request\n  \
     tollgate review --format html -o review.html\n\n\
     Exit codes: 0 the change may pass, 1 it may not, 2 wrong use or bad input, 3 something failed.")]
@@ -74,7 +75,19 @@ pub(crate) struct Args {
     /// Neither read nor keep past reviews
     #[arg(long, conflicts_with = "store")]
     no_store: bool,
-    /// Never use the network; the embedded reviewer never does
+    /// Ask this model or agent, too: `claude`, `openai`, … or one of your configuration; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "offline")]
+    reviewer: Vec<String>,
+    /// Print what models would be asked, and ask nobody
+    #[arg(long, conflicts_with_all = ["record", "replay", "offline"])]
+    print_prompt: bool,
+    /// Keep what models were asked and what they answered in this file, secrets masked
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Take the models' answers from a record, without the network
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Never use the network: no model or agent is asked
     #[arg(long)]
     offline: bool,
     /// Also list what was skipped or does not count, and why
@@ -204,31 +217,43 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     output::end_cleanly_on_ctrl_c();
-    let progress = Progress::start();
-    let events = |event: Event<'_>| match event {
-        Event::Fetched { n_files, .. } => progress.files(0, n_files),
-        Event::Scanned { n_done, n_files } => progress.files(n_done, n_files),
+    let asked =
+        asking::Flags { print: args.print_prompt, record: args.record.as_deref(), replay: args.replay.as_deref() };
+    let variable = |name: &str| std::env::var(name).ok();
+    let asking = asking::prepare(place, &asked, &variable)?;
+    let (outcome, mut contents, record) = {
+        let progress = Progress::start();
+        let events = |event: Event<'_>| progress.tell(|| asking::words(&event));
+        let mut world = World {
+            settings: &settings,
+            forge,
+            imported,
+            imported_withheld: withheld,
+            scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
+            title: args.title.as_deref(),
+            body: body.as_deref(),
+            memory: memory(place, &settings, &args),
+            since_last: args.since_last,
+            executable: place.program()?,
+            asking,
+            clock: &memory::now,
+            events: &events,
+        };
+        let outcome = pipeline::review_change(&mut world);
+        (outcome, world.forge.contents(), world.asking.tape.written(world.asking.boundary))
     };
-    let mut world = World {
-        settings: &settings,
-        forge,
-        imported,
-        imported_withheld: withheld,
-        scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
-        title: args.title.as_deref(),
-        body: body.as_deref(),
-        memory: memory(place, &settings, &args),
-        since_last: args.since_last,
-        executable: place.program()?,
-        clock: &memory::now,
-        events: &events,
-    };
-    let outcome = pipeline::review_change(&mut world);
-    let mut contents = world.forge.contents();
-    drop(progress);
+    if let (Some(file), Some(record)) = (&args.record, record) {
+        output::write_file(&place.resolve(file), &record)?;
+    }
     let reviewed = outcome?;
+    if args.print_prompt {
+        return print_prompt(place, &args, &reviewed);
+    }
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
+    }
+    if let Some(names) = asking::left_out(&settings, args.offline) {
+        output::say(&format!("note: not asked, because of `--offline`: {names}"));
     }
     if reviewed.change.is_empty() {
         output::say(&format!("nothing to review: compared {}, and nothing differs", reviewed.change.compared));
@@ -252,8 +277,36 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
+    for run in &reviewed.runs {
+        output::say(&asking::took(run));
+    }
     let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || settings.fail_on == FailOn::Never;
-    Ok(if passes { Done::Fine } else { Done::No })
+    let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
+    // The gate stays shut either way; what has to be mended first is not the change.
+    let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
+    for failure in failed {
+        output::say(&format!("note: {failure}"));
+    }
+    match last {
+        Some(failure) => Err(failure),
+        None => Ok(if passes { Done::Fine } else { Done::No }),
+    }
+}
+
+/// Prints what models would be asked.
+fn print_prompt(place: &Place, args: &Args, reviewed: &Reviewed) -> Result<Done, Failure> {
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
+        output::say(&format!("note: {note}"));
+    }
+    if reviewed.sent.is_empty() {
+        output::say("nothing would be sent: there is no reviewer to ask, or nothing for it to look at");
+    }
+    let text = match args.format {
+        ReportFormat::Json => asking::prompt_json(&reviewed.sent),
+        _ => asking::prompt_text(&reviewed.sent),
+    };
+    output::deliver(place, &text, args.output.as_deref())?;
+    Ok(Done::Fine)
 }
 
 /// The memory of past reviews. A review goes on without it.
@@ -302,6 +355,11 @@ fn flags(args: &Args) -> Layer {
     let mut flags = Layer { source: "the command line".to_owned(), ..Layer::default() };
     flags.values.review.fail_on = args.fail_on.map(FailOnWord::from);
     flags.values.review.profile = args.profile.map(ProfileWord::from);
+    if args.offline {
+        flags.values.review.reviewers = Some(Vec::new());
+    } else if !args.reviewer.is_empty() {
+        flags.values.review.reviewers = Some(args.reviewer.clone());
+    }
     flags
 }
 
@@ -442,11 +500,13 @@ fn details(reviewed: &Reviewed) -> Vec<String> {
     }
     let review = &reviewed.review;
     let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
+    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
     let mut reviewers: Vec<&str> =
-        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain([REVIEWER]).collect();
+        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
     reviewers.sort_unstable();
     reviewers.dedup();
     lines.push(format!("Reviewers: {}", reviewers.join(", ")));
+    lines.extend(reviewed.runs.iter().map(asking::took));
     lines
 }
 

@@ -1,16 +1,23 @@
 //! The program, driven as a user drives it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(unix)]
+mod agents;
+mod chaos;
 mod check_comment;
 mod declared;
 mod delta;
+mod faults;
 mod formats;
 mod intent;
 mod isolation;
 mod memory;
+mod models;
+mod outline;
 mod parse_answer;
 mod review;
 mod scratch;
 mod setup;
 mod streams;
+mod stub;
 mod tidy;

@@ -552,8 +552,7 @@ fn what_is_switched_off_is_not_carried_over() {
         scratch.write("a.js", RUN).commit("add");
         scratch.tollgate(&["review", "main..HEAD"]).expect(1);
         scratch.write("b.txt", "more\n").commit("more");
-        // The user's own file; it is in no commit, so not under review.
-        scratch.write(".config/tollgate/config.toml", config);
+        scratch.configure(config);
         let report = scratch.tollgate(&["review", "main..HEAD", "--since-last"]).expect(0);
         assert!(report.contains("0 new, 1 resolved, 0 still open"), "{config}: {report}");
     }

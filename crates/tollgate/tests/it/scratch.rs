@@ -65,6 +65,14 @@ impl Scratch {
         self.data.path().join("tollgate/tollgate.db")
     }
 
+    /// Writes the user's own configuration.
+    pub(crate) fn configure(&self, text: &str) -> &Self {
+        let folder = self.data.path().join("config/tollgate");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
+        self
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) -> &Self {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -120,6 +128,7 @@ impl Scratch {
             }
         }
         command.env("HOME", self.path()).env("XDG_DATA_HOME", self.data.path()).env("LC_ALL", "C.UTF-8");
+        command.env("XDG_CONFIG_HOME", self.data.path().join("config"));
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM"] {
             command.env_remove(name);
         }

@@ -278,6 +278,8 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     let why = fields.required_text(reader, "why").unwrap_or_default();
     let (by, reason) = (fields.text(reader, "by"), fields.text(reader, "reason"));
     let known = v1::WHY.iter().position(|word| *word == why);
+    // Anywhere else they are unknown fields.
+    let voices = if known == Some(6) { voices(reader, &mut fields) } else { None };
     let why = match (known, by, reason) {
         (Some(0), Some(by), reason) => Withheld::Suppressed { by, reason },
         (Some(1), None, None) => Withheld::OutsideChange,
@@ -285,6 +287,7 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
         (Some(3), None, None) => Withheld::BelowFloor,
         (Some(4), None, Some(area)) if Category::parse_exact(&area).is_some() => ignored_area(&area),
         (Some(5), None, Some(reason)) => Withheld::HeldBack(reason),
+        (Some(6), None, None) if voices.is_some() => no_consensus(voices),
         (known, by, reason) => {
             let message = format!("expected one of {} with the fields that belong to it", v1::WHY.join(", "));
             reader.report(&fields.pointer("why"), "withheld", &brief(&Value::String(why)), message);
@@ -294,6 +297,7 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
                 Some(3) => Withheld::BelowFloor,
                 Some(4) => ignored_area(reason.as_deref().unwrap_or_default()),
                 Some(5) => Withheld::HeldBack(reason.unwrap_or_default()),
+                Some(6) => no_consensus(voices),
                 _ => Withheld::Unverified(reason.unwrap_or_default()),
             }
         }
@@ -306,6 +310,16 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     finding.id = id.unwrap_or_else(|| FindingId::at(index));
     fields.close(reader);
     Some(WithheldFinding { finding, why })
+}
+
+fn voices(reader: &mut Reader, fields: &mut Fields) -> Option<(usize, usize)> {
+    let mut count = |key| fields.count(reader, key).and_then(|count| usize::try_from(count).ok());
+    count("voices").zip(count("needed"))
+}
+
+fn no_consensus(voices: Option<(usize, usize)>) -> Withheld {
+    let (voices, needed) = voices.unwrap_or((1, 2));
+    Withheld::NoConsensus { voices, needed }
 }
 
 fn ignored_area(word: &str) -> Withheld {

@@ -171,6 +171,12 @@ pub struct WithheldFinding<'a> {
     /// The reason that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
+    /// How many reviewers say so, when more must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voices: Option<usize>,
+    /// How many must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed: Option<usize>,
     /// The finding.
     pub finding: Finding<'a>,
 }
@@ -193,8 +199,8 @@ pub(super) const KNOWN: [&str; 13] = [
 ];
 
 /// The words of [`Withheld`], in the order of its variants.
-pub(super) const WHY: [&str; 6] =
-    ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back"];
+pub(super) const WHY: [&str; 7] =
+    ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back", "no-consensus"];
 
 /// The words of [`Looked`], in the order of its variants.
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
@@ -298,11 +304,15 @@ impl<'a> WithheldFinding<'a> {
     fn new(withheld: &'a review::WithheldFinding, form: Form) -> Self {
         let (by, reason) = match &withheld.why {
             Withheld::Suppressed { by, reason } => (Some(by.as_str()), reason.as_deref()),
-            Withheld::OutsideChange | Withheld::BelowFloor => (None, None),
+            Withheld::OutsideChange | Withheld::BelowFloor | Withheld::NoConsensus { .. } => (None, None),
             Withheld::Unverified(reason) | Withheld::HeldBack(reason) => (None, Some(reason.as_str())),
             Withheld::IgnoredArea(area) => (None, Some(area.as_str())),
         };
-        Self { why: withheld.why.as_str(), by, reason, finding: Finding::new(&withheld.finding, form) }
+        let (voices, needed) = match withheld.why {
+            Withheld::NoConsensus { voices, needed } => (Some(voices), Some(needed)),
+            _ => (None, None),
+        };
+        Self { why: withheld.why.as_str(), by, reason, voices, needed, finding: Finding::new(&withheld.finding, form) }
     }
 }
 

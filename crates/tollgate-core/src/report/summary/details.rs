@@ -133,6 +133,7 @@ fn kind(why: &Withheld) -> &'static str {
         Withheld::BelowFloor => "below the floor",
         Withheld::IgnoredArea(_) => "in an ignored area",
         Withheld::HeldBack(_) => "held back",
+        Withheld::NoConsensus { .. } => "without consensus",
     }
 }
 

@@ -158,6 +158,30 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
 }
 
 #[test]
+fn what_was_not_verified_is_shown_apart() {
+    let mut review = review(Vec::new(), Looked::Reviewed);
+    for (summary, why) in [
+        ("invented", Withheld::Unverified("its evidence is nowhere in the change".to_owned())),
+        ("alone", Withheld::NoConsensus { voices: 1, needed: 2 }),
+        ("elsewhere", Withheld::OutsideChange),
+    ] {
+        review.withheld.push(WithheldFinding { finding: finding(Severity::High, 11, summary), why });
+    }
+    assert_snapshot!(show(&review, 100), @r"
+    Compared HEAD with main (merge base 1a2b3c4)
+    1 file changed, 1 line added, 1 removed
+
+    Not counted: not verified, or said by too few; `--verbose` tells why
+
+      High src/auth.js:11 invented
+      High src/auth.js:11 alone
+
+    ✔ Approved: nothing to report
+      Looked at all of it: 1 hunk in 1 file, 3 findings withheld
+    ");
+}
+
+#[test]
 fn text_of_the_change_cannot_speak_to_the_terminal() {
     let (files, _) = diff::parse(DIFF.replace("eval(input)", "\x1b[2Jeval\x07\u{202e}").into_bytes());
     let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed);

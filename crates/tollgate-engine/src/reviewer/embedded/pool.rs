@@ -70,9 +70,49 @@ impl Pool {
                 self.spare = Some(child);
                 Ok(rules)
             }
-            Ok(Answer::Scanned(_)) => Err(failure::bad_rule(folder, "the rules were not understood")),
+            Ok(Answer::Scanned(_) | Answer::Enclosed(_) | Answer::Checked(_)) => {
+                Err(failure::bad_rule(folder, "the rules were not understood"))
+            }
             Err(reason) => Err(failure::bad_rule(folder, &format!("reading the rules failed: {reason}"))),
         }
+    }
+
+    /// Asks one question about each of so many texts, with so many bytes in all; `None` where no answer came.
+    ///
+    /// Nobody is told why: what is asked this way makes a review better, and the review goes on without it. When
+    /// `max_lost` texts cost their child, the rest is not asked about.
+    pub(super) fn ask_each(
+        &self,
+        (n_texts, n_bytes): (usize, usize),
+        max_lost: usize,
+        question: &(dyn Fn(usize) -> (Request, Vec<u8>) + Sync),
+    ) -> Vec<Option<Answer>> {
+        let worth = 1 + n_texts / FILES_PER_CHILD + n_bytes / BYTES_PER_CHILD;
+        let starter = &self.starter;
+        let n_children = worth.min(starter.most_children()).min(n_texts);
+        let (next, n_lost) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = || {
+            let (mut answers, mut slot) = (Vec::new(), None);
+            while n_lost.load(Ordering::Relaxed) < max_lost {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= n_texts {
+                    break;
+                }
+                match starter.ask(&mut slot, question(index)) {
+                    Ok(answer) => answers.push((index, answer)),
+                    Err(_) => drop(n_lost.fetch_add(1, Ordering::Relaxed)),
+                }
+            }
+            answers
+        };
+        let mut all: Vec<Option<Answer>> = (0..n_texts).map(|_| None).collect();
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..n_children).map(|_| scope.spawn(work)).collect();
+            for (index, answer) in threads.into_iter().filter_map(|thread| thread.join().ok()).flatten() {
+                all[index] = Some(answer);
+            }
+        });
+        all
     }
 
     /// Scans the files and gives back what became of each, in their order.
@@ -174,17 +214,27 @@ impl Starter {
     fn scan(&self, slot: &mut Option<Child>, job: Job) -> Result<Vec<Hit>, String> {
         let mut hits = Vec::new();
         for (scan, text) in job.parts {
-            let mut child = match slot.take() {
-                Some(child) => child,
-                None => self.start_with_rules()?,
-            };
-            match child.ask(Request::Scan(scan), text, self.limits)? {
+            match self.ask(slot, (Request::Scan(scan), text))? {
                 Answer::Scanned(found) => hits.extend(found),
-                Answer::Rules { .. } => return Err(UNREADABLE.to_owned()),
+                Answer::Rules { .. } | Answer::Enclosed(_) | Answer::Checked(_) => {
+                    // It may answer the next question as badly.
+                    drop(slot.take());
+                    return Err(UNREADABLE.to_owned());
+                }
             }
-            *slot = Some(child);
         }
         Ok(hits)
+    }
+
+    /// Asks the child in the slot, or a new one; one that does not answer is gone afterwards.
+    fn ask(&self, slot: &mut Option<Child>, (request, text): (Request, Vec<u8>)) -> Result<Answer, String> {
+        let mut child = match slot.take() {
+            Some(child) => child,
+            None => self.start_with_rules()?,
+        };
+        let answer = child.ask(request, text, self.limits)?;
+        *slot = Some(child);
+        Ok(answer)
     }
 
     /// The name of a question: everything that the answer depends on, beside this program.

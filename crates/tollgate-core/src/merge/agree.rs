@@ -1,0 +1,206 @@
+//! Whether two reviewers mean the same.
+//!
+//! Different authors word one issue differently, and two issues of one line alike. So a title is looked for in the
+//! other's title *and* reason, both ways. Words that stand in the code itself tell where a remark is, not what it is
+//! about, and count for little; so do words that are in every other remark.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use crate::delta::words::{Words, stem};
+use crate::finding::Finding;
+
+/// How well two remarks on the same lines must agree, from 0 to 1.
+const SAME_LINES: f64 = 0.39;
+/// How well, when they are in other categories.
+const OTHER_CATEGORY: f64 = 0.45;
+/// How well, when their lines are only near.
+const NEAR_LINES: f64 = 0.6;
+/// Titles as similar as this differ in what they deny, when they differ at all.
+const ALMOST_EQUAL: f64 = 0.85;
+/// Most bytes of a reason that are read.
+const MAX_REASON: usize = 1000;
+
+/// What a finding says, ready to be compared.
+#[derive(Debug)]
+pub(super) struct Said {
+    title: Words,
+    about: BTreeSet<String>,
+    all: BTreeSet<String>,
+    code: BTreeSet<String>,
+}
+
+impl Said {
+    pub(super) fn of(finding: &Finding) -> Self {
+        let title = Words::read(finding.summary.as_str());
+        let about = stems(&title);
+        let reason = finding.reason.as_deref().unwrap_or_default();
+        let mut all = stems(&Words::read(head(reason)));
+        all.extend(about.iter().cloned());
+        let code = stems(&Words::read(&format!("`{}`", head(&finding.evidence).replace('`', " "))));
+        Self { title, about, all, code }
+    }
+
+    /// How well this agrees with another remark, if well enough to be the same.
+    pub(super) fn agrees(&self, other: &Self, same_category: bool, overlap: bool) -> Option<f64> {
+        if self.title.are_apart(&other.title) {
+            return None;
+        }
+        let score = self.score(other);
+        let denied = self.title.deny_otherwise(&other.title) && self.title_only(other) >= ALMOST_EQUAL;
+        let wanted = match (overlap, same_category) {
+            (false, _) => NEAR_LINES,
+            (true, false) => OTHER_CATEGORY,
+            (true, true) => SAME_LINES,
+        };
+        (score >= wanted && !denied).then_some(score)
+    }
+
+    /// Half by how much of each title the other says, half by how much they say in common.
+    fn score(&self, other: &Self) -> f64 {
+        let titles = f64::midpoint(self.covered(&other.all, other), other.covered(&self.all, self));
+        f64::midpoint(titles, self.in_common(other))
+    }
+
+    /// The cosine of all that both say.
+    fn in_common(&self, other: &Self) -> f64 {
+        let square = |stem: &String| self.weight(other, stem).powi(2);
+        let total = |said: &Self| said.all.iter().map(square).sum::<f64>();
+        let shared: f64 = self.all.iter().filter(|stem| has(&other.all, stem)).map(square).sum();
+        let length = (total(self) * total(other)).sqrt();
+        if length > 0.0 { (shared / length).min(1.0) } else { 0.0 }
+    }
+
+    fn title_only(&self, other: &Self) -> f64 {
+        f64::midpoint(self.covered(&other.about, other), other.covered(&self.about, self))
+    }
+
+    /// The part of this title that is among the stems.
+    fn covered(&self, stems: &BTreeSet<String>, other: &Self) -> f64 {
+        let total: f64 = self.about.iter().map(|stem| self.weight(other, stem)).sum();
+        let shared = self.about.iter().filter(|stem| has(stems, stem)).map(|stem| self.weight(other, stem));
+        if total > 0.0 { shared.sum::<f64>() / total } else { 0.0 }
+    }
+
+    fn weight(&self, other: &Self, stem: &str) -> f64 {
+        weight(stem, self.code.contains(stem) || other.code.contains(stem))
+    }
+}
+
+/// True when a stem is among others, or a longer or shorter form of it: `compar` and `comparis`.
+fn has(stems: &BTreeSet<String>, stem: &str) -> bool {
+    const LONG: usize = 5;
+    if stems.contains(stem) {
+        return true;
+    }
+    let Some(head) = stem.get(..LONG) else { return false };
+    let alike = |other: &String| other.starts_with(stem) || stem.starts_with(other.as_str());
+    stems.range(head.to_owned()..).take_while(|other| other.starts_with(head)).any(alike)
+}
+
+fn head(text: &str) -> &str {
+    let mut end = text.len().min(MAX_REASON);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Words of one meaning, the first standing for all.
+const SYNONYMS: &[&[&str]] = &[
+    &["null", "none", "nil", "undefined", "nullpointer", "dereference"],
+    &["concatenate", "interpolate", "concat", "spliced"],
+    &["error", "exception", "failure", "fail", "throw", "raise", "rejection", "reject"],
+    &["panic", "crash", "abort"],
+    &["array", "list"],
+    &["credential", "secret"],
+    &["file", "path"],
+    &["leak", "unclosed", "close"],
+    &["verify", "validate", "validation", "verification", "check"],
+    &["authorization", "authorisation", "permission", "guard", "authorize"],
+    &["disable", "off", "skip"],
+    &["swallow", "hide", "ignore", "suppress"],
+    &["hash", "digest"],
+    &["loop", "iterate", "iteration"],
+    &["assert", "assertion"],
+    &["documentation", "docstring", "doc"],
+    &["escape", "sanitize", "unsanitized", "unescaped"],
+];
+
+/// Words that are in every other remark.
+const FREQUENT: &[&str] = &[
+    "allow",
+    "avoid",
+    "cause",
+    "change",
+    "code",
+    "create",
+    "data",
+    "error",
+    "function",
+    "handle",
+    "input",
+    "issue",
+    "lead",
+    "method",
+    "miss",
+    "mention",
+    "potential",
+    "return",
+    "risk",
+    "security",
+    "check",
+    "type",
+    "use",
+    "user",
+    "value",
+    "vulnerability",
+    "vulnerable",
+    "test",
+    "add",
+    "new",
+    "query",
+    "request",
+    "call",
+    "file",
+];
+/// Words that say nothing about what a remark is about.
+const EMPTY: &[&str] = &[
+    "instead", "rather", "each", "every", "time", "never", "always", "only", "also", "here", "wrong", "possibly",
+    "properly", "directly", "overly", "use", "make", "run",
+];
+const FREQUENT_WEIGHT: f64 = 0.5;
+const CODE_WEIGHT: f64 = 0.4;
+
+fn weight(stem: &str, in_code: bool) -> f64 {
+    static STEMS: LazyLock<BTreeSet<String>> = LazyLock::new(|| FREQUENT.iter().map(|word| canonical(word)).collect());
+    let weight: f64 = if STEMS.contains(stem) { FREQUENT_WEIGHT } else { 1.0 };
+    if in_code { weight.min(CODE_WEIGHT) } else { weight }
+}
+
+fn stems(words: &Words) -> BTreeSet<String> {
+    static NOTHING: LazyLock<BTreeSet<String>> = LazyLock::new(|| EMPTY.iter().map(|word| canonical(word)).collect());
+    words.stems.iter().map(|stem| meant(stem)).filter(|stem| !NOTHING.contains(stem)).collect()
+}
+
+fn canonical(word: &str) -> String {
+    meant(&stem(word))
+}
+
+/// The stem that stands for all of its meaning.
+fn meant(stemmed: &str) -> String {
+    static MEANT: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+        let group = |words: &&[&str]| -> Vec<(String, String)> {
+            let first = shorter(&stem(words[0])).to_owned();
+            words.iter().map(|word| (shorter(&stem(word)).to_owned(), first.clone())).collect()
+        };
+        SYNONYMS.iter().flat_map(group).collect()
+    });
+    let stemmed = shorter(stemmed);
+    MEANT.get(stemmed).map_or_else(|| stemmed.to_owned(), Clone::clone)
+}
+
+/// `verify`, `verified` and `verification` have stems that differ in their last letter.
+fn shorter(stem: &str) -> &str {
+    stem.strip_suffix(['i', 'y', 'e']).filter(|rest| rest.len() >= 4).unwrap_or(stem)
+}

@@ -1,0 +1,211 @@
+use super::*;
+use crate::finding::{Category, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
+use crate::path::FilePath;
+use proptest::prelude::*;
+
+fn finding(reviewer: &str, rule: &str, severity: Severity, lines: (u32, u32), evidence: &str) -> Finding {
+    Finding {
+        id: FindingId::at(0),
+        severity,
+        category: Category::Logic,
+        location: Location {
+            file: FilePath::parse("a.rs").unwrap(),
+            lines: LineRange::new(lines.0, lines.1).unwrap(),
+            side: Side::Right,
+        },
+        summary: Summary::parse(rule).unwrap(),
+        reason: Some(format!("why {reviewer}")),
+        evidence: evidence.to_owned(),
+        suggestion: None,
+        fix: None,
+        origin: Origin { reviewer: Some(reviewer.to_owned()), rule: Some(rule.to_owned()), rule_url: None },
+        extra: serde_json::Map::new(),
+    }
+}
+
+#[track_caller]
+fn check(findings: Vec<Finding>, expected: &[&str]) {
+    let said: Vec<String> = merge(findings)
+        .iter()
+        .map(|finding| {
+            let lines = finding.location.lines;
+            format!("{} {lines} {}", finding.severity, reviewers(finding).join("+"))
+        })
+        .collect();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn what_two_reviewers_say_is_one_finding_ranked_before_its_equals() {
+    check(
+        vec![
+            finding("rules", "first", Severity::High, (1, 1), "a"),
+            finding("ruff", "x", Severity::Medium, (7, 8), "f( x )\n"),
+            finding("rules", "y", Severity::High, (8, 8), "f( x )"),
+        ],
+        &["High 8 ruff+rules", "High 1 rules"],
+    );
+}
+
+#[test]
+fn different_remarks_about_one_place_stay_apart() {
+    check(
+        vec![
+            finding("rules", "x", Severity::Low, (1, 1), "a"),
+            finding("rules", "y", Severity::Low, (1, 1), "a"),
+            finding("ruff", "z", Severity::Low, (1, 1), "b"),
+            finding("ruff", "x", Severity::Low, (9, 9), "a"),
+        ],
+        &["Low 1 rules", "Low 1 rules", "Low 1 ruff", "Low 9 ruff"],
+    );
+}
+
+/// One pair of `pairs.txt`: what it should be, and the two remarks.
+fn pairs() -> Vec<(bool, [Finding; 2])> {
+    let text = include_str!("tests/pairs.txt");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let remark = |reviewer: &str, line: &str| {
+        let [lines, category, title, reason, evidence] = line.splitn(5, " | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let (start, end) = lines.split_once('-').unwrap_or((lines, lines));
+        let lines = (start.parse().unwrap(), end.parse().unwrap());
+        let mut finding = finding(reviewer, title, Severity::High, lines, evidence);
+        finding.category = Category::parse_exact(category).unwrap();
+        finding.reason = Some(reason.to_owned());
+        finding.origin.rule = None;
+        finding
+    };
+    let pair = |pair: &[&str]| (pair[0] == "same", [remark("one", pair[1]), remark("two", pair[2])]);
+    lines.chunks_exact(3).map(pair).collect()
+}
+
+#[test]
+fn one_issue_of_two_models_is_one_finding_and_two_issues_stay_apart() {
+    let (mut n_same, mut n_found, mut n_other, mut wrong) = (0, 0, 0, Vec::new());
+    for (same, [a, b]) in pairs() {
+        let titles = format!("{} | {}", a.summary, b.summary);
+        let is_one = merge(vec![a.clone(), b.clone()]).len() == 1;
+        assert_eq!(is_one, merge(vec![b, a]).len() == 1, "{titles}");
+        n_same += usize::from(same);
+        n_other += usize::from(!same);
+        n_found += usize::from(same && is_one);
+        if same != is_one {
+            wrong.push(format!("{}: {titles}", if same { "missed" } else { "joined" }));
+        }
+    }
+    let n_joined = wrong.iter().filter(|line| line.starts_with("joined")).count();
+    let said = format!("{n_found} of {n_same} found, {n_joined} of {n_other} joined:\n{}", wrong.join("\n"));
+    assert!(n_same >= 25 && n_other >= 25, "{said}");
+    assert!(n_joined == 0 && n_found * 100 >= n_same * 80, "{said}");
+}
+
+/// A finding of a model: no rule, and perhaps one of several passes.
+fn of_model(reviewer: &str, pass: Option<u64>, severity: Severity, line: u32, title: &str) -> Finding {
+    let mut finding = finding(reviewer, title, severity, (line, line), "x = f(y)");
+    finding.origin.rule = None;
+    finding.reason = None;
+    finding.extra.extend(pass.map(|pass| (PASS.to_owned(), pass.into())));
+    finding
+}
+
+fn verified_by(state: &str, mut finding: Finding) -> Finding {
+    finding.extra.insert(VERIFICATION.to_owned(), serde_json::json!({ "state": state }));
+    finding
+}
+
+const LEAK: &str = "Connection leaks when the handler fails";
+
+#[test]
+fn passes_of_one_model_are_voices_under_one_name() {
+    let merged = merge(vec![
+        of_model("claude", Some(1), Severity::High, 3, LEAK),
+        of_model("claude", Some(2), Severity::Medium, 3, LEAK),
+        of_model("gpt", None, Severity::High, 3, "Leaking connection if the handler fails"),
+    ]);
+    let [finding] = &merged[..] else { panic!("{merged:?}") };
+    assert_eq!(finding.extra[REVIEWERS], serde_json::json!(["claude", "gpt"]));
+    assert_eq!(finding.extra[VOICES], serde_json::json!(["claude", "claude#2", "gpt"]));
+    assert!(!finding.extra.contains_key(PASS));
+}
+
+#[test]
+fn two_remarks_of_one_pass_stay_two_unless_they_are_equal() {
+    let repeated = of_model("claude", None, Severity::High, 3, LEAK);
+    let similar = of_model("claude", None, Severity::High, 3, "Leaking connection if the handler fails");
+    assert_eq!(merge(vec![repeated.clone(), repeated.clone()]).len(), 1);
+    assert_eq!(merge(vec![repeated, similar]).len(), 2);
+}
+
+#[test]
+fn a_model_that_says_what_a_rule_says_keeps_the_rules_name() {
+    let by_rule =
+        finding("rules", "leak: connection is not closed when handler fails", Severity::Medium, (3, 3), "f(y)");
+    let merged = merge(vec![of_model("claude", None, Severity::High, 3, LEAK), by_rule]);
+    let [finding] = &merged[..] else { panic!("{merged:?}") };
+    assert_eq!((finding.severity, finding.summary.as_str()), (Severity::High, LEAK));
+    assert!(finding.origin.rule.is_some());
+}
+
+#[test]
+fn voices_then_verification_then_place_rank_what_is_as_severe() {
+    let said = |line: u32, reviewer: &str, title: &str| of_model(reviewer, None, Severity::High, line, title);
+    let merged = merge(vec![
+        verified_by("place", said(10, "a", "Unrelated remark")),
+        verified_by("exact", said(20, "a", "Another thing")),
+        said(30, "a", LEAK),
+        said(30, "b", LEAK),
+        verified_by("exact", of_model("a", None, Severity::Critical, 40, "Worst of all")),
+    ]);
+    let lines: Vec<u32> = merged.iter().map(|finding| finding.location.lines.start()).collect();
+    assert_eq!(lines, [40, 30, 20, 10]);
+}
+
+#[track_caller]
+fn check_consensus(findings: Vec<Finding>, needed: usize, expected: &str) {
+    let (kept, withheld) = consensus(merge(findings), needed, &|name| name != "rules");
+    let kept = kept.iter().map(|finding| voices(finding).join("+"));
+    let held = withheld.iter().map(|held| format!("{}: {}", held.why.as_str(), held.why));
+    assert_eq!(kept.chain(held).collect::<Vec<_>>().join(", "), expected);
+}
+
+#[test]
+fn what_only_models_say_needs_enough_voices() {
+    let one = || of_model("claude", Some(1), Severity::High, 3, LEAK);
+    let again = || of_model("claude", Some(2), Severity::High, 3, LEAK);
+    let other = || of_model("gpt", None, Severity::High, 3, LEAK);
+    check_consensus(vec![one()], 1, "claude");
+    check_consensus(vec![one()], 0, "claude");
+    check_consensus(vec![one()], 2, "no-consensus: 1 of 2 needed reviewers says so");
+    check_consensus(vec![one(), again()], 2, "claude+claude#2");
+    check_consensus(vec![one(), other()], 2, "claude+gpt");
+    check_consensus(vec![one(), other()], 3, "no-consensus: 2 of 3 needed reviewers say so");
+    check_consensus(vec![finding("rules", "x", Severity::High, (3, 3), "f")], 3, "rules");
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_reviewers_does_not_matter(
+        seeds in prop::collection::vec((0usize..3, 0usize..3, 0usize..6, 1u32..5, 0u32..3), 0..12),
+    ) {
+        let findings: Vec<Finding> = seeds
+            .iter()
+            .map(|&(who, rule, severity, start, len)| {
+                let (name, rule) = (["rules", "ruff", "model"][who], ["x", "y", "z"][rule]);
+                let mut finding = finding(name, rule, Severity::ALL[severity], (start, start + len), rule);
+                // A model has no rules, only words.
+                finding.origin.rule = finding.origin.rule.filter(|_| name != "model");
+                finding
+            })
+            .collect();
+        let worst = findings.iter().map(|finding| finding.severity).max();
+        let merged = merge(findings.clone());
+        prop_assert_eq!(merged.first().map(|finding| finding.severity), worst);
+        prop_assert!(merged.len() <= findings.len());
+        let reversed: Vec<Finding> = findings.into_iter().rev().collect();
+        let key = |findings: &[Finding]| -> Vec<(Severity, LineRange)> {
+            findings.iter().map(|finding| (finding.severity, finding.location.lines)).collect()
+        };
+        prop_assert_eq!(key(&merge(reversed)), key(&merged));
+    }
+}

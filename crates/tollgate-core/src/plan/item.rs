@@ -1,0 +1,232 @@
+//! What can be sent: each wanted hunk, or some of one definition, with and without what is around it.
+
+use super::known::{Extent, Known, span};
+use super::risk::Risks;
+use super::{Material, Piece, Unit};
+use crate::diff::{FileDiff, Line};
+use crate::prompt::change::{Endings, Position, head, write_line, write_unit};
+use crate::tokens::{weigh, weight};
+
+/// A call that has less room than so many tokens for a hunk is not worth making.
+const MIN_ROOM: usize = 50;
+
+/// Something that is sent as a whole or not at all.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// The file, by its index in the change.
+    pub(super) file: usize,
+    /// The hunks.
+    pub(super) hunks: Vec<usize>,
+    /// How much there is to lose.
+    pub(super) risk: u64,
+    /// What the header of the file weighs.
+    pub(super) head: u64,
+    /// The hunks alone: one shape or, where they are too large for a call, several. None if a call has no room at all.
+    pub(super) plain: Vec<Shape>,
+    /// With what is around them, where something is known and it fits into a call.
+    pub(super) full: Option<Shape>,
+    /// Why the hunk is not sent as a whole even if all shapes are.
+    pub(super) cut: Option<String>,
+}
+
+/// One way to show something.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) weight: u64,
+}
+
+impl Item {
+    /// What the hunks weigh alone.
+    pub(super) fn weight(&self) -> u64 {
+        self.plain.iter().map(|shape| shape.weight).sum()
+    }
+}
+
+/// Everything that is wanted, in the order of paths and lines.
+pub(super) fn items(material: &Material<'_>) -> Vec<Item> {
+    let risks = Risks::new(material.findings, material.analysis);
+    let mut order: Vec<usize> = (0..material.files.len()).collect();
+    order.sort_by_key(|&index| material.files[index].path());
+    let mut items = Vec::new();
+    for file_index in order {
+        let file = &material.files[file_index];
+        let wanted: Vec<usize> = (0..file.hunks.len()).filter(|&hunk| (material.wanted)(file_index, hunk)).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let mut scratch = String::new();
+        head(&mut scratch, file);
+        let head = weigh(scratch.as_bytes());
+        let room = weight(material.limits.call_tokens).saturating_sub(head);
+        let known = (material.known)(file_index);
+        let mut maker = Maker { file_index, file, known, room, head, risks: &risks, scratch };
+        maker.make(&wanted, &mut items);
+    }
+    items
+}
+
+/// Makes the items of one file.
+struct Maker<'a> {
+    file_index: usize,
+    file: &'a FileDiff,
+    known: Option<&'a Known>,
+    /// How much a call can hold beside the header of the file.
+    room: u64,
+    head: u64,
+    risks: &'a Risks<'a>,
+    scratch: String,
+}
+
+impl Maker<'_> {
+    fn make(&mut self, wanted: &[usize], items: &mut Vec<Item>) {
+        let mut rest = wanted;
+        while !rest.is_empty() {
+            let n_hunks = self.n_neighbours(rest);
+            let (group, after) = rest.split_at(n_hunks);
+            rest = after;
+            let together = self.full(group);
+            if group.len() > 1 && together.as_ref().is_none_or(|shape| shape.weight > self.room) {
+                for &hunk in group {
+                    let full = self.full(&[hunk]);
+                    items.push(self.item(&[hunk], full));
+                }
+            } else {
+                items.push(self.item(group, together));
+            }
+        }
+    }
+
+    /// How many of the first hunks belong to one definition: what is around one reaches the next.
+    fn n_neighbours(&self, hunks: &[usize]) -> usize {
+        let joins = |pair: &&[usize]| match (self.extent(pair[0]), self.extent(pair[1])) {
+            (Some(first), Some(second)) => second.start <= first.end.saturating_add(1),
+            _ => false,
+        };
+        1 + hunks.windows(2).take_while(joins).count()
+    }
+
+    fn extent(&self, hunk: usize) -> Option<Extent> {
+        self.known?.extent(hunk, self.file.hunks.get(hunk)?)
+    }
+
+    fn item(&mut self, hunks: &[usize], full: Option<Shape>) -> Item {
+        let pieces = hunks.iter().map(|&hunk| self.whole(hunk)).collect();
+        let plain = self.shape(pieces);
+        let (plain, cut) = match hunks {
+            _ if self.room < weight(MIN_ROOM) => (Vec::new(), None),
+            &[hunk] if plain.weight > self.room => self.divide(hunk),
+            _ => (vec![plain], None),
+        };
+        let least = plain.iter().map(|shape| shape.weight).sum::<u64>();
+        let full = full.filter(|full| plain.len() == 1 && full.weight <= self.room && full.weight > least);
+        let risk = hunks.iter().filter_map(|&hunk| self.file.hunks.get(hunk));
+        let risk = risk.map(|hunk| self.risks.of(self.file, hunk)).sum();
+        Item { file: self.file_index, hunks: hunks.to_vec(), risk, head: self.head, plain, full, cut }
+    }
+
+    fn shape(&mut self, pieces: Vec<Piece>) -> Shape {
+        let unit = Unit { file: self.file_index, pieces };
+        self.scratch.clear();
+        write_unit(&mut self.scratch, self.file, &unit);
+        Shape { pieces: unit.pieces, weight: weigh(self.scratch.as_bytes()) }
+    }
+
+    fn whole(&self, hunk: usize) -> Piece {
+        let n_lines = self.file.hunks.get(hunk).map_or(0, |hunk| self.file.lines(hunk).count());
+        Piece::Lines { hunk, lines: 0..n_lines, cut: None }
+    }
+
+    /// The hunks with what is around them, as far as it does not belong to other hunks.
+    fn full(&mut self, hunks: &[usize]) -> Option<Shape> {
+        let known = self.known?;
+        let extents: Vec<Extent> = hunks.iter().map(|&hunk| self.extent(hunk)).collect::<Option<_>>()?;
+        let span_of = |index: Option<usize>| index.and_then(|index| self.file.hunks.get(index)).map(span);
+        let around = |first: u32, last: u32| {
+            let text = if first <= last { known.lines(first, last) } else { None };
+            text.map(|text| Piece::Around { first_line: first, text })
+        };
+        // The last line that is shown, here or with the hunk before.
+        let mut shown = span_of(hunks.first()?.checked_sub(1)).map_or(0, |(_, last)| last);
+        let (mut pieces, mut crumbed) = (Vec::new(), 0);
+        for (&hunk, extent) in hunks.iter().zip(&extents) {
+            let (first, last) = span_of(Some(hunk))?;
+            let start = extent.start.max(shown.saturating_add(1));
+            let crumbs = extent.crumbs.iter().filter(|&&crumb| crumb > crumbed && crumb < start);
+            pieces.extend(crumbs.filter_map(|&crumb| around(crumb, crumb)));
+            pieces.extend(around(start, first.saturating_sub(1)));
+            pieces.push(self.whole(hunk));
+            shown = shown.max(last);
+            let next = span_of(hunk.checked_add(1)).map_or(u32::MAX, |(first, _)| first);
+            let end = extent.end.min(next.saturating_sub(1));
+            pieces.extend(around(shown.saturating_add(1), end));
+            shown = shown.max(end);
+            crumbed = shown;
+        }
+        Some(self.shape(pieces))
+    }
+
+    /// Cuts a hunk that is too large for a call at line boundaries; says when a single line had to be cut.
+    fn divide(&mut self, hunk_index: usize) -> (Vec<Shape>, Option<String>) {
+        let (mut shapes, mut cut_line) = (Vec::new(), None);
+        let Some(hunk) = self.file.hunks.get(hunk_index) else { return (shapes, None) };
+        let endings = Endings::of(self.file.lines(hunk));
+        let mut at = Position::of(hunk);
+        let (mut start, mut sum) = (0, 0);
+        let piece = |lines, cut| Piece::Lines { hunk: hunk_index, lines, cut };
+        for (index, line) in self.file.lines(hunk).enumerate() {
+            let weight = self.weigh_line(&line, endings, None);
+            if index > start && sum + weight > self.room {
+                shapes.push(Shape { pieces: vec![piece(start..index, None)], weight: sum });
+                start = index;
+            }
+            if index == start {
+                sum = self.weigh_head(at, (index == 0).then(|| self.file.section(hunk)));
+            }
+            if sum + weight > self.room {
+                let kept = self.cut(&line, endings, weight);
+                let weight = sum + self.weigh_line(&line, endings, Some(kept));
+                shapes.push(Shape { pieces: vec![piece(index..index + 1, Some(kept))], weight });
+                cut_line.get_or_insert_with(|| cut_reason(&line));
+                start = index + 1;
+            } else {
+                sum += weight;
+            }
+            at.pass(&line);
+        }
+        let n_lines = self.file.lines(hunk).count();
+        if start < n_lines {
+            shapes.push(Shape { pieces: vec![piece(start..n_lines, None)], weight: sum });
+        }
+        (shapes, cut_line)
+    }
+
+    /// How many bytes to keep of a line that is too long for a call.
+    fn cut(&mut self, line: &Line<'_>, endings: Endings, weight: u64) -> usize {
+        // A line this long was not written by hand: its beginning tells what it is.
+        let most = self.room / 4;
+        let share = u128::from(most) * line.text.len() as u128 / u128::from(weight.max(1));
+        let mut kept = usize::try_from(share).unwrap_or(0);
+        while kept > 0 && self.weigh_line(line, endings, Some(kept)) > most {
+            kept /= 2;
+        }
+        kept
+    }
+
+    fn weigh_line(&mut self, line: &Line<'_>, endings: Endings, cut: Option<usize>) -> u64 {
+        self.scratch.clear();
+        write_line(&mut self.scratch, line, endings, cut);
+        weigh(self.scratch.as_bytes())
+    }
+
+    fn weigh_head(&mut self, at: Position, section: Option<&[u8]>) -> u64 {
+        self.scratch.clear();
+        at.write_head(&mut self.scratch, section);
+        weigh(self.scratch.as_bytes())
+    }
+}
+
+fn cut_reason(line: &Line<'_>) -> String {
+    let number = line.new.or(line.old).unwrap_or_default();
+    format!("line {number} has {} bytes and was cut", super::thousands(line.text.len()))
+}

@@ -1,0 +1,177 @@
+//! A part of the change as a model reads it.
+//!
+//! ```text
+//! === modified, Rust: src/gate.rs
+//! 10|impl Gate {
+//! ...
+//! 40|    fn open(&self) {
+//! @@ -41 +41 @@
+//! 41         let key = self.key();
+//! 42-        self.check(key)?;
+//! 42+        self.log(key);
+//! 43|    }
+//! ```
+//!
+//! A line begins with its number and a mark: that of a removed line (`-`) counts before the change, all others after
+//! it. This is a patch with numbers, since a model that has to count lines gets them wrong, and it costs little more
+//! than one. Lines marked by `|` are not part of the hunk. No line of the change can look like a header: it has a
+//! number in front.
+
+use std::fmt::Write as _;
+
+use super::fence::one_line;
+use crate::diff::{FileDiff, Hunk, Line, LineKind, Lines, Status};
+use crate::language::Language;
+use crate::plan::{Call, Piece, Unit};
+use crate::visible::visible;
+
+/// What follows a hunk's header is cut after so many characters; git itself writes 80.
+const MAX_SECTION: usize = 100;
+
+/// Writes a part of the change.
+#[must_use]
+pub fn render(call: &Call, files: &[FileDiff]) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for unit in &call.units {
+        let Some(file) = files.get(unit.file) else { continue };
+        if last != Some(unit.file) {
+            head(&mut text, file);
+        }
+        last = Some(unit.file);
+        write_unit(&mut text, file, unit);
+    }
+    text
+}
+
+/// Writes the header of a file.
+pub(crate) fn head(text: &mut String, file: &FileDiff) {
+    let status = match file.status {
+        Status::Added => "new",
+        Status::Deleted => "deleted",
+        Status::Modified => "modified",
+        Status::Renamed => "renamed",
+        Status::Copied => "copied",
+    };
+    let language = Language::of_path(file.path().as_bytes());
+    let (comma, language) = language.map_or(("", ""), |language| (", ", language.name()));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "=== {status}{comma}{language}: {}", one_line(&file.path().to_string()));
+    let moved = matches!(file.status, Status::Renamed | Status::Copied);
+    if let Some(old) = file.old_path.as_ref().filter(|_| moved) {
+        let _ = writeln!(text, "=== from: {}", one_line(&old.to_string()));
+    }
+}
+
+/// Writes the lines of a unit.
+pub(crate) fn write_unit(text: &mut String, file: &FileDiff, unit: &Unit) {
+    let mut shown = None;
+    for piece in &unit.pieces {
+        shown = write_piece(text, file, piece, shown);
+    }
+}
+
+/// Writes a piece; `shown` is the last line before it, after the change. Gives the last line of the piece.
+fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<u32>) -> Option<u32> {
+    match piece {
+        Piece::Around { first_line, text: around } => {
+            if first_line.checked_sub(1) != shown && *first_line > 1 {
+                text.push_str("...\n");
+            }
+            let mut number = *first_line;
+            for line in around.split('\n') {
+                let _ = writeln!(text, "{number}|{}", visible(line));
+                number = number.saturating_add(1);
+            }
+            Some(number.saturating_sub(1))
+        }
+        Piece::Lines { hunk, lines, cut } => {
+            let hunk = file.hunks.get(*hunk)?;
+            let mut at = Position::of(hunk);
+            let mut rest = file.lines(hunk);
+            rest.by_ref().take(lines.start).for_each(|line| at.pass(&line));
+            // What is around a hunk says better what it belongs to than its header.
+            let section = (shown.is_none() && lines.start == 0).then(|| file.section(hunk));
+            at.write_head(text, section);
+            let endings = Endings::of(file.lines(hunk));
+            for line in rest.take(lines.len()) {
+                write_line(text, &line, endings, *cut);
+                at.pass(&line);
+            }
+            at.new.checked_sub(1)
+        }
+    }
+}
+
+/// A place in a hunk: the numbers of the next line before and after the change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Position {
+    old: u32,
+    new: u32,
+}
+
+impl Position {
+    /// The beginning of a hunk.
+    pub(crate) fn of(hunk: &Hunk) -> Self {
+        // Of an empty side, git gives the line before it.
+        let start = |start: u32, len: u32| if len == 0 { start.saturating_add(1) } else { start };
+        Self { old: start(hunk.old_start, hunk.old_len), new: start(hunk.new_start, hunk.new_len) }
+    }
+
+    /// Goes behind a line.
+    pub(crate) fn pass(&mut self, line: &Line<'_>) {
+        self.old = line.old.map_or(self.old, |number| number.saturating_add(1));
+        self.new = line.new.map_or(self.new, |number| number.saturating_add(1));
+    }
+
+    /// Writes the header of a hunk, or of the part of one that begins here.
+    pub(crate) fn write_head(self, text: &mut String, section: Option<&[u8]>) {
+        let _ = write!(text, "@@ -{} +{} @@", self.old, self.new);
+        let section = String::from_utf8_lossy(section.unwrap_or_default());
+        let section: String = section.trim().chars().take(MAX_SECTION).collect();
+        let space = if section.is_empty() { "" } else { " " };
+        let _ = writeln!(text, "{space}{}", one_line(&section));
+    }
+}
+
+/// How the lines of a hunk end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endings {
+    /// All with a carriage return and a line feed, which tells nothing.
+    Windows,
+    /// Any other way: a carriage return is shown.
+    Other,
+}
+
+impl Endings {
+    pub(crate) fn of(mut lines: Lines<'_>) -> Self {
+        let windows = lines.all(|line| line.text.ends_with(b"\r") || !line.newline);
+        if windows { Self::Windows } else { Self::Other }
+    }
+}
+
+/// Writes a line of a hunk, and of a line that is too long the beginning.
+pub(crate) fn write_line(text: &mut String, line: &Line<'_>, endings: Endings, cut: Option<usize>) {
+    let (number, mark) = match line.kind {
+        LineKind::Context => (line.new, ' '),
+        LineKind::Added => (line.new, '+'),
+        LineKind::Removed => (line.old, '-'),
+    };
+    if let Some(number) = number {
+        let _ = write!(text, "{number}");
+    }
+    text.push(mark);
+    let bytes = match endings {
+        Endings::Windows => line.text.strip_suffix(b"\r").unwrap_or(line.text),
+        Endings::Other => line.text,
+    };
+    let kept = cut.map_or(bytes, |n_bytes| &bytes[..n_bytes.min(bytes.len())]);
+    text.push_str(&visible(&String::from_utf8_lossy(kept)));
+    if kept.len() < bytes.len() {
+        let _ = write!(text, " [cut: {} of {} bytes]", kept.len(), bytes.len());
+    }
+    text.push('\n');
+    if !line.newline {
+        text.push_str("\\ No newline at end of file\n");
+    }
+}

@@ -1,0 +1,70 @@
+//! The form of an answer, as a schema has it, at a glance.
+//!
+//! ```text
+//! {"decision": …, "findings": [{"file": …, "line": …}]}
+//! ```
+//!
+//! Small models tend to give back an example as it stands. So this is none: it cannot be read as an answer, let alone as
+//! an approval.
+
+use serde_json::Value;
+
+/// A schema nested deeper than this is not followed.
+const MAX_DEPTH: usize = 12;
+
+/// The form of what follows a schema: every property is there, and each list has one element.
+pub(super) fn of(schema: &Value) -> String {
+    form(schema, schema, MAX_DEPTH)
+}
+
+fn form(schema: &Value, root: &Value, depth: usize) -> String {
+    const ANYTHING: &str = "…";
+    let Some(depth) = depth.checked_sub(1) else { return ANYTHING.to_owned() };
+    if let Some(target) = schema["$ref"].as_str().and_then(|target| root.pointer(target.trim_start_matches('#'))) {
+        return form(target, root, depth);
+    }
+    let properties = schema["properties"].as_object();
+    if let Some(properties) = properties.filter(|properties| !properties.is_empty()) {
+        let pairs = properties.iter().map(|(name, schema)| format!("\"{name}\": {}", form(schema, root, depth)));
+        return format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "));
+    }
+    match schema.get("items") {
+        Some(items) => format!("[{}]", form(items, root, depth)),
+        None => ANYTHING.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_form_has_every_property_of_the_schema() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "decision": { "enum": ["approved", "rejected"] },
+                "findings": { "type": "array", "items": { "$ref": "#/$defs/Finding" } },
+                "summary": { "type": ["null", "string"] },
+            },
+            "$defs": { "Finding": { "type": "object", "properties": { "line": {}, "title": { "type": "string" } } } },
+        });
+        insta::assert_snapshot!(of(&schema), @r#"{"decision": …, "findings": [{"line": …, "title": …}], "summary": …}"#);
+    }
+
+    #[test]
+    fn a_schema_that_names_itself_ends() {
+        let schema = json!({ "type": "array", "items": { "$ref": "#" } });
+        assert_eq!(of(&schema), "[[[[[[…]]]]]]");
+    }
+
+    #[test]
+    fn the_form_given_back_is_no_answer() {
+        let form = of(&crate::answer::schema());
+        assert!(form.starts_with("{\"decision\": …, "), "{form}");
+        let read = crate::answer::read(&form);
+        assert!(read.is_err(), "{read:?}");
+    }
+}

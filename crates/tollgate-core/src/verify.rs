@@ -1,0 +1,96 @@
+//! Claims become findings only when they are true of the change.
+//!
+//! A model names a file, lines and code. [`verify`] looks the code up in what the model was shown and puts the finding
+//! where the code really is. A claim about a file that is not in the change, or with code that is nowhere in it, is
+//! *unverified*: kept, shown apart, and never part of the verdict. What was corrected is written into the finding:
+//!
+//! ```json
+//! "x_verification": {
+//!   "state": "whitespace",
+//!   "claimed": { "file": "b/src/a.rs", "line_start": 40, "line_end": 41 },
+//!   "changed": ["file", "line"]
+//! }
+//! ```
+//!
+//! [`settle`] holds a reviewer's decision against its own remarks. Whether a fix leaves a file that parses is not
+//! checked here: that takes a parser, and those run in child processes.
+
+mod claim;
+mod file;
+mod fix;
+mod place;
+mod quote;
+mod seek;
+mod settle;
+mod text;
+
+use crate::answer::Claim;
+use crate::diff::FileDiff;
+use crate::finding::Finding;
+use crate::review::WithheldFinding;
+
+pub use fix::fixed;
+pub use settle::settle;
+
+/// The extension field that says how a finding was verified.
+pub const VERIFICATION: &str = "x_verification";
+
+/// What a reviewer was shown.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// The change as it was shown: secrets masked.
+    pub files: &'a [FileDiff],
+    /// Whether a hunk was shown, by the indices of its file and of itself.
+    pub sent: &'a dyn Fn(usize, usize) -> bool,
+    /// What further lines of the new file were shown, by number, for the index of a file.
+    pub around: &'a dyn Fn(usize) -> &'a [(u32, String)],
+    /// Who was shown it.
+    pub reviewer: &'a str,
+}
+
+/// What became of claims: each is in one of the two lists.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verified {
+    /// Those that are true of the change, as far as a program can tell.
+    pub findings: Vec<Finding>,
+    /// Those that are not, with the reason.
+    pub withheld: Vec<WithheldFinding>,
+    /// What was corrected or refused, in a few words for people.
+    pub notes: Vec<String>,
+}
+
+/// Holds claims against the change and puts them where their evidence is.
+#[must_use]
+pub fn verify(claims: Vec<Claim>, shown: &Shown<'_>) -> Verified {
+    counted(claims, shown).0
+}
+
+/// [`verify`], and how many places of the change were compared.
+fn counted(claims: Vec<Claim>, shown: &Shown<'_>) -> (Verified, u64) {
+    let bench = claim::Bench::new(*shown);
+    let mut verified = Verified::default();
+    let (mut n_moved, mut n_refused) = (0, 0);
+    for claim in claims {
+        match bench.judge(claim) {
+            claim::Judged::Counts { finding, moved } => {
+                n_moved += usize::from(moved);
+                verified.findings.push(finding);
+            }
+            claim::Judged::Withheld(withheld) => {
+                n_refused += 1;
+                verified.withheld.push(withheld);
+            }
+        }
+    }
+    let remarks = |count: usize| if count == 1 { "1 remark".to_owned() } else { format!("{count} remarks") };
+    if n_moved > 0 {
+        verified.notes.push(format!("{} moved to where the evidence is", remarks(n_moved)));
+    }
+    if n_refused > 0 {
+        verified.notes.push(format!("{} not verified", remarks(n_refused)));
+    }
+    (verified, bench.n_compared())
+}
+
+#[cfg(test)]
+mod tests;

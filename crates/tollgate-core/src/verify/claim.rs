@@ -1,0 +1,307 @@
+//! One claim becomes one finding, counted or not.
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::Claim;
+use crate::finding::{Finding, FindingId, LineRange, Location, Origin, Side, Summary};
+use crate::path::FilePath;
+use crate::review::{Withheld, WithheldFinding};
+use crate::verify::file::{self, Names, Which};
+use crate::verify::place::{lines_of, place};
+use crate::verify::seek::{Elsewhere, Found, Sought, State, Texts, Wanted, seek, seek_everywhere};
+use crate::verify::{Shown, VERIFICATION, fix, quote};
+
+/// Most lines that a claim may name and keep.
+const MAX_LINES: u32 = 50;
+/// Most characters of evidence that are kept.
+const MAX_EVIDENCE: usize = 4000;
+/// So far from the claimed line, code that is only mentioned still counts as a quote.
+const MENTIONED: u32 = 5;
+/// Fewest characters of mentioned code that is looked for without a line.
+const MENTIONED_ALONE: usize = 12;
+
+/// What became of a claim.
+pub(super) enum Judged {
+    /// It is true of the change.
+    Counts { finding: Finding, moved: bool },
+    /// It is not.
+    Withheld(WithheldFinding),
+}
+
+/// What claims are held against.
+pub(super) struct Bench<'a> {
+    shown: Shown<'a>,
+    texts: Texts<'a>,
+    names: Names,
+    all_sent: bool,
+}
+
+/// Why a claim does not count, and which file it is about.
+struct Refused {
+    why: Withheld,
+    file: Option<usize>,
+    lines: Option<LineRange>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(shown: Shown<'a>) -> Self {
+        let is_sent = |(index, file): (usize, &crate::diff::FileDiff)| {
+            (0..file.hunks.len()).all(|hunk| (shown.sent)(index, hunk))
+        };
+        let all_sent = shown.files.iter().enumerate().all(is_sent);
+        Self { shown, texts: Texts::new(shown), names: Names::new(shown.files), all_sent }
+    }
+
+    pub(super) fn n_compared(&self) -> u64 {
+        self.texts.n_compared()
+    }
+
+    pub(super) fn judge(&self, claim: Claim) -> Judged {
+        let claim = cleaned(claim);
+        match self.find(&claim) {
+            Ok(found) => self.accept(claim, found),
+            Err(refused) => Judged::Withheld(self.refuse(claim, refused)),
+        }
+    }
+
+    fn find(&self, claim: &Claim) -> Result<Found, Refused> {
+        let refused = |why: String, file: Option<usize>| Refused { why: Withheld::Unverified(why), file, lines: None };
+        let evidence = claim.evidence.as_deref().filter(|evidence| !quote::readings(evidence).is_empty());
+        let named = claim.file.as_deref().filter(|name| !name.trim().is_empty());
+        match named.map(|name| (name, self.names.find(name))) {
+            Some((_, Some(Which::One(file)))) => match evidence {
+                Some(evidence) => self.by_quote(claim, file, evidence),
+                None => self.by_place(claim, file),
+            },
+            Some((name, None)) => Err(refused(format!("`{}` is not in the change", shortened(name)), None)),
+            Some((name, Some(Which::Several))) => self
+                .everywhere(evidence)
+                .ok_or_else(|| refused(format!("the change has several files called `{}`", shortened(name)), None)),
+            None => self.everywhere(evidence).ok_or_else(|| refused("it names no file".to_owned(), None)),
+        }
+    }
+
+    fn everywhere(&self, evidence: Option<&str>) -> Option<Found> {
+        match seek_everywhere(&self.texts, evidence?) {
+            Elsewhere::Once(found) => Some(found),
+            Elsewhere::Somewhere | Elsewhere::Nowhere => None,
+        }
+    }
+
+    fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<Found, Refused> {
+        let wanted = Wanted { lines: claim.lines, side: claim.side };
+        match seek(&self.texts, file, evidence, wanted) {
+            Sought::Here(found) => return Ok(found),
+            Sought::Outside(lines) => {
+                return Err(Refused { why: Withheld::OutsideChange, file: Some(file), lines: Some(lines) });
+            }
+            Sought::Nowhere => {}
+        }
+        let why = match seek_everywhere(&self.texts, evidence) {
+            Elsewhere::Once(found) => return Ok(found),
+            Elsewhere::Somewhere => format!("its evidence is not in `{}`", self.path(file, Side::Right)),
+            Elsewhere::Nowhere if self.all_sent => "its evidence is nowhere in the change".to_owned(),
+            Elsewhere::Nowhere => "its evidence is nowhere in what was shown of the change".to_owned(),
+        };
+        Err(Refused { why: Withheld::Unverified(why), file: Some(file), lines: None })
+    }
+
+    fn by_place(&self, claim: &Claim, file: usize) -> Result<Found, Refused> {
+        let wanted = Wanted { lines: claim.lines, side: claim.side };
+        if let Some(found) = self.mentioned(claim, file, wanted) {
+            return Ok(found);
+        }
+        place(&self.texts, file, wanted).ok_or_else(|| {
+            let shown = if self.all_sent { "in the change" } else { "in what was shown of the change" };
+            let why = match claim.lines {
+                Some(lines) if lines.start() == lines.end() => {
+                    format!("it quotes nothing, and line {lines} is not {shown}")
+                }
+                Some(lines) => format!("it quotes nothing, and lines {lines} are not {shown}"),
+                None => "it quotes nothing and names no line".to_owned(),
+            };
+            Refused { why: Withheld::Unverified(why), file: Some(file), lines: None }
+        })
+    }
+
+    /// Code that the title or the reason mentions, when it is where the claim says or can be nowhere else.
+    fn mentioned(&self, claim: &Claim, file: usize, wanted: Wanted) -> Option<Found> {
+        let prose = [Some(claim.title.as_str()), claim.reason.as_deref()];
+        let pieces = prose.into_iter().flatten().flat_map(quote::in_backticks);
+        pieces.filter(|piece| is_code(piece)).find_map(|piece| {
+            let Sought::Here(found) = seek(&self.texts, file, piece, wanted) else { return None };
+            let good = match wanted.lines {
+                Some(lines) => distance(lines, found.lines) <= MENTIONED,
+                None => {
+                    let n_chars = piece.chars().filter(|character| !character.is_whitespace()).count();
+                    let once = matches!(seek_everywhere(&self.texts, piece), Elsewhere::Once(_));
+                    n_chars >= MENTIONED_ALONE && once
+                }
+            };
+            let good = good && matches!(found.state, State::Exact | State::Whitespace);
+            good.then_some(found)
+        })
+    }
+
+    /// The path of a file on one side.
+    fn path(&self, file: usize, side: Side) -> FilePath {
+        let Some(file) = self.shown.files.get(file) else { return file::unknown() };
+        let old = file.old_path.as_ref().filter(|_| side == Side::Left);
+        FilePath::of_repo_path(old.unwrap_or_else(|| file.path()))
+    }
+
+    fn accept(&self, claim: Claim, found: Found) -> Judged {
+        let lines = claim.lines.filter(|claimed| keeps(*claimed, &claim, &found)).unwrap_or(found.lines);
+        let location = Location { file: self.path(found.file, found.side), lines, side: found.side };
+        let mut changed = changes(&claim, &location);
+        // When lines moved, a replacement is for the quoted ones, if there are as many as the claim names.
+        let n_lines = |lines: LineRange| lines.end() - lines.start();
+        let same_size = claim.lines.is_none_or(|claimed| claimed == lines || n_lines(claimed) == n_lines(lines));
+        let in_hunk = found.hunk.contains(lines.start()) && found.hunk.contains(lines.end());
+        let applies = found.side == Side::Right && same_size && in_hunk && n_lines(lines) < MAX_LINES;
+        let there = if applies && claim.replacement.is_some() {
+            lines_of(&self.texts, found.file, found.side, lines)
+        } else {
+            Vec::new()
+        };
+        let whole = there.len() == n_lines(lines) as usize + 1;
+        let replacement = claim.replacement.as_deref();
+        let fix = replacement.filter(|_| whole).and_then(|text| fix::fix(text, lines, &there));
+        if replacement.is_some() && fix.is_none() {
+            changed.push("fix");
+        }
+        let suggestion = match (claim.suggestion.clone(), replacement, &fix) {
+            (Some(said), Some(text), None) if !said.contains(text.trim()) => Some(format!("{said}\n\n{text}")),
+            (Some(said), ..) => Some(said),
+            (None, _, Some(fix)) => Some(fix.replacement.clone()),
+            (None, text, None) => text.map(str::to_owned),
+        };
+        let evidence = match (found.state, &claim.evidence) {
+            (State::Exact, Some(quoted)) => quote::without_fence(quoted).to_owned(),
+            _ => found.text.clone(),
+        };
+        let verification = verification(found.state.as_str(), &claim, &changed);
+        let moved = changed.iter().any(|what| *what == "line" || *what == "file") && found.state != State::Place;
+        let finding = Finding { suggestion, fix, ..self.finding(claim, location, evidence, verification) };
+        Judged::Counts { finding, moved }
+    }
+
+    fn refuse(&self, claim: Claim, refused: Refused) -> WithheldFinding {
+        let lines = refused.lines.or(claim.lines).unwrap_or(LineRange::line(1));
+        let side = if refused.lines.is_some() { Side::Right } else { claim.side.unwrap_or_default() };
+        let path = match (refused.file, &claim.file) {
+            (Some(file), _) => self.path(file, side),
+            (None, Some(name)) => file::as_path(name),
+            (None, None) => file::unknown(),
+        };
+        let location = Location { file: path, lines, side };
+        let evidence = claim.evidence.clone().unwrap_or_default();
+        let verification = verification(refused.why.as_str(), &claim, &changes(&claim, &location));
+        let text = match (claim.suggestion.clone(), claim.replacement.clone()) {
+            (Some(said), Some(text)) if !said.contains(text.trim()) => Some(format!("{said}\n\n{text}")),
+            (said, text) => said.or(text),
+        };
+        let finding = Finding { suggestion: text, ..self.finding(claim, location, evidence, verification) };
+        WithheldFinding { finding, why: refused.why }
+    }
+
+    fn finding(&self, claim: Claim, location: Location, evidence: String, verification: Value) -> Finding {
+        let (summary, full) = Summary::shorten(&claim.title);
+        let reason = claim.reason.filter(|reason| !reason.trim().is_empty());
+        let reason = match (full, reason) {
+            (Some(full), Some(reason)) => Some(format!("{full}\n\n{reason}")),
+            (full, reason) => full.or(reason),
+        };
+        let reason = reason.or_else(|| claim.severity.blocks().then(|| summary.as_str().to_owned()));
+        let evidence = if evidence.trim().is_empty() { "(nothing was quoted)".to_owned() } else { cut(evidence) };
+        Finding {
+            id: FindingId::at(0),
+            severity: claim.severity,
+            category: claim.category,
+            location,
+            summary,
+            reason,
+            evidence,
+            suggestion: None,
+            fix: None,
+            origin: Origin { reviewer: Some(self.shown.reviewer.to_owned()), ..Origin::default() },
+            extra: Map::from_iter([(VERIFICATION.to_owned(), verification)]),
+        }
+    }
+}
+
+/// True when the claim's own lines are as good as those of its quote: around them or among them, in one hunk.
+fn keeps(claimed: LineRange, claim: &Claim, found: &Found) -> bool {
+    let around = claimed.contains(found.lines.start()) && claimed.contains(found.lines.end());
+    let among = found.lines.contains(claimed.start()) && found.lines.contains(claimed.end());
+    let in_hunk = found.hunk.contains(claimed.start()) && found.hunk.contains(claimed.end());
+    let same_side = claim.side.unwrap_or_default() == found.side;
+    same_side && in_hunk && (around || among) && claimed.end() - claimed.start() < MAX_LINES
+}
+
+fn distance(a: LineRange, b: LineRange) -> u32 {
+    a.start().saturating_sub(b.end()).max(b.start().saturating_sub(a.end()))
+}
+
+/// True for what is more than a name: a name alone is mentioned for many reasons.
+fn is_code(piece: &str) -> bool {
+    piece.contains(['(', '=', '[', '<', '>', '+', '"', '\'', '{', '!', '&', '|', ' '])
+}
+
+/// What differs between a claim and where it is now.
+fn changes(claim: &Claim, location: &Location) -> Vec<&'static str> {
+    let mut changed = Vec::new();
+    if claim.file.as_deref() != Some(location.file.as_str()) {
+        changed.push("file");
+    }
+    if claim.lines != Some(location.lines) {
+        changed.push("line");
+    }
+    if claim.side.unwrap_or_default() != location.side {
+        changed.push("side");
+    }
+    changed
+}
+
+fn verification(state: &str, claim: &Claim, changed: &[&str]) -> Value {
+    let mut verification = json!({ "state": state });
+    if !changed.is_empty() {
+        let mut claimed = Map::new();
+        if let Some(file) = &claim.file {
+            claimed.insert("file".to_owned(), file.as_str().into());
+        }
+        if let Some(lines) = claim.lines {
+            claimed.insert("line_start".to_owned(), lines.start().into());
+            claimed.insert("line_end".to_owned(), lines.end().into());
+        }
+        verification["claimed"] = claimed.into();
+        verification["changed"] = changed.into();
+    }
+    verification
+}
+
+/// The claim without NUL, which no format can carry.
+fn cleaned(mut claim: Claim) -> Claim {
+    let texts =
+        [&mut claim.file, &mut claim.reason, &mut claim.evidence, &mut claim.suggestion, &mut claim.replacement];
+    for text in texts.into_iter().flatten().chain([&mut claim.title]).filter(|text| text.contains('\0')) {
+        *text = text.replace('\0', "");
+    }
+    claim
+}
+
+fn shortened(name: &str) -> String {
+    const MAX_NAME: usize = 120;
+    let name = file::cleaned(name);
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
+}
+
+fn cut(evidence: String) -> String {
+    match evidence.char_indices().nth(MAX_EVIDENCE) {
+        Some((end, _)) => format!("{}…", &evidence[..end]),
+        None => evidence,
+    }
+}

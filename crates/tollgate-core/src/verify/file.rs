@@ -1,0 +1,222 @@
+//! Which file of the change a reviewer means.
+//!
+//! `./src/a.rs`, `b/src/a.rs`, `src\a.rs`, `/home/me/repo/src/a.rs`, `file:///repo/src/a.rs#L3`, `src/a.rs:12` and, when
+//! only one file is called so, `a.rs` and `SRC/A.rs` are all `src/a.rs`.
+
+use std::collections::HashMap;
+
+use crate::diff::FileDiff;
+use crate::path::{FilePath, RepoPath};
+
+/// The files of a change by the names they can be called.
+pub(super) struct Names {
+    by_path: HashMap<String, Which>,
+    by_lower: HashMap<String, Which>,
+    /// The paths that end in a file name.
+    by_name: HashMap<String, Vec<(String, usize)>>,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// This file of the change.
+    One(usize),
+    /// More than one file of the change.
+    Several,
+}
+
+/// Most files with one name that are told apart by what stands before it.
+const MAX_NAMESAKES: usize = 4096;
+
+impl Names {
+    pub(super) fn new(files: &[FileDiff]) -> Self {
+        let mut names = Self { by_path: HashMap::new(), by_lower: HashMap::new(), by_name: HashMap::new() };
+        // A path of now goes before one of before: after `a → b` and `c → a`, `a` is what `c` was.
+        let new = files.iter().enumerate().filter_map(|(index, file)| Some((index, file.new_path.as_ref()?)));
+        let old = files.iter().enumerate().filter_map(|(index, file)| Some((index, file.old_path.as_ref()?)));
+        for (is_new, (index, path)) in new.map(|file| (true, file)).chain(old.map(|file| (false, file))) {
+            names.add(index, path, is_new);
+        }
+        names
+    }
+
+    fn add(&mut self, index: usize, path: &RepoPath, is_new: bool) {
+        let path = FilePath::of_repo_path(path).as_str().to_owned();
+        if !is_new && self.by_path.contains_key(&path) {
+            return;
+        }
+        let join = |known: &mut Which| {
+            if *known != Which::One(index) {
+                *known = Which::Several;
+            }
+        };
+        self.by_lower.entry(path.to_lowercase()).and_modify(join).or_insert(Which::One(index));
+        let name = path.rsplit('/').next().unwrap_or(&path).to_lowercase();
+        let namesakes = self.by_name.entry(name).or_default();
+        if namesakes.len() < MAX_NAMESAKES {
+            namesakes.push((path.clone(), index));
+        }
+        self.by_path.entry(path).and_modify(join).or_insert(Which::One(index));
+    }
+
+    /// The file that a name means, if any.
+    pub(super) fn find(&self, name: &str) -> Option<Which> {
+        let name = cleaned(name);
+        let whole = [name.as_str(), without_line(&name)];
+        let exact = |name: &str| self.by_path.get(name).copied();
+        whole.into_iter().find_map(exact).or_else(|| whole.into_iter().find_map(|name| self.by_part(name)))
+    }
+
+    fn by_part(&self, name: &str) -> Option<Which> {
+        // Longer than the path: `b/…`, or a path from the root of somebody's disk.
+        let tails = |name: &str| -> Vec<String> {
+            name.match_indices('/').take(MAX_STEPS).map(|(at, _)| name[at + 1..].to_owned()).collect()
+        };
+        let longer = tails(name).iter().find_map(|tail| self.by_path.get(tail)).copied();
+        longer.or_else(|| self.by_end(name)).or_else(|| self.by_lower.get(&name.to_lowercase()).copied())
+    }
+
+    /// Shorter than the path: `a.rs` for `src/a.rs`.
+    fn by_end(&self, name: &str) -> Option<Which> {
+        let name = name.trim_start_matches('/');
+        let namesakes = self.by_name.get(&name.rsplit('/').next().unwrap_or(name).to_lowercase())?;
+        let ends =
+            |path: &str| path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+        let mut found: Option<Which> = None;
+        for (_, index) in namesakes.iter().filter(|(path, _)| ends(path)) {
+            match found {
+                Some(Which::One(known)) if known != *index => return Some(Which::Several),
+                _ => found = Some(Which::One(*index)),
+            }
+        }
+        found
+    }
+}
+
+/// Most steps of a path that are looked at.
+const MAX_STEPS: usize = 64;
+/// Most characters of a name that are kept.
+const MAX_NAME: usize = 1024;
+
+/// A name with forward slashes, without what is put around names.
+pub(super) fn cleaned(name: &str) -> String {
+    let name: String = name.chars().filter(|character| !matches!(character, '\0'..='\u{1f}')).take(MAX_NAME).collect();
+    let name = name.trim().trim_matches(['`', '"', '\'', '*', '<', '>']).trim();
+    let name = name.strip_prefix("file://").unwrap_or(name).replace('\\', "/");
+    let mut rest = name.as_str();
+    while let Some(shorter) = rest.strip_prefix("./") {
+        rest = shorter;
+    }
+    rest.to_owned()
+}
+
+/// `src/a.rs:12-14`, `src/a.rs#L3`, `src/a.rs (new)` without what stands behind the path.
+pub(super) fn without_line(name: &str) -> &str {
+    let name = name.split_once("#L").map_or(name, |(path, _)| path);
+    let name = name.split_once(" (").map_or(name, |(path, _)| path);
+    let is_line = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit() || c == 'L')
+            && text.chars().all(|c| c.is_ascii_digit() || "-–,:L ".contains(c))
+    };
+    match name.find(':') {
+        // A drive is no line.
+        Some(at) if is_line(name[at + 1..].trim()) => &name[..at],
+        _ => name,
+    }
+}
+
+/// The name as a path that a finding may have, whatever it is.
+pub(super) fn as_path(name: &str) -> FilePath {
+    let cleaned = cleaned(name);
+    let path = without_line(&cleaned).trim_start_matches('/');
+    FilePath::parse(path).unwrap_or_else(|_| match path {
+        "" => unknown(),
+        path => FilePath::of_repo_path(&RepoPath::from_bytes(path.as_bytes())),
+    })
+}
+
+/// Stands for the file of a remark that names none.
+pub(super) fn unknown() -> FilePath {
+    FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::Status;
+
+    fn files(paths: &[(&str, &str)]) -> Vec<FileDiff> {
+        let path = |path: &str| Some(RepoPath::from_bytes(path.as_bytes())).filter(|_| !path.is_empty());
+        paths.iter().map(|(old, new)| FileDiff::named(path(old), path(new), Status::Modified)).collect()
+    }
+
+    const PATHS: &[(&str, &str)] = &[
+        ("src/a.rs", "src/a.rs"),
+        ("old/name.py", "new/name.py"),
+        ("web/index.ts", "web/index.ts"),
+        ("api/index.ts", "api/index.ts"),
+        ("gone.c", ""),
+        ("b/x.go", "b/x.go"),
+        ("README.md", "README.md"),
+    ];
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<Which>) {
+        assert_eq!(Names::new(&files(PATHS)).find(name), expected, "{name}");
+    }
+
+    #[test]
+    fn a_file_is_known_by_all_that_people_call_it() {
+        for name in [
+            "src/a.rs",
+            "./src/a.rs",
+            "a/src/a.rs",
+            "b/src/a.rs",
+            "src\\a.rs",
+            ".\\src\\a.rs",
+            "/home/me/repo/src/a.rs",
+            "C:\\work\\repo\\src\\a.rs",
+            "file:///repo/src/a.rs",
+            "file:///repo/src/a.rs#L3-L9",
+            "src/a.rs:12",
+            "src/a.rs:12-14",
+            "src/a.rs:L12",
+            "src/a.rs:12:5",
+            "`src/a.rs`",
+            "a.rs",
+            "SRC/A.rs",
+            "src/a.rs (new)",
+        ] {
+            check(name, Some(Which::One(0)));
+        }
+        check("old/name.py", Some(Which::One(1)));
+        check("new/name.py", Some(Which::One(1)));
+        check("gone.c", Some(Which::One(4)));
+        check("b/x.go", Some(Which::One(5)));
+    }
+
+    #[test]
+    fn another_file_is_not_taken_for_one_of_the_change() {
+        for name in ["src/b.rs", "", "/", "src", "xa.rs", "c/index.ts", "a.rs.bak", "../", "src/a"] {
+            check(name, None);
+        }
+        check("index.ts", Some(Which::Several));
+    }
+
+    #[test]
+    fn a_new_name_goes_before_an_old_one() {
+        let files = files(&[("a", "b"), ("c", "a")]);
+        assert_eq!(Names::new(&files).find("a"), Some(Which::One(1)));
+        assert_eq!(Names::new(&files).find("c"), Some(Which::One(1)));
+    }
+
+    #[test]
+    fn any_name_becomes_a_path_that_a_finding_may_have() {
+        for name in ["", "/etc/passwd", "..\\..\\x", "C:\\x", "a\nb", "\0", "file://", "x:1", "/"] {
+            let path = as_path(name);
+            assert_eq!(FilePath::parse(path.as_str()).as_ref(), Ok(&path), "{name:?}");
+        }
+        assert_eq!(as_path("/etc/passwd").as_str(), "etc/passwd");
+        assert_eq!(as_path(" ").as_str(), "unknown");
+    }
+}

@@ -1,0 +1,107 @@
+//! A reviewer's decision held against its own remarks.
+
+use crate::answer::{Answer, Decision};
+
+/// Most characters of a summary that are quoted.
+const MAX_QUOTED: usize = 200;
+
+/// Settles what a reviewer decided with what it remarked.
+///
+/// Gives a note when the two do not agree: the findings count then, not the decision. An answer that says too little to
+/// be a review is an error, with the reason: the gate must not take it for an approval.
+pub fn settle(answer: &Answer) -> Result<Option<String>, String> {
+    let n_blockers = answer.claims.iter().filter(|claim| claim.severity.blocks()).count();
+    let summary = answer.summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
+    match (answer.decision, answer.claims.is_empty()) {
+        (None, true) => Err("it neither decided nor remarked anything".to_owned()),
+        (Some(Decision::Rejected), true) => Err(match summary {
+            Some(summary) => format!("it rejected the change without a finding, saying: {}", quoted(summary)),
+            None => "it rejected the change without saying why".to_owned(),
+        }),
+        (Some(Decision::Approved), _) if n_blockers > 0 => {
+            let blockers = if n_blockers == 1 { "1 blocker".to_owned() } else { format!("{n_blockers} blockers") };
+            Ok(Some(format!("said APPROVED and reported {blockers}; the findings count")))
+        }
+        (Some(Decision::Rejected), false) if n_blockers == 0 => {
+            Ok(Some("said REJECTED and reported no blocker".to_owned()))
+        }
+        (None | Some(Decision::Rejected), false) | (Some(Decision::Approved), _) => Ok(None),
+    }
+}
+
+/// The beginning of a text, on one line.
+fn quoted(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Claim, Form};
+    use crate::finding::{Category, Severity};
+
+    #[track_caller]
+    fn check(decision: Option<Decision>, severities: &[Severity], summary: Option<&str>, expected: &str) {
+        let claim = |severity: &Severity| Claim {
+            severity: *severity,
+            category: Category::Logic,
+            file: None,
+            lines: None,
+            side: None,
+            title: "x".to_owned(),
+            reason: None,
+            evidence: None,
+            suggestion: None,
+            replacement: None,
+        };
+        let answer = Answer {
+            decision,
+            form: Form::Text,
+            truncated: false,
+            claims: severities.iter().map(claim).collect(),
+            summary: summary.map(str::to_owned),
+            problems: Vec::new(),
+        };
+        let said = match settle(&answer) {
+            Ok(None) => "fine".to_owned(),
+            Ok(Some(note)) => format!("note: {note}"),
+            Err(why) => format!("failed: {why}"),
+        };
+        assert_eq!(said, expected);
+    }
+
+    const APPROVED: Option<Decision> = Some(Decision::Approved);
+    const REJECTED: Option<Decision> = Some(Decision::Rejected);
+    const MILD: &[Severity] = &[Severity::Medium, Severity::Praise];
+    const HARD: &[Severity] = &[Severity::High, Severity::Critical, Severity::Low];
+
+    #[test]
+    fn a_decision_that_agrees_with_the_remarks_is_fine() {
+        check(APPROVED, &[], None, "fine");
+        check(APPROVED, MILD, None, "fine");
+        check(REJECTED, HARD, None, "fine");
+        check(None, MILD, None, "fine");
+        check(None, HARD, Some("bad"), "fine");
+    }
+
+    #[test]
+    fn a_decision_against_the_remarks_is_noted_and_the_findings_count() {
+        check(APPROVED, HARD, None, "note: said APPROVED and reported 2 blockers; the findings count");
+        check(APPROVED, &HARD[..1], None, "note: said APPROVED and reported 1 blocker; the findings count");
+        check(REJECTED, MILD, None, "note: said REJECTED and reported no blocker");
+    }
+
+    #[test]
+    fn an_answer_that_says_too_little_is_no_review() {
+        check(None, &[], None, "failed: it neither decided nor remarked anything");
+        check(None, &[], Some("Nice."), "failed: it neither decided nor remarked anything");
+        check(REJECTED, &[], None, "failed: it rejected the change without saying why");
+        check(REJECTED, &[], Some(" \n"), "failed: it rejected the change without saying why");
+        let said = "failed: it rejected the change without a finding, saying: No tests at all.";
+        check(REJECTED, &[], Some("No tests\nat all."), said);
+    }
+}

@@ -1,0 +1,114 @@
+//! What a project says about itself, as it was before the change.
+//!
+//! Whoever wrote the change may have written it into such a file, too: so what
+//! the change touches is read from the base, and never from the change.
+
+use std::path::Path;
+
+use tollgate_core::change::Change;
+
+use super::{Local, Range, Trigger};
+use crate::failure::Failure;
+use crate::forge::git::Blob;
+use crate::tree::{self, Entry};
+
+/// More files of one folder are not read.
+const MAX_FILES: usize = 50;
+
+impl Local {
+    /// The text of these files and of the files in these folders, by path, as they were before the change. What is not
+    /// there or larger than `max_bytes` is left out. A patch outside of a repository has none.
+    pub fn before(
+        &self,
+        change: &Change,
+        files: &[&str],
+        folders: &[&str],
+        max_bytes: u64,
+    ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        match (&self.trigger, self.root()) {
+            // Where the change ends in the working tree, what it does not touch is there as it was.
+            (Trigger::Default | Trigger::Worktree | Trigger::Range(_), Some(root)) if self.ends_in_the_tree() => {
+                let mut paths: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+                paths.extend(folders.iter().flat_map(|folder| list(root, folder)));
+                let touched = |path: &str| is_touched(change, path);
+                let (touched, untouched): (Vec<String>, Vec<String>) =
+                    paths.into_iter().partition(|path| touched(path));
+                let mut found: Vec<_> = untouched.into_iter().filter_map(|path| read(root, path, max_bytes)).collect();
+                let removed = change.files.iter().chain(&change.known).filter_map(|file| file.old_path.as_ref());
+                let removed = removed.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned());
+                let below = |path: &String| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+                let mut touched: Vec<String> = touched.into_iter().chain(removed.filter(below)).collect();
+                touched.sort();
+                touched.dedup();
+                found.extend(self.at_base(change, &touched, max_bytes)?);
+                found.sort();
+                Ok(found)
+            }
+            (Trigger::Default | Trigger::Worktree | Trigger::Range(_) | Trigger::Staged, _) => {
+                let folders = folders.iter().map(|folder| format!("{folder}/"));
+                let paths: Vec<String> = files.iter().map(|file| (*file).to_owned()).chain(folders).collect();
+                self.at_base(change, &paths, max_bytes)
+            }
+            (Trigger::Patch { .. }, _) => Ok(Vec::new()),
+        }
+    }
+
+    /// Reads files of the base; a path that ends with `/` stands for the files of a folder.
+    fn at_base(&self, change: &Change, paths: &[String], max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        if paths.is_empty() || change.base.is_null() {
+            return Ok(Vec::new());
+        }
+        let mut args = vec!["ls-tree", "-z", "--full-tree", change.base.as_str(), "--"];
+        args.extend(paths.iter().map(String::as_str));
+        let listed = self.git.run(&args)?;
+        let mut found = Vec::new();
+        let mut blobs = None;
+        for entry in listed.split(|&byte| byte == 0).take(MAX_FILES) {
+            let entry = String::from_utf8_lossy(entry);
+            let Some((head, path)) = entry.split_once('\t') else { continue };
+            let mut words = head.split(' ');
+            let (Some("100644" | "100755"), Some("blob"), Some(name)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let blobs = match &mut blobs {
+                Some(blobs) => blobs,
+                None => blobs.insert(self.git.blobs()?),
+            };
+            if let Blob::Whole(content) = blobs.read(name, max_bytes)? {
+                found.push((path.to_owned(), content));
+            }
+        }
+        Ok(found)
+    }
+
+    /// True when the files after the change are those of the working tree.
+    pub(super) fn ends_in_the_tree(&self) -> bool {
+        match (&self.trigger, &self.range) {
+            (Trigger::Default | Trigger::Worktree, _) | (Trigger::Range(_), Some(Range::Since(_))) => true,
+            (Trigger::Range(_) | Trigger::Staged | Trigger::Patch { .. }, _) => false,
+        }
+    }
+}
+
+fn is_touched(change: &Change, path: &str) -> bool {
+    change.files.iter().chain(&change.known).any(|file| {
+        let mut paths = file.old_path.iter().chain(&file.new_path);
+        paths.any(|touched| touched.as_bytes() == path.as_bytes())
+    })
+}
+
+fn read(root: &Path, path: String, max_bytes: u64) -> Option<(String, Vec<u8>)> {
+    match tree::read(root, path.as_bytes(), max_bytes) {
+        Ok(Entry::File { content, .. }) => Some((path, content)),
+        Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => None,
+    }
+}
+
+/// The names in a folder, in order.
+fn list(root: &Path, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().take(MAX_FILES).flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names.into_iter().map(|name| format!("{folder}/{name}")).collect()
+}

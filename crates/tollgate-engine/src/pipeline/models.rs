@@ -1,0 +1,393 @@
+//! What models and agents say of a change.
+//!
+//! The hunks they have not seen are planned into calls, asked about, and what comes back is held against the change.
+//! A hunk whose call brought no whole answer is *not reviewed*: silence is never taken for consent. Everything that is
+//! sent, kept or shown has its secrets masked first, by looking only at the masked change from here on.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+use tollgate_core::change::Change;
+use tollgate_core::coverage::{Coverage, Looked};
+use tollgate_core::diff::{FileDiff, Hunk};
+use tollgate_core::finding::{Finding, LineRange, Location, Side};
+use tollgate_core::path::FilePath;
+use tollgate_core::plan::{self, Plan};
+use tollgate_core::policy::Policy;
+use tollgate_core::review::WithheldFinding;
+use tollgate_core::{analysis, answer, verify};
+use tollgate_rules::text::mask;
+
+use super::World;
+use super::since::Last;
+use crate::config::Settings;
+use crate::failure::{self, Failure};
+use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
+use crate::reviewer::call::Question;
+use crate::reviewer::held::Held;
+use crate::reviewer::provider::Net;
+use crate::reviewer::tape::Tape;
+use crate::reviewer::team::{self, Prepared};
+use crate::reviewer::{embedded, tokens};
+
+mod background;
+mod fixes;
+mod material;
+mod run;
+mod telling;
+
+use background::Background;
+use material::{Material, Planned};
+pub use run::Run;
+use telling::Telling;
+
+/// The extension field that says in which pass a finding was made.
+const PASS: &str = "x_pass";
+
+/// How models and agents are asked.
+pub struct Asking<'a> {
+    /// Whether exchanges are kept or played again.
+    pub tape: Tape,
+    /// What the boundary around untrusted text is made of; nobody can know it beforehand.
+    pub boundary: u64,
+    /// True to plan and write what would be sent, and to send nothing.
+    pub only_print: bool,
+    /// The operator's file with prompts.
+    pub prompts: Option<PathBuf>,
+    /// Looks up the environment, for keys.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Stops the asking.
+    pub cancel: CancellationToken,
+}
+
+impl Asking<'static> {
+    /// For reviews without models.
+    #[must_use]
+    pub fn nobody() -> Self {
+        let cancel = CancellationToken::new();
+        Self { tape: Tape::Off, boundary: 0, only_print: false, prompts: None, variable: &|_| None, cancel }
+    }
+}
+
+/// What is sent in one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// To whom.
+    pub reviewer: String,
+    /// Which call it is, from 1.
+    pub call: usize,
+    /// How many there are.
+    pub n_calls: usize,
+    /// About how many tokens it is.
+    pub n_tokens: usize,
+    /// Who the model is to be.
+    pub system: String,
+    /// What all calls have in common.
+    pub shared: String,
+    /// What differs.
+    pub part: String,
+}
+
+/// What models and agents said.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    pub(super) findings: Vec<Finding>,
+    pub(super) withheld: Vec<WithheldFinding>,
+    pub(super) notes: Vec<String>,
+    /// Hunks that should have been looked at and were not, by file and hunk, and why.
+    pub(super) missed: BTreeMap<(usize, usize), String>,
+    /// What each of them looked at.
+    pub(super) places: HashMap<String, Vec<Location>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) sent: Vec<Sent>,
+}
+
+/// What they are told beside the change.
+pub(super) struct Told<'a> {
+    /// The first lines of the commits.
+    pub(super) subjects: &'a [String],
+    pub(super) policy: &'a Policy,
+    pub(super) last: Option<&'a Last>,
+    /// True when only what the last review has not seen is looked at.
+    pub(super) only_fresh: bool,
+    /// What the rules found, and what they looked at.
+    pub(super) rules: &'a embedded::Answer,
+}
+
+/// Asks all models and agents that are chosen.
+pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Result<Hearing, Failure> {
+    let settings = world.settings;
+    if settings.reviewers.is_empty() || change.files.is_empty() {
+        return Ok(Hearing::default());
+    }
+    let mut heard = Hearing::default();
+    let team: Vec<Prepared> =
+        settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
+    check_prices(&team, settings)?;
+
+    let files = mask::files(&change.files);
+    let analysis = analysis::analyze(&files);
+    let skipped: Vec<Option<String>> = change.files.iter().map(|file| embedded::why_skipped(file, settings)).collect();
+    let known = material::surroundings(world, change, &files, &skipped);
+    let setting = Background::gather(world, change, told, &skipped, &mut heard.notes);
+    let material = Material { files: &files, analysis: &analysis, known: &known, skipped: &skipped, told, settings };
+    let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
+    let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting, &held)).collect();
+    for (member, planned) in team.iter().zip(&plans) {
+        heard.notes.extend(planned.prompt.problems.iter().map(|problem| format!("the prompt's template: {problem}")));
+        heard.sent.extend(planned.sent(&member.name));
+        for left in &planned.plan.left_out {
+            heard.missed.entry((left.file, left.hunk)).or_insert_with(|| format!("{}: {}", member.name, left.why));
+        }
+    }
+    heard.notes.sort();
+    heard.notes.dedup();
+    if world.asking.only_print {
+        for sent in &mut heard.sent {
+            sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
+        }
+        return Ok(heard);
+    }
+    let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
+    let (jobs, over) = within_budget(jobs(&team, &plans, &files), settings.budget.tokens);
+    for job in over {
+        for hunk in plans[job.member].plan.calls[job.call].hunks() {
+            let why = || format!("{}: over the budget of {} tokens", names[job.member], settings.budget.tokens);
+            heard.missed.entry(hunk).or_insert_with(why);
+        }
+    }
+    let done = put(world, change, team, &jobs, &held);
+    take(&mut heard, &files, &plans, &jobs, done, &names);
+    fixes::check(world, change, &files, &mut heard.findings);
+    Ok(heard)
+}
+
+/// Refuses to keep to a budget of money for somebody whose price is not known.
+fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
+    match team.iter().find(|member| member.price.is_none()) {
+        Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
+        _ => Ok(()),
+    }
+}
+
+/// The lines of a hunk on both sides.
+fn places(file: &FileDiff, hunk: &Hunk) -> Vec<Location> {
+    let range = |start: u32, len: u32| LineRange::new(start, start.saturating_add(len.checked_sub(1)?));
+    let new =
+        file.new_path.as_ref().zip(range(hunk.new_start, hunk.new_len)).map(|(path, lines)| (path, lines, Side::Right));
+    let old =
+        file.old_path.as_ref().zip(range(hunk.old_start, hunk.old_len)).map(|(path, lines)| (path, lines, Side::Left));
+    let located = [new, old].into_iter().flatten();
+    located.map(|(path, lines, side)| Location { file: FilePath::of_repo_path(path), lines, side }).collect()
+}
+
+/// One job for each call and pass, calls with more risk first whoever is asked.
+fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (member, planned) in plans.iter().enumerate() {
+        for pass in 1..=team[member].passes {
+            for (call, (planned_call, part)) in planned.plan.calls.iter().zip(&planned.prompt.parts).enumerate() {
+                let first = planned_call.units.first().map(|unit| FilePath::of_repo_path(files[unit.file].path()));
+                let question = Question {
+                    system: planned.prompt.system.clone(),
+                    shared: planned.prompt.shared.clone(),
+                    part: part.clone(),
+                    schema: answer::schema(),
+                    repair: None,
+                };
+                let n_tokens = planned_call.tokens + planned.overhead;
+                let about = first.map(|path| path.to_string()).unwrap_or_default();
+                jobs.push(Job { member, pass, call, question, n_tokens, about });
+            }
+        }
+    }
+    jobs.sort_by_key(|job| (job.call, job.pass, job.member));
+    jobs
+}
+
+/// Leaves out the jobs that are over the budget of tokens. Plans keep to it by an estimate; near the limit it is counted.
+fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
+    let estimated: usize = jobs.iter().map(|job| job.n_tokens).sum();
+    if estimated < limit / 10 * 9 {
+        return (jobs, Vec::new());
+    }
+    let mut n_tokens = 0;
+    for job in &mut jobs {
+        let Question { system, shared, part, .. } = &job.question;
+        job.n_tokens = [system, shared, part].map(|text| tokens::count(text)).iter().sum();
+    }
+    jobs.into_iter().partition(|job| {
+        let fits = n_tokens + job.n_tokens <= limit;
+        n_tokens += if fits { job.n_tokens } else { 0 };
+        fits
+    })
+}
+
+/// Asks, and tells how it goes.
+fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
+    let net = Net::new();
+    let budget = &world.settings.budget;
+    let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
+    let mut members = Vec::new();
+    for member in team {
+        let (forge, head) = (world.forge.clone(), change.head.clone());
+        let tree = Box::new(move |into: &std::path::Path| forge.copy_after(&head, into));
+        let (name, price) = (member.name.clone(), member.price);
+        let backend = member.backend(&world.asking.tape, &net, tree, world.executable.clone());
+        members.push(Member { name, backend, price });
+    }
+    let terms = Terms {
+        members: &members,
+        tape: &world.asking.tape,
+        held,
+        deadline: Instant::now() + budget.time,
+        idle: budget.idle,
+        parallel: budget.parallel,
+        usd: budget.usd,
+        cancel: &world.asking.cancel,
+    };
+    let mut telling = Telling::default();
+    let events = world.events;
+    ask::all(jobs, &terms, &mut |sign| telling.tell(sign, jobs, &names, events))
+}
+
+/// Takes what was said, after holding it against the change.
+fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job], done: Vec<Done>, names: &[String]) {
+    let mut seen = Vec::new();
+    let mut runs: Vec<Run> = names.iter().map(|name| Run::new(name)).collect();
+    let mut notes = HashSet::new();
+    for (job, done) in jobs.iter().zip(done) {
+        let name = &names[job.member];
+        let hunks = plans[job.member].plan.calls[job.call].hunks();
+        let run = &mut runs[job.member];
+        run.add(&done);
+        let why = match done.outcome {
+            Ok(said) => {
+                let truncated = said.answer.truncated;
+                notes.extend(said.notes.into_iter().map(|note| format!("{name}: {note}")));
+                let around = around(&plans[job.member].plan, job.call);
+                let shown = verify::Shown {
+                    files,
+                    sent: &|file, hunk| hunks.binary_search(&(file, hunk)).is_ok(),
+                    around: &|file| around.get(&file).map_or(&[][..], Vec::as_slice),
+                    reviewer: name,
+                };
+                let verified = verify::verify(said.answer.claims, &shown);
+                let passed = |mut finding: Finding| {
+                    if job.pass > 1 {
+                        finding.extra.insert(PASS.to_owned(), job.pass.into());
+                    }
+                    finding
+                };
+                heard.findings.extend(verified.findings.into_iter().map(passed));
+                heard.withheld.extend(
+                    verified.withheld.into_iter().map(|held| WithheldFinding { finding: passed(held.finding), ..held }),
+                );
+                truncated.then(|| "its answer was cut off".to_owned())
+            }
+            Err(why) => {
+                let (message, hint) = why.words();
+                run.fail(&message, hint);
+                Some(message)
+            }
+        };
+        match why {
+            Some(why) => {
+                for hunk in hunks {
+                    heard.missed.entry(hunk).or_insert_with(|| format!("{name}: {why}"));
+                }
+            }
+            None => seen.extend(hunks.into_iter().map(|hunk| (job.member, hunk))),
+        }
+    }
+    // A hunk can be in several calls; it was looked at when all of them were answered.
+    for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !heard.missed.contains_key(hunk)) {
+        let places = places(&files[file], &files[file].hunks[hunk]);
+        heard.places.entry(names[member].clone()).or_default().extend(places);
+    }
+    let mut notes: Vec<String> = notes.into_iter().collect();
+    notes.sort();
+    heard.notes.extend(notes);
+    for run in &mut runs {
+        heard.places.entry(run.name.clone()).or_default();
+        run.settle();
+    }
+    heard.runs = runs;
+}
+
+/// The lines that were shown around the hunks of a call, by file.
+fn around(plan: &Plan, call: usize) -> HashMap<usize, Vec<(u32, String)>> {
+    let mut around: HashMap<usize, Vec<(u32, String)>> = HashMap::new();
+    for unit in &plan.calls[call].units {
+        for piece in &unit.pieces {
+            if let plan::Piece::Around { first_line, text } = piece {
+                let lines = text.lines().enumerate();
+                let number = |index: usize| first_line.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+                around
+                    .entry(unit.file)
+                    .or_default()
+                    .extend(lines.map(|(index, line)| (number(index), line.to_owned())));
+            }
+        }
+    }
+    around
+}
+
+impl NotSaid {
+    fn words(&self) -> (String, Option<String>) {
+        match self {
+            Self::Failed(failure) => (failure.message.clone(), failure.hint.clone()),
+            Self::NoReview(why) => (format!("it gave no review: {why}"), None),
+            Self::OverBudget(why) => (why.clone(), Some("Raise `budget.usd`, or review less at once.".to_owned())),
+        }
+    }
+}
+
+/// Enters what models missed into what was looked at.
+pub(super) fn enter(coverage: &mut Coverage, change: &Change, missed: &BTreeMap<(usize, usize), String>) {
+    let mut at = 0;
+    for (file_index, file) in change.files.iter().enumerate() {
+        for hunk_index in 0..file.hunks.len() {
+            let entry = coverage.hunks.get_mut(at + hunk_index);
+            if let (Some(covered), Some(why)) = (entry, missed.get(&(file_index, hunk_index)))
+                && !matches!(covered.looked, Looked::NotReviewed(_))
+            {
+                covered.looked = Looked::NotReviewed(why.clone());
+            }
+        }
+        at += file.hunks.len().max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(call: usize, part: &str, n_tokens: usize) -> Job {
+        let question = Question {
+            system: "s".to_owned(),
+            shared: "t".to_owned(),
+            part: part.to_owned(),
+            schema: serde_json::Value::Null,
+            repair: None,
+        };
+        Job { member: 0, pass: 1, call, question, n_tokens, about: String::new() }
+    }
+
+    #[test]
+    fn near_the_budget_tokens_are_counted_and_what_is_over_it_is_left_out() {
+        // Estimated far too low, which happens with text that nobody writes.
+        let odd: String = ('\u{4e00}'..'\u{5200}').collect();
+        let jobs = || (0..4).map(|call| job(call, &odd, 300)).collect::<Vec<_>>();
+        let exact = tokens::count(&odd) + 2;
+        let limit = 3 * exact + exact / 2;
+        let (kept, over) = within_budget((0..4).map(|call| job(call, &odd, limit / 4)).collect(), limit);
+        assert_eq!((kept.len(), over.len()), (3, 1));
+        assert_eq!((kept[0].n_tokens, over[0].call), (exact, 3));
+        // Far from it nobody counts: loading a tokenizer takes longer than planning.
+        let (kept, over) = within_budget(jobs(), 100 * exact);
+        assert_eq!((kept.len(), over.len(), kept[0].n_tokens), (4, 0, 300));
+    }
+}

@@ -1,0 +1,108 @@
+//! What stands in every prompt of a review beside the change.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use tollgate_core::answer;
+use tollgate_core::change::Change;
+use tollgate_core::finding::Finding;
+use tollgate_core::path::FilePath;
+use tollgate_core::prompt::{self, Boundary, ContextFile};
+use tollgate_rules::text::injection;
+use tollgate_rules::text::mask::mask;
+
+use super::Told;
+use crate::config::Instruction;
+use crate::pipeline::World;
+use crate::pipeline::since::Last;
+use crate::reviewer::prompts;
+
+/// What a project says about itself.
+const GUIDANCE: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
+const GUIDANCE_FOLDER: &str = ".automaker/context";
+/// Where a project keeps its own prompts.
+const PROJECT_PROMPTS: &str = ".automaker/settings.json";
+/// A larger file says too much to be read.
+const MAX_GUIDANCE: u64 = 1 << 20;
+
+/// What stands in every prompt of a review beside the change.
+pub(super) struct Background {
+    pub(super) prompts: prompts::Prompts,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) context: Vec<ContextFile>,
+    pub(super) effects: Vec<String>,
+    pub(super) instructions: Vec<prompt::Instruction>,
+    pub(super) applies: Vec<Instruction>,
+    pub(super) prior: Vec<Finding>,
+    pub(super) skipped: Vec<prompt::Skipped>,
+    pub(super) boundary: Boundary,
+    pub(super) schema: Value,
+}
+
+impl Background {
+    pub(super) fn gather(
+        world: &World<'_>,
+        change: &Change,
+        told: &Told<'_>,
+        skipped: &[Option<String>],
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let files: Vec<&str> = GUIDANCE.into_iter().chain([PROJECT_PROMPTS]).collect();
+        let mut found =
+            world.forge.before(change, &files, &[GUIDANCE_FOLDER], MAX_GUIDANCE).unwrap_or_else(|failure| {
+                notes.push(format!("the project's own guidance was not read: {}", failure.message));
+                Vec::new()
+            });
+        let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
+        let own = world.asking.prompts.as_ref().and_then(|path| {
+            let bytes = std::fs::read(path).ok()?;
+            Some((path.display().to_string(), bytes))
+        });
+        let sources: Vec<(&str, &[u8])> =
+            own.iter().chain(&project).map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        let prompts = prompts::read(&sources);
+        notes.extend(prompts.notes.iter().cloned());
+
+        let context = found
+            .into_iter()
+            .map(|(name, text)| ContextFile { name, text: mask(&String::from_utf8_lossy(&text)).into_owned() });
+        let only = if let [only] = told.subjects { Some(only.as_str()) } else { None };
+        let title = world.title.or(only).or(change.title.as_deref()).unwrap_or_default();
+        let commits = || told.subjects.iter().map(|subject| format!("- {subject}\n")).collect::<String>();
+        let description = match world.body {
+            Some(body) => Cow::Borrowed(body),
+            None if told.subjects.len() > 1 => Cow::Owned(format!("Its commits:\n{}", commits())),
+            None => Cow::Borrowed(""),
+        };
+        for (what, text) in [("title", title), ("description", &description)] {
+            if let Some(phrase) = injection::speaks_to_reviewer(text) {
+                notes.push(format!("the {what} tries to instruct the reviewer: `{phrase}`"));
+            }
+        }
+        let skipped = change.files.iter().zip(skipped).filter_map(|(file, why)| {
+            Some(prompt::Skipped { path: FilePath::of_repo_path(file.path()).to_string(), why: why.clone()? })
+        });
+        let applies = world.settings.instructions.clone();
+        let instructions = applies
+            .iter()
+            .map(|instruction| prompt::Instruction {
+                files: instruction.paths.join(", "),
+                text: instruction.text.clone(),
+            })
+            .collect();
+        Self {
+            prompts,
+            title: mask(title).into_owned(),
+            description: mask(&description).into_owned(),
+            context: context.collect(),
+            effects: told.policy.changes.iter().map(|effect| mask(effect).into_owned()).collect(),
+            instructions,
+            applies,
+            prior: told.last.map(Last::open).unwrap_or_default(),
+            skipped: skipped.collect(),
+            boundary: Boundary::new(world.asking.boundary.to_be_bytes()),
+            schema: answer::schema(),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What is asked of each reviewer: its plan, and the prompt for it.
+
+use std::borrow::Cow;
+
+use tollgate_core::analysis::Analysis;
+use tollgate_core::change::{Change, Content};
+use tollgate_core::diff::FileDiff;
+use tollgate_core::finding::LineRange;
+use tollgate_core::path::{FilePath, RepoPath};
+use tollgate_core::plan::{self, Plan};
+use tollgate_core::prompt::{self, AnswerForm, Prompt};
+use tollgate_rules::text::mask::mask;
+
+use super::background::Background;
+use super::{Sent, Told, places};
+use crate::config::Settings;
+use crate::pipeline::World;
+use crate::reviewer::embedded;
+use crate::reviewer::held::Held;
+use crate::reviewer::team::Prepared;
+
+/// A plan has no more calls for one reviewer.
+const MAX_CALLS: usize = 200;
+
+/// What plans are made from.
+pub(super) struct Material<'a> {
+    pub(super) files: &'a [FileDiff],
+    pub(super) analysis: &'a Analysis,
+    pub(super) known: &'a [Option<plan::Known>],
+    pub(super) skipped: &'a [Option<String>],
+    pub(super) told: &'a Told<'a>,
+    pub(super) settings: &'a Settings,
+}
+
+/// What one reviewer is asked.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) prompt: Prompt,
+    /// About how many tokens each call has beside the change.
+    pub(super) overhead: usize,
+}
+
+impl Material<'_> {
+    pub(super) fn plan(&self, member: &Prepared, team: &[Prepared], background: &Background, held: &Held) -> Planned {
+        let applies = |index: usize, path: &RepoPath| {
+            background.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
+        };
+        let setting = prompt::Setting {
+            system: background.prompts.system.as_deref(),
+            template: background.prompts.template.as_deref(),
+            title: &background.title,
+            description: &background.description,
+            spec: "",
+            context: &background.context,
+            effects: &background.effects,
+            focus: &self.told.policy.focus,
+            ignored: &self.told.policy.ignored,
+            floor: self.told.policy.floor,
+            instructions: &background.instructions,
+            applies: &applies,
+            prior: &background.prior,
+            skipped: &background.skipped,
+            boundary: &background.boundary,
+            schema: &background.schema,
+            answer: if member.structured { AnswerForm::Structured } else { AnswerForm::Text },
+        };
+        let overhead = prompt::overhead(&setting);
+        let n_passes: u32 = team.iter().map(|member| member.passes).sum();
+        let budget = &self.settings.budget;
+        let limits = plan::Limits {
+            call_tokens: budget.call_tokens.unwrap_or(member.call_tokens),
+            total_tokens: budget.tokens / n_passes.max(1) as usize,
+            max_calls: MAX_CALLS,
+            overhead,
+        };
+        let plan = plan::plan(&plan::Material {
+            files: self.files,
+            wanted: &|file, hunk| self.is_wanted(&member.name, file, hunk),
+            known: &|file| self.known.get(file).and_then(Option::as_ref),
+            findings: &self.told.rules.findings,
+            analysis: self.analysis,
+            limits,
+        });
+        let mut prompt = prompt::write(&setting, &plan, self.files);
+        // A key of ours can be in the change as well.
+        for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
+            if let Cow::Owned(hidden) = held.hide(text) {
+                *text = hidden;
+            }
+        }
+        Planned { plan, prompt, overhead }
+    }
+
+    /// True when a reviewer has not seen a hunk yet and no rule says that it need not.
+    fn is_wanted(&self, reviewer: &str, file: usize, hunk: usize) -> bool {
+        if self.skipped[file].is_some() {
+            return false;
+        }
+        let Some(last) = self.told.last.filter(|_| self.told.only_fresh) else {
+            return true;
+        };
+        let file = &self.files[file];
+        places(file, &file.hunks[hunk])
+            .iter()
+            .any(|place| last.is_new_to(reviewer, &place.file, place.lines, place.side))
+    }
+}
+
+impl Planned {
+    pub(super) fn sent(&self, reviewer: &str) -> Vec<Sent> {
+        let calls = self.prompt.parts.iter().zip(&self.plan.calls).enumerate();
+        let sent = calls.map(|(index, (part, call))| Sent {
+            reviewer: reviewer.to_owned(),
+            call: index + 1,
+            n_calls: self.plan.calls.len(),
+            n_tokens: call.tokens + self.overhead,
+            system: self.prompt.system.clone(),
+            shared: self.prompt.shared.clone(),
+            part: part.clone(),
+        });
+        sent.collect()
+    }
+}
+
+/// The text of the files around their hunks and the definitions that enclose them, where that can be had.
+pub(super) fn surroundings(
+    world: &mut World<'_>,
+    change: &Change,
+    files: &[FileDiff],
+    skipped: &[Option<String>],
+) -> Vec<Option<plan::Known>> {
+    let limits = world.settings.limits;
+    let mut contents = world.forge.contents();
+    let mut texts: Vec<(usize, Vec<u8>, Vec<LineRange>)> = Vec::new();
+    for (index, file) in files.iter().enumerate().filter(|(index, _)| skipped[*index].is_none()) {
+        let places = plan::places(file);
+        if places.is_empty() {
+            continue;
+        }
+        if let Ok(Content::Whole(text)) = contents.read(&change.files[index], limits.file_bytes) {
+            texts.push((index, text, places));
+        }
+    }
+    let outlined: Vec<embedded::Outlined<'_>> = texts
+        .iter()
+        .map(|(index, text, places)| embedded::Outlined { path: files[*index].path().as_bytes(), text, places })
+        .collect();
+    let enclosing = embedded::enclose(&world.executable, limits, &outlined);
+    let mut known: Vec<Option<plan::Known>> = files.iter().map(|_| None).collect();
+    for ((index, text, _), enclosing) in texts.into_iter().zip(enclosing) {
+        let text = match mask(&String::from_utf8_lossy(&text)) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(masked) => masked.into_bytes(),
+        };
+        known[index] = Some(plan::Known::new(text, enclosing));
+    }
+    known
+}

@@ -1,0 +1,52 @@
+//! How the asking goes, told as events.
+
+use std::borrow::Cow;
+
+use crate::pipeline::Event;
+use crate::reviewer::ask::{Job, Sign};
+use crate::reviewer::call::Heard;
+
+/// How far the asking is.
+#[derive(Default)]
+pub(super) struct Telling {
+    n_done: usize,
+    /// Of answers that are on their way.
+    n_bytes: usize,
+    /// Of answers that are there.
+    n_tokens: u64,
+}
+
+impl Telling {
+    pub(super) fn tell(&mut self, sign: Sign, jobs: &[Job], names: &[String], events: &dyn Fn(Event<'_>)) {
+        let (job, stage) = match sign {
+            Sign::Begun { job } => (job, Cow::Borrowed("is asked")),
+            Sign::Heard { job, heard } => match heard {
+                Heard::Sent => (job, Cow::Borrowed("reads")),
+                Heard::Answer(n_bytes) => {
+                    self.n_bytes += n_bytes;
+                    (job, Cow::Borrowed("answers"))
+                }
+                Heard::Working(what) if what.is_empty() => (job, Cow::Borrowed("thinks")),
+                Heard::Working(what) => (job, Cow::Owned(format!("works ({what})"))),
+                Heard::Retry { after, because } => {
+                    (job, Cow::Owned(format!("is asked again in {} s ({because})", after.as_secs())))
+                }
+            },
+            Sign::Ended { job, usage } => {
+                self.n_done += 1;
+                self.n_tokens += usage.output;
+                (job, Cow::Borrowed("answered"))
+            }
+        };
+        let Some(about) = jobs.get(job) else { return };
+        events(Event::Asking {
+            reviewer: names.get(about.member).map_or("", String::as_str),
+            stage: &stage,
+            about: &about.about,
+            n_done: self.n_done,
+            n_calls: jobs.len(),
+            // About four bytes a token, until the other side has counted.
+            n_tokens: self.n_tokens.max(self.n_bytes as u64 / 4),
+        });
+    }
+}

@@ -1,0 +1,227 @@
+//! A guard between this program and an agent, so that nothing an agent starts outlives its use.
+//!
+//! The guard is this very program, started with a hidden argument in a session of its own. Its standard input is a
+//! socket, the lifeline: when it closes, because the work is done, was stopped, or because we were killed, the guard
+//! ends the agent in stages (SIGINT, SIGTERM, SIGKILL), kills whatever else is left of it, and removes the agent's
+//! throw-away folder. On Linux it adopts orphans, and where the kernel lets it, it is the first process of a PID
+//! namespace (by way of `unshare`), which takes everything along even when the guard itself is killed.
+//!
+//! A word on the lifeline ends the agent and keeps the folder for a look. What the guard says on it, in lines:
+//!
+//! ```text
+//! started 4711
+//! ended code 0
+//! ```
+//!
+//! It judges nothing: limits on time and output are kept by whoever started it.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[cfg(unix)]
+mod keep;
+#[cfg(unix)]
+mod namespace;
+#[cfg(unix)]
+mod stand;
+
+#[cfg(unix)]
+pub(crate) use keep::{Guarded, stop_all};
+
+/// The hidden argument with which the program runs as a guard.
+pub const GUARD_ARGUMENT: &str = "__guard";
+/// What the folders begin with that a guard removes; it removes no other.
+pub(crate) const FOLDER_PREFIX: &str = "tollgate-agent-";
+/// The guard's exit code when the agent could not be started.
+pub(crate) const NOT_STARTED: u8 = 126;
+
+/// Runs this process as a guard until the agent has ended and the lifeline is closed.
+///
+/// `args` are those that follow [`GUARD_ARGUMENT`]. The result is the exit code, that of the agent.
+#[must_use]
+pub fn guard_main(args: &[OsString]) -> u8 {
+    let Some(duty) = Duty::of_arguments(args) else {
+        return 2;
+    };
+    #[cfg(unix)]
+    return stand::stand(&duty);
+    #[cfg(not(unix))]
+    {
+        let _ = duty;
+        3
+    }
+}
+
+/// Whether agents can be put into PID namespaces of their own here.
+#[must_use]
+pub fn has_namespace() -> bool {
+    #[cfg(unix)]
+    return namespace::entrance().is_some();
+    #[cfg(not(unix))]
+    false
+}
+
+/// What a guard is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Duty {
+    /// The throw-away folder to remove in the end.
+    pub(crate) remove: PathBuf,
+    /// Whether to be the first process of a PID namespace, where that can be had; the guard itself is not told.
+    pub(crate) namespace: bool,
+    /// How long to wait after each signal.
+    pub(crate) grace: Duration,
+    /// How large a file may become.
+    pub(crate) file_bytes: Option<u64>,
+    /// Where the agent works.
+    pub(crate) folder: PathBuf,
+    /// What the agent gets as standard input.
+    pub(crate) input: Option<PathBuf>,
+    /// The agent and its arguments.
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+}
+
+impl Duty {
+    /// The arguments that follow [`GUARD_ARGUMENT`]; none of them is secret.
+    pub(crate) fn to_arguments(&self) -> Vec<OsString> {
+        let number = |number: Option<u64>| OsString::from(number.map_or("-".to_owned(), |number| number.to_string()));
+        let grace = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
+        let input = self.input.clone().map_or_else(|| "-".into(), PathBuf::into_os_string);
+        let mut arguments = vec![self.remove.clone().into(), number(Some(grace)), number(self.file_bytes)];
+        arguments.extend([self.folder.clone().into(), input, self.program.clone().into()]);
+        arguments.extend(self.args.iter().cloned());
+        arguments
+    }
+
+    fn of_arguments(args: &[OsString]) -> Option<Self> {
+        let [remove, grace, file_bytes, folder, input, program, args @ ..] = args else {
+            return None;
+        };
+        let optional = |text: &OsString| (text != "-").then(|| text.clone());
+        let file_bytes = match optional(file_bytes) {
+            Some(bytes) => Some(bytes.to_str()?.parse().ok()?),
+            None => None,
+        };
+        let duty = Self {
+            remove: remove.into(),
+            namespace: false,
+            grace: Duration::from_millis(grace.to_str()?.parse().ok()?),
+            file_bytes,
+            folder: folder.into(),
+            input: optional(input).map(PathBuf::from),
+            program: program.into(),
+            args: args.to_vec(),
+        };
+        is_throw_away(&duty.remove).then_some(duty)
+    }
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// With its guard, nobody knows how.
+    Unknown,
+}
+
+/// True for a folder that a guard may remove.
+fn is_throw_away(folder: &Path) -> bool {
+    folder.is_absolute() && folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER_PREFIX))
+}
+
+/// Removes a throw-away folder, also when an agent made parts of it unreadable.
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    if !is_throw_away(folder) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match std::fs::remove_dir_all(folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) => {
+            open_up(folder);
+            std::fs::remove_dir_all(folder)
+        }
+    }
+}
+
+/// Gives the folders below one their permissions back.
+fn open_up(folder: &Path) {
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
+        }
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        pending.extend(folders.map(|entry| entry.path()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn duty() -> Duty {
+        Duty {
+            remove: format!("/tmp/{FOLDER_PREFIX}x").into(),
+            namespace: false,
+            grace: Duration::from_millis(1500),
+            file_bytes: Some(7),
+            folder: "/tmp/x/tree".into(),
+            input: Some("/tmp/x/prompt".into()),
+            program: "/bin/agent".into(),
+            args: vec!["-p".into(), "-".into(), "".into()],
+        }
+    }
+
+    #[test]
+    fn a_duty_survives_the_way_through_the_arguments() {
+        let bare = Duty { file_bytes: None, input: None, args: Vec::new(), ..duty() };
+        for duty in [duty(), bare] {
+            assert_eq!(Duty::of_arguments(&duty.to_arguments()), Some(duty));
+        }
+    }
+
+    #[test]
+    fn a_guard_without_a_readable_duty_does_not_start() {
+        let arguments = duty().to_arguments();
+        for n_arguments in 0..6 {
+            assert_eq!(guard_main(&arguments[..n_arguments]), 2);
+        }
+        for (index, wrong) in [(0, "/home"), (0, "tollgate-agent-x"), (1, "soon"), (2, "-1")] {
+            let mut arguments = arguments.clone();
+            arguments[index] = wrong.into();
+            assert_eq!(guard_main(&arguments), 2, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_throw_away_folders_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(remove(folder.path()).is_err());
+        assert!(folder.path().exists());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_folder_that_was_locked_is_removed_all_the_same() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join(format!("{FOLDER_PREFIX}x"));
+        std::fs::create_dir_all(folder.join("a/b")).unwrap();
+        std::fs::write(folder.join("a/b/c"), "").unwrap();
+        std::fs::set_permissions(folder.join("a/b"), std::fs::Permissions::from_mode(0o000)).unwrap();
+        std::fs::set_permissions(folder.join("a"), std::fs::Permissions::from_mode(0o500)).unwrap();
+        remove(&folder).unwrap();
+        assert!(!folder.exists());
+        remove(&folder).unwrap();
+    }
+}

@@ -1,0 +1,128 @@
+//! The throw-away folder an agent works in, gone afterwards in every case.
+//!
+//! ```text
+//! /tmp/tollgate-agent-4fq…/   random, for our eyes only
+//!   tree/                     the reviewed commit without agent configuration
+//!   home/                     an empty home, when the agent gets a key of its own
+//!   tmp/                      where it may put what it likes
+//!   prompt, schema.json …     what it is given
+//! ```
+//!
+//! The path is new each time, because agents remember which folders they may trust.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::process::guard;
+
+/// A throw-away folder; dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Area {
+    root: PathBuf,
+}
+
+impl Area {
+    /// Makes the folder and the empty folders in it.
+    pub(super) fn new() -> io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(guard::FOLDER_PREFIX).rand_bytes(20);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        // Without links in the path, so that what an agent says of it can be compared.
+        let folder = builder.tempdir_in(std::env::temp_dir().canonicalize()?)?;
+        let area = Self { root: folder.keep() };
+        for folder in [area.tree(), area.home(), area.tmp()] {
+            std::fs::create_dir(folder)?;
+        }
+        Ok(area)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn tree(&self) -> PathBuf {
+        self.root.join("tree")
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub(super) fn tmp(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// Writes a file beside the tree.
+    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.root.join(name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, text)
+    }
+
+    /// How much disk everything in the folder takes.
+    pub(super) fn n_bytes(&self) -> u64 {
+        let mut pending = vec![self.root.clone()];
+        let mut n_bytes: u64 = 0;
+        while let Some(folder) = pending.pop() {
+            // Files come and go while we look; what is gone takes no room.
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let Ok(metadata) = entry.metadata() else { continue };
+                if metadata.is_dir() {
+                    pending.push(entry.path());
+                }
+                n_bytes = n_bytes.saturating_add(on_disk(&metadata));
+            }
+        }
+        n_bytes
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        let _ = guard::remove(&self.root);
+    }
+}
+
+#[cfg(unix)]
+fn on_disk(metadata: &std::fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.blocks().saturating_mul(512)
+}
+
+#[cfg(not(unix))]
+fn on_disk(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_new_private_and_gone_afterwards() {
+        let (one, other) = (Area::new().unwrap(), Area::new().unwrap());
+        assert_ne!(one.root(), other.root());
+        assert!(one.tree().is_dir() && one.home().is_dir() && one.tmp().is_dir());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(std::fs::metadata(one.root()).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        let root = one.root().to_owned();
+        drop(one);
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn what_is_written_anywhere_in_it_is_counted() {
+        let area = Area::new().unwrap();
+        let before = area.n_bytes();
+        std::fs::create_dir_all(area.tmp().join("a/b")).unwrap();
+        std::fs::write(area.tmp().join("a/b/c"), vec![1; 300_000]).unwrap();
+        assert!(area.n_bytes() >= before + 300_000);
+    }
+}

@@ -1,0 +1,108 @@
+//! What encloses changed lines, and whether a text can be parsed, asked of scanning children.
+//!
+//! Both make a review better and neither is needed: a file that stalls or crashes its child is reviewed without what is
+//! around its hunks, and a fix that was not checked is not offered as one that was. So nothing here fails, and less time
+//! is given than to the rules.
+
+use std::path::Path;
+
+use tollgate_core::finding::LineRange;
+use tollgate_core::plan::Enclosing;
+use tollgate_rules::code;
+use tollgate_rules::outline::Enclosed;
+use tollgate_rules::select::grammar_name;
+use tollgate_rules::worker::{Answer, Enclose, Request};
+
+use super::pool::Pool;
+use crate::config::Limits;
+
+/// A definition with more lines is named by the line that opens it.
+const MAX_LINES: u32 = 120;
+
+/// A file with more places than this is a list of data, or made to be slow.
+const MAX_PLACES: usize = 2_000;
+
+/// How much processor time one file may take: a person waits, and what is gained is little.
+const MAX_CPU_SECONDS: u64 = 2;
+
+/// When so many files were lost, the change is made to be slow, and the rest is not asked about.
+const MAX_LOST: usize = 3;
+
+/// A file of whose lines is asked what encloses them.
+#[derive(Debug, Clone, Copy)]
+pub struct Outlined<'a> {
+    /// Its path, which tells its grammar.
+    pub path: &'a [u8],
+    /// Its text after the change.
+    pub text: &'a [u8],
+    /// The lines; without any, no child is started for it.
+    pub places: &'a [LineRange],
+}
+
+/// Says for each place of each file what encloses it; `None` where nothing does or nobody knows.
+#[must_use]
+pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec<Vec<Option<Enclosing>>> {
+    let asked: Vec<(usize, &'static str, &[u8])> = files
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| (1..=MAX_PLACES).contains(&file.places.len()))
+        .filter_map(|(index, file)| Some((index, grammar(file.path, file.text, limits)?, file.text)))
+        .collect();
+    let request = |index: usize, grammar: &str| {
+        let places = files[index].places.iter().map(|place| (place.start(), place.end())).collect();
+        Request::Enclose(Enclose { grammar: grammar.to_owned(), places, max_lines: MAX_LINES })
+    };
+    let mut enclosing: Vec<Vec<Option<Enclosing>>> = files.iter().map(|file| vec![None; file.places.len()]).collect();
+    for ((index, ..), answer) in asked.iter().zip(ask(executable, limits, &asked, &request)) {
+        if let Some(Answer::Enclosed(enclosed)) = answer
+            && enclosed.len() == enclosing[*index].len()
+        {
+            enclosing[*index] = enclosed.into_iter().map(|enclosed| enclosed.map(known)).collect();
+        }
+    }
+    enclosing
+}
+
+/// Counts for each text, given with its path, what cannot be parsed; `None` where nobody knows.
+#[must_use]
+pub fn parse_errors(executable: &Path, limits: Limits, texts: &[(&[u8], &[u8])]) -> Vec<Option<usize>> {
+    let asked: Vec<(usize, &'static str, &[u8])> = texts
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (path, text))| Some((index, grammar(path, text, limits)?, *text)))
+        .collect();
+    let request = |_: usize, grammar: &str| Request::Check { grammar: grammar.to_owned() };
+    let mut errors = vec![None; texts.len()];
+    for ((index, ..), answer) in asked.iter().zip(ask(executable, limits, &asked, &request)) {
+        if let Some(Answer::Checked(n_errors)) = answer {
+            errors[*index] = n_errors;
+        }
+    }
+    errors
+}
+
+/// Asks about each text, given with its index and grammar.
+fn ask(
+    executable: &Path,
+    limits: Limits,
+    asked: &[(usize, &'static str, &[u8])],
+    request: &(dyn Fn(usize, &str) -> Request + Sync),
+) -> Vec<Option<Answer>> {
+    let limits = Limits { cpu_seconds: limits.cpu_seconds.min(MAX_CPU_SECONDS), ..limits };
+    let n_bytes = asked.iter().map(|(_, _, text)| text.len()).sum();
+    Pool::new(executable, limits).ask_each((asked.len(), n_bytes), MAX_LOST, &|at| {
+        let (index, grammar, text) = asked[at];
+        (request(index, grammar), text.to_vec())
+    })
+}
+
+/// The grammar of a text that is not too large to be parsed.
+fn grammar(path: &[u8], text: &[u8], limits: Limits) -> Option<&'static str> {
+    let grammar = code::grammar_of(&String::from_utf8_lossy(path))?;
+    (text.len() as u64 <= limits.file_bytes).then(|| grammar_name(grammar))
+}
+
+fn known(enclosed: Enclosed) -> Enclosing {
+    let lines = enclosed.lines.and_then(|(start, end)| LineRange::new(start, end));
+    Enclosing { lines, crumbs: enclosed.crumbs }
+}

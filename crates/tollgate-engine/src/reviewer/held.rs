@@ -1,0 +1,301 @@
+//! Keys we hold, kept out of everything that leaves.
+//!
+//! An agent can be talked into printing its key, and into disguising it. So a key is looked for as it stands, with
+//! invisible characters in it, percent-encoded in any mixture, in both alphabets of base64 wherever it stands in the
+//! encoded text, and in hexadecimal. What is found is replaced:
+//!
+//! ```text
+//! the key is sk-ant-api03-…  →  the key is [hidden key]
+//! ```
+//!
+//! Secrets that we do not hold are the business of the rules.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+use serde_json::Value;
+use tollgate_core::visible::is_hidden;
+
+/// What stands in place of a key.
+const HIDDEN: &str = "[hidden key]";
+/// Shorter values are no keys, and hiding them would garble the text.
+const MIN_BYTES: usize = 8;
+
+/// Keys, and all the disguises in which they are looked for.
+pub struct Held(Vec<Finder<'static>>);
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({} disguises)", self.0.len())
+    }
+}
+
+impl Held {
+    /// Takes the keys to look for; those shorter than eight bytes are left out.
+    #[must_use]
+    pub fn new(keys: Vec<String>) -> Self {
+        let mut disguises: Vec<Vec<u8>> = keys
+            .iter()
+            .map(|key| key.trim())
+            .filter(|key| key.len() >= MIN_BYTES)
+            .flat_map(|key| disguises(key.as_bytes()))
+            .collect();
+        disguises.sort();
+        disguises.dedup();
+        Self(disguises.iter().map(|disguise| Finder::new(disguise).into_owned()).collect())
+    }
+
+    /// The text without the keys.
+    #[must_use]
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.0.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut found: Vec<Range<usize>> = self.find(text.as_bytes()).collect();
+        let plain = View::without_hidden(text);
+        let decoded = plain.decoded();
+        for view in [&plain, &decoded] {
+            found.extend(self.find(&view.bytes).filter_map(|range| view.origin(&range)));
+        }
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text, found)) }
+    }
+
+    /// The same for every string in a JSON value, names of fields included.
+    #[must_use]
+    pub fn hide_in(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.hide(&text).into_owned()),
+            Value::Array(values) => values.into_iter().map(|value| self.hide_in(value)).collect(),
+            Value::Object(fields) => {
+                fields.into_iter().map(|(name, value)| (self.hide(&name).into_owned(), self.hide_in(value))).collect()
+            }
+            other => other,
+        }
+    }
+
+    fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.0.iter().flat_map(move |finder| finder.find_iter(bytes).map(|start| start..start + finder.needle().len()))
+    }
+}
+
+/// Text as it is searched, with where each byte came from.
+struct View {
+    bytes: Vec<u8>,
+    /// Empty when each byte came from its own place.
+    origins: Vec<Range<usize>>,
+}
+
+impl View {
+    fn without_hidden(text: &str) -> Self {
+        let mut view = Self { bytes: Vec::new(), origins: Vec::new() };
+        if !text.chars().any(is_hidden) {
+            view.bytes = text.as_bytes().to_vec();
+            return view;
+        }
+        for (start, character) in text.char_indices().filter(|(_, character)| !is_hidden(*character)) {
+            let mut buffer = [0; 4];
+            for (offset, byte) in character.encode_utf8(&mut buffer).bytes().enumerate() {
+                view.bytes.push(byte);
+                view.origins.push(start + offset..start + offset + 1);
+            }
+        }
+        view
+    }
+
+    /// The same with `%41` read as `A`.
+    fn decoded(&self) -> Self {
+        let mut view = Self { bytes: Vec::new(), origins: Vec::new() };
+        if !self.bytes.contains(&b'%') {
+            return view;
+        }
+        let mut index = 0;
+        while let Some(&byte) = self.bytes.get(index) {
+            let escaped = (byte == b'%').then(|| self.bytes.get(index + 1..index + 3)).flatten().and_then(of_hex);
+            let length = if escaped.is_some() { 3 } else { 1 };
+            view.bytes.push(escaped.unwrap_or(byte));
+            view.origins.push(self.origin(&(index..index + length)).unwrap_or(0..0));
+            index += length;
+        }
+        view
+    }
+
+    fn origin(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        if self.origins.is_empty() {
+            return Some(range.clone());
+        }
+        Some(self.origins.get(range.start)?.start..self.origins.get(range.end.checked_sub(1)?)?.end)
+    }
+}
+
+fn of_hex(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    u8::from_str_radix(text, 16).ok()
+}
+
+/// Every form in which a key is looked for, itself first.
+fn disguises(key: &[u8]) -> Vec<Vec<u8>> {
+    let hex = |digits: fn(u8) -> String| key.iter().flat_map(|byte| digits(*byte).into_bytes()).collect();
+    let mut disguises = vec![key.to_vec(), hex(|byte| format!("{byte:02x}")), hex(|byte| format!("{byte:02X}"))];
+    for alphabet in [STANDARD, URL_SAFE] {
+        disguises.extend((0..3).map(|n_before| base64(key, n_before, alphabet)));
+    }
+    disguises
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The digits of base64 that depend on the key alone, when so many bytes of a group stand before it.
+fn base64(key: &[u8], n_before: usize, alphabet: &[u8; 64]) -> Vec<u8> {
+    let bit = |index: usize| key.get(index / 8).is_some_and(|byte| byte >> (7 - index % 8) & 1 == 1);
+    // The first digit that begins inside the key, and then every whole one.
+    let first = (6 - n_before * 8 % 6) % 6;
+    (first..)
+        .step_by(6)
+        .take_while(|start| start + 6 <= key.len() * 8)
+        .map(|start| {
+            let digit = (start..start + 6).fold(0, |digit: usize, index| digit << 1 | usize::from(bit(index)));
+            alphabet[digit]
+        })
+        .collect()
+}
+
+fn replace(text: &str, mut found: Vec<Range<usize>>) -> String {
+    found.sort_by_key(|range| range.start);
+    let (mut shown, mut end) = (String::with_capacity(text.len()), 0);
+    for range in found {
+        let start = text.floor_char_boundary(range.start);
+        if range.end <= end {
+            continue;
+        }
+        if start >= end {
+            shown.push_str(&text[end..start]);
+            shown.push_str(HIDDEN);
+        }
+        end = text.ceil_char_boundary(range.end);
+    }
+    shown.push_str(&text[end..]);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const KEYS: [&str; 6] = [
+        "sk-ant-api03-Zk3QvTn8wLx2_rB9mYc5-hJ7pDfA",
+        "sk-proj-9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+        "AIzaSyD-3kXq8Vb2nMw5tLz7RjPc0HuYgE4fTs1o",
+        "ghp_1a2B3c4D5e6F7g8H9i0JkLmNoPqRsTuVwXyZ",
+        "pass wörd/with+odd=characters?&",
+        "xai-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    ];
+
+    fn held() -> Held {
+        Held::new(KEYS.map(str::to_owned).to_vec())
+    }
+
+    fn encode(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+        let digits = bytes.chunks(3).flat_map(|group| {
+            let number = (0..3).fold(0, |sum, index| sum << 8 | u32::from(*group.get(index).unwrap_or(&0)));
+            (0..=group.len()).map(move |index| alphabet[(number >> (18 - 6 * index) & 63) as usize])
+        });
+        String::from_utf8(digits.collect()).unwrap()
+    }
+
+    fn percent(key: &str) -> String {
+        key.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    }
+
+    fn split_by(key: &str, separator: char) -> String {
+        key.chars().flat_map(|character| [character, separator]).collect()
+    }
+
+    /// Ten disguises of a key.
+    fn canaries(key: &str) -> Vec<String> {
+        let half: String =
+            key.bytes().map(|b| if b % 2 == 0 { format!("%{b:02x}") } else { char::from(b).into() }).collect();
+        vec![
+            key.to_owned(),
+            encode(key.as_bytes(), STANDARD),
+            encode(format!("key={key}!").as_bytes(), STANDARD),
+            encode(format!("Bearer {key}\n").as_bytes(), URL_SAFE),
+            percent(key),
+            if key.is_ascii() { half } else { percent(key).to_lowercase() },
+            split_by(key, '\u{2060}'),
+            split_by(key, '\u{200b}'),
+            split_by(&encode(key.as_bytes(), STANDARD), '\u{feff}'),
+            key.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        ]
+    }
+
+    /// True when the key can still be read by somebody who tries hard.
+    fn is_readable(text: &str, key: &str) -> bool {
+        let bare: String = text.chars().filter(|character| !is_hidden(*character)).collect();
+        let inner = &key[3..key.len() - 3];
+        bare.contains(inner)
+            || bare.contains(&encode(key.as_bytes(), STANDARD)[4..20])
+            || bare.contains(&percent(inner))
+    }
+
+    #[test]
+    fn sixty_canaries_stay_here() {
+        let held = held();
+        let mut n_canaries = 0;
+        for key in KEYS {
+            for canary in canaries(key) {
+                n_canaries += 1;
+                let text = format!("before {canary} after");
+                let shown = held.hide(&text);
+                assert!(shown.contains(HIDDEN), "{canary}");
+                assert!(!is_readable(&shown, key), "{shown}");
+                assert!(shown.starts_with("before ") && shown.ends_with(" after"), "{shown}");
+            }
+        }
+        assert_eq!(n_canaries, 60);
+    }
+
+    #[test]
+    fn what_is_no_key_is_left_as_it_is() {
+        let held = held();
+        for text in ["", "plain", "100 % of sk-ant-api03 is fine", "%41%42", "a\u{200b}b", "größe", "%e4%zz%"] {
+            assert!(matches!(held.hide(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_not_looked_for() {
+        assert_eq!(Held::new(vec!["a".to_owned(), String::new(), "1234567".to_owned()]).hide("a 1234567"), "a 1234567");
+    }
+
+    #[test]
+    fn keys_in_structured_answers_are_hidden_too() {
+        let value = json!({"a": [KEYS[0], 1, null], KEYS[1]: true});
+        assert_eq!(held().hide_in(value), json!({"a": [HIDDEN, 1, null], HIDDEN: true}));
+    }
+
+    #[test]
+    fn keys_do_not_show_in_debug_output() {
+        assert_eq!(format!("{:?}", Held::new(vec![KEYS[0].to_owned()])), "Held(6 disguises)");
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_is_found_wherever_it_stands_in_base64(before in ".{0,20}", after in ".{0,20}") {
+            let text = encode(format!("{before}{}{after}", KEYS[0]).as_bytes(), STANDARD);
+            prop_assert!(held().hide(&text).contains(HIDDEN));
+        }
+
+        #[test]
+        fn any_text_is_taken(text in "[\u{200b}%a-f0-9é🙂]{0,40}") {
+            let held = Held::new(vec!["abcabcabc".to_owned()]);
+            let _ = held.hide(&text);
+            prop_assert_eq!(held.hide(&format!("{text}abcabcabc")).contains(HIDDEN), true);
+        }
+    }
+}

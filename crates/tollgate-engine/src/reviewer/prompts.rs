@@ -1,0 +1,100 @@
+//! Prompts that a team wrote itself.
+//!
+//! Two parts, each with a switch, in `settings.json` of the data folder and of the project; the project wins part by
+//! part, and a part that is switched off is the default:
+//!
+//! ```json
+//! { "promptCustomization": { "codeReview": {
+//!     "reviewSystemPrompt": { "enabled": true, "value": "You review …" },
+//!     "reviewPromptTemplate": { "enabled": false, "value": "" } } } }
+//! ```
+
+use serde_json::Value;
+use tollgate_core::prompt::template;
+
+/// The prompts that hold instead of the defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prompts {
+    /// Who the model is to be.
+    pub system: Option<String>,
+    /// How it is asked.
+    pub template: Option<String>,
+    /// What cannot be used, and why.
+    pub notes: Vec<String>,
+}
+
+/// Reads the prompts; each source has a name for people. A part that cannot be used is left to the source before it.
+#[must_use]
+pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
+    let mut prompts = Prompts::default();
+    for (name, bytes) in sources {
+        let settings: Value = match serde_json::from_slice(bytes) {
+            Ok(settings) => settings,
+            Err(error) => {
+                prompts.notes.push(format!("{name} cannot be read, so its prompts are not used: {error}"));
+                continue;
+            }
+        };
+        let parts = &settings["promptCustomization"]["codeReview"];
+        take(&mut prompts.system, &parts["reviewSystemPrompt"], |text| {
+            if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(()) }
+        })
+        .unwrap_or_else(|why| prompts.notes.push(format!("`reviewSystemPrompt` of {name} is not used: {why}")));
+        let check = |text: &str| template::check(text).map_err(|error| error.to_string());
+        take(&mut prompts.template, &parts["reviewPromptTemplate"], check)
+            .unwrap_or_else(|why| prompts.notes.push(format!("`reviewPromptTemplate` of {name} is not used: {why}")));
+    }
+    prompts
+}
+
+/// Takes one part over. Present and switched off means the default, whatever a source before says.
+fn take(prompt: &mut Option<String>, part: &Value, check: impl Fn(&str) -> Result<(), String>) -> Result<(), String> {
+    let (Some(enabled), value) = (part["enabled"].as_bool(), part["value"].as_str()) else {
+        return if part.is_null() { Ok(()) } else { Err("it has no `enabled` that is true or false".to_owned()) };
+    };
+    if !enabled {
+        *prompt = None;
+        return Ok(());
+    }
+    let value = value.ok_or("it has no `value` that is a text")?;
+    check(value)?;
+    *prompt = Some(value.to_owned());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(system: &str, template: &str) -> Vec<u8> {
+        format!(
+            r#"{{"theme":"dark","promptCustomization":{{"codeReview":{{"reviewSystemPrompt":{system},"reviewPromptTemplate":{template}}}}}}}"#
+        )
+        .into_bytes()
+    }
+
+    #[track_caller]
+    fn check(global: (&str, &str), project: (&str, &str), expected: (Option<&str>, Option<&str>), n_notes: usize) {
+        let (global, project) = (source(global.0, global.1), source(project.0, project.1));
+        let prompts = read(&[("settings.json", &global), (".automaker/settings.json", &project)]);
+        assert_eq!((prompts.system.as_deref(), prompts.template.as_deref()), expected);
+        assert_eq!(prompts.notes.len(), n_notes, "{:?}", prompts.notes);
+    }
+
+    #[test]
+    fn the_project_wins_part_by_part_and_off_means_the_default() {
+        let on = |text: &str| format!(r#"{{"enabled":true,"value":"{text}"}}"#);
+        let off = r#"{"enabled":false,"value":"kept for later"}"#;
+        check((&on("mine"), &on("see {gitDiff}")), ("null", "null"), (Some("mine"), Some("see {gitDiff}")), 0);
+        check((&on("mine"), "null"), (&on("ours"), "null"), (Some("ours"), None), 0);
+        check((&on("mine"), "null"), (off, "null"), (None, None), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_and_leaves_what_was_there() {
+        let on = |text: &str| format!(r#"{{"enabled":true,"value":"{text}"}}"#);
+        check((&on("mine"), "null"), (&on(" "), &on("no variable")), (Some("mine"), None), 2);
+        check(("7", "null"), (r#"{"enabled":true}"#, r#"{"enabled":"yes"}"#), (None, None), 3);
+        assert_eq!(read(&[("settings.json", b"{")]).notes.len(), 1);
+    }
+}

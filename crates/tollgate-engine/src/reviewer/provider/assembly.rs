@@ -1,0 +1,230 @@
+//! A reply in the making, piece by piece as it is streamed.
+//!
+//! Each protocol puts what it hears into an [`Assembly`]; only one that was brought to its end becomes a [`Reply`].
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::reviewer::call::{Reply, Stop, Usage};
+use crate::reviewer::held::Held;
+
+/// The name of the tool by which a model reports, where structured output is asked for as a tool call.
+pub(super) const TOOL: &str = "report_review";
+
+/// What the tool is for, for the model.
+pub(super) const TOOL_PURPOSE: &str = "Reports the review. Call it exactly once, with the whole review.";
+
+/// What has come so far.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    text: String,
+    /// The arguments of tool calls, by their place in the message.
+    calls: BTreeMap<u64, String>,
+    n_bytes: usize,
+    max_bytes: usize,
+    /// Why the model stopped; nothing is whole without it.
+    pub(super) stop: Option<Stop>,
+    pub(super) usage: Usage,
+    pub(super) cost: Option<f64>,
+    pub(super) model: Option<String>,
+}
+
+/// What an event meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// The other side is alive.
+    Alive,
+    /// So many more bytes of the answer.
+    Answer(usize),
+    /// The model is at work, at this.
+    Working(&'static str),
+    /// That was all.
+    End,
+}
+
+/// Why an event cannot be part of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It is not what the protocol has.
+    Garbled(String),
+    /// It says that something went wrong at the other side.
+    Fault(Fault),
+}
+
+/// What the other side says went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Fault {
+    /// The HTTP status, or what stands for it in an event.
+    pub(super) status: Option<u16>,
+    /// Its own names for the kind of error, in one text.
+    pub(super) kind: String,
+    /// What it says to people.
+    pub(super) message: String,
+}
+
+impl Assembly {
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            text: String::new(),
+            calls: BTreeMap::new(),
+            n_bytes: 0,
+            max_bytes,
+            stop: None,
+            usage: Usage::default(),
+            cost: None,
+            model: None,
+        }
+    }
+
+    /// True when something of the answer has come: asking again would pay for it twice.
+    pub(super) fn is_begun(&self) -> bool {
+        self.n_bytes > 0
+    }
+
+    /// Adds to what is said.
+    pub(super) fn say(&mut self, text: &str) -> Result<Sign, Unfit> {
+        self.count(text.len())?;
+        self.text.push_str(text);
+        Ok(if text.is_empty() { Sign::Alive } else { Sign::Answer(text.len()) })
+    }
+
+    /// Adds to the arguments of a tool call.
+    pub(super) fn call(&mut self, index: u64, arguments: &str) -> Result<Sign, Unfit> {
+        self.count(arguments.len().max(1))?;
+        self.calls.entry(index).or_default().push_str(arguments);
+        Ok(if arguments.is_empty() { Sign::Alive } else { Sign::Answer(arguments.len()) })
+    }
+
+    /// How many tool calls there are so far.
+    pub(super) fn n_calls(&self) -> u64 {
+        self.calls.len() as u64
+    }
+
+    /// Notes which model answers, as often as that is said.
+    pub(super) fn name_model(&mut self, model: &Value) {
+        if let Some(model) = model.as_str().filter(|model| model.len() <= 200 && self.model.is_none()) {
+            self.model = Some(model.to_owned());
+        }
+    }
+
+    fn count(&mut self, n_bytes: usize) -> Result<(), Unfit> {
+        self.n_bytes += n_bytes;
+        if self.n_bytes > self.max_bytes {
+            return Err(Unfit::Garbled(format!("the answer is longer than {} bytes", self.max_bytes)));
+        }
+        Ok(())
+    }
+
+    /// The reply, once the protocol has seen its end.
+    pub(super) fn into_reply(self, stop: Stop, wants_structure: bool, held: &Held) -> Reply {
+        let mut text = held.hide(&self.text).into_owned();
+        let calls: Vec<String> = self.calls.values().map(|call| held.hide(call).into_owned()).collect();
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        let structured = match calls.as_slice() {
+            [] if wants_structure => parsed(&text),
+            [call] => parsed(call),
+            // No single one is the answer: the reader of texts finds what there is.
+            _ => None,
+        };
+        if structured.is_none() {
+            for call in calls.iter().filter(|call| !call.is_empty()) {
+                text.push('\n');
+                text.push_str(call);
+            }
+        }
+        let model = self.model.map(|model| held.hide(&model).into_owned());
+        Reply { text, structured, stop, usage: self.usage, cost: self.cost, model }
+    }
+}
+
+/// Reads the data of an event as JSON.
+pub(super) fn json(data: &str) -> Result<Value, Unfit> {
+    serde_json::from_str(data).map_err(|_| Unfit::Garbled("an event is not JSON".to_owned()))
+}
+
+/// The error in a message of any provider: in an object `error`, as a text, or beside it.
+///
+/// ```text
+/// {"error": {"message": "…", "type": "…", "code": 429}}      {"type": "error", "error": {"type": "…", "message": "…"}}
+/// {"error": "…"}                                              {"detail": "…"}      [{"error": {"code": 400, "status": "…"}}]
+/// ```
+pub(super) fn fault(message: &Value) -> Option<Fault> {
+    let message = message.get(0).unwrap_or(message);
+    let error = message.get("error").filter(|error| !error.is_null());
+    let inner = error.filter(|error| error.is_object()).unwrap_or(message);
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let said = text(inner.get("message")).or_else(|| text(error)).or_else(|| text(message.get("detail")));
+    if error.is_none() && said.is_none() {
+        return None;
+    }
+    let kinds = ["type", "code", "status"].map(|name| text(inner.get(name)).unwrap_or_default());
+    let detail = text(inner.pointer("/details/error_code")).unwrap_or_default();
+    let status = inner.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    Some(Fault { status, kind: format!("{} {detail}", kinds.join(" ")), message: said.unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(message: &Value, status: Option<u16>, kind: &str, text: &str) {
+        let fault = fault(message).unwrap();
+        let kind_of = fault.kind.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((fault.status, kind_of.as_str(), fault.message.as_str()), (status, kind, text));
+    }
+
+    #[test]
+    fn errors_are_found_in_every_shape() {
+        check(&json!({"error": {"message": "no", "type": "a", "code": "b"}}), None, "a b", "no");
+        check(&json!({"error": {"message": "no", "code": 502}}), Some(502), "", "no");
+        check(
+            &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+            None,
+            "overloaded_error",
+            "Overloaded",
+        );
+        check(
+            &json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "no"}}]),
+            Some(400),
+            "INVALID_ARGUMENT",
+            "no",
+        );
+        check(&json!({"error": "no"}), None, "", "no");
+        check(&json!({"detail": "Not Found"}), None, "", "Not Found");
+        check(
+            &json!({"error": {"type": "rate_limit_error", "details": {"error_code": "x"}}}),
+            None,
+            "rate_limit_error x",
+            "",
+        );
+        assert_eq!(fault(&json!({"choices": [], "error": null})), None);
+        assert_eq!(fault(&json!(7)), None);
+    }
+
+    #[test]
+    fn an_answer_has_a_greatest_length() {
+        let mut assembly = Assembly::new(4);
+        assert_eq!(assembly.say("abc"), Ok(Sign::Answer(3)));
+        assert!(assembly.call(0, "de").is_err());
+    }
+
+    #[test]
+    fn one_tool_call_is_the_structured_answer_and_anything_else_is_text() {
+        let reply = |calls: &[&str]| {
+            let mut assembly = Assembly::new(1000);
+            assembly.say("Here:").unwrap();
+            for (index, call) in (0u64..).zip(calls) {
+                assembly.call(index, call).unwrap();
+            }
+            let reply = assembly.into_reply(Stop::Finished, false, &Held::new(Vec::new()));
+            (reply.text, reply.structured)
+        };
+        assert_eq!(reply(&["{\"a\":1}"]), ("Here:".to_owned(), Some(json!({"a": 1}))));
+        assert_eq!(reply(&["{\"a\":"]), ("Here:\n{\"a\":".to_owned(), None));
+        assert_eq!(reply(&["{}", "{}"]), ("Here:\n{}\n{}".to_owned(), None));
+        assert_eq!(reply(&[]), ("Here:".to_owned(), None));
+    }
+}

@@ -1,0 +1,172 @@
+//! One try: a question out, a stream of events back, every step within its limits.
+
+use std::future::Future;
+use std::time::{Duration, Instant, SystemTime};
+
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+
+use super::assembly::{Assembly, Fault, Sign, Unfit, fault};
+use super::manner::Manner;
+use super::sse::{Event, Reader};
+use super::trouble::{Again, Trouble, broken_off, garbled, refused, silent, unreachable};
+use super::{Connection, Protocol, Provider, Structured, anthropic, gemini, openai, retry};
+use crate::reviewer::call::{Heard, Question, Reply, Stop, Watch};
+
+/// So much is read of an answer that only says what went wrong.
+const MAX_ERROR: usize = 64 << 10;
+
+/// So long may it take to say what went wrong.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is sent over the wire may be so many times what is said: each word comes in an envelope.
+const ENVELOPE: usize = 8;
+
+/// Asks once.
+pub(super) async fn ask(provider: &Provider, question: &Question, watch: &Watch<'_>) -> Result<Reply, Trouble> {
+    let connection = &provider.connection;
+    let manner = provider.manner();
+    let request = provider.request(question, manner)?;
+    (watch.heard)(Heard::Sent);
+    let response = alive(connection, watch, request.send()).await?;
+    let response = response.map_err(|error| unreachable(connection, &error))?;
+    if !response.status().is_success() {
+        return Err(complaint(connection, manner, response).await);
+    }
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/event-stream");
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind != "text/event-stream" {
+        return Err(no_stream(connection, &kind, response).await);
+    }
+    let wants_structure = manner.structured(connection) != Structured::None;
+    let (assembly, stop) = read(connection, watch, response).await?;
+    Ok(assembly.into_reply(stop, wants_structure, &provider.held))
+}
+
+/// Reads the stream to its end.
+async fn read(connection: &Connection, watch: &Watch<'_>, mut response: Response) -> Result<(Assembly, Stop), Trouble> {
+    let (mut reader, mut assembly) = (Reader::default(), Assembly::new(connection.max_reply_bytes));
+    let mut n_bytes = 0usize;
+    // Gemini marks no end: its answers end with the transfer.
+    let mut ended = connection.protocol == Protocol::Gemini;
+    'stream: loop {
+        let piece = alive(connection, watch, response.chunk()).await?;
+        let piece = piece.map_err(|_| broken_off(connection, assembly.is_begun()))?;
+        n_bytes = n_bytes.saturating_add(piece.as_ref().map_or(0, |piece| piece.len()));
+        if n_bytes > connection.max_reply_bytes.saturating_mul(ENVELOPE) {
+            return Err(garbled(connection, &format!("it is longer than {n_bytes} bytes")));
+        }
+        let events = match &piece {
+            Some(piece) => reader.feed(piece).map_err(|broken| garbled(connection, &broken.to_string()))?,
+            None => reader.finish().into_iter().collect(),
+        };
+        for event in events {
+            match take(connection, &mut assembly, &event)? {
+                Sign::Alive => {}
+                Sign::Answer(n_bytes) => (watch.heard)(Heard::Answer(n_bytes)),
+                Sign::Working(what) => (watch.heard)(Heard::Working(what.to_owned())),
+                Sign::End => {
+                    ended = true;
+                    break 'stream;
+                }
+            }
+        }
+        if piece.is_none() {
+            break;
+        }
+    }
+    match assembly.stop.filter(|_| ended) {
+        Some(stop) => Ok((assembly, stop)),
+        None => Err(broken_off(connection, assembly.is_begun())),
+    }
+}
+
+fn take(connection: &Connection, assembly: &mut Assembly, event: &Event) -> Result<Sign, Trouble> {
+    let taken = match connection.protocol {
+        Protocol::OpenAi => openai::take(assembly, event),
+        Protocol::Anthropic => anthropic::take(assembly, event),
+        Protocol::Gemini => gemini::take(assembly, event),
+    };
+    taken.map_err(|unfit| match unfit {
+        Unfit::Garbled(what) => garbled(connection, &what),
+        Unfit::Fault(fault) => {
+            let trouble = refused(connection, status_of(&fault), &fault, None);
+            // What has been said is paid for; whoever asked decides whether to pay again.
+            if assembly.is_begun() { trouble.again(Again::Never) } else { trouble }
+        }
+    })
+}
+
+/// The HTTP status that an error inside a stream would have had.
+fn status_of(fault: &Fault) -> u16 {
+    let kinds = [
+        ("overloaded", 529),
+        ("unavailable", 503),
+        ("rate_limit", 429),
+        ("resource_exhausted", 429),
+        ("authentication", 401),
+        ("permission", 403),
+        ("not_found", 404),
+        ("too_large", 413),
+        ("invalid", 400),
+    ];
+    let kind = fault.kind.to_lowercase();
+    let named = kinds.iter().find(|(name, _)| kind.contains(name)).map(|(_, status)| *status);
+    fault.status.filter(|status| (400..600).contains(status)).or(named).unwrap_or(500)
+}
+
+/// What an answer with an error status says.
+async fn complaint(connection: &Connection, manner: Manner, response: Response) -> Trouble {
+    let status = response.status().as_u16();
+    let asked_for = retry::asked_for(response.headers(), SystemTime::now());
+    let fault = said(response).await;
+    let trouble = refused(connection, status, &fault, asked_for);
+    let can_adapt = matches!(status, 400 | 422) && !trouble.message.starts_with(super::TOO_LONG);
+    match manner.after(connection, &fault).filter(|_| can_adapt) {
+        Some(manner) => trouble.again(Again::Otherwise(manner)),
+        None => trouble,
+    }
+}
+
+/// What an answer that is no stream says.
+async fn no_stream(connection: &Connection, kind: &str, response: Response) -> Trouble {
+    let text = some_of(response).await;
+    let known = serde_json::from_str(&text).ok().and_then(|message| fault(&message));
+    if let Some(fault) = known {
+        return refused(connection, status_of(&fault), &fault, None);
+    }
+    garbled(connection, &format!("it is `{}` instead of a stream of events", kind.chars().take(60).collect::<String>()))
+        .hint("Check the base URL: something else may answer there, such as a web page or a proxy's log-in.")
+}
+
+/// The error in the body of an answer, or its text.
+async fn said(response: Response) -> Fault {
+    let text = some_of(response).await;
+    let known = serde_json::from_str(&text).ok().and_then(|message| fault(&message));
+    // A web page says nothing in its first lines.
+    let plain = || if text.trim_start().starts_with('<') { String::new() } else { text.clone() };
+    known.unwrap_or_else(|| Fault { message: plain(), ..Fault::default() })
+}
+
+/// The beginning of a body, as far as it comes in a moment.
+async fn some_of(mut response: Response) -> String {
+    let end = tokio::time::Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    while let Ok(Ok(Some(piece))) = tokio::time::timeout_at(end, response.chunk()).await {
+        bytes.extend_from_slice(&piece[..piece.len().min(MAX_ERROR - bytes.len())]);
+        if bytes.len() >= MAX_ERROR {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Waits for the other side, as long as it may be silent.
+async fn alive<T>(connection: &Connection, watch: &Watch<'_>, future: impl Future<Output = T>) -> Result<T, Trouble> {
+    // Whoever waits for us sees the deadline and the order to stop, but only when we wait too: a side that always has
+    // something ready would keep us busy.
+    if watch.cancel.is_cancelled() || Instant::now() >= watch.deadline {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::timeout(watch.idle, future).await.map_err(|_| silent(connection, watch.idle))
+}

@@ -1,0 +1,267 @@
+//! Providers against services that go wrong.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::reviewer::call::{Backend as _, CallFailure, Heard, Question, Reply, Stop, Watch, Why};
+use tollgate_engine::reviewer::provider::{Connection, Key, Model, Net, Protocol, Provider, Structured, probe};
+
+use crate::faults::{Act, Fault, FaultServer};
+
+const KEY: &str = "sk-test-Zq7x9Lm2";
+const PROTOCOLS: [Protocol; 3] = [Protocol::OpenAi, Protocol::Anthropic, Protocol::Gemini];
+
+/// The whole time that a call may take here; a machine may be slow.
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn connection(protocol: Protocol, server: &FaultServer) -> Connection {
+    let mut connection = Connection::new("it", protocol, server.base_url(), "m");
+    connection.key = Some(Key::new(KEY).unwrap());
+    connection.key_from = Some("IT_KEY".to_owned());
+    connection.structured = Structured::Schema;
+    connection.back_off = Duration::from_millis(20);
+    connection
+}
+
+fn question() -> Question {
+    let schema = json!({"type": "object", "properties": {"decision": {"type": "string"}}, "required": ["decision"]});
+    let text = |text: &str| text.to_owned();
+    Question { system: text("system"), shared: text("shared"), part: text("part"), schema, repair: None }
+}
+
+/// A call and what was heard of it.
+struct Call {
+    asked: Result<Reply, CallFailure>,
+    heard: Vec<Heard>,
+    took: Duration,
+}
+
+fn ask(provider: &Provider, limit: Duration, cancel: &CancellationToken) -> Call {
+    let heard = Mutex::new(Vec::new());
+    let hear = |sign: Heard| heard.lock().unwrap().push(sign);
+    let started = Instant::now();
+    let watch = Watch { deadline: started + limit, idle: Duration::from_secs(2), cancel, heard: &hear };
+    let asked = provider.ask(&question(), &watch);
+    Call { asked, took: started.elapsed(), heard: heard.into_inner().unwrap() }
+}
+
+fn ask_once(connection: Connection) -> Call {
+    ask(&Provider::new(connection, &Net::new()).unwrap(), LIMIT, &CancellationToken::new())
+}
+
+/// What has to come of a fault, and how often it may be tried.
+fn expected(fault: Fault) -> (Result<Stop, Why>, u32) {
+    match fault {
+        Fault::Refused | Fault::Internal | Fault::BadGateway => (Err(Why::Unavailable), 3),
+        Fault::BadTls => (Err(Why::Unavailable), 1),
+        Fault::NoBytes | Fault::Drip => (Err(Why::TooSlow), 1),
+        Fault::Limited | Fault::LimitedWithoutWord => (Err(Why::Overloaded), 3),
+        Fault::Unavailable | Fault::Overloaded => (Err(Why::Overloaded), 3),
+        Fault::ErrorEvent => (Err(Why::Overloaded), 1),
+        Fault::HalfStream | Fault::Html | Fault::WrongJson | Fault::Big | Fault::Endless => (Err(Why::Garbled), 1),
+        Fault::Length => (Ok(Stop::Length), 1),
+        Fault::Refusal => (Ok(Stop::Refused), 1),
+    }
+}
+
+fn check(fault: Fault, protocol: Protocol) {
+    let server = FaultServer::failing(fault);
+    let call = ask_once(connection(protocol, &server));
+    let named = format!("{fault:?} over {protocol:?}: {:?}", call.asked);
+    assert!(call.took <= LIMIT + Duration::from_secs(5), "{named} took {:?}", call.took);
+    assert!(!named.contains("Zq7x9") && !format!("{:?}", call.heard).contains("Zq7x9"), "{named} shows the key");
+
+    let (outcome, n_tries) = expected(fault);
+    let stop = call.asked.as_ref().map(|reply| reply.stop).map_err(|failure| failure.why);
+    assert_eq!(stop, outcome, "{named}");
+    if let Err(failure) = &call.asked {
+        assert_eq!(failure.n_tries, n_tries, "{named}");
+        assert!(!failure.message.is_empty() && !failure.message.ends_with('.'), "{named}");
+    }
+    // Silence ends a call long before its deadline does.
+    let message = call.asked.as_ref().err().map_or("", |failure| &failure.message);
+    match fault {
+        Fault::NoBytes => assert_eq!(message, "`it` was silent for 2 s"),
+        Fault::Drip => assert!(message.starts_with("`it` did not finish within "), "{message}"),
+        _ => {}
+    }
+    let times = server.times();
+    assert!(times.len() <= n_tries as usize, "{named}: {} tries", times.len());
+    if fault == Fault::Limited {
+        let early = times.windows(2).find(|pair| pair[1] - pair[0] < Fault::WAIT);
+        assert_eq!(early, None, "{named} came back too soon");
+    }
+}
+
+#[test]
+fn every_fault_ends_in_time_with_its_reason_and_at_most_three_tries() {
+    std::thread::scope(|scope| {
+        for fault in Fault::ALL {
+            for protocol in PROTOCOLS {
+                scope.spawn(move || check(fault, protocol));
+            }
+        }
+    });
+    // All at once, among them fifteen answers that would fill the memory.
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak =
+            status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        let peak: u64 = peak.unwrap();
+        assert!(peak < 250 << 10, "the tests took {} MiB", peak >> 10);
+    }
+}
+
+#[test]
+fn a_whole_answer_is_a_reply() {
+    for protocol in PROTOCOLS {
+        let server = FaultServer::playing(vec![Act::Answer("{\"decision\":\"rejected\"}".to_owned())]);
+        let call = ask_once(connection(protocol, &server));
+        let reply = call.asked.unwrap();
+        assert_eq!((reply.stop, reply.structured), (Stop::Finished, Some(json!({"decision": "rejected"}))));
+        assert_eq!((reply.usage.input, reply.usage.output), (7, 3));
+        assert_eq!(call.heard, [Heard::Sent, Heard::Answer(11), Heard::Answer(12)]);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_stream_without_its_end_mark_is_no_answer() {
+    let said = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let delta = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n";
+    let stop = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+    let candidate = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
+    let streams = [
+        (Protocol::OpenAi, said.to_owned()),
+        (Protocol::OpenAi, said.replace("\"stop\"", "null") + "data: [DONE]\n\n"),
+        (Protocol::Anthropic, format!("{delta}{stop}")),
+        (Protocol::Anthropic, format!("{delta}data: {{\"type\":\"message_stop\"}}\n\n")),
+        (Protocol::Gemini, candidate.to_owned()),
+    ];
+    for (protocol, stream) in streams {
+        let head = format!("HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ncontent-length: {}", stream.len());
+        let server = FaultServer::playing(vec![Act::Raw(format!("{head}\r\n\r\n{stream}"))]);
+        let failure = ask_once(connection(protocol, &server)).asked.unwrap_err();
+        assert_eq!((failure.why, failure.n_tries), (Why::Garbled, 1), "{protocol:?}: {stream}");
+    }
+}
+
+#[test]
+fn what_passes_is_tried_again() {
+    let fine = Act::Answer("fine".to_owned());
+    let server = FaultServer::playing(vec![Act::Fail(Fault::Overloaded), Act::Raw(String::new()), fine]);
+    let call = ask_once(connection(Protocol::Anthropic, &server));
+    assert_eq!(call.asked.unwrap().text, "fine");
+    let because = call.heard.iter().filter_map(|sign| match sign {
+        Heard::Retry { because, .. } => Some(because.as_str()),
+        _ => None,
+    });
+    assert_snapshot!(because.collect::<Vec<_>>().join("\n"), @"
+    `it` is overloaded (HTTP 529): “not now, [hidden key]”
+    `it` ended the connection without an answer
+    ");
+}
+
+#[test]
+fn who_asks_to_be_left_alone_for_longer_than_there_is_time_is_left_alone() {
+    let head = "HTTP/1.1 429 No\r\nretry-after: 300\r\ncontent-length: 0\r\n\r\n";
+    let server = FaultServer::playing(vec![Act::Raw(head.to_owned())]);
+    let call = ask_once(connection(Protocol::OpenAi, &server));
+    let failure = call.asked.unwrap_err();
+    assert_eq!((failure.why, failure.n_tries, server.times().len()), (Why::Overloaded, 1, 1));
+    assert_snapshot!(format!("{}\n{}", failure.message, failure.hint.unwrap_or_default()), @"
+    `it` limits how often it is asked (HTTP 429); it asks to be left alone for 5 minutes
+    Try again in 5 minutes, or give the review more time.
+    ");
+}
+
+#[test]
+fn a_server_that_knows_no_schemas_is_asked_in_words_and_that_is_remembered() {
+    let body = "{\"error\":{\"message\":\"response_format is not supported\"}}";
+    let complaint = format!("HTTP/1.1 400 No\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let server = FaultServer::playing(vec![Act::Raw(complaint), Act::Answer("in words".to_owned())]);
+    let provider = Provider::new(connection(Protocol::OpenAi, &server), &Net::new()).unwrap();
+    for _ in 0..2 {
+        let call = ask(&provider, LIMIT, &CancellationToken::new());
+        assert_eq!(call.asked.unwrap().text, "in words");
+    }
+    let with_schema: Vec<bool> = server.requests().iter().map(|request| request.contains("response_format")).collect();
+    assert_eq!(with_schema, [true, false, false]);
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let elsewhere = FaultServer::playing(vec![Act::Answer("mine".to_owned())]);
+    let head = format!("HTTP/1.1 307 No\r\nlocation: {}/x\r\ncontent-length: 0\r\n\r\n", elsewhere.base_url());
+    let server = FaultServer::playing(vec![Act::Raw(head)]);
+    let failure = ask_once(connection(Protocol::OpenAi, &server)).asked.unwrap_err();
+    assert_eq!((failure.why, elsewhere.times().len()), (Why::Setup, 0));
+}
+
+#[test]
+fn stopping_ends_a_call_at_once_wherever_it_is() {
+    // Silent, dripping, and waiting for the next try.
+    for fault in [Fault::NoBytes, Fault::Drip, Fault::Limited, Fault::Endless] {
+        let server = FaultServer::failing(fault);
+        let provider = Provider::new(connection(Protocol::OpenAi, &server), &Net::new()).unwrap();
+        let cancel = CancellationToken::new();
+        let call = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while server.requests().is_empty() {
+                    std::thread::yield_now();
+                }
+                cancel.cancel();
+            });
+            ask(&provider, Duration::from_secs(60), &cancel)
+        });
+        let why = call.asked.unwrap_err().why;
+        assert!(why == Why::Cancelled || fault == Fault::Endless, "{fault:?}: {why:?}");
+        assert!(call.took < Duration::from_secs(20), "{fault:?} took {:?}", call.took);
+    }
+}
+
+#[test]
+fn no_time_left_means_no_question() {
+    let server = FaultServer::failing(Fault::NoBytes);
+    let provider = Provider::new(connection(Protocol::Gemini, &server), &Net::new()).unwrap();
+    let call = ask(&provider, Duration::ZERO, &CancellationToken::new());
+    assert_eq!((call.asked.unwrap_err().why, server.times().len()), (Why::TooSlow, 0));
+}
+
+#[test]
+fn one_way_out_serves_many_calls_at_once() {
+    let net = Net::new();
+    let server = FaultServer::playing(vec![Act::Answer("fine".to_owned())]);
+    let provider = Provider::new(connection(Protocol::Anthropic, &server), &net).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let call = ask(&provider, Duration::from_secs(60), &CancellationToken::new());
+                assert_eq!(call.asked.unwrap().text, "fine");
+            });
+        }
+    });
+    assert_eq!(server.times().len(), 16);
+}
+
+#[test]
+fn a_service_can_be_looked_at_without_a_question() {
+    let answer = |status: u16, body: &str| {
+        Act::Raw(format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+    };
+    let look = |protocol: Protocol, act: Act| {
+        let server = FaultServer::playing(vec![act]);
+        probe(connection(protocol, &server), &Net::new()).map(|probe| probe.model).map_err(|failure| failure.why)
+    };
+    assert_eq!(look(Protocol::OpenAi, answer(200, "{\"data\":[{\"id\":\"m\"}]}")), Ok(Model::Known));
+    assert_eq!(look(Protocol::OpenAi, answer(200, "{\"data\":[{\"id\":\"n\"}]}")), Ok(Model::Unknown));
+    assert_eq!(look(Protocol::OpenAi, answer(404, "")), Ok(Model::Unsaid));
+    assert_eq!(look(Protocol::Anthropic, answer(200, "{\"id\":\"m\"}")), Ok(Model::Known));
+    assert_eq!(look(Protocol::Gemini, answer(404, "{\"error\":{\"message\":\"no\"}}")), Ok(Model::Unknown));
+    assert_eq!(look(Protocol::Gemini, answer(401, "{}")), Err(Why::Setup));
+    assert_eq!(look(Protocol::OpenAi, Act::Fail(Fault::Refused)), Err(Why::Unavailable));
+}

@@ -1,0 +1,339 @@
+//! What encloses a place in a file: the function it is in, and what that is in.
+//!
+//! ```text
+//! 10|impl Gate {              a crumb: the line that opens what is too long to show
+//! 40|    fn open(&self) {     the definition: shown as a whole
+//! 41|        …
+//! ```
+//!
+//! This reads what a stranger wrote with a parser written in C, so it runs in a child process
+//! ([`crate::worker`]). It knows names of syntax and nothing of meaning.
+
+use ast_grep_core::Node;
+use ast_grep_core::tree_sitter::StrDoc;
+use ast_grep_language::{LanguageExt as _, SupportLang};
+use serde::{Deserialize, Serialize};
+
+/// More definitions than this are not kept: the file is made to be slow.
+const MAX_DEFINITIONS: usize = 20_000;
+
+/// An anonymous function counts as a definition from this many lines on; a short one says less than what it is in.
+const MIN_ANONYMOUS_LINES: u32 = 10;
+
+/// More opening lines than this are not given for one place: the innermost say most.
+const MAX_CRUMBS: usize = 3;
+
+type SyntaxNode<'t> = Node<'t, StrDoc<SupportLang>>;
+
+/// What encloses a place.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Enclosed {
+    /// The first and the last line of the smallest function, or of a type outside of functions, when that is short.
+    pub lines: Option<(u32, u32)>,
+    /// The lines that open the other definitions around it, outermost first.
+    pub crumbs: Vec<u32>,
+}
+
+/// What kind of definition something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A function with a name, or another block that is read as one.
+    Function,
+    /// A function without a name.
+    Anonymous,
+    /// What functions are in: a class, a module.
+    Container,
+    /// What belongs to the definition inside: decorators, `export`.
+    Wrapper,
+}
+
+/// A definition.
+#[derive(Debug, Clone, Copy)]
+struct Definition {
+    kind: Kind,
+    start: u32,
+    end: u32,
+    /// The line with its name.
+    opens: u32,
+}
+
+/// For each place, given as first and last line, what encloses it; `None` where nothing does.
+///
+/// A definition of more than `max_lines` lines is given by the line that opens it alone.
+#[must_use]
+pub fn enclose(grammar: SupportLang, text: &str, places: &[(u32, u32)], max_lines: u32) -> Vec<Option<Enclosed>> {
+    let definitions = definitions(grammar, text, places);
+    places.iter().map(|&place| around(&definitions, place, max_lines)).collect()
+}
+
+/// How many places of a text the grammar could not read.
+#[must_use]
+pub fn errors(grammar: SupportLang, text: &str) -> usize {
+    let tree = grammar.ast_grep(text);
+    tree.root().dfs().filter(|node| node.is_error() || node.is_missing()).count()
+}
+
+/// What encloses one place.
+fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32) -> Option<Enclosed> {
+    let holds = |definition: &&Definition| definition.start <= first && last <= definition.end;
+    // Outermost first: they come in the order of the tree.
+    let holding: Vec<&Definition> = definitions.iter().filter(holds).collect();
+    let is_function = |definition: &&&Definition| definition.kind != Kind::Container;
+    let innermost = holding.iter().rfind(is_function).or(holding.last())?;
+    let is_short = innermost.end - innermost.start < max_lines;
+    let lines = is_short.then_some((innermost.start, innermost.end));
+    let is_outside = |definition: &&&Definition| match lines {
+        Some((start, _)) => definition.opens < start,
+        None => true,
+    };
+    let mut crumbs: Vec<u32> = holding.iter().filter(is_outside).map(|definition| definition.opens).collect();
+    crumbs.dedup();
+    crumbs.drain(..crumbs.len().saturating_sub(MAX_CRUMBS));
+    Some(Enclosed { lines, crumbs })
+}
+
+/// The definitions that hold one of the places, outer ones before inner ones.
+fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<Definition> {
+    let tree = grammar.ast_grep(text);
+    let mut sorted: Vec<(u32, u32)> = places.to_vec();
+    sorted.sort_unstable();
+    let mut found = Vec::new();
+    // Without recursion: trees can be deep.
+    let mut pending = vec![(tree.root(), None)];
+    while let Some((node, wrapped)) = pending.pop() {
+        let (start, end) = lines_of(&node);
+        let first = sorted.partition_point(|&(first, _)| first < start);
+        if sorted.get(first).is_none_or(|&(place, _)| place > end) {
+            continue;
+        }
+        let start = wrapped.unwrap_or(start);
+        let kind =
+            kind(grammar, &node.kind()).filter(|kind| *kind != Kind::Anonymous || end - start >= MIN_ANONYMOUS_LINES);
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Wrapper) {
+            let opens = node.field("name").map_or(start, |name| lines_of(&name).0);
+            found.push(Definition { kind, start, end, opens });
+            if found.len() >= MAX_DEFINITIONS {
+                break;
+            }
+        }
+        let wrapped = (kind == Some(Kind::Wrapper)).then_some(start);
+        pending.extend(node.children().map(|child| (child, wrapped)));
+    }
+    // In the order of the tree: an outer one begins before, or ends behind, an inner one.
+    found.sort_by_key(|definition| (definition.start, std::cmp::Reverse(definition.end)));
+    found
+}
+
+fn lines_of(node: &SyntaxNode<'_>) -> (u32, u32) {
+    let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
+    let (start, end) = (node.start_pos(), node.end_pos());
+    // What ends with a line feed ends on the line before.
+    let end_line = number(end.line()).saturating_sub(u32::from(end.byte_point().1 == 0 && end.line() > start.line()));
+    (number(start.line()), end_line)
+}
+
+/// What kind of definition a node is, by the name that its grammar gives it.
+fn kind(grammar: SupportLang, name: &str) -> Option<Kind> {
+    let groups = [Kind::Function, Kind::Anonymous, Kind::Container, Kind::Wrapper];
+    let names = names(grammar);
+    groups.into_iter().zip(names).find(|(_, names)| names.contains(&name)).map(|(kind, _)| kind)
+}
+
+/// The names of definitions in a grammar: functions, functions without a name, containers, wrappers.
+fn names(grammar: SupportLang) -> [&'static [&'static str]; 4] {
+    match grammar {
+        SupportLang::Bash => [&["function_definition"], &[], &[], &[]],
+        SupportLang::C => [
+            &["function_definition"],
+            &[],
+            &["struct_specifier", "union_specifier", "enum_specifier"],
+            &["type_definition"],
+        ],
+        SupportLang::Cpp => [
+            &["function_definition"],
+            &["lambda_expression"],
+            &["class_specifier", "struct_specifier", "union_specifier", "enum_specifier", "namespace_definition"],
+            &["type_definition", "template_declaration"],
+        ],
+        SupportLang::CSharp => [
+            &[
+                "method_declaration",
+                "constructor_declaration",
+                "destructor_declaration",
+                "operator_declaration",
+                "conversion_operator_declaration",
+                "property_declaration",
+                "indexer_declaration",
+                "local_function_statement",
+            ],
+            &["lambda_expression", "anonymous_method_expression"],
+            &[
+                "class_declaration",
+                "struct_declaration",
+                "interface_declaration",
+                "record_declaration",
+                "enum_declaration",
+                "namespace_declaration",
+            ],
+            &[],
+        ],
+        SupportLang::Go => {
+            [&["function_declaration", "method_declaration"], &["func_literal"], &["type_declaration"], &[]]
+        }
+        SupportLang::Hcl => [&["block"], &[], &[], &[]],
+        SupportLang::Java => [
+            &["method_declaration", "constructor_declaration", "compact_constructor_declaration", "static_initializer"],
+            &["lambda_expression"],
+            &[
+                "class_declaration",
+                "interface_declaration",
+                "enum_declaration",
+                "record_declaration",
+                "annotation_type_declaration",
+            ],
+            &[],
+        ],
+        SupportLang::JavaScript => [
+            &["function_declaration", "generator_function_declaration", "method_definition"],
+            &["arrow_function", "function_expression", "generator_function"],
+            &["class_declaration", "class"],
+            &["export_statement", "lexical_declaration", "variable_declaration", "variable_declarator"],
+        ],
+        SupportLang::Kotlin => [
+            &["function_declaration", "secondary_constructor", "anonymous_initializer", "getter", "setter"],
+            &["lambda_literal", "anonymous_function"],
+            &["class_declaration", "object_declaration", "companion_object"],
+            &[],
+        ],
+        SupportLang::Php => [
+            &["function_definition", "method_declaration"],
+            &["anonymous_function", "arrow_function"],
+            &["class_declaration", "interface_declaration", "trait_declaration", "enum_declaration"],
+            &[],
+        ],
+        SupportLang::Python => {
+            [&["function_definition"], &["lambda"], &["class_definition"], &["decorated_definition"]]
+        }
+        SupportLang::Ruby => {
+            [&["method", "singleton_method"], &["do_block", "block"], &["class", "module", "singleton_class"], &[]]
+        }
+        SupportLang::Rust => [
+            &["function_item", "macro_definition"],
+            &["closure_expression"],
+            &["impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"],
+            &[],
+        ],
+        SupportLang::TypeScript | SupportLang::Tsx => [
+            &["function_declaration", "generator_function_declaration", "method_definition"],
+            &["arrow_function", "function_expression", "generator_function"],
+            &[
+                "class_declaration",
+                "abstract_class_declaration",
+                "class",
+                "interface_declaration",
+                "enum_declaration",
+                "type_alias_declaration",
+                "internal_module",
+            ],
+            &["export_statement", "lexical_declaration", "variable_declaration", "variable_declarator"],
+        ],
+        _ => [&[], &[], &[], &[]],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr as _;
+
+    use ast_grep_core::Language as _;
+
+    use super::*;
+    use crate::select::grammar_name;
+
+    /// What encloses the line that is marked by `<-`, as `definition; crumbs`.
+    #[track_caller]
+    fn check(grammar: &str, text: &str, expected: &str) {
+        let at = text.lines().position(|line| line.contains("<-")).unwrap() as u32 + 1;
+        let lines: Vec<&str> = text.lines().collect();
+        let enclosed = enclose(SupportLang::from_str(grammar).unwrap(), text, &[(at, at)], 8);
+        let shown = enclosed[0].as_ref().map_or_else(
+            || "nothing".to_owned(),
+            |Enclosed { lines: definition, crumbs }| {
+                let definition = definition.map_or("too long".to_owned(), |(start, end)| format!("{start}-{end}"));
+                let crumbs: Vec<&str> = crumbs.iter().map(|&crumb| lines[crumb as usize - 1].trim()).collect();
+                format!("{definition}; {}", crumbs.join(" > "))
+            },
+        );
+        assert_eq!(shown, expected, "{grammar}");
+    }
+
+    #[test]
+    fn the_smallest_function_encloses_a_line() {
+        check(
+            "Rust",
+            "mod m {\n    impl A {\n        fn f() {\n            g(); // <-\n        }\n    }\n}\n",
+            "3-5; mod m { > impl A {",
+        );
+        check("Python", "class A:\n    @cached\n    def f(self):\n        return 1  # <-\n", "2-4; class A:");
+        check("TypeScript", "export class A {\n  f(): void {\n    g(); // <-\n  }\n}\n", "2-4; export class A {");
+        check("Tsx", "export function F() {\n  return <a/>; // <-\n}\n", "1-3; ");
+        check("JavaScript", "export default {\n  f() {\n    g(); // <-\n  }\n}\n", "2-4; ");
+        check("Go", "package a\n\nfunc (a A) F() {\n\tg() // <-\n}\n", "3-5; ");
+        check("Java", "class A {\n  @Override\n  void f() {\n    g(); // <-\n  }\n}\n", "2-5; class A {");
+        check("Kotlin", "class A {\n  fun f() {\n    g() // <-\n  }\n}\n", "2-4; class A {");
+        check("C", "int f(void)\n{\n  g(); // <-\n}\n", "1-4; ");
+        check("Cpp", "namespace n {\ntemplate <class T>\nvoid f() {\n  g(); // <-\n}\n}\n", "2-5; namespace n {");
+        check("CSharp", "class A {\n  void F() {\n    G(); // <-\n  }\n}\n", "2-4; class A {");
+        check("Php", "<?php\nclass A {\n  function f() {\n    g(); // <-\n  }\n}\n", "3-5; class A {");
+        check("Ruby", "module M\n  class A\n    def f\n      g # <-\n    end\n  end\nend\n", "3-5; module M > class A");
+        check("Bash", "f() {\n  g # <-\n}\n", "1-3; ");
+        check("Hcl", "resource \"a\" \"b\" {\n  c = 1 # <-\n}\n", "1-3; ");
+    }
+
+    #[test]
+    fn a_short_type_is_shown_where_no_function_is() {
+        check("Rust", "struct A {\n    a: u8, // <-\n}\n", "1-3; ");
+        let long = format!("class A {{\n{}  b = 1; // <-\n}}\n", "  a();\n".repeat(9));
+        check("TypeScript", &long, "too long; class A {");
+    }
+
+    #[test]
+    fn a_long_function_is_given_by_the_line_that_opens_it() {
+        let text = format!(
+            "impl A {{\n    fn f(\n        a: u8,\n    ) {{\n{}        h(); // <-\n    }}\n}}\n",
+            "        g();\n".repeat(9)
+        );
+        check("Rust", &text, "too long; impl A { > fn f(");
+    }
+
+    #[test]
+    fn a_short_function_without_a_name_is_part_of_what_it_is_in() {
+        check("JavaScript", "function f() {\n  a.map((b) => {\n    c(b); // <-\n  });\n}\n", "1-5; ");
+        let text = "test('a', () => {\n".to_owned() + &"  b();\n".repeat(10) + "  c(); // <-\n});\n";
+        check("JavaScript", &text, "too long; test('a', () => {");
+    }
+
+    #[test]
+    fn nothing_encloses_the_top_of_a_file() {
+        check("Rust", "use a::b; // <-\nfn f() {}\n", "nothing");
+        check("Yaml", "a:\n  b: 1 # <-\n", "nothing");
+        assert_eq!(enclose(SupportLang::Rust, "fn f() {}", &[(7, 9), (0, 0)], 8), [None, None]);
+    }
+
+    #[test]
+    fn errors_are_counted() {
+        assert_eq!(errors(SupportLang::Rust, "fn f() {}"), 0);
+        assert!(errors(SupportLang::Rust, "fn f( {}") > 0);
+        assert!(errors(SupportLang::JavaScript, "f(") > 0);
+    }
+
+    #[test]
+    fn every_name_is_one_of_its_grammar() {
+        let grammars = SupportLang::all_langs().iter().filter(|grammar| !grammar_name(**grammar).is_empty());
+        for &grammar in grammars {
+            for name in names(grammar).into_iter().flatten() {
+                assert_ne!(grammar.kind_to_id(name), 0, "{grammar}: {name}");
+            }
+        }
+    }
+}

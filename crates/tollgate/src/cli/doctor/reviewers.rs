@@ -1,0 +1,109 @@
+//! Which models and agents can be asked, and what the others lack.
+
+use std::path::Path;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::config::reviewer::presets;
+use tollgate_engine::config::{Chosen, Settings};
+use tollgate_engine::failure::{self, Failure, Kind};
+use tollgate_engine::reviewer::call::{CallFailure, Heard, Watch};
+use tollgate_engine::reviewer::command;
+use tollgate_engine::reviewer::provider::{self, Model, Net};
+use tollgate_engine::reviewer::team::{self, Prepared, Way};
+
+use super::{Check, Found};
+
+/// Looks at every reviewer that is set up or known by name, all at once: some programs take a second to say their version.
+pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
+    let mut known: Vec<Chosen> = settings.known_reviewers.clone();
+    known.extend(presets().filter(|preset| !settings.known_reviewers.iter().any(|own| own.name == preset.name)));
+    let net = Net::new();
+    std::thread::scope(|scope| {
+        let net = &net;
+        let checks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look(chosen, net, online))).collect();
+        let results = checks.into_iter().zip(&known).map(|(check, chosen)| {
+            let result =
+                check.join().unwrap_or_else(|_| Err(failure::reviewer(&chosen.name, "it cannot be looked at", None)));
+            let is_wanted = settings.reviewers.iter().any(|wanted| wanted.name == chosen.name);
+            let is_own = settings.known_reviewers.contains(chosen);
+            let found = match result {
+                Ok(words) => Found::Ok(words),
+                Err(failure) if is_wanted || is_own => Found::Wrong(failure),
+                // One of many that could be used, and is not missed.
+                Err(failure) => Found::Missing(failure.message),
+            };
+            Check { name: chosen.name.clone(), found }
+        });
+        results.collect()
+    })
+}
+
+fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
+    let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
+    let Prepared { name, way, .. } = prepared;
+    match way {
+        Way::Service(connection) => {
+            let key = connection.key_from.clone().filter(|_| connection.key.is_some());
+            let key = key.map_or("no key".to_owned(), |from| format!("key from {from}"));
+            let said = format!("{}, {key}", connection.model);
+            if !online {
+                return Ok(said);
+            }
+            let probed = provider::probe(*connection, net);
+            let probe = probed.map_err(|failure| plain(failure.message, failure.hint))?;
+            match probe.model {
+                Model::Known => Ok(format!("{said}; answers and knows the model")),
+                Model::Unsaid => Ok(format!("{said}; answers")),
+                Model::Unknown => Err(plain(
+                    format!("it answers and does not know the model of {said}"),
+                    Some(format!("Set another `model` in `[reviewer.{name}]`.")),
+                )),
+            }
+        }
+        Way::Agent(agent) => {
+            let probe = command::probe(&agent);
+            match probe.found {
+                Some(path) if probe.missing.is_empty() => {
+                    Ok(format!("{}, {}", probe.version.unwrap_or_else(|| "version unknown".to_owned()), path.display()))
+                }
+                _ => Err(plain(probe.missing.join("; "), None)),
+            }
+        }
+        Way::Unusable(failure) => Err(plain(failure.message, failure.hint)),
+    }
+}
+
+fn plain(message: String, hint: Option<String>) -> Failure {
+    let failure = Failure::new(Kind::External, message);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Shows that an agent cannot write: asks it to, and looks what happened.
+pub(super) fn self_test(settings: &Settings, name: &str, program: &Path) -> Result<String, Failure> {
+    let chosen = settings.reviewer(name)?;
+    let prepared = team::prepare(&chosen, &|name| std::env::var(name).ok());
+    match prepared.way {
+        Way::Agent(agent) => {
+            let cancel = CancellationToken::new();
+            let (budget, heard) = (&settings.budget, |_: Heard| {});
+            let deadline = Instant::now() + budget.time;
+            let watch = Watch { deadline, idle: budget.idle, cancel: &cancel, heard: &heard };
+            let failed = |failure: CallFailure| plain(failure.message, failure.hint);
+            let tested = command::self_test(&agent, program, &watch).map_err(failed)?;
+            if !tested.wrote.is_empty() {
+                let problem = format!("`{name}` is not read-only: {}", tested.deeds);
+                return Err(plain(problem, Some("Do not use it as a reviewer with these flags.".to_owned())));
+            }
+            match tested.failure {
+                Some(failure) => Err(failed(failure)),
+                None => Ok("it was asked to write, to delete and to run commands, and nothing changed".to_owned()),
+            }
+        }
+        Way::Service(_) => Ok("a service has no way to write anything here".to_owned()),
+        Way::Unusable(failure) => Err(plain(failure.message, failure.hint)),
+    }
+}
