@@ -232,7 +232,8 @@ fn risk_decides_what_is_sent_first() {
     check_first(&[("src/a.rs", &plain), ("src/auth/b.rs", &plain)], "src/auth/b.rs");
     check_first(&[("README.md", &plain), ("src/a.rs", &plain)], "src/a.rs");
     let guard = "@@ -1,7 +0,0 @@\n".to_owned() + &"-    if (!valid) return 1;\n".repeat(7);
-    let other = "@@ -1,7 +0,0 @@\n".to_owned() + &"-    alpha = beta + gamma1;\n".repeat(7);
+    // Fewer tokens for as many lines: only the guards tell why it comes second.
+    let other = "@@ -1,7 +0,0 @@\n".to_owned() + &"-    alpha = beta1;\n".repeat(7);
     check_first(&[("src/a.rs", &other), ("src/b.rs", &guard)], "src/b.rs");
 }
 
