@@ -270,7 +270,7 @@ impl Reading {
             return NoAnswer::NotAReview(format!("an error message{said}"));
         }
         NoAnswer::Unparsable(match (self.found.cut || self.lost, approved) {
-            (true, true) => "it says approved and part of it is missing, so it approves nothing".to_owned(),
+            (true, true) => "it says approved and part of it is missing or damaged, so it approves nothing".to_owned(),
             (true, false) => "it was cut off before the first finding and the decision were whole".to_owned(),
             (false, _) if echoes => "it repeats the example of the instructions".to_owned(),
             (false, _) => "it has neither a decision nor a finding in any form that is understood".to_owned(),

@@ -119,9 +119,13 @@ fn word(text: &str) -> Option<(&str, Mark, &str)> {
     Some((word, Mark::None, if rest.is_empty() { &text[end..] } else { &text[word.len()..] }))
 }
 
-/// True when a word in capitals stands for itself and does not go on as a sentence.
+/// True when a word in capitals stands for itself: nothing follows, or what explains it.
 fn ends_here(beside: &str) -> bool {
     let beside = beside.trim_start();
+    let explains = ["because", "due", "since", "with", "until", "pending"];
+    if explains.contains(&beside.split(' ').next().unwrap_or_default()) {
+        return true;
+    }
     beside.is_empty() || beside.starts_with([':', '-', '–', '—', '.', ',', ';', '!', '(', '✅', '❌'])
 }
 
@@ -175,6 +179,7 @@ mod tests {
         }
         check("**[REJECTED]** - no tests", Some((Decision::Rejected, "no tests")));
         check("VERDICT: REJECTED (no tests)", Some((Decision::Rejected, "(no tests)")));
+        check("REJECTED because it leaks", Some((Decision::Rejected, "because it leaks")));
         check("Verdict: request changes", Some((Decision::Rejected, "")));
         check("Decision: NOT APPROVED", Some((Decision::Rejected, "")));
     }

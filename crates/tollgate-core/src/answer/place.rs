@@ -107,6 +107,28 @@ fn split(text: &str) -> (&str, Option<LineRange>) {
     (text, None)
 }
 
+/// The place that a sentence names: `` in `db.py` line 45 ``, `` see `db.py:45` ``.
+pub(super) fn mentioned(text: &str) -> Option<Place> {
+    let mut rest = text.char_indices().nth(1_000).map_or(text, |(end, _)| &text[..end]);
+    while let Some((_, after)) = rest.split_once('`') {
+        let (code, behind) = after.split_once('`')?;
+        let found = place(code);
+        if found.file.as_deref().is_some_and(is_path) {
+            let words = behind.trim_start_matches([' ', ',', '(']);
+            let words = ["at ", "on ", "around "].iter().find_map(|word| words.strip_prefix(word)).unwrap_or(words);
+            let end = words.find(['.', ':', ';', ')', '`']).unwrap_or(words.len());
+            let numbers = &words[..end];
+            let numbers = numbers.find(", ").map_or(numbers, |comma| &numbers[..comma]);
+            let lines = found.lines.or_else(|| lines(numbers).filter(|_| numbers.starts_with("line")));
+            if lines.is_some() {
+                return Some(Place { lines, ..found });
+            }
+        }
+        rest = behind;
+    }
+    None
+}
+
 /// True for what looks like the path of a file: no spaces, and a dot or a slash.
 pub(super) fn is_path(text: &str) -> bool {
     let text = text.trim().trim_matches('`');
@@ -150,6 +172,15 @@ mod tests {
         check("a.rs line 7", "a.rs", "7");
         check("[a.rs](https://h/o/r/blob/main/src/a.rs#L7)", "src/a.rs", "7");
         check("N/A", "-", "");
+    }
+
+    #[test]
+    fn a_sentence_names_a_place_by_a_file_in_code_and_a_line() {
+        let found = |text| mentioned(text).map(|place| format!("{}:{}", place.file.unwrap(), place.lines.unwrap()));
+        assert_eq!(found("injection in `db.py` line 45: input").as_deref(), Some("db.py:45"));
+        assert_eq!(found("`x` is read at `a/b.rs:3-5`, twice").as_deref(), Some("a/b.rs:3-5"));
+        assert_eq!(found("see `db.py` (lines 4-9)").as_deref(), Some("db.py:4-9"));
+        assert_eq!(found("`db.py` has line 3 and `"), None);
     }
 
     #[test]

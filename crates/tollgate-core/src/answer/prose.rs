@@ -438,6 +438,13 @@ impl Reader {
         if let Some((language, lines)) = open.code.take() {
             take_code(&mut open, &language, &dedent(&lines), false);
         }
+        let mentioned =
+            || [&open.draft.title, &open.draft.reason].into_iter().flatten().find_map(|text| place::mentioned(text));
+        if open.draft.file.is_none()
+            && let Some(place) = mentioned()
+        {
+            (open.draft.file, open.draft.lines) = (place.file, place.lines);
+        }
         self.done.push((open.draft, open.shape));
     }
 
