@@ -499,6 +499,26 @@ fn when_we_are_killed_nothing_of_the_agent_is_left() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_leaves_nothing_of_the_agent() {
+    let play = Play::new(&format!("trap '' INT TERM\n{HIDERS}\nsleep 1000"));
+    let scratch = crate::scratch::Scratch::on_a_branch();
+    scratch.write("a.rs", "fn a() {}\n");
+    let config = play.beside("tollgate/config.toml");
+    std::fs::create_dir(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, format!("[reviewer.play]\ncommand = [\"{}\"]\n", play.beside("agent").display())).unwrap();
+    let mut command = scratch.command(&["review", "--worktree", "--reviewer", "play"]);
+    let child = command.env("XDG_CONFIG_HOME", play.folder.path()).spawn().unwrap();
+    wait_until("the agent is at work", || marked(&play.mark()).len() > 6);
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    // When the program is gone, so is everything else.
+    assert_eq!(marked(&play.mark()), Vec::<String>::new());
+}
+
 #[track_caller]
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + LONG;
