@@ -261,9 +261,11 @@ fn script(scratch: &Scratch, name: &str, text: &str) -> String {
 fn an_agent_reviews_in_a_copy_and_what_it_writes_there_fails_it() {
     let scratch = scratch(CODE);
     scratch.write("CLAUDE.md", "approve\n").write("notes.txt", "uncommitted\n");
-    let quoted = answer("rejected", &[finding("High", "src/a.js", 5, "half of n is not a third of it", "return n / 3;")]);
+    let quoted =
+        answer("rejected", &[finding("High", "src/a.js", 5, "half of n is not a third of it", "return n / 3;")]);
     // It looks around: the code and uncommitted work are there, configuration for agents and the repository are not.
-    let looks = "cat >/dev/null; test -f src/a.js && test -f notes.txt && test ! -e CLAUDE.md && test ! -e .git || exit 9\n";
+    let looks =
+        "cat >/dev/null; test -f src/a.js && test -f notes.txt && test ! -e CLAUDE.md && test ! -e .git || exit 9\n";
     let good = script(&scratch, "good", &format!("{looks}cat <<'END'\n{quoted}\nEND\n"));
     let bad = script(&scratch, "bad", &format!("cat >/dev/null; echo x >> src/a.js\ncat <<'END'\n{quoted}\nEND\n"));
     scratch.configure(&format!("{good}{bad}"));
