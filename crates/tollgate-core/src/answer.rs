@@ -16,6 +16,7 @@
 //! Reading is generous with shapes and strict with approvals: an approval counts only at the beginning of a line
 //! outside of code, or in JSON beside findings, and only when nothing of the answer was lost.
 
+mod bots;
 mod decision;
 mod draft;
 mod fields;
@@ -29,6 +30,7 @@ mod other;
 mod place;
 mod prose;
 mod schema;
+mod section;
 mod table;
 mod words;
 
@@ -235,7 +237,8 @@ impl Reading {
             }
             (false, true) => Some(Decision::Rejected),
             (true, false) if self.found.cut || self.lost => {
-                self.problems.add("it says approved, which does not count because part of the answer is missing");
+                self.problems
+                    .add("it says approved, which does not count because part of the answer is missing or damaged");
                 None
             }
             (true, false) => Some(Decision::Approved),
@@ -288,7 +291,7 @@ fn find_json(text: &str, problems: &mut Problems) -> InText {
     let (documents, _) = lenient::documents(text);
     let mut all = Found::default();
     let (mut rest, mut at) = (String::new(), 0);
-    let (mut cut, mut lost, mut in_list) = (false, false, false);
+    let (mut cut, mut lost, mut damaged, mut in_list) = (false, false, false, false);
     let mut form = Form::Json;
     for document in &documents {
         let mut found = Found { claims: Claims::after(&all.claims), ..Found::default() };
@@ -303,6 +306,7 @@ fn find_json(text: &str, problems: &mut Problems) -> InText {
         let ends_text = document.span.end >= text.trim_end().len();
         cut |= document.end == End::Cut && (is_answer || ends_text);
         lost |= document.end == End::Broken && is_answer;
+        damaged |= is_answer && (document.guessed || goes_on(&text[document.span.end..]));
         in_list = (in_list || (is_answer && found.lists_findings)) && document.end == End::Broken;
         if is_answer {
             rest.push_str(&text[at..document.span.start]);
@@ -318,7 +322,14 @@ fn find_json(text: &str, problems: &mut Problems) -> InText {
     if lost {
         problems.add("part of the JSON could not be read");
     }
-    InText { form, found: all, rest, cut, lost }
+    InText { form, found: all, rest, cut, lost: lost || damaged }
+}
+
+/// True when JSON seems to go on behind its last bracket, so that something in it was read amiss.
+fn goes_on(after: &str) -> bool {
+    let after = after.trim_start();
+    let more = after.strip_prefix(',').map(str::trim_start);
+    after.starts_with([']', '}']) || more.is_some_and(|more| more.starts_with(['{', '[', '"']))
 }
 
 fn merge(all: &mut Found, found: Found) {

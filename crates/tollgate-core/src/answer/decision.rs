@@ -146,3 +146,57 @@ fn after(beside: &str) -> &str {
         |part: char| part.is_whitespace() || matches!(part, '-' | ':' | '–' | '—' | '*' | '_' | '.' | '!' | ',');
     beside.trim_start_matches(joins).trim_end_matches(['*', '_', ' '])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<(Decision, &str)>) {
+        assert_eq!(of_line(line).map(|stated| (stated.decision, stated.beside)), expected, "{line}");
+    }
+
+    #[test]
+    fn decisions_are_read_in_their_usual_shapes() {
+        for line in [
+            "[APPROVED]",
+            "**[APPROVED]**",
+            "**APPROVED**",
+            "## APPROVED",
+            "Approved.",
+            "Decision: approve",
+            "**Decision:** **[APPROVED]**",
+            "**Verdict: APPROVED**",
+            "✅ **APPROVED**",
+            "### Final Verdict: Approved",
+            "- **[APPROVED]**",
+        ] {
+            check(line, Some((Decision::Approved, "")));
+        }
+        check("**[REJECTED]** - no tests", Some((Decision::Rejected, "no tests")));
+        check("VERDICT: REJECTED (no tests)", Some((Decision::Rejected, "(no tests)")));
+        check("Verdict: request changes", Some((Decision::Rejected, "")));
+        check("Decision: NOT APPROVED", Some((Decision::Rejected, "")));
+    }
+
+    #[test]
+    fn what_only_mentions_a_decision_states_none() {
+        for line in [
+            "**[APPROVED]** - if the implementation satisfies requirements",
+            "**[APPROVED]** or **[REJECTED]**",
+            "Decision: APPROVED / REJECTED",
+            "Start with an APPROVAL DECISION:",
+            "I would say [APPROVED]",
+            "`[APPROVED]`",
+            "Approved by the team last week",
+            "APPROVED changes need a second look",
+            "[APPROVED](https://example.com)",
+            "**[APPROVED",
+            "**[APPROVED]",
+            "Rejected promises are not handled",
+            "",
+        ] {
+            check(line, None);
+        }
+    }
+}

@@ -174,9 +174,7 @@ pub(super) fn draft(object: &Object) -> Draft {
     let title_key = TITLE.iter().find(|name| find(object, &[name]).is_some());
     draft.title = title_key.and_then(|name| find(object, &[name])).and_then(text);
     for name in REASON.iter().filter(|name| Some(*name) != title_key) {
-        if let Some(said) = find(object, &[name]).and_then(text)
-            && draft.title.as_deref() != Some(said.as_str())
-        {
+        if let Some(said) = find(object, &[name]).and_then(text) {
             Draft::join(&mut draft.reason, &said, "\n\n");
         }
     }

@@ -51,6 +51,8 @@ pub(super) struct Document {
     pub(super) node: Node,
     pub(super) span: Range<usize>,
     pub(super) end: End,
+    /// True when it is no JSON and its structure was guessed: quotes inside of strings, brackets that are missing.
+    pub(super) guessed: bool,
 }
 
 /// How reading ended.
@@ -75,12 +77,18 @@ pub(super) fn documents(text: &str) -> (Vec<Document>, usize) {
             at = start + 1;
             continue;
         }
-        let mut reader = Reader { text, at: start, depth: 0, stop: None, furthest: start, cut_text: None };
+        let mut reader =
+            Reader { text, at: start, depth: 0, stop: None, furthest: start, cut_text: None, guessed: false };
         let node = reader.value(Inside::Nothing);
         n_looks += reader.furthest.max(reader.at) - start;
         at = reader.at.max(start + 1);
         if let Some(node) = node {
-            found.push(Document { node, span: start..at, end: reader.stop.unwrap_or(End::Whole) });
+            found.push(Document {
+                node,
+                span: start..at,
+                end: reader.stop.unwrap_or(End::Whole),
+                guessed: reader.guessed,
+            });
         }
     }
     (found, n_looks)
@@ -147,6 +155,7 @@ struct Reader<'a> {
     furthest: usize,
     /// The string in which the text ended.
     cut_text: Option<String>,
+    guessed: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -231,7 +240,7 @@ impl<'a> Reader<'a> {
                 }
                 // Its own bracket was forgotten and that of the list around it stands here.
                 Some(']') if self.depth > 1 => {
-                    object.whole = true;
+                    (object.whole, self.guessed) = (true, true);
                     break;
                 }
                 Some(',') => {
@@ -261,7 +270,7 @@ impl<'a> Reader<'a> {
                     break;
                 }
                 Some('}') if self.depth > 1 => {
-                    list.whole = true;
+                    (list.whole, self.guessed) = (true, true);
                     break;
                 }
                 Some(',') => {
@@ -369,6 +378,7 @@ impl<'a> Reader<'a> {
                         self.at = at + len;
                         return Some(text);
                     }
+                    self.guessed = true;
                     at += len;
                 }
                 // Only whole characters are stepped over, so that slices stay valid.
@@ -506,4 +516,71 @@ fn unicode_escape(text: &str, out: &mut String) -> usize {
     }
     out.push(char::from_u32(first).unwrap_or('\u{fffd}'));
     6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node as JSON, with `…` where something did not come whole.
+    fn shown(node: &Node) -> String {
+        match node {
+            Node::Null => "null".to_owned(),
+            Node::Bool(value) => value.to_string(),
+            Node::Number(number) => number.clone(),
+            Node::Text(text) => format!("{text:?}"),
+            Node::Cut(text) => format!("{text:?}…"),
+            Node::List(list) => {
+                let items = list.items.iter().map(shown).collect::<Vec<_>>().join(", ");
+                format!("[{items}{}", if list.whole { "]" } else { "…" })
+            }
+            Node::Object(object) => {
+                let fields = object.fields.iter().map(|(key, value)| format!("{key}: {}", shown(value)));
+                format!("{{{}{}", fields.collect::<Vec<_>>().join(", "), if object.whole { "}" } else { "…" })
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<String> = documents(text).0.iter().map(|document| shown(&document.node)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn documents_are_found_anywhere_in_a_text() {
+        check(r#"see {"a": 1} and [{"b": [true, null, -2.5]}]."#, &["{a: 1}", "[{b: [true, null, -2.5]}]"]);
+        check("if (x) { return [1]; } a[i] [link](x) {} ", &["{}"]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn what_is_almost_json_is_read_as_it_is_meant() {
+        check("{'a': 'it's', b: High,}", &[r#"{a: "it's", b: "High"}"#]);
+        check("{\"a\": 1, // one\n /* two */ \"b\": None}", &["{a: 1, b: null}"]);
+        check(r#"{"a": "say "hi" to", "b": "x["k"]"}"#, &[r#"{a: "say \"hi\" to", b: "x[\"k\"]"}"#]);
+        check("{\"a\": \"1\"\n\"b\": [{} {}]}", &[r#"{a: "1", b: [{}, {}]}"#]);
+        check(r#"{“a”: “b”, "c": """d "e" f"""}"#, &[r#"{a: "b", c: "d \"e\" f"}"#]);
+        check(r#"{"a": [{"b": 1], "c": 2}"#, &["{a: [{b: 1}], c: 2}"]);
+        check(r#"{"a": "\d\u00e9\ud83d\ude00\ud83d\q"}"#, &["{a: \"\\\\dé😀\u{fffd}\\\\q\"}"]);
+    }
+
+    #[test]
+    fn a_cut_is_known_by_what_did_not_come_whole() {
+        check(r#"{"a": [{"b": 1}, {"c": 2"#, &["{a: [{b: 1}, {………"]);
+        check(r#"{"a": "bc"#, &[r#"{a: "bc"……"#]);
+        check("```\n{\"a\": [1, \n```\nand {\"b\": 2}", &["{a: [1……", "{b: 2}"]);
+        assert_eq!(documents("{\"a\": 1").0[0].end, End::Cut);
+        assert_eq!(documents("{\"a\": (1)}").0[0].end, End::Broken);
+    }
+
+    #[test]
+    fn the_work_grows_with_the_text_and_not_with_its_square() {
+        let pieces = ["{\"a\":\"\n```\n", "{\"a\":", "[{", "{\"a\":\"\", ", "{\"a\" \"b\"", "{a:(", "{\"a\":[(", "{'"];
+        for piece in pieces {
+            let text = piece.repeat(20_000 / piece.len());
+            let (_, n_looks) = documents(&text);
+            assert!(n_looks <= (MAX_LOOKS + 1) * text.len(), "{piece}: {n_looks} for {} bytes", text.len());
+        }
+    }
 }

@@ -131,3 +131,39 @@ pub(super) fn heading(text: &str) -> Option<(usize, &str)> {
     let is_heading = (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));
     is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let (lines, _) = scan(text);
+        let kinds = lines.iter().map(|line| match line.kind {
+            Kind::Text => 't',
+            Kind::Open => '(',
+            Kind::Close => ')',
+            Kind::Code => 'c',
+            Kind::Quote => 'q',
+            Kind::Hidden => 'h',
+        });
+        assert_eq!(kinds.collect::<String>(), expected, "{text}");
+    }
+
+    #[test]
+    fn code_quotes_and_comments_are_known() {
+        check("a\n```\nb\n```\nc", "t(c)t");
+        check("````\n```\n````\na", "(c)t");
+        check("> a\nb", "qt");
+        check("a\n\n    b\n    c\nd", "ttcct");
+        check("- a\n\n    b", "ttt");
+        check("<!-- a\nb -->\nc\n<!-- d -->", "hhth");
+        check("<pre>\na</pre>\nb", "cct");
+    }
+
+    #[test]
+    fn a_block_that_is_not_closed_is_open_at_the_end() {
+        assert!(scan("```\na").1);
+        assert!(!scan("```\na\n```").1);
+    }
+}

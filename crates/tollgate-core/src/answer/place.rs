@@ -125,3 +125,46 @@ pub(super) fn is_path(text: &str) -> bool {
         && !text.contains("://")
         && (extension || known || (text.contains('/') && !text.ends_with('/') && text.len() > 3))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, file: &str, expected: &str) {
+        let place = place(text);
+        assert_eq!(place.file.as_deref().unwrap_or("-"), file, "{text}");
+        assert_eq!(place.lines.map(|lines| lines.to_string()).unwrap_or_default(), expected, "{text}");
+    }
+
+    #[test]
+    fn lines_are_taken_off_a_file() {
+        check("src/a.rs", "src/a.rs", "");
+        check("src/a.rs:12", "src/a.rs", "12");
+        check("`src/a.rs:12-15`", "src/a.rs", "12-15");
+        check("`src/a.rs`:12", "src/a.rs", "12");
+        check("src/a.rs:12:5", "src/a.rs", "12");
+        check("src/a.rs#L3-L9", "src/a.rs", "3-9");
+        check("src/a.rs (12, 15)", "src/a.rs", "12-15");
+        check("a.rs, lines 40 to 42", "a.rs", "40-42");
+        check("a.rs line 7", "a.rs", "7");
+        check("[a.rs](https://h/o/r/blob/main/src/a.rs#L7)", "src/a.rs", "7");
+        check("N/A", "-", "");
+    }
+
+    #[test]
+    fn paths_stay_as_they_were_named() {
+        check("C:\\a\\b.rs:12", "C:\\a\\b.rs", "12");
+        check("C:\\a\\b.rs", "C:\\a\\b.rs", "");
+        check("/home/me/a.rs:1", "/home/me/a.rs", "1");
+        check("../a.rs", "../a.rs", "");
+    }
+
+    #[test]
+    fn words_beside_numbers_are_no_lines() {
+        for text in ["function 3", "", "-3", "0", "99999999999", "v2"] {
+            assert_eq!(lines(text), None, "{text}");
+        }
+        assert_eq!(lines("around lines 12 and 15"), LineRange::new(12, 15));
+    }
+}

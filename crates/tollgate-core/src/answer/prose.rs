@@ -14,11 +14,13 @@
 //!
 //! All shapes are read in one pass, because reviewers mix them; the shapes that occurred tell the form.
 
+use crate::answer::bots::{folded_file, is_footer, is_tag, linked, place_line};
 use crate::answer::draft::{Claims, Draft, Problems, one_line};
 use crate::answer::head::{self, Around, Shape};
 use crate::answer::label::{self, Label};
 use crate::answer::lines::{self, Kind, Line, heading, marker};
 use crate::answer::object::says_nothing;
+use crate::answer::section::{self, Section, found_issues, pseudo_heading, severity_line};
 use crate::answer::{Decision, Form, decision, place, table, words};
 
 /// What was found in a text.
@@ -40,7 +42,9 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
     while let Some(line) = lines.get(at) {
         at += match table::read(&lines[at..]).filter(|_| line.kind == Kind::Text) {
             Some((drafts, n_lines)) => {
-                reader.close();
+                if !drafts.is_empty() {
+                    reader.close();
+                }
                 reader.done.extend(drafts.into_iter().map(|draft| (draft, Shape::Item)));
                 n_lines
             }
@@ -52,17 +56,6 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
     }
     reader.close();
     reader.finish(cut, problems)
-}
-
-/// The part of the text that a line stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Section {
-    #[default]
-    Start,
-    Issues,
-    Summary,
-    Verdict,
-    Quiet,
 }
 
 /// Where text goes.
@@ -176,7 +169,7 @@ impl Reader {
             self.begin(draft, Shape::Heading, 0);
             return;
         }
-        if let Some((section, severity)) = section(text) {
+        if let Some((section, severity)) = section::begins(text) {
             self.close();
             (self.section, self.severity, self.pending) = (section, severity, None);
             self.is_comment |= matches!(words.as_str(), "what changed" | "verdict update" | "observations");
@@ -505,215 +498,8 @@ fn dedent(lines: &[String]) -> String {
     lines.iter().map(|line| line.get(shared..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// A line that is a heading without its marks: `**Issues Found:**`, `Critical`.
-fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
-    let text = line.text;
-    if line.indent > 3 || marker(text).is_some() {
-        return None;
-    }
-    let bold = text.strip_prefix("**").and_then(|rest| rest.trim_end_matches(':').strip_suffix("**"));
-    if let Some(inner) = bold.filter(|inner| !inner.contains("**")) {
-        let inner = inner.trim_end_matches(':').trim();
-        // A label that stands alone introduces what follows, and a severity grades what came before.
-        return (label::read(text).is_none()
-            && severity_line(text)
-                .is_none_or(|_| section(inner).is_some() && !inner.to_lowercase().ends_with("severity")))
-        .then_some(inner);
-    }
-    let name = text.trim_end_matches(':');
-    let is_word = name.len() <= 24 && !name.contains(['*', '`', '[', '.', ',']);
-    (is_word && name.starts_with(|first: char| !first.is_lowercase()) && section(name).is_some()).then_some(name)
-}
-
-/// What a heading begins, and the severity it names.
-fn section(text: &str) -> Option<(Section, Option<String>)> {
-    let bare = text.split_once(" (").map_or(text, |(name, _)| name).trim_end_matches(':');
-    let words = words::plain(bare);
-    if words.is_empty() || words.split(' ').count() > 6 {
-        return None;
-    }
-    if decision::is_label(&words) && !matches!(words.as_str(), "code review" | "review" | "result") {
-        return Some((Section::Verdict, None));
-    }
-    let last = words.split(' ').next_back().unwrap_or_default();
-    let quiet = [
-        "strengths",
-        "positives",
-        "what changed",
-        "files reviewed",
-        "good",
-        "praise",
-        "highlights",
-        "next steps",
-        "suggestions",
-        "recommendations",
-        "walkthrough",
-        "review details",
-        "positive aspects",
-        "what works well",
-        "resolved findings",
-        "resolved",
-        "what went well",
-        "positive observations",
-        "positive findings",
-        "compliance",
-        "feature compliance",
-        "test plan",
-        "action items",
-        "checklist",
-        "compliance review",
-    ];
-    if quiet.contains(&words.as_str()) || last == "strengths" {
-        return Some((Section::Quiet, None));
-    }
-    let summary = [
-        "summary",
-        "overall summary",
-        "conclusion",
-        "overall",
-        "overall assessment",
-        "reviewer notes",
-        "overview",
-        "explanation",
-        "rationale",
-        "review summary",
-        "final summary",
-        "reason",
-    ];
-    if summary.contains(&words.as_str()) {
-        return Some((Section::Summary, None));
-    }
-    let severity = words::severity(&words).filter(|severity| *severity != crate::finding::Severity::Praise);
-    let nouns = [
-        "issues",
-        "findings",
-        "problems",
-        "observations",
-        "concerns",
-        "comments",
-        "bugs",
-        "violations",
-        "changes",
-        "fixes",
-    ];
-    if let Some(severity) = severity {
-        return Some((Section::Issues, Some(severity.as_str().to_owned())));
-    }
-    let first = words.split(' ').next().unwrap_or_default();
-    let graded = words::severity(first).filter(|_| nouns.contains(&last));
-    if matches!(
-        words.as_str(),
-        "issues found"
-            | "problems found"
-            | "issues identified"
-            | "findings by severity"
-            | "new findings"
-            | "still open"
-    ) || (nouns.contains(&last) && last != "changes")
-        || graded.is_some()
-        || words == "required changes"
-    {
-        let none = matches!(first, "no" | "zero" | "0");
-        return Some((
-            if none { Section::Quiet } else { Section::Issues },
-            graded.map(|severity| severity.as_str().to_owned()),
-        ));
-    }
-    None
-}
-
-/// `**High Severity**`, `**Severity:** High`, `Severity: P1`.
-fn severity_line(text: &str) -> Option<String> {
-    let words = words::plain(text);
-    let rest = words.strip_suffix(" severity").or_else(|| words.strip_prefix("severity "))?;
-    words::severity(rest).map(|severity| severity.as_str().to_owned())
-}
-
 /// What is well, or was repaired since the last review: `:white_check_mark: [MAJOR] … -- resolved`.
 fn is_settled(text: &str) -> bool {
     let text = marker(text).unwrap_or(text);
     text.starts_with(":white_check_mark:") || text.starts_with('✅') || text.ends_with(" -- resolved")
-}
-
-/// `Found 3 issues:`
-fn found_issues(text: &str) -> bool {
-    let words = words::plain(text);
-    let mut words = words.split(' ');
-    let (first, number, noun) = (words.next(), words.next(), words.next());
-    let counted = number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0));
-    first == Some("found") && counted && matches!(noun, Some("issue" | "issues" | "problem" | "problems"))
-}
-
-/// The name of the file in `<summary>src/a.ts (2)</summary>`.
-fn folded_file(text: &str) -> Option<&str> {
-    let at = text.find("<summary>")? + "<summary>".len();
-    let (inner, _) = text[at..].split_once("</summary>")?;
-    let name = inner.split_once(" (").map_or(inner, |(name, _)| name).trim();
-    (place::is_path(name) && !name.contains(' ')).then_some(name)
-}
-
-/// A title that links to lines of the change: `<a href='…#diff-…R65-R81'><strong>title</strong></a>`.
-fn linked(text: &str) -> Option<Draft> {
-    let (_, rest) = text.split_once("#diff-")?;
-    let (address, rest) = rest.split_once(['\'', '"', '>'])?;
-    let lines = address.split_once('R').and_then(|(_, lines)| place::lines(lines))?;
-    let (_, rest) = rest.split_once("<strong>")?;
-    let (title, _) = rest.split_once("</strong>")?;
-    Some(Draft { lines: Some(lines), title: Some(one_line(title)), ..Draft::default() })
-}
-
-/// A line that is nothing but a place, or has the address of one.
-fn place_line(text: &str) -> Option<&str> {
-    let place = place::place(text);
-    let is_place = place.lines.is_some() && place.file.as_deref().is_some_and(place::is_path);
-    blob_address(text).or(is_place.then_some(text))
-}
-
-/// The address of lines of a file, in a text.
-fn blob_address(text: &str) -> Option<&str> {
-    let at = text.find("/blob/")?;
-    let start = text[..at]
-        .rfind(|part: char| part.is_whitespace() || matches!(part, '(' | '<' | '['))
-        .map_or(0, |start| start + 1);
-    let end = text[at..]
-        .find(|part: char| part.is_whitespace() || matches!(part, ')' | '>' | ']'))
-        .map_or(text.len(), |end| at + end);
-    Some(&text[start..end]).filter(|address| address.contains("#L"))
-}
-
-/// A line of HTML that says nothing by itself.
-fn is_tag(text: &str) -> bool {
-    let names = [
-        "<details",
-        "</details",
-        "<summary",
-        "</summary",
-        "<blockquote",
-        "</blockquote",
-        "<br",
-        "<hr",
-        "<table",
-        "</table",
-        "<tr",
-        "</tr",
-        "<td",
-        "</td",
-        "<sub",
-        "</sub",
-        "<div",
-        "</div",
-        "<p>",
-        "</p>",
-        "<a ",
-        "<img",
-        "<picture",
-        "<source",
-        "</picture",
-    ];
-    names.iter().any(|name| text.starts_with(name))
-}
-
-/// What other bots write below a finding.
-fn is_footer(text: &str) -> bool {
-    text.starts_with("Useful? React with") || text.starts_with("[Fix in ") || text.starts_with("*Was this helpful")
 }

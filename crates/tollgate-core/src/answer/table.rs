@@ -15,7 +15,7 @@ use crate::answer::object::says_nothing;
 /// The most columns that are read.
 const MAX_COLUMNS: usize = 20;
 
-/// Reads a table of findings that begins with the first line, and says how many lines it has.
+/// Reads a table that begins with the first line: the findings in it, and how many lines it has.
 pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
     let is_row = |line: &&Line<'_>| line.kind == Kind::Text && line.text.starts_with('|') && line.text.len() > 1;
     let head = lines.first().filter(is_row)?;
@@ -35,7 +35,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
             drafts.extend(Some(draft).filter(|draft| !draft.title.as_deref().is_some_and(says_nothing)));
         }
     }
-    (!drafts.is_empty()).then_some((drafts, n_lines))
+    Some((drafts, n_lines))
 }
 
 /// The cells of a row, without emphasis and marks of code.

@@ -194,3 +194,48 @@ pub(super) fn is_placeholder(text: &str) -> bool {
             .iter()
             .any(|placeholder| lower.starts_with(placeholder))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_are_known_with_what_decorates_them() {
+        for (words, expected) in [
+            ("🔴 Critical", Some(Severity::Critical)),
+            ("High Severity", Some(Severity::High)),
+            ("P1 Badge", Some(Severity::High)),
+            ("HIGH (8.1)", Some(Severity::High)),
+            ("medium-priority", Some(Severity::Medium)),
+            ("low to medium", Some(Severity::Medium)),
+            ("must-fix", Some(Severity::High)),
+            ("not critical", None),
+            ("banana", None),
+        ] {
+            assert_eq!(severity(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn categories_are_known_by_one_of_their_words() {
+        for (words, expected) in [
+            ("error_handling", Some(Category::Error)),
+            ("Potential Bug", Some(Category::Logic)),
+            ("SQL injection", Some(Category::Security)),
+            ("Code Quality", Some(Category::Style)),
+            ("fruit", None),
+        ] {
+            assert_eq!(category(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn templates_are_told_from_values() {
+        for text in ["{title}", "<path>", "path/to/file.ts", "...", "<issue title>"] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["a < b > c", "{ a: 1 } is wrong", "src/path/to.rs", "<Foo> has no key {x}"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+}

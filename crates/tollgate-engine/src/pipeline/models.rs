@@ -26,11 +26,11 @@ use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
 use crate::reviewer::call::Question;
-use crate::reviewer::embedded;
 use crate::reviewer::held::Held;
 use crate::reviewer::provider::Net;
 use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
+use crate::reviewer::{embedded, tokens};
 
 mod background;
 mod fixes;
@@ -133,7 +133,8 @@ pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Re
     let known = material::surroundings(world, change, &files, &skipped);
     let setting = Background::gather(world, change, told, &skipped, &mut heard.notes);
     let material = Material { files: &files, analysis: &analysis, known: &known, skipped: &skipped, told, settings };
-    let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting)).collect();
+    let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
+    let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting, &held)).collect();
     for (member, planned) in team.iter().zip(&plans) {
         heard.notes.extend(planned.prompt.problems.iter().map(|problem| format!("the prompt's template: {problem}")));
         heard.sent.extend(planned.sent(&member.name));
@@ -144,11 +145,20 @@ pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Re
     heard.notes.sort();
     heard.notes.dedup();
     if world.asking.only_print {
+        for sent in &mut heard.sent {
+            sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
+        }
         return Ok(heard);
     }
-    let jobs = jobs(&team, &plans, &files);
     let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
-    let done = put(world, change, team, &jobs, &names);
+    let (jobs, over) = within_budget(jobs(&team, &plans, &files), settings.budget.tokens);
+    for job in over {
+        for hunk in plans[job.member].plan.calls[job.call].hunks() {
+            let why = || format!("{}: over the budget of {} tokens", names[job.member], settings.budget.tokens);
+            heard.missed.entry(hunk).or_insert_with(why);
+        }
+    }
+    let done = put(world, change, team, &jobs, &held);
     take(&mut heard, &files, &plans, &jobs, done, &names);
     fixes::check(world, change, &files, &mut heard.findings);
     Ok(heard)
@@ -197,11 +207,29 @@ fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff]) -> Vec<Job> {
     jobs
 }
 
+/// Leaves out the jobs that are over the budget of tokens. Plans keep to it by an estimate; near the limit it is counted.
+fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
+    let estimated: usize = jobs.iter().map(|job| job.n_tokens).sum();
+    if estimated < limit / 10 * 9 {
+        return (jobs, Vec::new());
+    }
+    let mut n_tokens = 0;
+    for job in &mut jobs {
+        let Question { system, shared, part, .. } = &job.question;
+        job.n_tokens = [system, shared, part].map(|text| tokens::count(text)).iter().sum();
+    }
+    jobs.into_iter().partition(|job| {
+        let fits = n_tokens + job.n_tokens <= limit;
+        n_tokens += if fits { job.n_tokens } else { 0 };
+        fits
+    })
+}
+
 /// Asks, and tells how it goes.
-fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], names: &[String]) -> Vec<Done> {
+fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
     let net = Net::new();
     let budget = &world.settings.budget;
-    let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
+    let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
     let mut members = Vec::new();
     for member in team {
         let (forge, head) = (world.forge.clone(), change.head.clone());
@@ -213,7 +241,7 @@ fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], na
     let terms = Terms {
         members: &members,
         tape: &world.asking.tape,
-        held: &held,
+        held,
         deadline: Instant::now() + budget.time,
         idle: budget.idle,
         parallel: budget.parallel,
@@ -222,7 +250,7 @@ fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], na
     };
     let mut telling = Telling::default();
     let events = world.events;
-    ask::all(jobs, &terms, &mut |sign| telling.tell(sign, jobs, names, events))
+    ask::all(jobs, &terms, &mut |sign| telling.tell(sign, jobs, &names, events))
 }
 
 /// Takes what was said, after holding it against the change.
@@ -330,5 +358,36 @@ pub(super) fn enter(coverage: &mut Coverage, change: &Change, missed: &BTreeMap<
             }
         }
         at += file.hunks.len().max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(call: usize, part: &str, n_tokens: usize) -> Job {
+        let question = Question {
+            system: "s".to_owned(),
+            shared: "t".to_owned(),
+            part: part.to_owned(),
+            schema: serde_json::Value::Null,
+            repair: None,
+        };
+        Job { member: 0, pass: 1, call, question, n_tokens, about: String::new() }
+    }
+
+    #[test]
+    fn near_the_budget_tokens_are_counted_and_what_is_over_it_is_left_out() {
+        // Estimated far too low, which happens with text that nobody writes.
+        let odd: String = ('\u{4e00}'..'\u{5200}').collect();
+        let jobs = || (0..4).map(|call| job(call, &odd, 300)).collect::<Vec<_>>();
+        let exact = tokens::count(&odd) + 2;
+        let limit = 3 * exact + exact / 2;
+        let (kept, over) = within_budget((0..4).map(|call| job(call, &odd, limit / 4)).collect(), limit);
+        assert_eq!((kept.len(), over.len()), (3, 1));
+        assert_eq!((kept[0].n_tokens, over[0].call), (exact, 3));
+        // Far from it nobody counts: loading a tokenizer takes longer than planning.
+        let (kept, over) = within_budget(jobs(), 100 * exact);
+        assert_eq!((kept.len(), over.len(), kept[0].n_tokens), (4, 0, 300));
     }
 }

@@ -500,11 +500,13 @@ fn details(reviewed: &Reviewed) -> Vec<String> {
     }
     let review = &reviewed.review;
     let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
+    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
     let mut reviewers: Vec<&str> =
-        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain([REVIEWER]).collect();
+        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
     reviewers.sort_unstable();
     reviewers.dedup();
     lines.push(format!("Reviewers: {}", reviewers.join(", ")));
+    lines.extend(reviewed.runs.iter().map(asking::took));
     lines
 }
 

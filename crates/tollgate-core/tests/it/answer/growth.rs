@@ -48,7 +48,7 @@ const PIECES: &[&str] = &[
 #[test]
 fn long_texts_of_any_piece_are_read() {
     for piece in PIECES {
-        let text = piece.repeat(200_000 / piece.len());
+        let text = piece.repeat(40_000 / piece.len());
         let _ = answer::read(&text);
         let _ = answer::read(&format!("[REJECTED]\n\n{text}"));
         let _ = answer::read(&format!("{{\"decision\": \"rejected\", \"findings\": [{text}"));

@@ -16,6 +16,7 @@ use super::{Sent, Told, places};
 use crate::config::Settings;
 use crate::pipeline::World;
 use crate::reviewer::embedded;
+use crate::reviewer::held::Held;
 use crate::reviewer::team::Prepared;
 
 /// A plan has no more calls for one reviewer.
@@ -40,7 +41,7 @@ pub(super) struct Planned {
 }
 
 impl Material<'_> {
-    pub(super) fn plan(&self, member: &Prepared, team: &[Prepared], background: &Background) -> Planned {
+    pub(super) fn plan(&self, member: &Prepared, team: &[Prepared], background: &Background, held: &Held) -> Planned {
         let applies = |index: usize, path: &RepoPath| {
             background.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
         };
@@ -80,7 +81,13 @@ impl Material<'_> {
             analysis: self.analysis,
             limits,
         });
-        let prompt = prompt::write(&setting, &plan, self.files);
+        let mut prompt = prompt::write(&setting, &plan, self.files);
+        // A key of ours can be in the change as well.
+        for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
+            if let Cow::Owned(hidden) = held.hide(text) {
+                *text = hidden;
+            }
+        }
         Planned { plan, prompt, overhead }
     }
 
