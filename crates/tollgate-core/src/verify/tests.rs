@@ -184,6 +184,17 @@ fn an_invented_quote_is_unverified() {
     }
 }
 
+#[test]
+fn half_a_name_at_the_end_of_a_long_quote_is_another_name() {
+    let words: Vec<String> = (0..40).map(|number| format!("word_{number}")).collect();
+    let line = words.join(" + ");
+    let text = format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,1 @@\n+{line}\n");
+    let files = diff::parse(text.into_bytes()).0;
+    let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let n_found = |quote: &str| verify(vec![claim("a", "1", quote)], &shown).findings.len();
+    assert_eq!((n_found(&line), n_found(&line[..line.len() - 1])), (1, 0));
+}
+
 /// What a reviewer does to a quote without seeing something that is not there.
 #[test]
 fn a_slightly_misquoted_quote_is_found() {
