@@ -115,9 +115,18 @@ impl From<Form> for FormJson {
     }
 }
 
+/// A path as findings have it: relative, with forward slashes, without steps up.
+fn in_form(said: &str) -> Option<FilePath> {
+    let slashed = said.trim().replace('\\', "/");
+    // `C:/repo/a.rs` and `/repo/a.rs`: from which folder on it is a path of the repository, nobody here knows.
+    let on_disk = slashed.split_once(":/").map_or(slashed.as_str(), |(_, rest)| rest);
+    let steps: Vec<&str> = on_disk.split('/').filter(|step| !matches!(*step, "" | "." | "..")).collect();
+    FilePath::parse(&steps.join("/")).ok()
+}
+
 fn finding(index: usize, claim: &Claim, problems: &mut Vec<String>) -> Value {
     let said = claim.file.as_deref();
-    let path = said.and_then(|file| FilePath::parse(file).ok());
+    let path = said.and_then(|file| FilePath::parse(file).ok().or_else(|| in_form(file)));
     if said.is_some() && claim.lines.is_none() {
         problems.push(format!("finding {}: it names no line, so line 1 stands there", index + 1));
     }

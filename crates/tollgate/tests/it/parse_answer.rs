@@ -75,15 +75,13 @@ fn an_answer_is_told_as_json() {
 }
 
 #[test]
-fn places_are_told_as_they_were_named() {
+fn a_place_without_a_line_is_the_first_line_and_said_so() {
     let found = json_of(
         r#"{"decision": "rejected", "findings": [
-            {"severity": "High", "category": "Logic", "file": "C:\\a\\b.rs", "line": 3, "title": "drive"},
             {"severity": "High", "category": "Logic", "file": "src/b.rs", "title": "no line", "side": "LEFT"}]}"#,
     );
-    assert_eq!(found["findings"][0]["location"], json!({ "file": "C:\\a\\b.rs", "line_start": 3 }));
-    assert_eq!(found["findings"][1]["location"], json!({ "file": "src/b.rs", "line_start": 1, "side": "LEFT" }));
-    assert_eq!(found["problems"], json!(["finding 2: it names no line, so line 1 stands there"]));
+    assert_eq!(found["findings"][0]["location"], json!({ "file": "src/b.rs", "line_start": 1, "side": "LEFT" }));
+    assert_eq!(found["problems"], json!(["finding 1: it names no line, so line 1 stands there"]));
 }
 
 #[test]
@@ -130,4 +128,19 @@ fn the_schema_describes_what_is_written() {
     let schema: Value = serde_json::from_str(&scratch.tollgate(&["schema", "parse-answer"]).expect(0)).unwrap();
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&schema["properties"]), names(&json_of(REJECTED)));
+}
+
+#[test]
+fn paths_are_told_as_findings_have_them() {
+    let cases = [
+        ("src\\auth\\login.ts", "src/auth/login.ts"),
+        ("C:\\work\\src\\a.ts", "work/src/a.ts"),
+        ("/work/src/a.ts", "work/src/a.ts"),
+        ("../src/./a.ts", "src/a.ts"),
+    ];
+    for (said, expected) in cases {
+        let answer = json!({ "findings": [{ "severity": "High", "file": said, "line": 3, "title": "x" }] });
+        let found = json_of(&answer.to_string());
+        assert_eq!(found["findings"][0]["location"]["file"], expected, "{said}");
+    }
 }
