@@ -17,7 +17,8 @@ pub(super) struct Stated<'a> {
 pub(super) fn of_line(line: &str) -> Option<Stated<'_>> {
     let (is_heading, text) = heading(line).map_or((false, line), |(_, text)| (true, text));
     let (is_item, text) = marker(text).map_or((false, text), |text| (true, text));
-    if text.starts_with('`') {
+    // Code, or what is left of JSON that could not be read.
+    if text.starts_with(['`', '{', '"', '\'', '“']) || text.starts_with("[{") {
         return None;
     }
     let (labelled, text) = label(text).map_or((false, text), |rest| (true, rest));
@@ -193,6 +194,8 @@ mod tests {
             "Start with an APPROVAL DECISION:",
             "I would say [APPROVED]",
             "`[APPROVED]`",
+            "{\"decision\": \"approved\",",
+            "\"decision\": \"approved\",",
             "Approved by the team last week",
             "APPROVED changes need a second look",
             "[APPROVED](https://example.com)",

@@ -51,7 +51,8 @@ pub(super) struct Document {
     pub(super) node: Node,
     pub(super) span: Range<usize>,
     pub(super) end: End,
-    /// True when it is no JSON and its structure was guessed: quotes inside of strings, brackets that are missing.
+    /// True when it is no JSON and its structure was guessed: quotes inside of strings, brackets that are missing,
+    /// keys that stand twice.
     pub(super) guessed: bool,
 }
 
@@ -256,6 +257,10 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
+        // A key that stands twice: two objects may have become one.
+        let mut keys: Vec<&str> = object.fields.iter().map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        self.guessed |= keys.windows(2).any(|pair| pair[0] == pair[1]);
         object
     }
 

@@ -189,7 +189,8 @@ impl Walk<'_> {
         if let Some(file) = find(object, &["file", "path", "filename"]).and_then(text) {
             around.file = Some(file);
         }
-        let summary = SUMMARY.iter().find_map(|name| find(object, &[name]).and_then(text));
+        let plain = |node: &&Node| matches!(node, Node::Text(_) | Node::Number(_));
+        let summary = SUMMARY.iter().find_map(|name| find(object, &[name]).filter(plain).and_then(text));
         self.decide(object, !lists.is_empty() || summary.is_some());
         for (name, list) in lists {
             self.found.names_findings |= key(name) == "findings";
@@ -206,7 +207,8 @@ impl Walk<'_> {
         }
         // An answer may hold another: `{"decision": …, "review": {"findings": …}}`.
         let listed = |value: &Node| lists.iter().any(|(_, list)| std::ptr::eq(*list, value));
-        for (_, value) in object.fields.iter().filter(|(name, value)| !listed(value) && !is_known(name)) {
+        let nested = |value: &Node| matches!(value, Node::List(_) | Node::Object(_));
+        for (_, value) in object.fields.iter().filter(|(_, value)| nested(value) && !listed(value)) {
             self.walk(value, &around, false);
         }
     }
@@ -371,11 +373,6 @@ fn states_decision(object: &Object) -> bool {
 /// Neither for nor against: what a review calls itself that only remarks.
 fn is_comment(words: &str) -> bool {
     matches!(words::plain(words).as_str(), "commented" | "comment" | "neutral")
-}
-
-fn is_known(name: &str) -> bool {
-    let name = key(name);
-    SUMMARY.contains(&name.as_str()) || DECISIONS.contains(&name.as_str())
 }
 
 /// True for what others said in a conversation: the question, the output of a tool, thoughts.

@@ -153,8 +153,8 @@ fn nothing_is_approved_that_was_not_approved_as_a_whole() {
             assert!(says_approved && !found.truncated, "{name} cut at {cut}: {}", &text[..cut]);
             // JSON approves only when its last bracket was read.
             if is_json(&found) {
-                let count = |mark| text[..cut].matches(mark).count();
-                assert_eq!(count('{'), count('}'), "{name} cut at {cut}: {}", &text[..cut]);
+                let is_whole = serde_json::from_str::<Value>(&text[..cut]).is_ok();
+                assert!(is_whole || !text[cut..].contains('}'), "{name} cut at {cut}: {}", &text[..cut]);
             }
         }
     }
