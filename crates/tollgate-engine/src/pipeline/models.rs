@@ -17,8 +17,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
 use tollgate_core::review::WithheldFinding;
-use tollgate_core::{analysis, answer, verify};
-use tollgate_rules::text::mask;
+use tollgate_core::{answer, verify};
 
 use super::World;
 use super::since::Last;
@@ -32,12 +31,15 @@ use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
 use crate::reviewer::{embedded, tokens};
 
+mod ahead;
 mod background;
 mod fixes;
 mod material;
 mod run;
 mod telling;
 
+use ahead::Ahead;
+pub(super) use ahead::look_ahead;
 use background::Background;
 use material::{Material, Planned};
 pub use run::Run;
@@ -117,21 +119,15 @@ pub(super) struct Told<'a> {
 }
 
 /// Asks all models and agents that are chosen.
-pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Result<Hearing, Failure> {
+pub(super) fn ask(world: &World<'_>, change: &Change, told: &Told<'_>, mut ahead: Ahead) -> Result<Hearing, Failure> {
     let settings = world.settings;
-    if settings.reviewers.is_empty() || change.files.is_empty() {
-        return Ok(Hearing::default());
-    }
     let mut heard = Hearing::default();
     let team: Vec<Prepared> =
         settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
     check_prices(&team, settings)?;
 
-    let files = mask::files(&change.files);
-    let analysis = analysis::analyze(&files);
-    let skipped: Vec<Option<String>> = change.files.iter().map(|file| embedded::why_skipped(file, settings)).collect();
-    let known = material::surroundings(world, change, &files, &skipped);
-    let setting = Background::gather(world, change, told, &skipped, &mut heard.notes);
+    let setting = Background::gather(world, change, told, &mut ahead, &mut heard.notes);
+    let Ahead { files, analysis, skipped, known, .. } = ahead;
     let material = Material { files: &files, analysis: &analysis, known: &known, skipped: &skipped, told, settings };
     let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
     let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting, &held)).collect();

@@ -3,19 +3,14 @@
 use std::borrow::Cow;
 
 use tollgate_core::analysis::Analysis;
-use tollgate_core::change::{Change, Content};
 use tollgate_core::diff::FileDiff;
-use tollgate_core::finding::LineRange;
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
-use tollgate_rules::text::mask::mask;
 
 use super::background::Background;
 use super::{Sent, Told, places};
 use crate::config::Settings;
-use crate::pipeline::World;
-use crate::reviewer::embedded;
 use crate::reviewer::held::Held;
 use crate::reviewer::team::Prepared;
 
@@ -120,39 +115,4 @@ impl Planned {
         });
         sent.collect()
     }
-}
-
-/// The text of the files around their hunks and the definitions that enclose them, where that can be had.
-pub(super) fn surroundings(
-    world: &mut World<'_>,
-    change: &Change,
-    files: &[FileDiff],
-    skipped: &[Option<String>],
-) -> Vec<Option<plan::Known>> {
-    let limits = world.settings.limits;
-    let mut contents = world.forge.contents();
-    let mut texts: Vec<(usize, Vec<u8>, Vec<LineRange>)> = Vec::new();
-    for (index, file) in files.iter().enumerate().filter(|(index, _)| skipped[*index].is_none()) {
-        let places = plan::places(file);
-        if places.is_empty() {
-            continue;
-        }
-        if let Ok(Content::Whole(text)) = contents.read(&change.files[index], limits.file_bytes) {
-            texts.push((index, text, places));
-        }
-    }
-    let outlined: Vec<embedded::Outlined<'_>> = texts
-        .iter()
-        .map(|(index, text, places)| embedded::Outlined { path: files[*index].path().as_bytes(), text, places })
-        .collect();
-    let enclosing = embedded::enclose(&world.executable, limits, &outlined);
-    let mut known: Vec<Option<plan::Known>> = files.iter().map(|_| None).collect();
-    for ((index, text, _), enclosing) in texts.into_iter().zip(enclosing) {
-        let text = match mask(&String::from_utf8_lossy(&text)) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(masked) => masked.into_bytes(),
-        };
-        known[index] = Some(plan::Known::new(text, enclosing));
-    }
-    known
 }
