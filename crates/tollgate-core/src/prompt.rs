@@ -169,6 +169,15 @@ pub fn repair(problem: &str) -> String {
     )
 }
 
+/// True when a text repeats a request instead of answering it; `shared` is how the request began.
+///
+/// A request holds whatever the author of the change wrote, an approval too. Nobody else can know the boundary.
+#[must_use]
+pub fn is_repeated(shared: &str, text: &str) -> bool {
+    let boundary = shared.strip_prefix(NAMES_BOUNDARY).and_then(|rest| rest.split('.').next());
+    boundary.is_some_and(|boundary| text.contains(&format!("[data {boundary}: ")))
+}
+
 /// About how many tokens each call has beside its part of the change.
 #[must_use]
 pub fn overhead(setting: &Setting<'_>) -> usize {
@@ -214,8 +223,11 @@ its first line before and after the change. Each line has its number in front, t
 (numbered as before the change), a space for unchanged, `|` for lines that are not under review and only show \
 where you are. `...` stands for lines that are not shown. Name lines by these numbers, and say side LEFT for removed ones.";
 
+/// How the shared part begins; the boundary follows.
+const NAMES_BOUNDARY: &str = "The boundary of this request is ";
+
 fn shared(setting: &Setting<'_>) -> String {
-    let mut text = format!("The boundary of this request is {}.\n\n", setting.boundary.as_str());
+    let mut text = format!("{NAMES_BOUNDARY}{}.\n\n", setting.boundary.as_str());
     if !setting.context.is_empty() {
         text.push_str("## Project Context\nHow things are done in this project, by its own files:\n\n");
         for ContextFile { name, text: file } in setting.context {

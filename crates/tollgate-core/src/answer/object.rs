@@ -157,7 +157,7 @@ impl Walk<'_> {
     }
 
     fn object(&mut self, object: &Object, around: &Draft, is_piece: bool) {
-        if is_of_others(object) {
+        if is_of_others(object) || is_schema(object) {
             return;
         }
         let lists: Vec<(&str, &Node)> = lists(object).collect();
@@ -392,6 +392,14 @@ fn is_of_others(object: &Object) -> bool {
         "file_change",
     ];
     matches!(role.as_str(), "user" | "system" | "tool" | "function" | "developer") || others.contains(&kind.as_str())
+}
+
+/// True for a JSON Schema. Small models repeat the one they are given instead of filling it in, and its words for a
+/// finding are none.
+fn is_schema(object: &Object) -> bool {
+    let is_typed = |(_, node): &(String, Node)| matches!(node, Node::Object(of) if find(of, &["type"]).is_some());
+    let Some(Node::Object(properties)) = find(object, &["properties"]) else { return false };
+    !properties.fields.is_empty() && properties.fields.iter().all(is_typed)
 }
 
 /// What an error message says, when an object is one.

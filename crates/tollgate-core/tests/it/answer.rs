@@ -91,3 +91,15 @@ fn every_sample_is_read_as_expected() {
     }
     assert_eq!(page, expected);
 }
+
+#[test]
+fn the_schema_repeated_is_no_answer() {
+    let schema = answer::schema();
+    for text in [schema.to_string(), format!("{schema:#}"), format!("Here it is:\n```json\n{schema:#}\n```\n")] {
+        assert!(matches!(answer::read(&text), Err(NoAnswer::Unparsable(_))), "{text}");
+    }
+    assert!(answer::read_structured(&schema).is_err());
+    // Filled in where the types stood, it is one.
+    let filled = r#"{"type":"object","properties":{"decision":"rejected","findings":[{"title":"Bug","file":"a.rs"}]}}"#;
+    assert_eq!(answer::read(filled).unwrap().claims.len(), 1);
+}

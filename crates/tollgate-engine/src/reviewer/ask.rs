@@ -244,8 +244,9 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn run(&mut self) -> Result<Said, NotSaid> {
+        let shared = &self.job.question.shared;
         let reply = self.ask(1, &self.job.question)?;
-        let problem = match read(&reply) {
+        let problem = match read(&reply, shared) {
             Ok(said) => return Ok(said),
             Err(Unread::Final(why)) => return Err(NotSaid::NoReview(why)),
             Err(Unread::Repairable(problem)) => problem,
@@ -253,7 +254,7 @@ impl Talk<'_> {
         let repair = Repair { answer: text_of(&reply), request: prompt::repair(&problem) };
         let question = Question { repair: Some(repair), ..self.job.question.clone() };
         let reply = self.ask(2, &question)?;
-        match read(&reply) {
+        match read(&reply, shared) {
             Ok(mut said) => {
                 said.notes.insert(0, format!("its first answer could not be read ({problem}), its second could"));
                 Ok(said)
@@ -305,9 +306,13 @@ enum Unread {
     Repairable(String),
 }
 
-fn read(reply: &Reply) -> Result<Said, Unread> {
+/// Reads a reply to a request that began with `shared`.
+fn read(reply: &Reply, shared: &str) -> Result<Said, Unread> {
     if reply.stop == Stop::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
+    }
+    if prompt::is_repeated(shared, &reply.text) {
+        return Err(Unread::Repairable("it repeats the request".to_owned()));
     }
     let structured = reply.structured.as_ref().map(answer::read_structured);
     let read = match structured {

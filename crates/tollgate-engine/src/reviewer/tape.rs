@@ -133,6 +133,19 @@ impl Tape {
         Self::Recording(Mutex::new(Vec::new()))
     }
 
+    /// Who answered in a record that is played again, each once.
+    #[must_use]
+    pub fn reviewers(&self) -> Vec<String> {
+        let Self::Playing(exchanges) = self else { return Vec::new() };
+        let mut names: Vec<String> = Vec::new();
+        for Exchange { place, .. } in exchanges {
+            if !names.contains(&place.reviewer) {
+                names.push(place.reviewer.clone());
+            }
+        }
+        names
+    }
+
     /// Asks by `ask`, or gives what the record says.
     pub(crate) fn exchange(
         &self,

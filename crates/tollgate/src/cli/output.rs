@@ -36,15 +36,25 @@ pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<
     }
 }
 
-/// Writes a file by way of a temporary one beside it.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+/// Fails when a file cannot be written, before the work that is to be kept in it is done.
+pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
+    let try_it = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { temporary(path).map(drop) };
+    try_it().map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
+}
+
+/// A temporary file beside another.
+fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        let problem = io::Error::new(io::ErrorKind::NotFound, "there is no such folder");
-        return Err(failure::cannot_write(&path.display().to_string(), &problem));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "there is no such folder"));
     }
+    tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)
+}
+
+/// Writes a file by way of a temporary one beside it.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)?;
+        let mut file = temporary(path)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         readable_by_all(file.path())?;

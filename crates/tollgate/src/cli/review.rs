@@ -20,6 +20,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, SinceLast, World};
 use tollgate_engine::reviewer::imported::Scope;
+use tollgate_engine::reviewer::tape::Tape;
 use tollgate_engine::store::Store;
 use tollgate_rules::hit::REVIEWER;
 use tollgate_rules::text::mask;
@@ -211,16 +212,19 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));
     let one_each = [("--diff", args.source.diff.as_deref()), ("--body-file", args.body_file.as_deref())];
     output::standard_input_once(one_each.into_iter().chain(with))?;
-    let (forge, settings) = open(place, &args.source, flags(&args))?;
+    let asked =
+        asking::Flags { print: args.print_prompt, record: args.record.as_deref(), replay: args.replay.as_deref() };
+    let variable = |name: &str| std::env::var(name).ok();
+    let asking = asking::prepare(place, &asked, &variable)?;
+    let (forge, settings) = open(place, &args.source, flags(&args, &asking.tape))?;
+    // What models say is paid for; it must not be lost for want of a folder.
+    let files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
+    files.map(|file| output::can_write(&place.resolve(file))).collect::<Result<(), Failure>>()?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
     let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     output::end_cleanly_on_ctrl_c();
-    let asked =
-        asking::Flags { print: args.print_prompt, record: args.record.as_deref(), replay: args.replay.as_deref() };
-    let variable = |name: &str| std::env::var(name).ok();
-    let asking = asking::prepare(place, &asked, &variable)?;
     let (outcome, mut contents, record) = {
         let progress = Progress::start();
         let events = |event: Event<'_>| progress.tell(|| asking::words(&event));
@@ -243,7 +247,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         (outcome, world.forge.contents(), world.asking.tape.written(world.asking.boundary))
     };
     if let (Some(file), Some(record)) = (&args.record, record) {
-        output::write_file(&place.resolve(file), &record)?;
+        output::deliver(place, &record, Some(file))?;
     }
     let reviewed = outcome?;
     if args.print_prompt {
@@ -351,7 +355,7 @@ pub(crate) fn read_patch(place: &Place, path: &Path, limit: u64) -> Result<Vec<u
     output::read_input(&place.resolve(path), limit)
 }
 
-fn flags(args: &Args) -> Layer {
+fn flags(args: &Args, tape: &Tape) -> Layer {
     let mut flags = Layer { source: "the command line".to_owned(), ..Layer::default() };
     flags.values.review.fail_on = args.fail_on.map(FailOnWord::from);
     flags.values.review.profile = args.profile.map(ProfileWord::from);
@@ -359,6 +363,11 @@ fn flags(args: &Args) -> Layer {
         flags.values.review.reviewers = Some(Vec::new());
     } else if !args.reviewer.is_empty() {
         flags.values.review.reviewers = Some(args.reviewer.clone());
+    } else if let recorded = tape.reviewers()
+        && !recorded.is_empty()
+    {
+        // Without them the record would not be looked at, and the review taken for the one that was recorded.
+        flags.values.review.reviewers = Some(recorded);
     }
     flags
 }
