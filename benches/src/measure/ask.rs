@@ -4,7 +4,7 @@
 //! wall time, since that is what a person waits for; the least of the runs counts for each branch.
 //!
 //! `re-review` is what later pushes of real branches cost in tokens when only what changed is sent, against sending all
-//! of the change again. Every line that a push added and that is still part of the change must be sent.
+//! of the change again. Every line that a push brought into the change must be sent.
 
 use std::collections::HashSet;
 use std::io;
@@ -177,14 +177,16 @@ fn lost(
     part: &Noted,
     all: &Noted,
 ) -> io::Result<(usize, usize)> {
-    let added = |from: &str| -> io::Result<HashSet<String>> {
-        let diff = scene::git(repository, &["diff", "--unified=0", from, commit])?;
+    let added = |from: &str, to: &str| -> io::Result<HashSet<String>> {
+        let diff = scene::git(repository, &["diff", "--unified=0", from, to])?;
         let lines = diff.lines().filter(|line| line.starts_with('+') && !line.starts_with("+++"));
         Ok(lines.map(|line| line[1..].trim().to_owned()).filter(|line| line.len() >= 8).collect())
     };
-    let (pushed, change) = (added(before)?, added(base)?);
+    // A line that was part of the change before, perhaps in a file of another name, was sent then.
+    let (pushed, change, known) = (added(before, commit)?, added(base, commit)?, added(base, before)?);
     let (part, all) = (part.told.join("\n"), all.told.join("\n"));
-    let new: Vec<&String> = pushed.intersection(&change).filter(|line| all.contains(line.as_str())).collect();
+    let new: Vec<&String> =
+        pushed.intersection(&change).filter(|line| !known.contains(*line) && all.contains(line.as_str())).collect();
     let lost = new.iter().filter(|line| !part.contains(line.as_str())).count();
     Ok((new.len(), lost))
 }

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use crate::analysis::Analysis;
-use crate::diff::{FileDiff, Hunk, LineKind};
+use crate::diff::{FileDiff, Hunk, Line, LineKind};
 use crate::finding::{Finding, LineRange};
 
 mod item;
@@ -28,6 +28,9 @@ pub struct Material<'a> {
     pub files: &'a [FileDiff],
     /// True when the hunk with this index in the file with this index is to be sent.
     pub wanted: &'a dyn Fn(usize, usize) -> bool,
+    /// True when a line of the file with this index is new to the reviewer. Of a hunk of which it has seen most, only
+    /// what is around its new lines is sent.
+    pub fresh: &'a dyn Fn(usize, &Line<'_>) -> bool,
     /// What is known of the file with this index beyond its diff, secrets masked.
     pub known: &'a dyn Fn(usize) -> Option<&'a Known>,
     /// What the rules say of the change.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use tollgate_core::analysis::Analysis;
-use tollgate_core::diff::FileDiff;
+use tollgate_core::diff::{FileDiff, Line, LineKind};
+use tollgate_core::finding::{LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
@@ -71,6 +72,7 @@ impl Material<'_> {
         let plan = plan::plan(&plan::Material {
             files: self.files,
             wanted: &|file, hunk| self.is_wanted(&member.name, file, hunk),
+            fresh: &|file, line| self.is_new(&member.name, file, line),
             known: &|file| self.known.get(file).and_then(Option::as_ref),
             findings: &self.told.rules.findings,
             analysis: self.analysis,
@@ -84,6 +86,24 @@ impl Material<'_> {
             }
         }
         Planned { plan, prompt, overhead }
+    }
+
+    /// True when a reviewer has not seen a line yet.
+    fn is_new(&self, reviewer: &str, file: usize, line: &Line<'_>) -> bool {
+        let Some(last) = self.told.last.filter(|_| self.told.only_fresh) else {
+            return true;
+        };
+        let file = &self.files[file];
+        let at = |path: Option<&RepoPath>, number: Option<u32>, side| {
+            let place = path.zip(number);
+            place.is_some_and(|(path, number)| {
+                last.is_new_to(reviewer, &FilePath::of_repo_path(path), LineRange::line(number), side)
+            })
+        };
+        match line.kind {
+            LineKind::Removed => at(file.old_path.as_ref(), line.old, Side::Left),
+            _ => at(file.new_path.as_ref(), line.new, Side::Right),
+        }
     }
 
     /// True when a reviewer has not seen a hunk yet and no rule says that it need not.
