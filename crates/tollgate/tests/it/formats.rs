@@ -74,3 +74,14 @@ fn analyze_tells_what_a_change_is_made_of() {
     let ran = scratch.tollgate_with(&["analyze", "--diff", "-"], b"", &[]);
     assert!(ran.expect(0).contains("0 files"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_report_is_written_through_a_link_and_not_in_its_place() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP).write(".git/r.json", "");
+    std::os::unix::fs::symlink(".git/r.json", scratch.path().join("link.json")).unwrap();
+    scratch.tollgate(&["review", "--format", "json", "-o", "link.json"]).expect(1);
+    assert!(scratch.path().join("link.json").symlink_metadata().unwrap().is_symlink());
+    assert!(scratch.read(".git/r.json").contains("js-async-foreach"));
+}
