@@ -42,6 +42,12 @@ impl Gate {
             Self::Skipped => "skipped",
         }
     }
+
+    /// Reads the word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Open, Self::Closed, Self::Partial, Self::Skipped].into_iter().find(|gate| gate.as_str() == word)
+    }
 }
 
 /// Decides whether a reviewed change may pass.

@@ -275,10 +275,10 @@ impl Talk<'_> {
         };
         let reply = self.terms.tape.exchange(&place, question, ask).map_err(NotSaid::Failed)?;
         let usage = counted(question, &reply);
-        self.usage.input += usage.input;
-        self.usage.cached += usage.cached;
-        self.usage.output += usage.output;
-        let cost = reply.cost.or_else(|| self.member.price.as_ref().map(|price| price::cost(&usage, price)));
+        self.usage.add(usage);
+        // Nobody pays us for a review: such a cost would raise the budget.
+        let told = reply.cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        let cost = told.or_else(|| self.member.price.as_ref().map(|price| price::cost(&usage, price)));
         self.cost = match (self.cost, cost) {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),

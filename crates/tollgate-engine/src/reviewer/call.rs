@@ -72,6 +72,15 @@ pub struct Usage {
     pub output: u64,
 }
 
+impl Usage {
+    /// Adds what another call took. The figures are the other side's, which may say anything.
+    pub fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.output = self.output.saturating_add(other.output);
+    }
+}
+
 /// A call that brought no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use tollgate_core::gate::Gate;
+use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::report::{self, Format, InputFormat, Strictness};
 use tollgate_engine::failure::Failure;
 
@@ -68,7 +68,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         output::say(&format!("note: {name}: {note}"));
     }
     let review = read.into_review();
-    let gate = if review.is_complete() { Gate::Open } else { Gate::Partial };
+    // A review that says how its gate was keeps that; of others it is what the usual settings make of them.
+    let said = review.extra.get("x_gate").and_then(serde_json::Value::as_str).and_then(Gate::parse);
+    let gate = said.unwrap_or_else(|| gate::check(&review, FailOn::default()));
     let sources = HashMap::new();
     let shown = review::Shown::read(gate, &sources);
     let text = review::render(place, &review, &shown, Format::from(args.to));

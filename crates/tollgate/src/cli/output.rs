@@ -38,7 +38,11 @@ pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<
 
 /// Fails when a file cannot be written, before the work that is to be kept in it is done.
 pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
-    let try_it = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { temporary(path).map(drop) };
+    let try_it = || match path {
+        _ if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ if is_special(path) => Ok(()),
+        _ => temporary(path).map(drop),
+    };
     try_it().map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
 }
 
@@ -51,9 +55,17 @@ fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)
 }
 
+/// True for a link, a device or a pipe: a file put in its place would destroy it, `/dev/null` for everyone.
+fn is_special(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|entry| !entry.is_file() && !entry.is_dir())
+}
+
 /// Writes a file by way of a temporary one beside it.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
+        if is_special(path) {
+            return std::fs::write(path, text);
+        }
         let mut file = temporary(path)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;

@@ -16,12 +16,13 @@ fn a_review_survives_the_way_to_markdown_and_back() {
     let markdown = scratch.tollgate(&["convert", "r.json", "--to", "markdown"]).expect(0);
     scratch.write("r.md", &markdown);
     let back = scratch.tollgate(&["convert", "r.md", "--to", "json"]).expect(0);
-    let strip = |text: &str| {
-        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
-        value.as_object_mut().unwrap().remove("x_gate");
-        value
-    };
-    assert_eq!(strip(&back), strip(&scratch.read("r.json")));
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(parsed(&back)["x_gate"], "closed");
+    assert_eq!(parsed(&back), parsed(&scratch.read("r.json")));
+    // What was let through in spite of a blocker stays so.
+    let never = scratch.tollgate(&["review", "--format", "json", "--fail-on", "never"]).expect(0);
+    let same = scratch.tollgate_with(&["convert", "-", "--to", "json"], never.as_bytes(), &[]).expect(0);
+    assert_eq!((same.as_str(), &parsed(&same)["x_gate"]), (never.as_str(), &"open".into()));
 }
 
 #[test]
@@ -73,4 +74,15 @@ fn analyze_tells_what_a_change_is_made_of() {
     assert!(scratch.tollgate(&["analyze"]).expect(0).contains("3 files"));
     let ran = scratch.tollgate_with(&["analyze", "--diff", "-"], b"", &[]);
     assert!(ran.expect(0).contains("0 files"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_is_written_through_a_link_and_not_in_its_place() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP).write(".git/r.json", "");
+    std::os::unix::fs::symlink(".git/r.json", scratch.path().join("link.json")).unwrap();
+    scratch.tollgate(&["review", "--format", "json", "-o", "link.json"]).expect(1);
+    assert!(scratch.path().join("link.json").symlink_metadata().unwrap().is_symlink());
+    assert!(scratch.read(".git/r.json").contains("js-async-foreach"));
 }

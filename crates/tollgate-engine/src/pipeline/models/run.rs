@@ -45,9 +45,7 @@ impl Run {
 
     pub(super) fn add(&mut self, done: &Done) {
         self.n_calls += 1;
-        self.usage.input += done.usage.input;
-        self.usage.cached += done.usage.cached;
-        self.usage.output += done.usage.output;
+        self.usage.add(done.usage);
         self.cost = match (self.cost, done.cost) {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),

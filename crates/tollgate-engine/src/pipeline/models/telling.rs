@@ -34,7 +34,7 @@ impl Telling {
             },
             Sign::Ended { job, usage } => {
                 self.n_done += 1;
-                self.n_tokens += usage.output;
+                self.n_tokens = self.n_tokens.saturating_add(usage.output);
                 (job, Cow::Borrowed("answered"))
             }
         };

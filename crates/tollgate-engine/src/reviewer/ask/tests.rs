@@ -114,6 +114,19 @@ fn money_is_not_spent_beyond_the_budget() {
 }
 
 #[test]
+fn figures_of_the_other_side_are_taken_for_what_they_are_worth() {
+    let usage = Usage { input: u64::MAX, cached: 0, output: u64::MAX };
+    let say = move |text: &str| Ok(Reply { usage, cost: Some(-100.0), ..reply(text) });
+    let mut members = [member("m", move |question: &Question, _: &Watch<'_>| {
+        say(if question.repair.is_some() { CLEAN } else { "hm" })
+    })];
+    members[0].price = Some(Price { input: 0.0, cached: 0.0, output: 0.0 });
+    let done = run(&members, &[job(0, 0), job(0, 1)], &Tape::Off, Some(0.25));
+    assert_eq!((done[0].usage.input, done[1].usage.output), (u64::MAX, u64::MAX));
+    assert_eq!(done[0].cost, Some(0.0));
+}
+
+#[test]
 fn replies_that_are_no_review_fail() {
     let cases = [
         (Reply { stop: Stop::Refused, ..reply(CLEAN) }, "no review: it would not answer"),

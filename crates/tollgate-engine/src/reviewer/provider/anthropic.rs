@@ -123,7 +123,8 @@ fn take_usage(assembly: &mut Assembly, usage: &Value) {
     let number = |name: &str| usage[name].as_u64();
     if let Some(input) = number("input_tokens") {
         let cached = number("cache_read_input_tokens").unwrap_or(0);
-        assembly.usage.input = input + cached + number("cache_creation_input_tokens").unwrap_or(0);
+        let created = number("cache_creation_input_tokens").unwrap_or(0);
+        assembly.usage.input = input.saturating_add(cached).saturating_add(created);
         assembly.usage.cached = cached;
     }
     if let Some(output) = number("output_tokens") {

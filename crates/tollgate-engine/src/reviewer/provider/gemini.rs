@@ -89,7 +89,7 @@ fn usage_of(usage: &Value) -> Usage {
     Usage {
         input: number("promptTokenCount"),
         cached: number("cachedContentTokenCount"),
-        output: number("candidatesTokenCount") + number("thoughtsTokenCount"),
+        output: number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount")),
     }
 }
 

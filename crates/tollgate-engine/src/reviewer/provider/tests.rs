@@ -359,6 +359,18 @@ fn openai_fails_inside_a_stream() {
 }
 
 #[test]
+fn figures_that_no_model_reaches_overflow_nothing() {
+    let most = u64::MAX;
+    let usage = format!(r#"{{"input_tokens":{most},"cache_creation_input_tokens":{most},"cache_read_input_tokens":9}}"#);
+    let start = format!(r#"{{"type":"message_start","message":{{"model":"m","usage":{usage}}}}}"#);
+    assert!(heard(Protocol::Anthropic, &events(&[&start])).starts_with("no end"));
+    let usage = format!(r#"{{"candidatesTokenCount":{most},"thoughtsTokenCount":{most}}}"#);
+    let whole = format!(r#"{{"candidates":[{{"finishReason":"STOP"}}],"usageMetadata":{usage}}}"#);
+    let told = heard(Protocol::Gemini, &events(&[&whole]));
+    assert!(told.contains(&most.to_string()), "{told}");
+}
+
+#[test]
 fn anthropic_streams_thinking_and_then_text() {
     assert_snapshot!(heard(Protocol::Anthropic, &events(&[
         r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":5,"output_tokens":1,"cache_creation_input_tokens":10,"cache_read_input_tokens":20}}}"#,

@@ -21,8 +21,9 @@ fn string<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
+/// A figure, small enough to be added up however often it comes.
 fn number(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0).min(u32::MAX.into())
 }
 
 fn working(name: &str, heard: &dyn Fn(Heard)) {

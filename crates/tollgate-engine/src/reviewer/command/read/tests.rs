@@ -48,6 +48,12 @@ fn claude_answers_in_its_result() {
 }
 
 #[test]
+fn figures_that_no_model_reaches_overflow_nothing() {
+    let turn = format!(r#"{{"type":"turn.completed","usage":{{"input_tokens":{}}}}}"#, u64::MAX);
+    assert_snapshot!(read(Form::Codex, &format!("{turn}\n{turn}\n")), @r#"Nothing("ended without an answer")"#);
+}
+
+#[test]
 fn claude_without_a_log_in_reports_success_and_is_not_believed() {
     let output =
         r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#;
