@@ -8,7 +8,7 @@ use super::{File, Layer};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 18] = [
+const KEYS: [(&str, &str, bool); 20] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -24,6 +24,8 @@ const KEYS: [(&str, &str, bool); 18] = [
     ("store", "path", false),
     ("review", "consensus", true),
     ("budget", "tokens", true),
+    ("budget", "usd", true),
+    ("budget", "call_tokens", true),
     ("budget", "seconds", true),
     ("budget", "idle_seconds", true),
     ("budget", "parallel", true),
@@ -45,7 +47,8 @@ pub(super) fn layers(variables: &[(String, String)]) -> Result<Vec<Layer>, Failu
                 None => failure,
             });
         };
-        if number && value.parse::<i64>().is_err() {
+        let is_plain = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
+        if number && !(is_plain(value) && value.parse::<f64>().is_ok()) {
             return Err(failure::bad_config(name, &format!("expected a number, found `{value}`")));
         }
         let value = if number { value.clone() } else { toml::Value::String(value.clone()).to_string() };

@@ -109,7 +109,26 @@ fn variables_are_checked_like_keys() {
     assert_snapshot!(failure.message, @"TOLLGATE_REVIEW_FAILON: no setting belongs to this variable");
     assert_snapshot!(failure.hint.unwrap(), @"Did you mean `TOLLGATE_REVIEW_FAIL_ON`?");
     assert_snapshot!(problem("TOLLGATE_LIMITS_JOBS", "many").message, @"TOLLGATE_LIMITS_JOBS: expected a number, found `many`");
+    assert_snapshot!(problem("TOLLGATE_BUDGET_USD", "nan").message, @"TOLLGATE_BUDGET_USD: expected a number, found `nan`");
+    assert_snapshot!(problem("TOLLGATE_BUDGET_USD", "-0.5").message, @"TOLLGATE_BUDGET_USD: expected an amount of US dollars");
     assert_snapshot!(problem("TOLLGATE_REVIEW_FAIL_ON", "x\ny").message, @"TOLLGATE_REVIEW_FAIL_ON: unknown value `x`");
+}
+
+#[test]
+fn every_key_of_the_budget_has_a_variable() {
+    let values = [
+        ("TOKENS", "1000"),
+        ("USD", "0.25"),
+        ("SECONDS", "60"),
+        ("IDLE_SECONDS", "9"),
+        ("CALL_TOKENS", "1000"),
+        ("PARALLEL", "2"),
+    ];
+    let variables = values.map(|(key, value)| (format!("TOLLGATE_BUDGET_{key}"), value.to_owned()));
+    let settings = Settings::of_layers(&environment::layers(&variables).unwrap()).unwrap();
+    assert_eq!(settings.budget.usd, Some(0.25));
+    assert_eq!(settings.budget.call_tokens, Some(1_000));
+    assert_eq!((settings.budget.tokens, settings.budget.parallel), (1_000, 2));
 }
 
 #[test]
