@@ -163,7 +163,11 @@ impl Maker<'_> {
             }
         }
         // What is all new is shown whole, and so is what is wanted for another reason than a new line.
-        if windows.is_empty() || !was_seen { vec![0..n_lines] } else { windows }
+        if windows.is_empty() || !was_seen {
+            windows.clear();
+            windows.push(0..n_lines);
+        }
+        windows
     }
 
     /// The hunks with what is around them, as far as it does not belong to other hunks.

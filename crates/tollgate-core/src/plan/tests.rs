@@ -391,7 +391,7 @@ proptest! {
             let wanted = |file: usize, hunk: usize| wants[files[file].path().to_string().as_str()][hunk];
             let known = |file: usize| (files[file].path().as_bytes()[0] < b'd').then_some(&known);
             // Blocks of lines that were seen before, so that hunks are new in parts.
-            let fresh = |_: usize, line: &Line<'_>| seen == 0 || line.new.or(line.old).unwrap_or(0) / 12 % (seen + 1) == 0;
+            let fresh = |_: usize, line: &Line<'_>| seen == 0 || (line.new.or(line.old).unwrap_or(0) / 12).is_multiple_of(seen + 1);
             let material = Material {
                 files: &files,
                 wanted: &wanted,

@@ -179,7 +179,7 @@ fn the_schema_knows_every_key_and_no_other() {
     for key in ["base", "fail_on", "floor", "max_diff_bytes", "include", "exclude", "disable", "severity", "suppress"] {
         assert!(text.contains(&format!("\"{key}\"")), "{key}");
     }
-    assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 64);
+    assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 128);
 }
 
 #[test]
