@@ -126,6 +126,7 @@ pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Re
     let team: Vec<Prepared> =
         settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
     check_prices(&team, settings)?;
+    heard.notes.extend(too_few_voices(&team, settings.consensus));
 
     let files = mask::files(&change.files);
     let analysis = analysis::analyze(&files);
@@ -170,6 +171,15 @@ fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
         _ => Ok(()),
     }
+}
+
+/// What is said when nothing that models find can count, because they are fewer than must agree.
+fn too_few_voices(team: &[Prepared], needed: usize) -> Option<String> {
+    let n_voices = team.iter().map(|member| member.passes as usize).sum::<usize>();
+    (n_voices < needed).then(|| {
+        let times = if n_voices == 1 { "once".to_owned() } else { format!("{n_voices} times") };
+        format!("models are asked {times}, and `review.consensus` needs {needed} that agree: nothing they find can count")
+    })
 }
 
 /// The lines of a hunk on both sides.

@@ -201,6 +201,10 @@ fn findings_need_as_many_voices_as_are_asked_for() {
     assert_eq!(review["findings"][0]["x_reviewers"], json!(["one", "other"]));
     assert!(review["x_withheld"].to_string().contains("no-consensus"), "{review:#}");
     assert!(withheld(&review).len() == 1);
+    assert!(!review.to_string().contains("can count"), "{review:#}");
+    // One voice alone never suffices: somebody should know.
+    let ran = scratch.tollgate(&["review", "--reviewer", "one", "--format", "json"]);
+    assert!(ran.stderr.contains("models are asked once, and `review.consensus` needs 2"), "{}", ran.stderr);
 }
 
 #[test]
