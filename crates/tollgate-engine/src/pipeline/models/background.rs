@@ -12,8 +12,8 @@ use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 
 use super::Told;
-use crate::config::Instruction;
-use crate::pipeline::World;
+use crate::config::{FILE_NAME, Instruction};
+use crate::pipeline::{World, alters_settings};
 use crate::pipeline::since::Last;
 use crate::reviewer::prompts;
 
@@ -83,7 +83,13 @@ impl Background {
         let skipped = change.files.iter().zip(skipped).filter_map(|(file, why)| {
             Some(prompt::Skipped { path: FilePath::of_repo_path(file.path()).to_string(), why: why.clone()? })
         });
-        let applies = world.settings.instructions.clone();
+        // Instructions stand outside of the boundary; nobody gives some in the change that is reviewed.
+        let alters_settings = alters_settings(change);
+        let heeded = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
+        let applies: Vec<Instruction> = world.settings.instructions.iter().filter(heeded).cloned().collect();
+        if applies.len() < world.settings.instructions.len() {
+            notes.push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
+        }
         let instructions = applies
             .iter()
             .map(|instruction| prompt::Instruction {
