@@ -94,6 +94,8 @@ pub struct Instruction {
     files: GlobSet,
     /// What to look for in them.
     pub text: String,
+    /// True when the repository's own file says so.
+    pub of_repository: bool,
 }
 
 impl Instruction {
@@ -239,7 +241,8 @@ impl Settings {
                     return Err(failure::bad_config(&layer.source, problem));
                 }
                 let paths = part.paths.iter().map(ToString::to_string).collect();
-                self.instructions.push(Instruction { paths, files: globs(&part.paths)?, text: part.text.clone() });
+                let (files, text) = (globs(&part.paths)?, part.text.clone());
+                self.instructions.push(Instruction { paths, files, text, of_repository: layer.source == FILE_NAME });
             }
         }
         let names = layers.iter().rev().find_map(|layer| layer.values.review.reviewers.as_deref()).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::snapshot::Snapshot;
-use tollgate_core::diff::Status;
+use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::finding::Finding;
 use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::intent::commits::Listed;
@@ -21,7 +21,7 @@ use tollgate_core::suppress::Dismissal;
 use tollgate_rules::catalog;
 use tollgate_rules::change::{Declared, is_by_file};
 
-use crate::config::Settings;
+use crate::config::{FILE_NAME, Settings};
 use crate::dismissals;
 use crate::failure::{self, Failure, Kind};
 use crate::forge::git::Commits;
@@ -182,6 +182,9 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let change = fetch(world, known)?;
     (world.events)(Event::Fetched { compared: &change.compared, n_files: change.files.len() });
     notes.splice(0..0, change.notes.iter().cloned());
+    if alters_settings(&change) {
+        notes.push(format!("the change alters `{FILE_NAME}`, by which it is reviewed"));
+    }
 
     let (intent, subjects) = intent(world, &change, &mut notes);
     let mut policy = policy::resolve(&intent, &world.settings.policy);
@@ -289,6 +292,13 @@ fn fetch(world: &mut World<'_>, recalled: Option<&since::Recalled>) -> Result<Ch
         }
         None => world.forge.fetch(&options),
     }
+}
+
+/// True when a change alters the settings by which it is reviewed.
+fn alters_settings(change: &Change) -> bool {
+    let paths = |file: &FileDiff| [file.old_path.clone(), file.new_path.clone()];
+    let mut paths = change.files.iter().chain(&change.known).flat_map(paths).flatten();
+    paths.any(|path| path.as_bytes() == FILE_NAME.as_bytes())
 }
 
 /// False for what the configuration has switched off since it was found.

@@ -71,6 +71,9 @@ pub(crate) fn words(event: &Event<'_>) -> String {
 /// What a model or agent took, in one line.
 pub(crate) fn took(run: &Run) -> String {
     let mut line = run.name.clone();
+    if run.n_calls == 0 {
+        return line + ": not asked, nothing was to be sent";
+    }
     if let Some(model) = run.model.as_deref().filter(|model| *model != run.name) {
         let _ = write!(line, " ({model})");
     }
@@ -171,6 +174,7 @@ mod tests {
             cheap,
             "claude: 1 call in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, less than $0.01; 1 failed",
         );
+        check(Run { n_calls: 0, ..run() }, "claude: not asked, nothing was to be sent");
         let plain = Run { cost: None, usage: Usage { input: 5, cached: 0, output: 0 }, ..run() };
         check(plain, "claude (claude-opus-4-5): 3 calls in 12.3 s, 5 tokens read, 0 written, cost unknown");
     }

@@ -89,6 +89,7 @@ fn a_parser_that_crashes_takes_nothing_with_it() {
 
 #[test]
 fn a_file_that_needs_too_much_memory_is_cut_off() {
+    // The program itself takes its part of the limit, unoptimised a good deal more than half of 128.
     let text = format!("x = [{}];\n", "a[b](c),".repeat(120_000));
     let scratch = change("memory_mib = 160\nfile_seconds = 300", &[("a.js", text)]);
     assert_snapshot!(outcome(&scratch), @"

@@ -13,11 +13,11 @@ use tollgate_rules::text::mask::mask;
 
 use super::Told;
 use super::ahead::Ahead;
-use crate::config::Instruction;
+use crate::config::{FILE_NAME, Instruction};
 use crate::failure::Failure;
 use crate::forge::local::Local;
-use crate::pipeline::World;
 use crate::pipeline::since::Last;
+use crate::pipeline::{World, alters_settings};
 use crate::reviewer::prompts;
 
 /// What a project says about itself.
@@ -90,7 +90,14 @@ impl Background {
         let skipped = change.files.iter().zip(&ahead.skipped).filter_map(|(file, why)| {
             Some(prompt::Skipped { path: FilePath::of_repo_path(file.path()).to_string(), why: why.clone()? })
         });
-        let applies = world.settings.instructions.clone();
+        // Instructions stand outside of the boundary; nobody gives some in the change that is reviewed.
+        let alters_settings = alters_settings(change);
+        let heeded = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
+        let applies: Vec<Instruction> = world.settings.instructions.iter().filter(heeded).cloned().collect();
+        if applies.len() < world.settings.instructions.len() {
+            notes
+                .push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
+        }
         let instructions = applies
             .iter()
             .map(|instruction| prompt::Instruction {
