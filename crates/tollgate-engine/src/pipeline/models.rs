@@ -125,7 +125,6 @@ pub(super) fn ask(world: &World<'_>, change: &Change, told: &Told<'_>, mut ahead
     let team: Vec<Prepared> =
         settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
     check_prices(&team, settings)?;
-    heard.notes.extend(too_few_voices(&team, settings.consensus));
 
     let setting = Background::gather(world, change, told, &mut ahead, &mut heard.notes);
     let Ahead { files, analysis, skipped, known, .. } = ahead;
@@ -167,17 +166,6 @@ fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
         _ => Ok(()),
     }
-}
-
-/// What is said when nothing that models find can count, because they are fewer than must agree.
-fn too_few_voices(team: &[Prepared], needed: usize) -> Option<String> {
-    let n_voices = team.iter().map(|member| member.passes as usize).sum::<usize>();
-    (n_voices < needed).then(|| {
-        let times = if n_voices == 1 { "once".to_owned() } else { format!("{n_voices} times") };
-        format!(
-            "models are asked {times}, and `review.consensus` needs {needed} that agree: nothing they find can count"
-        )
-    })
 }
 
 /// The lines of a hunk on both sides.
