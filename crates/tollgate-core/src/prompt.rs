@@ -196,18 +196,19 @@ fn system(setting: &Setting<'_>) -> String {
             "Answer in the structured form that you are given, or by the tool that you are given, once and with \
              nothing else.\n",
         ),
-        AnswerForm::Text => {
-            // Writing to a string cannot fail, here and below.
-            let _ = write!(
-                text,
-                "Answer with one JSON object and nothing around it, no code fence. It follows this JSON Schema:\n\
-                 {}\nThe form at a glance; without findings the list is empty:\n{}\n",
-                setting.schema,
-                form::of(setting.schema)
-            );
-        }
+        AnswerForm::Text => text.push_str(&answer_in_words(setting.schema)),
     }
     text
+}
+
+/// How to answer, for a model that is not held to the schema.
+#[must_use]
+pub fn answer_in_words(schema: &Value) -> String {
+    format!(
+        "Answer with one JSON object and nothing around it, no code fence. It follows this JSON Schema:\n\
+         {schema}\nThe form at a glance; without findings the list is empty:\n{}\n",
+        form::of(schema)
+    )
 }
 
 /// How the parts of a request are told apart. Whatever the operator's own prompt says, this holds.
@@ -233,6 +234,7 @@ fn shared(setting: &Setting<'_>) -> String {
         for ContextFile { name, text: file } in setting.context {
             let shown = cut(file.trim_end(), MAX_CONTEXT_CHARS);
             let fenced = setting.boundary.fence("file of the project", &format!("{}\n{shown}", one_line(name)));
+            // Writing to a string cannot fail, here and below.
             let _ = writeln!(text, "{fenced}\n");
         }
     }

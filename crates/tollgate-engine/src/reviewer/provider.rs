@@ -31,12 +31,14 @@ mod sse;
 mod tests;
 mod trouble;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Url};
+use tollgate_core::prompt;
 use tollgate_core::visible::visible;
 
 use crate::reviewer::call::{Backend, CallFailure, Heard, Question, Reply, Watch, Why};
@@ -206,6 +208,7 @@ impl Provider {
     /// The question as it goes out.
     fn request(&self, question: &Question, manner: Manner) -> Result<RequestBuilder, Trouble> {
         let connection = &self.connection;
+        let question = &*in_words(question, connection, manner);
         let (url, body) = match connection.protocol {
             Protocol::OpenAi => {
                 (connection.address(&["chat", "completions"])?, openai::body(question, connection, manner))
@@ -294,6 +297,16 @@ impl Backend for Provider {
         });
         asked.map_err(|trouble| self.failure(trouble, n_tries.get()))
     }
+}
+
+/// The question with the schema in words, when the service turned out not to take it otherwise.
+fn in_words<'a>(question: &'a Question, connection: &Connection, manner: Manner) -> Cow<'a, Question> {
+    if manner.structured(connection) == connection.structured {
+        return Cow::Borrowed(question);
+    }
+    let told = prompt::answer_in_words(&question.schema);
+    let system = format!("{}\nNo such form can be given to you here. {told}", question.system);
+    Cow::Owned(Question { system, ..question.clone() })
 }
 
 /// There is no runtime or no client: the machine has no more of something.

@@ -191,6 +191,9 @@ fn a_server_that_knows_no_schemas_is_asked_in_words_and_that_is_remembered() {
     }
     let with_schema: Vec<bool> = server.requests().iter().map(|request| request.contains("response_format")).collect();
     assert_eq!(with_schema, [true, false, false]);
+    // The prompt was written for a form that is not given now, so it has to say which one.
+    let in_words = |request: &String| request.contains("It follows this JSON Schema");
+    assert_eq!(server.requests().iter().map(in_words).collect::<Vec<_>>(), [false, true, true]);
 }
 
 #[test]
