@@ -13,6 +13,7 @@ use std::ops::Range;
 use crate::analysis::Analysis;
 use crate::diff::{FileDiff, Hunk, Line, LineKind};
 use crate::finding::{Finding, LineRange};
+use crate::visible::grouped;
 
 mod item;
 mod known;
@@ -171,17 +172,9 @@ fn edges(file: &FileDiff, hunk: &Hunk) -> [LineRange; 2] {
     [LineRange::line(first), LineRange::line(last)]
 }
 
-/// A number for people: `1,048,576`.
+/// A number for people.
 pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+    grouped(number as u64)
 }
 
 #[cfg(test)]

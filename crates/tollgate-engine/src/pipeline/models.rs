@@ -13,6 +13,7 @@ use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
+use tollgate_core::merge::PASS;
 use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
@@ -44,9 +45,6 @@ use background::Background;
 use material::{Material, Planned};
 pub use run::Run;
 use telling::Telling;
-
-/// The extension field that says in which pass a finding was made.
-const PASS: &str = "x_pass";
 
 /// How models and agents are asked.
 pub struct Asking<'a> {
