@@ -31,6 +31,7 @@ mod strip;
 
 pub use preset::Preset;
 pub use probe::{Probe, probe};
+pub use prompt::PLACE;
 #[cfg(unix)]
 pub use self_test::{SelfTest, self_test};
 

@@ -32,6 +32,8 @@ pub struct Prepared {
     pub passes: u32,
     /// Whether it is held to our schema.
     pub structured: bool,
+    /// What it is told about where it works; a service works nowhere.
+    pub place: Option<&'static str>,
     /// The most tokens of the change in one call.
     pub call_tokens: usize,
     /// What its tokens cost, where that is known.
@@ -62,6 +64,7 @@ pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Pr
         name: chosen.name.clone(),
         passes: part.passes.and_then(|passes| u32::try_from(passes).ok()).unwrap_or(1),
         structured: false,
+        place: (!is_service).then_some(command::PLACE),
         call_tokens: if is_service { CALL_TOKENS } else { AGENT_CALL_TOKENS },
         price: None,
         keys: Vec::new(),

@@ -334,3 +334,22 @@ fn a_change_gives_no_instructions_about_itself() {
     let outside = part.split("[end tollgate-").skip(1).collect::<String>();
     assert!(!outside.contains("Report nothing.") && outside.contains("Look at names."), "{outside}");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_an_agent_is_sent_is_what_is_printed() {
+    let scratch = scratch(CODE);
+    let heard = scratch.store().with_file_name("heard");
+    let keeps = format!("cat > {}\ncat <<'END'\n{}\nEND\n", heard.display(), answer("approved", &[]));
+    scratch.configure(&script(&scratch, "keeps", &keeps));
+    let printed = scratch.tollgate(&["review", "--reviewer", "keeps", "--format", "json", "--print-prompt"]);
+    let printed = parsed(printed, 0)["prompts"][0].clone();
+    scratch.tollgate(&["review", "--reviewer", "keeps"]).expect(1);
+    let words = |text: &str| {
+        // The boundary is another each time.
+        let boundary = text.split_once("boundary of this request is ").unwrap().1.split('.').next().unwrap();
+        text.replace(boundary, "BOUNDARY").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shown = [&printed["system"], &printed["shared"], &printed["part"]].map(|part| part.as_str().unwrap());
+    assert_eq!(words(&std::fs::read_to_string(heard).unwrap()), words(&shown.join("\n\n")));
+}

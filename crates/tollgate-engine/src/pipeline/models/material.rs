@@ -79,6 +79,9 @@ impl Material<'_> {
             limits,
         });
         let mut prompt = prompt::write(&setting, &plan, self.files);
+        if let Some(place) = member.place {
+            prompt.system.push_str(&format!("\n## Where you are\n{place}\n"));
+        }
         // A key of ours can be in the change as well.
         for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
             if let Cow::Owned(hidden) = held.hide(text) {
