@@ -65,7 +65,7 @@ pub struct World<'a> {
     /// The time in milliseconds since 1970.
     pub clock: &'a dyn Fn() -> u64,
     /// Is told how the review goes.
-    pub events: &'a dyn Fn(Event<'_>),
+    pub events: &'a (dyn Fn(Event<'_>) + Sync),
 }
 
 /// Past reviews, as far as there is a memory.
@@ -213,20 +213,11 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
 
     let touches = |file: &FilePath, lines, side| last.as_ref().is_none_or(|last| last.is_fresh(file, lines, side));
     let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
-    let (settings, forge, executable) = (world.settings, world.forge.clone(), world.executable.clone());
-    let (answer, ahead) = std::thread::scope(|scope| {
-        let asks = !settings.reviewers.is_empty() && !change.files.is_empty();
-        let ahead = asks.then(|| scope.spawn(|| models::look_ahead(&forge, &change, settings, &executable)));
-        let answer = scan(world, &change, declared(world, &intent, &subjects), part);
-        (answer, ahead.map(|ahead| ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-    });
-    let mut answer = answer?;
-    if !change.known.is_empty() && answer.findings.iter().any(needs_all_files) {
-        return Ok(None);
-    }
     let only_fresh = part.is_some();
-    let told = models::Told { subjects: &subjects, policy: &policy, last: last.as_ref(), only_fresh, rules: &answer };
-    let heard = ahead.map_or(Ok(models::Hearing::default()), |ahead| models::ask(world, &change, &told, ahead))?;
+    let told = models::Told { subjects: &subjects, policy: &policy, last: last.as_ref(), only_fresh };
+    let Some((mut answer, heard)) = look(world, &change, declared(world, &intent, &subjects), part, &told)? else {
+        return Ok(None);
+    };
     models::enter(&mut answer.coverage, &change, &heard.missed);
     answer.coverage.hunks.extend(known);
     let mut looked_at = since::LookedAt::of(&world.imported, only_fresh, &answer.coverage, &change);
@@ -279,6 +270,42 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let (n_added, snapshot) = (snapshot.n_added(), snapshot.to_bytes());
     let (runs, sent) = (heard.runs, heard.sent);
     Ok(Some(Reviewed { change, review, gate, intent, policy, since, runs, sent, n_added, snapshot }))
+}
+
+/// Lets the rules and the models look at the change, at the same time where they do not need one another.
+///
+/// `None` when a rule needs more of the change than was read.
+fn look(
+    world: &mut World<'_>,
+    change: &Change,
+    declared: Declared<'_>,
+    part: Option<embedded::Part<'_>>,
+    told: &models::Told<'_>,
+) -> Result<Option<(embedded::Answer, models::Hearing)>, Failure> {
+    let asking = std::mem::replace(&mut world.asking, Asking::nobody());
+    let (forge, executable) = (world.forge.clone(), world.executable.clone());
+    let (settings, title, body, events) = (world.settings, world.title, world.body, world.events);
+    let scene =
+        models::Scene { settings, forge: &forge, executable: &executable, title, body, asking: &asking, events };
+    let asks = !settings.reviewers.is_empty() && !change.files.is_empty();
+    // When files were left out all of it may have to be read after all; nobody is asked twice.
+    let at_once = change.known.is_empty();
+    let looked = std::thread::scope(|scope| {
+        let begun = asks.then(|| scope.spawn(|| models::begin(&scene, change, told, at_once)));
+        let answer = scan(world, change, declared, part);
+        if answer.is_err() {
+            asking.cancel.cancel();
+        }
+        let begun = begun.map(|begun| begun.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let answer = answer?;
+        if !change.known.is_empty() && answer.findings.iter().any(needs_all_files) {
+            return Ok(None);
+        }
+        let heard = begun.transpose()?.map(|begun| begun.finish(&scene, change, told, &answer.findings));
+        Ok(Some((answer, heard.unwrap_or_default())))
+    });
+    world.asking = asking;
+    looked
 }
 
 /// Reads the change, but for what the last review knows of it.

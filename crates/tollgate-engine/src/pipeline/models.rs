@@ -5,7 +5,7 @@
 //! sent, kept or shown has its secrets masked first, by looking only at the masked change from here on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
@@ -20,17 +20,18 @@ use tollgate_core::policy::Policy;
 use tollgate_core::review::WithheldFinding;
 use tollgate_core::{answer, verify};
 
-use super::World;
+use super::Event;
 use super::since::Last;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
+use crate::forge::local::Local;
 use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
 use crate::reviewer::call::Question;
 use crate::reviewer::held::Held;
 use crate::reviewer::provider::Net;
 use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
-use crate::reviewer::{embedded, tokens};
+use crate::reviewer::tokens;
 
 mod ahead;
 mod background;
@@ -40,7 +41,6 @@ mod run;
 mod telling;
 
 use ahead::Ahead;
-pub(super) use ahead::look_ahead;
 use background::Background;
 use material::{Material, Planned};
 pub use run::Run;
@@ -57,7 +57,7 @@ pub struct Asking<'a> {
     /// The operator's file with prompts.
     pub prompts: Option<PathBuf>,
     /// Looks up the environment, for keys.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Stops the asking.
     pub cancel: CancellationToken,
 }
@@ -112,50 +112,114 @@ pub(super) struct Told<'a> {
     pub(super) last: Option<&'a Last>,
     /// True when only what the last review has not seen is looked at.
     pub(super) only_fresh: bool,
-    /// What the rules found, and what they looked at.
-    pub(super) rules: &'a embedded::Answer,
 }
 
-/// Asks all models and agents that are chosen.
-pub(super) fn ask(world: &World<'_>, change: &Change, told: &Told<'_>, mut ahead: Ahead) -> Result<Hearing, Failure> {
-    let settings = world.settings;
-    let mut heard = Hearing::default();
-    let team: Vec<Prepared> =
-        settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
-    check_prices(&team, settings)?;
+/// What asking needs of the world, while the rules have the rest of it.
+pub(super) struct Scene<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) forge: &'a Local,
+    pub(super) executable: &'a Path,
+    pub(super) title: Option<&'a str>,
+    pub(super) body: Option<&'a str>,
+    pub(super) asking: &'a Asking<'a>,
+    pub(super) events: &'a (dyn Fn(Event<'_>) + Sync),
+}
 
-    let setting = Background::gather(world, change, told, &mut ahead, &mut heard.notes);
-    let Ahead { files, analysis, skipped, known, .. } = ahead;
-    let material = Material { files: &files, analysis: &analysis, known: &known, skipped: &skipped, told, settings };
-    let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
-    let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting, &held)).collect();
-    for (member, planned) in team.iter().zip(&plans) {
-        heard.notes.extend(planned.prompt.problems.iter().map(|problem| format!("the prompt's template: {problem}")));
-        heard.sent.extend(planned.sent(&member.name));
-        for left in &planned.plan.left_out {
-            heard.missed.entry((left.file, left.hunk)).or_insert_with(|| format!("{}: {}", member.name, left.why));
+/// Models and agents, asked or about to be.
+pub(super) enum Begun {
+    /// They answered.
+    Heard(Box<Hearing>),
+    /// What they are asked first depends on what the rules find.
+    Waiting(Box<Ready>),
+}
+
+/// Makes everything ready and asks all models and agents that are chosen, unless that has to wait for the rules.
+///
+/// What rules find is looked at first. When all of the change fits into the budget the order is all the same.
+pub(super) fn begin(scene: &Scene<'_>, change: &Change, told: &Told<'_>, at_once: bool) -> Result<Begun, Failure> {
+    let ready = Ready::gather(scene, change, told)?;
+    let plans = ready.plan(scene, told, &[]);
+    if at_once && plans.iter().all(|planned| planned.plan.left_out.is_empty()) {
+        return Ok(Begun::Heard(Box::new(ready.ask(scene, change, &plans))));
+    }
+    Ok(Begun::Waiting(Box::new(ready)))
+}
+
+impl Begun {
+    /// Asks those who are not asked yet, by what the rules found.
+    pub(super) fn finish(self, scene: &Scene<'_>, change: &Change, told: &Told<'_>, findings: &[Finding]) -> Hearing {
+        match self {
+            Self::Heard(heard) => *heard,
+            Self::Waiting(ready) => {
+                let plans = ready.plan(scene, told, findings);
+                ready.ask(scene, change, &plans)
+            }
         }
     }
-    heard.notes.sort();
-    heard.notes.dedup();
-    if world.asking.only_print {
-        for sent in &mut heard.sent {
-            sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
-        }
-        return Ok(heard);
+}
+
+/// Everything that models and agents are asked by.
+pub(super) struct Ready {
+    team: Vec<Prepared>,
+    held: Held,
+    background: Background,
+    ahead: Ahead,
+    notes: Vec<String>,
+}
+
+impl Ready {
+    fn gather(scene: &Scene<'_>, change: &Change, told: &Told<'_>) -> Result<Self, Failure> {
+        let settings = scene.settings;
+        let team: Vec<Prepared> =
+            settings.reviewers.iter().map(|chosen| team::prepare(chosen, scene.asking.variable)).collect();
+        check_prices(&team, settings)?;
+        let mut notes = Vec::new();
+        let mut ahead = ahead::look_ahead(scene, change);
+        let background = Background::gather(scene, change, told, &mut ahead, &mut notes);
+        let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
+        Ok(Self { team, held, background, ahead, notes })
     }
-    let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
-    let (jobs, over) = within_budget(jobs(&team, &plans, &files), settings.budget.tokens);
-    for job in over {
-        for hunk in plans[job.member].plan.calls[job.call].hunks() {
-            let why = || format!("{}: over the budget of {} tokens", names[job.member], settings.budget.tokens);
-            heard.missed.entry(hunk).or_insert_with(why);
-        }
+
+    fn plan(&self, scene: &Scene<'_>, told: &Told<'_>, findings: &[Finding]) -> Vec<Planned> {
+        let Ahead { files, analysis, skipped, known, .. } = &self.ahead;
+        let settings = scene.settings;
+        let material = Material { files, analysis, known, skipped, findings, told, settings };
+        self.team.iter().map(|member| material.plan(member, &self.team, &self.background, &self.held)).collect()
     }
-    let done = put(world, change, team, &jobs, &held);
-    take(&mut heard, &files, &plans, &jobs, done, &names);
-    fixes::check(world, change, &files, &mut heard.findings);
-    Ok(heard)
+
+    fn ask(self, scene: &Scene<'_>, change: &Change, plans: &[Planned]) -> Hearing {
+        let Self { team, held, notes, ahead: Ahead { files, .. }, .. } = self;
+        let mut heard = Hearing { notes, ..Hearing::default() };
+        for (member, planned) in team.iter().zip(plans) {
+            let problems = planned.prompt.problems.iter();
+            heard.notes.extend(problems.map(|problem| format!("the prompt's template: {problem}")));
+            heard.sent.extend(planned.sent(&member.name));
+            for left in &planned.plan.left_out {
+                heard.missed.entry((left.file, left.hunk)).or_insert_with(|| format!("{}: {}", member.name, left.why));
+            }
+        }
+        heard.notes.sort();
+        heard.notes.dedup();
+        if scene.asking.only_print {
+            for sent in &mut heard.sent {
+                sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
+            }
+            return heard;
+        }
+        let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
+        let limit = scene.settings.budget.tokens;
+        let (jobs, over) = within_budget(jobs(&team, plans, &files), limit);
+        for job in over {
+            for hunk in plans[job.member].plan.calls[job.call].hunks() {
+                let why = || format!("{}: over the budget of {limit} tokens", names[job.member]);
+                heard.missed.entry(hunk).or_insert_with(why);
+            }
+        }
+        let done = put(scene, change, team, &jobs, &held);
+        take(&mut heard, &files, plans, &jobs, done, &names);
+        fixes::check(scene, change, &files, &mut heard.findings);
+        heard
+    }
 }
 
 /// Refuses to keep to a budget of money for somebody whose price is not known.
@@ -220,30 +284,30 @@ fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
 }
 
 /// Asks, and tells how it goes.
-fn put(world: &World<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
+fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
     let net = Net::new();
-    let budget = &world.settings.budget;
+    let budget = &scene.settings.budget;
     let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
     let mut members = Vec::new();
     for member in team {
-        let (forge, head) = (world.forge.clone(), change.head.clone());
+        let (forge, head) = (scene.forge.clone(), change.head.clone());
         let tree = Box::new(move |into: &std::path::Path| forge.copy_after(&head, into));
         let (name, price) = (member.name.clone(), member.price);
-        let backend = member.backend(&world.asking.tape, &net, tree, world.executable.clone());
+        let backend = member.backend(&scene.asking.tape, &net, tree, scene.executable.to_owned());
         members.push(Member { name, backend, price });
     }
     let terms = Terms {
         members: &members,
-        tape: &world.asking.tape,
+        tape: &scene.asking.tape,
         held,
         deadline: Instant::now() + budget.time,
         idle: budget.idle,
         parallel: budget.parallel,
         usd: budget.usd,
-        cancel: &world.asking.cancel,
+        cancel: &scene.asking.cancel,
     };
     let mut telling = Telling::default();
-    let events = world.events;
+    let events = scene.events;
     ask::all(jobs, &terms, &mut |sign| telling.tell(sign, jobs, &names, events))
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Flags<'a> {
 pub(crate) fn prepare<'a>(
     place: &Place,
     flags: &Flags<'_>,
-    variable: &'a dyn Fn(&str) -> Option<String>,
+    variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
 ) -> Result<Asking<'a>, Failure> {
     let (tape, boundary) = match (flags.record, flags.replay) {
         (_, Some(file)) => {

@@ -13,14 +13,14 @@ use tollgate_core::finding::LineRange;
 use tollgate_core::plan;
 use tollgate_rules::text::mask::{self, mask};
 
-use super::background;
+use super::{Scene, background};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::local::Local;
 use crate::reviewer::embedded;
 
 /// What was looked at.
-pub(in crate::pipeline) struct Ahead {
+pub(super) struct Ahead {
     /// The files of the change, secrets masked.
     pub(super) files: Vec<FileDiff>,
     pub(super) analysis: Analysis,
@@ -33,7 +33,8 @@ pub(in crate::pipeline) struct Ahead {
 }
 
 /// Looks ahead for a review by models.
-pub(in crate::pipeline) fn look_ahead(forge: &Local, change: &Change, settings: &Settings, executable: &Path) -> Ahead {
+pub(super) fn look_ahead(scene: &Scene<'_>, change: &Change) -> Ahead {
+    let Scene { settings, forge, executable, .. } = *scene;
     let skipped: Vec<Option<String>> = change.files.iter().map(|file| embedded::why_skipped(file, settings)).collect();
     let (files, analysis, known, guidance) = std::thread::scope(|scope| {
         let guidance = scope.spawn(|| background::guidance(forge, change));

@@ -11,13 +11,13 @@ use tollgate_core::prompt::{self, Boundary, ContextFile};
 use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 
-use super::Told;
 use super::ahead::Ahead;
+use super::{Scene, Told};
 use crate::config::{FILE_NAME, Instruction};
 use crate::failure::Failure;
 use crate::forge::local::Local;
+use crate::pipeline::alters_settings;
 use crate::pipeline::since::Last;
-use crate::pipeline::{World, alters_settings};
 use crate::reviewer::prompts;
 
 /// What a project says about itself.
@@ -51,7 +51,7 @@ pub(super) fn guidance(forge: &Local, change: &Change) -> Result<Vec<(String, Ve
 
 impl Background {
     pub(super) fn gather(
-        world: &World<'_>,
+        scene: &Scene<'_>,
         change: &Change,
         told: &Told<'_>,
         ahead: &mut Ahead,
@@ -62,7 +62,7 @@ impl Background {
             Vec::new()
         });
         let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
-        let own = world.asking.prompts.as_ref().and_then(|path| {
+        let own = scene.asking.prompts.as_ref().and_then(|path| {
             let bytes = std::fs::read(path).ok()?;
             Some((path.display().to_string(), bytes))
         });
@@ -75,9 +75,9 @@ impl Background {
             .into_iter()
             .map(|(name, text)| ContextFile { name, text: mask(&String::from_utf8_lossy(&text)).into_owned() });
         let only = if let [only] = told.subjects { Some(only.as_str()) } else { None };
-        let title = world.title.or(only).or(change.title.as_deref()).unwrap_or_default();
+        let title = scene.title.or(only).or(change.title.as_deref()).unwrap_or_default();
         let commits = || told.subjects.iter().map(|subject| format!("- {subject}\n")).collect::<String>();
-        let description = match world.body {
+        let description = match scene.body {
             Some(body) => Cow::Borrowed(body),
             None if told.subjects.len() > 1 => Cow::Owned(format!("Its commits:\n{}", commits())),
             None => Cow::Borrowed(""),
@@ -93,8 +93,8 @@ impl Background {
         // Instructions stand outside of the boundary; nobody gives some in the change that is reviewed.
         let alters_settings = alters_settings(change);
         let heeded = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
-        let applies: Vec<Instruction> = world.settings.instructions.iter().filter(heeded).cloned().collect();
-        if applies.len() < world.settings.instructions.len() {
+        let applies: Vec<Instruction> = scene.settings.instructions.iter().filter(heeded).cloned().collect();
+        if applies.len() < scene.settings.instructions.len() {
             notes
                 .push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
         }
@@ -115,7 +115,7 @@ impl Background {
             applies,
             prior: told.last.map(Last::open).unwrap_or_default(),
             skipped: skipped.collect(),
-            boundary: Boundary::new(world.asking.boundary.to_be_bytes()),
+            boundary: Boundary::new(scene.asking.boundary.to_be_bytes()),
             schema: answer::schema(),
         }
     }

@@ -8,12 +8,12 @@ use tollgate_core::finding::Finding;
 use tollgate_core::path::FilePath;
 use tollgate_core::verify;
 
-use crate::pipeline::World;
+use super::Scene;
 use crate::reviewer::embedded;
 
 /// Takes back fixes after which a file would not parse any more, and says so in the finding.
-pub(super) fn check(world: &World<'_>, change: &Change, files: &[FileDiff], findings: &mut [Finding]) {
-    let mut contents = world.forge.contents();
+pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], findings: &mut [Finding]) {
+    let mut contents = scene.forge.contents();
     let mut texts: HashMap<FilePath, Option<String>> = HashMap::new();
     let mut checked: Vec<(usize, String, String)> = Vec::new();
     for (index, finding) in findings.iter_mut().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn check(world: &World<'_>, change: &Change, files: &[FileDiff], find
         let path = &finding.location.file;
         let text = texts.entry(path.clone()).or_insert_with(|| {
             let at = files.iter().position(|file| FilePath::of_repo_path(file.path()) == *path)?;
-            match contents.read(&change.files[at], world.settings.limits.file_bytes) {
+            match contents.read(&change.files[at], scene.settings.limits.file_bytes) {
                 Ok(Content::Whole(text)) => String::from_utf8(text).ok(),
                 _ => None,
             }
@@ -38,7 +38,7 @@ pub(super) fn check(world: &World<'_>, change: &Change, files: &[FileDiff], find
             [(path, text.as_bytes()), (path, fixed.as_bytes())]
         })
         .collect();
-    let errors = embedded::parse_errors(&world.executable, world.settings.limits, &texts);
+    let errors = embedded::parse_errors(scene.executable, scene.settings.limits, &texts);
     let pairs: Vec<(usize, bool)> = checked
         .iter()
         .zip(errors.chunks(2))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tollgate_core::analysis::Analysis;
 use tollgate_core::diff::{FileDiff, Line, LineKind};
-use tollgate_core::finding::{LineRange, Side};
+use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
@@ -24,6 +24,8 @@ pub(super) struct Material<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) known: &'a [Option<plan::Known>],
     pub(super) skipped: &'a [Option<String>],
+    /// What the rules found.
+    pub(super) findings: &'a [Finding],
     pub(super) told: &'a Told<'a>,
     pub(super) settings: &'a Settings,
 }
@@ -74,7 +76,7 @@ impl Material<'_> {
             wanted: &|file, hunk| self.is_wanted(&member.name, file, hunk),
             fresh: &|file, line| self.is_new(&member.name, file, line),
             known: &|file| self.known.get(file).and_then(Option::as_ref),
-            findings: &self.told.rules.findings,
+            findings: self.findings,
             analysis: self.analysis,
             limits,
         });
