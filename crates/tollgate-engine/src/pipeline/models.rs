@@ -178,7 +178,9 @@ fn too_few_voices(team: &[Prepared], needed: usize) -> Option<String> {
     let n_voices = team.iter().map(|member| member.passes as usize).sum::<usize>();
     (n_voices < needed).then(|| {
         let times = if n_voices == 1 { "once".to_owned() } else { format!("{n_voices} times") };
-        format!("models are asked {times}, and `review.consensus` needs {needed} that agree: nothing they find can count")
+        format!(
+            "models are asked {times}, and `review.consensus` needs {needed} that agree: nothing they find can count"
+        )
     })
 }
 

@@ -218,8 +218,8 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let asking = asking::prepare(place, &asked, &variable)?;
     let (forge, settings) = open(place, &args.source, flags(&args, &asking.tape))?;
     // What models say is paid for; it must not be lost for want of a folder.
-    let files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
-    files.map(|file| output::can_write(&place.resolve(file))).collect::<Result<(), Failure>>()?;
+    let mut files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
+    files.try_for_each(|file| output::can_write(&place.resolve(file)))?;
     let root = forge.root().map(Path::to_owned);
     let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
     let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;

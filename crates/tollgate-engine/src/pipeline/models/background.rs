@@ -13,8 +13,8 @@ use tollgate_rules::text::mask::mask;
 
 use super::Told;
 use crate::config::{FILE_NAME, Instruction};
-use crate::pipeline::{World, alters_settings};
 use crate::pipeline::since::Last;
+use crate::pipeline::{World, alters_settings};
 use crate::reviewer::prompts;
 
 /// What a project says about itself.
@@ -88,7 +88,8 @@ impl Background {
         let heeded = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
         let applies: Vec<Instruction> = world.settings.instructions.iter().filter(heeded).cloned().collect();
         if applies.len() < world.settings.instructions.len() {
-            notes.push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
+            notes
+                .push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
         }
         let instructions = applies
             .iter()

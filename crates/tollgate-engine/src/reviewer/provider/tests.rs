@@ -361,7 +361,8 @@ fn openai_fails_inside_a_stream() {
 #[test]
 fn figures_that_no_model_reaches_overflow_nothing() {
     let most = u64::MAX;
-    let usage = format!(r#"{{"input_tokens":{most},"cache_creation_input_tokens":{most},"cache_read_input_tokens":9}}"#);
+    let usage =
+        format!(r#"{{"input_tokens":{most},"cache_creation_input_tokens":{most},"cache_read_input_tokens":9}}"#);
     let start = format!(r#"{{"type":"message_start","message":{{"model":"m","usage":{usage}}}}}"#);
     assert!(heard(Protocol::Anthropic, &events(&[&start])).starts_with("no end"));
     let usage = format!(r#"{{"candidatesTokenCount":{most},"thoughtsTokenCount":{most}}}"#);
