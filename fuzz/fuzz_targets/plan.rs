@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
         })
         .collect();
     let known = |file: usize| known.get(file).filter(|_| crumb % 2 == 0);
-    let material = Material { files: &files, wanted: &wanted, known: &known, findings: &[], analysis: &analysis, limits };
+    let material = Material { files: &files, wanted: &wanted, fresh: &|_, _| true, known: &known, findings: &[], analysis: &analysis, limits };
     let plan = plan::plan(&material);
     hold(&files, &wanted, &plan, limits);
     write(&files, &plan, input);

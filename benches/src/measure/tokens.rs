@@ -83,7 +83,15 @@ fn with_context(dir: &Path) -> io::Result<(f64, f64)> {
         let analysis = analysis::analyze(&files);
         let generated = |file: usize| analysis.files.get(file).is_some_and(|file| file.generated);
         let (wanted, known) = (&|file, _| !generated(file), &|file: usize| known.get(file).and_then(Option::as_ref));
-        let material = Material { files: &files, wanted, known, findings: &[], analysis: &analysis, limits: LIMITS };
+        let material = Material {
+            files: &files,
+            wanted,
+            fresh: &|_, _| true,
+            known,
+            findings: &[],
+            analysis: &analysis,
+            limits: LIMITS,
+        };
         let plan = plan::plan(&material);
         sent += plan.calls.iter().map(|call| count(&change::render(call, &files))).sum::<usize>();
         let (_, kept): (Vec<_>, Vec<_>) = files.iter().cloned().enumerate().partition(|(index, _)| generated(*index));
@@ -112,7 +120,15 @@ fn known(dir: &Path, commit: &str, file: &FileDiff) -> io::Result<Option<Known>>
 fn plan_of(files: &[FileDiff]) -> Plan {
     let analysis = analysis::analyze(files);
     let (wanted, known) = (&|_, _| true, &|_| None);
-    plan::plan(&Material { files, wanted, known, findings: &[], analysis: &analysis, limits: LIMITS })
+    plan::plan(&Material {
+        files,
+        wanted,
+        fresh: &|_, _| true,
+        known,
+        findings: &[],
+        analysis: &analysis,
+        limits: LIMITS,
+    })
 }
 
 fn count(text: &str) -> usize {

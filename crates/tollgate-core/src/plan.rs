@@ -11,8 +11,9 @@
 use std::ops::Range;
 
 use crate::analysis::Analysis;
-use crate::diff::{FileDiff, Hunk, LineKind};
+use crate::diff::{FileDiff, Hunk, Line, LineKind};
 use crate::finding::{Finding, LineRange};
+use crate::visible::grouped;
 
 mod item;
 mod known;
@@ -28,6 +29,9 @@ pub struct Material<'a> {
     pub files: &'a [FileDiff],
     /// True when the hunk with this index in the file with this index is to be sent.
     pub wanted: &'a dyn Fn(usize, usize) -> bool,
+    /// True when a line of the file with this index is new to the reviewer. Of a hunk of which it has seen most, only
+    /// what is around its new lines is sent.
+    pub fresh: &'a dyn Fn(usize, &Line<'_>) -> bool,
     /// What is known of the file with this index beyond its diff, secrets masked.
     pub known: &'a dyn Fn(usize) -> Option<&'a Known>,
     /// What the rules say of the change.
@@ -168,17 +172,9 @@ fn edges(file: &FileDiff, hunk: &Hunk) -> [LineRange; 2] {
     [LineRange::line(first), LineRange::line(last)]
 }
 
-/// A number for people: `1,048,576`.
+/// A number for people.
 pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+    grouped(number as u64)
 }
 
 #[cfg(test)]

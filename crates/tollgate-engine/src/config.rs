@@ -260,6 +260,10 @@ impl Settings {
                 chosen.push(reviewer::find(name, &tables)?);
             }
         }
+        let n_voices: u64 = chosen.iter().map(|chosen| chosen.part.passes.unwrap_or(1)).sum();
+        if !chosen.is_empty() && self.consensus as u64 > n_voices {
+            return Err(failure::no_consensus(self.consensus, n_voices));
+        }
         self.reviewers = chosen;
         self.known_reviewers = tables.into_iter().map(|(name, part)| Chosen { name, part }).collect();
         Ok(())

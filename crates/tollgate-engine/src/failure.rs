@@ -229,6 +229,14 @@ pub fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failu
     }
 }
 
+/// More voices are asked for than there are.
+#[must_use]
+pub fn no_consensus(needed: usize, n_voices: u64) -> Failure {
+    let problem =
+        format!("`review.consensus` is {needed}, and only {n_voices} would be asked, so no finding could count");
+    Failure::new(Kind::Config, problem).hint("Add reviewers, raise `passes` of one, or lower `review.consensus`.")
+}
+
 /// A model or agent did not review.
 #[must_use]
 pub fn reviewer(name: &str, problem: &str, hint: Option<String>) -> Failure {

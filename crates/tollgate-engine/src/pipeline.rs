@@ -213,13 +213,20 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
 
     let touches = |file: &FilePath, lines, side| last.as_ref().is_none_or(|last| last.is_fresh(file, lines, side));
     let part = otherwise.as_deref().map(|otherwise| embedded::Part { touches: &touches, otherwise });
-    let mut answer = scan(world, &change, declared(world, &intent, &subjects), part)?;
+    let (settings, forge, executable) = (world.settings, world.forge.clone(), world.executable.clone());
+    let (answer, ahead) = std::thread::scope(|scope| {
+        let asks = !settings.reviewers.is_empty() && !change.files.is_empty();
+        let ahead = asks.then(|| scope.spawn(|| models::look_ahead(&forge, &change, settings, &executable)));
+        let answer = scan(world, &change, declared(world, &intent, &subjects), part);
+        (answer, ahead.map(|ahead| ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+    });
+    let mut answer = answer?;
     if !change.known.is_empty() && answer.findings.iter().any(needs_all_files) {
         return Ok(None);
     }
     let only_fresh = part.is_some();
     let told = models::Told { subjects: &subjects, policy: &policy, last: last.as_ref(), only_fresh, rules: &answer };
-    let heard = models::ask(world, &change, &told)?;
+    let heard = ahead.map_or(Ok(models::Hearing::default()), |ahead| models::ask(world, &change, &told, ahead))?;
     models::enter(&mut answer.coverage, &change, &heard.missed);
     answer.coverage.hunks.extend(known);
     let mut looked_at = since::LookedAt::of(&world.imported, only_fresh, &answer.coverage, &change);

@@ -1,14 +1,19 @@
 //! What can be sent: each wanted hunk, or some of one definition, with and without what is around it.
 
+use std::ops::Range;
+
 use super::known::{Extent, Known, span};
 use super::risk::Risks;
 use super::{Material, Piece, Unit};
-use crate::diff::{FileDiff, Line};
+use crate::diff::{FileDiff, Line, LineKind};
 use crate::prompt::change::{Endings, Position, head, write_line, write_unit};
 use crate::tokens::{weigh, weight};
 
 /// A call that has less room than so many tokens for a hunk is not worth making.
 const MIN_ROOM: usize = 50;
+
+/// So many lines of a hunk are shown before and after those that are new to the reviewer.
+const MARGIN: usize = 10;
 
 /// Something that is sent as a whole or not at all.
 #[derive(Debug)]
@@ -60,7 +65,8 @@ pub(super) fn items(material: &Material<'_>) -> Vec<Item> {
         let head = weigh(scratch.as_bytes());
         let room = weight(material.limits.call_tokens).saturating_sub(head);
         let known = (material.known)(file_index);
-        let mut maker = Maker { file_index, file, known, room, head, risks: &risks, scratch };
+        let fresh = |line: &Line<'_>| (material.fresh)(file_index, line);
+        let mut maker = Maker { file_index, file, known, room, head, risks: &risks, fresh: &fresh, scratch };
         maker.make(&wanted, &mut items);
     }
     items
@@ -75,6 +81,8 @@ struct Maker<'a> {
     room: u64,
     head: u64,
     risks: &'a Risks<'a>,
+    /// True for a line that is new to the reviewer.
+    fresh: &'a dyn Fn(&Line<'_>) -> bool,
     scratch: String,
 }
 
@@ -111,7 +119,7 @@ impl Maker<'_> {
     }
 
     fn item(&mut self, hunks: &[usize], full: Option<Shape>) -> Item {
-        let pieces = hunks.iter().map(|&hunk| self.whole(hunk)).collect();
+        let pieces = hunks.iter().flat_map(|&hunk| self.pieces(hunk)).collect();
         let plain = self.shape(pieces);
         let (plain, cut) = match hunks {
             _ if self.room < weight(MIN_ROOM) => (Vec::new(), None),
@@ -132,9 +140,34 @@ impl Maker<'_> {
         Shape { pieces: unit.pieces, weight: weigh(self.scratch.as_bytes()) }
     }
 
-    fn whole(&self, hunk: usize) -> Piece {
-        let n_lines = self.file.hunks.get(hunk).map_or(0, |hunk| self.file.lines(hunk).count());
-        Piece::Lines { hunk, lines: 0..n_lines, cut: None }
+    /// The lines of a hunk that are shown.
+    fn pieces(&self, hunk: usize) -> Vec<Piece> {
+        self.windows(hunk).into_iter().map(|lines| Piece::Lines { hunk, lines, cut: None }).collect()
+    }
+
+    /// The lines of a hunk that are new to the reviewer, with some around them: all of it, unless it was seen before.
+    fn windows(&self, hunk: usize) -> Vec<Range<usize>> {
+        let Some(hunk) = self.file.hunks.get(hunk) else { return Vec::new() };
+        let n_lines = self.file.lines(hunk).count();
+        let mut windows: Vec<Range<usize>> = Vec::new();
+        let mut was_seen = false;
+        for (index, line) in self.file.lines(hunk).enumerate().filter(|(_, line)| line.kind != LineKind::Context) {
+            if !(self.fresh)(&line) {
+                was_seen = true;
+                continue;
+            }
+            let (start, end) = (index.saturating_sub(MARGIN), (index + 1 + MARGIN).min(n_lines));
+            match windows.last_mut() {
+                Some(last) if start <= last.end => last.end = end,
+                _ => windows.push(start..end),
+            }
+        }
+        // What is all new is shown whole, and so is what is wanted for another reason than a new line.
+        if windows.is_empty() || !was_seen {
+            windows.clear();
+            windows.push(0..n_lines);
+        }
+        windows
     }
 
     /// The hunks with what is around them, as far as it does not belong to other hunks.
@@ -155,7 +188,7 @@ impl Maker<'_> {
             let crumbs = extent.crumbs.iter().filter(|&&crumb| crumb > crumbed && crumb < start);
             pieces.extend(crumbs.filter_map(|&crumb| around(crumb, crumb)));
             pieces.extend(around(start, first.saturating_sub(1)));
-            pieces.push(self.whole(hunk));
+            pieces.extend(self.pieces(hunk));
             shown = shown.max(last);
             let next = span_of(hunk.checked_add(1)).map_or(u32::MAX, |(first, _)| first);
             let end = extent.end.min(next.saturating_sub(1));
@@ -172,9 +205,23 @@ impl Maker<'_> {
         let Some(hunk) = self.file.hunks.get(hunk_index) else { return (shapes, None) };
         let endings = Endings::of(self.file.lines(hunk));
         let mut at = Position::of(hunk);
-        let (mut start, mut sum) = (0, 0);
         let piece = |lines, cut| Piece::Lines { hunk: hunk_index, lines, cut };
+        let windows = self.windows(hunk_index);
+        let mut windows = windows.iter();
+        let mut window = windows.next().cloned().unwrap_or(0..0);
+        let (mut start, mut sum) = (window.start, 0);
         for (index, line) in self.file.lines(hunk).enumerate() {
+            if index >= window.end {
+                if start < window.end {
+                    shapes.push(Shape { pieces: vec![piece(start..window.end, None)], weight: sum });
+                }
+                window = windows.next().cloned().unwrap_or(usize::MAX..usize::MAX);
+                start = window.start;
+            }
+            if index < window.start {
+                at.pass(&line);
+                continue;
+            }
             let weight = self.weigh_line(&line, endings, None);
             if index > start && sum + weight > self.room {
                 shapes.push(Shape { pieces: vec![piece(start..index, None)], weight: sum });
@@ -195,8 +242,9 @@ impl Maker<'_> {
             at.pass(&line);
         }
         let n_lines = self.file.lines(hunk).count();
-        if start < n_lines {
-            shapes.push(Shape { pieces: vec![piece(start..n_lines, None)], weight: sum });
+        let end = window.end.min(n_lines);
+        if start < end {
+            shapes.push(Shape { pieces: vec![piece(start..end, None)], weight: sum });
         }
         (shapes, cut_line)
     }

@@ -144,7 +144,7 @@ pub struct LimitsPart {
     pub cpu_seconds: Option<u64>,
     /// How much memory a scanning process may take, in MiB.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "mebibytes")]
-    #[schemars(range(min = 64, max = 65_536))]
+    #[schemars(range(min = 128, max = 65_536))]
     pub memory_mib: Option<u64>,
     /// How many processes scan at once; one per core when left out.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "jobs")]
@@ -356,7 +356,7 @@ fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 }
 
 fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 64, 65_536)
+    within(from, 128, 65_536)
 }
 
 fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {

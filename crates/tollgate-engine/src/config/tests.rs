@@ -193,7 +193,7 @@ fn the_schema_knows_every_key_and_no_other() {
     for key in ["base", "fail_on", "floor", "max_diff_bytes", "include", "exclude", "disable", "severity", "suppress"] {
         assert!(text.contains(&format!("\"{key}\"")), "{key}");
     }
-    assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 64);
+    assert_eq!(schema["$defs"]["LimitsPart"]["properties"]["memory_mib"]["minimum"], 128);
 }
 
 #[test]
@@ -247,6 +247,7 @@ fn mistakes_in_reviewers_are_said() {
         "[reviewer.rules]\nprovider = 'openai'",
         "[reviewer.a]\nprovider = 'openai'\nprice_input = 3",
         "[[instructions]]\npaths = ['*.sql']\ntext = ' '",
+        "review.consensus = 2\nreview.reviewers = ['claude']",
     ];
     let said: Vec<String> = cases.iter().map(|case| problem(case)).collect();
     assert!(!said.join(" ").contains("sk-proj"), "{said:?}");
@@ -262,6 +263,7 @@ fn mistakes_in_reviewers_are_said() {
     .tollgate.toml: reviewer `rules` has a name that is none: letters, digits, `-`, `_`, `.`, and not `rules`
     .tollgate.toml: reviewer `a` sets one of `price_input` and `price_output`; both are needed
     .tollgate.toml: an entry of `instructions` needs `paths` and a `text`
+    `review.consensus` is 2, and only 1 would be asked, so no finding could count | Add reviewers, raise `passes` of one, or lower `review.consensus`.
     ");
 }
 

@@ -13,12 +13,12 @@ use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
+use tollgate_core::merge::PASS;
 use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
 use tollgate_core::review::WithheldFinding;
-use tollgate_core::{analysis, answer, verify};
-use tollgate_rules::text::mask;
+use tollgate_core::{answer, verify};
 
 use super::World;
 use super::since::Last;
@@ -32,19 +32,19 @@ use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
 use crate::reviewer::{embedded, tokens};
 
+mod ahead;
 mod background;
 mod fixes;
 mod material;
 mod run;
 mod telling;
 
+use ahead::Ahead;
+pub(super) use ahead::look_ahead;
 use background::Background;
 use material::{Material, Planned};
 pub use run::Run;
 use telling::Telling;
-
-/// The extension field that says in which pass a finding was made.
-const PASS: &str = "x_pass";
 
 /// How models and agents are asked.
 pub struct Asking<'a> {
@@ -117,22 +117,15 @@ pub(super) struct Told<'a> {
 }
 
 /// Asks all models and agents that are chosen.
-pub(super) fn ask(world: &mut World<'_>, change: &Change, told: &Told<'_>) -> Result<Hearing, Failure> {
+pub(super) fn ask(world: &World<'_>, change: &Change, told: &Told<'_>, mut ahead: Ahead) -> Result<Hearing, Failure> {
     let settings = world.settings;
-    if settings.reviewers.is_empty() || change.files.is_empty() {
-        return Ok(Hearing::default());
-    }
     let mut heard = Hearing::default();
     let team: Vec<Prepared> =
         settings.reviewers.iter().map(|chosen| team::prepare(chosen, world.asking.variable)).collect();
     check_prices(&team, settings)?;
-    heard.notes.extend(too_few_voices(&team, settings.consensus));
 
-    let files = mask::files(&change.files);
-    let analysis = analysis::analyze(&files);
-    let skipped: Vec<Option<String>> = change.files.iter().map(|file| embedded::why_skipped(file, settings)).collect();
-    let known = material::surroundings(world, change, &files, &skipped);
-    let setting = Background::gather(world, change, told, &skipped, &mut heard.notes);
+    let setting = Background::gather(world, change, told, &mut ahead, &mut heard.notes);
+    let Ahead { files, analysis, skipped, known, .. } = ahead;
     let material = Material { files: &files, analysis: &analysis, known: &known, skipped: &skipped, told, settings };
     let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
     let plans: Vec<Planned> = team.iter().map(|member| material.plan(member, &team, &setting, &held)).collect();
@@ -171,17 +164,6 @@ fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
         _ => Ok(()),
     }
-}
-
-/// What is said when nothing that models find can count, because they are fewer than must agree.
-fn too_few_voices(team: &[Prepared], needed: usize) -> Option<String> {
-    let n_voices = team.iter().map(|member| member.passes as usize).sum::<usize>();
-    (n_voices < needed).then(|| {
-        let times = if n_voices == 1 { "once".to_owned() } else { format!("{n_voices} times") };
-        format!(
-            "models are asked {times}, and `review.consensus` needs {needed} that agree: nothing they find can count"
-        )
-    })
 }
 
 /// The lines of a hunk on both sides.

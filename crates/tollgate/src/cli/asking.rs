@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tollgate_core::visible::grouped;
 use tollgate_engine::config::{Settings, Shown};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::pipeline::{Asking, Event, Run, Sent};
@@ -72,7 +73,7 @@ pub(crate) fn words(event: &Event<'_>) -> String {
 pub(crate) fn took(run: &Run) -> String {
     let mut line = run.name.clone();
     if run.n_calls == 0 {
-        return line + ": not asked, nothing was to be sent";
+        return line + ": not asked, since nothing was to be sent or nothing fits the budget";
     }
     if let Some(model) = run.model.as_deref().filter(|model| *model != run.name) {
         let _ = write!(line, " ({model})");
@@ -126,19 +127,6 @@ pub(crate) fn prompt_json(sent: &[Sent]) -> String {
     format!("{:#}\n", json!({ "prompts": calls }))
 }
 
-/// A number with commas.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +162,10 @@ mod tests {
             cheap,
             "claude: 1 call in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, less than $0.01; 1 failed",
         );
-        check(Run { n_calls: 0, ..run() }, "claude: not asked, nothing was to be sent");
+        check(
+            Run { n_calls: 0, ..run() },
+            "claude: not asked, since nothing was to be sent or nothing fits the budget",
+        );
         let plain = Run { cost: None, usage: Usage { input: 5, cached: 0, output: 0 }, ..run() };
         check(plain, "claude (claude-opus-4-5): 3 calls in 12.3 s, 5 tokens read, 0 written, cost unknown");
     }

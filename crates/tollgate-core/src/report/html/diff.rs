@@ -7,6 +7,7 @@ use crate::finding::{Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
 use crate::report::html::escape::{code, text};
 use crate::report::html::word;
+use crate::visible;
 
 /// Lines around a finding that are always shown.
 const CONTEXT: usize = 12;
@@ -193,15 +194,7 @@ pub(super) fn lines_in_words(n_lines: usize) -> String {
 
 /// A number with its thousands set apart.
 pub(super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    visible::grouped(number as u64)
 }
 
 /// The paths of a file, each with the side whose findings name it.

@@ -12,7 +12,10 @@ use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 
 use super::Told;
+use super::ahead::Ahead;
 use crate::config::{FILE_NAME, Instruction};
+use crate::failure::Failure;
+use crate::forge::local::Local;
 use crate::pipeline::since::Last;
 use crate::pipeline::{World, alters_settings};
 use crate::reviewer::prompts;
@@ -40,20 +43,24 @@ pub(super) struct Background {
     pub(super) schema: Value,
 }
 
+/// What the project says about itself, by path, as it was before the change.
+pub(super) fn guidance(forge: &Local, change: &Change) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let files: Vec<&str> = GUIDANCE.into_iter().chain([PROJECT_PROMPTS]).collect();
+    forge.before(change, &files, &[GUIDANCE_FOLDER], MAX_GUIDANCE)
+}
+
 impl Background {
     pub(super) fn gather(
         world: &World<'_>,
         change: &Change,
         told: &Told<'_>,
-        skipped: &[Option<String>],
+        ahead: &mut Ahead,
         notes: &mut Vec<String>,
     ) -> Self {
-        let files: Vec<&str> = GUIDANCE.into_iter().chain([PROJECT_PROMPTS]).collect();
-        let mut found =
-            world.forge.before(change, &files, &[GUIDANCE_FOLDER], MAX_GUIDANCE).unwrap_or_else(|failure| {
-                notes.push(format!("the project's own guidance was not read: {}", failure.message));
-                Vec::new()
-            });
+        let mut found = std::mem::replace(&mut ahead.guidance, Ok(Vec::new())).unwrap_or_else(|failure| {
+            notes.push(format!("the project's own guidance was not read: {}", failure.message));
+            Vec::new()
+        });
         let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
         let own = world.asking.prompts.as_ref().and_then(|path| {
             let bytes = std::fs::read(path).ok()?;
@@ -80,7 +87,7 @@ impl Background {
                 notes.push(format!("the {what} tries to instruct the reviewer: `{phrase}`"));
             }
         }
-        let skipped = change.files.iter().zip(skipped).filter_map(|(file, why)| {
+        let skipped = change.files.iter().zip(&ahead.skipped).filter_map(|(file, why)| {
             Some(prompt::Skipped { path: FilePath::of_repo_path(file.path()).to_string(), why: why.clone()? })
         });
         // Instructions stand outside of the boundary; nobody gives some in the change that is reviewed.

@@ -3,19 +3,15 @@
 use std::borrow::Cow;
 
 use tollgate_core::analysis::Analysis;
-use tollgate_core::change::{Change, Content};
-use tollgate_core::diff::FileDiff;
-use tollgate_core::finding::LineRange;
+use tollgate_core::diff::{FileDiff, Line, LineKind};
+use tollgate_core::finding::{LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
-use tollgate_rules::text::mask::mask;
 
 use super::background::Background;
 use super::{Sent, Told, places};
 use crate::config::Settings;
-use crate::pipeline::World;
-use crate::reviewer::embedded;
 use crate::reviewer::held::Held;
 use crate::reviewer::team::Prepared;
 
@@ -76,6 +72,7 @@ impl Material<'_> {
         let plan = plan::plan(&plan::Material {
             files: self.files,
             wanted: &|file, hunk| self.is_wanted(&member.name, file, hunk),
+            fresh: &|file, line| self.is_new(&member.name, file, line),
             known: &|file| self.known.get(file).and_then(Option::as_ref),
             findings: &self.told.rules.findings,
             analysis: self.analysis,
@@ -92,6 +89,24 @@ impl Material<'_> {
             }
         }
         Planned { plan, prompt, overhead }
+    }
+
+    /// True when a reviewer has not seen a line yet.
+    fn is_new(&self, reviewer: &str, file: usize, line: &Line<'_>) -> bool {
+        let Some(last) = self.told.last.filter(|_| self.told.only_fresh) else {
+            return true;
+        };
+        let file = &self.files[file];
+        let at = |path: Option<&RepoPath>, number: Option<u32>, side| {
+            let place = path.zip(number);
+            place.is_some_and(|(path, number)| {
+                last.is_new_to(reviewer, &FilePath::of_repo_path(path), LineRange::line(number), side)
+            })
+        };
+        match line.kind {
+            LineKind::Removed => at(file.old_path.as_ref(), line.old, Side::Left),
+            _ => at(file.new_path.as_ref(), line.new, Side::Right),
+        }
     }
 
     /// True when a reviewer has not seen a hunk yet and no rule says that it need not.
@@ -123,39 +138,4 @@ impl Planned {
         });
         sent.collect()
     }
-}
-
-/// The text of the files around their hunks and the definitions that enclose them, where that can be had.
-pub(super) fn surroundings(
-    world: &mut World<'_>,
-    change: &Change,
-    files: &[FileDiff],
-    skipped: &[Option<String>],
-) -> Vec<Option<plan::Known>> {
-    let limits = world.settings.limits;
-    let mut contents = world.forge.contents();
-    let mut texts: Vec<(usize, Vec<u8>, Vec<LineRange>)> = Vec::new();
-    for (index, file) in files.iter().enumerate().filter(|(index, _)| skipped[*index].is_none()) {
-        let places = plan::places(file);
-        if places.is_empty() {
-            continue;
-        }
-        if let Ok(Content::Whole(text)) = contents.read(&change.files[index], limits.file_bytes) {
-            texts.push((index, text, places));
-        }
-    }
-    let outlined: Vec<embedded::Outlined<'_>> = texts
-        .iter()
-        .map(|(index, text, places)| embedded::Outlined { path: files[*index].path().as_bytes(), text, places })
-        .collect();
-    let enclosing = embedded::enclose(&world.executable, limits, &outlined);
-    let mut known: Vec<Option<plan::Known>> = files.iter().map(|_| None).collect();
-    for ((index, text, _), enclosing) in texts.into_iter().zip(enclosing) {
-        let text = match mask(&String::from_utf8_lossy(&text)) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(masked) => masked.into_bytes(),
-        };
-        known[index] = Some(plan::Known::new(text, enclosing));
-    }
-    known
 }
