@@ -194,8 +194,16 @@ impl Settings {
         let mut settings = Self::default();
         let mut all = File::default();
         settings.show_defaults();
+        let mut own = reviewer::BudgetPart::default();
         for layer in layers {
-            settings.take(layer);
+            let mut layer = layer.clone();
+            if layer.source == FILE_NAME {
+                // The money is the user's: whoever wrote the repository may spend less of it.
+                layer.values.budget = layer.values.budget.within(&own);
+            } else {
+                own = layer.values.budget.clone();
+            }
+            settings.take(&layer);
             all.append(&layer.values);
         }
         settings.paths = Paths {

@@ -214,7 +214,7 @@ pub fn store_in_repository(source: &str) -> Failure {
 #[must_use]
 pub fn own_only(source: &str, reviewer: &str, field: &str) -> Failure {
     let problem = format!(
-        "`reviewer.{reviewer}.{field}` cannot be set in a repository, whose author could then run programs or read keys"
+        "`reviewer.{reviewer}.{field}` cannot be set in a repository, whose author could then run programs, read keys or spend money"
     );
     bad_config(source, &problem).hint("Set the whole table in your own `~/.config/tollgate/config.toml`.")
 }

@@ -66,10 +66,10 @@ pub struct ReviewerPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "passes")]
     #[schemars(range(min = 1, max = 8))]
     pub passes: Option<u64>,
-    /// US dollars for a million tokens read.
+    /// US dollars for a million tokens read. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub price_input: Option<f64>,
-    /// US dollars for a million tokens written.
+    /// US dollars for a million tokens written. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub price_output: Option<f64>,
     /// How your own program is given the prompt.
@@ -248,6 +248,21 @@ impl Budget {
     }
 }
 
+impl BudgetPart {
+    /// The same with nothing beyond what another allows, where it says something.
+    pub(super) fn within(&self, own: &Self) -> Self {
+        let least = |value: Option<u64>, own: Option<u64>| value.map(|value| own.map_or(value, |own| value.min(own)));
+        Self {
+            tokens: least(self.tokens, own.tokens),
+            usd: self.usd.map(|usd| own.usd.map_or(usd, |own| usd.min(own))),
+            seconds: least(self.seconds, own.seconds),
+            idle_seconds: least(self.idle_seconds, own.idle_seconds),
+            call_tokens: least(self.call_tokens, own.call_tokens),
+            parallel: least(self.parallel, own.parallel),
+        }
+    }
+}
+
 impl ReviewerPart {
     /// The fields that a repository must not set, as far as they are set.
     pub(super) fn own_only(&self) -> impl Iterator<Item = &'static str> {
@@ -257,6 +272,8 @@ impl ReviewerPart {
             ("key_env", self.key_env.is_some()),
             ("key_file", self.key_file.is_some()),
             ("env", self.env.is_some()),
+            ("price_input", self.price_input.is_some()),
+            ("price_output", self.price_output.is_some()),
         ];
         set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
     }

@@ -115,6 +115,20 @@ fn variables_are_checked_like_keys() {
 }
 
 #[test]
+fn a_repository_does_not_raise_the_users_own_budget() {
+    let layer =
+        |source: &str, text: &str| Layer { source: source.to_owned(), values: file::parse(text, source).unwrap() };
+    let of = |own: &str, repository: &str| {
+        let budget = Settings::of_layers(&[layer("user", own), layer(FILE_NAME, repository)]).unwrap().budget;
+        (budget.tokens, budget.usd)
+    };
+    let repository = "budget.tokens = 300000\nbudget.usd = 1000";
+    assert_eq!(of("", repository), (300_000, Some(1_000.0)));
+    assert_eq!(of("budget.usd = 2", repository), (300_000, Some(2.0)));
+    assert_eq!(of("budget.tokens = 5000", "budget.tokens = 4000"), (4_000, None));
+}
+
+#[test]
 fn every_key_of_the_budget_has_a_variable() {
     let values = [
         ("TOKENS", "1000"),
@@ -260,9 +274,14 @@ fn a_repository_cannot_say_what_is_run_or_where_a_key_goes() {
         std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
         load(Some(folder.path()), None, &[], Layer::default())
     };
-    for field in
-        ["command = ['x']", "base_url = 'https://x.example'", "key_env = 'X'", "key_file = '/x'", "env = ['X']"]
-    {
+    for field in [
+        "command = ['x']",
+        "base_url = 'https://x.example'",
+        "key_env = 'X'",
+        "key_file = '/x'",
+        "env = ['X']",
+        "price_input = 0.0",
+    ] {
         let failure = load(&format!("[reviewer.a]\nprovider = 'openai'\n{field}")).unwrap_err();
         assert!(failure.message.contains("cannot be set in a repository"), "{}", failure.message);
     }

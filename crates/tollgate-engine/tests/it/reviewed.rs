@@ -92,7 +92,10 @@ fn a_change_without_files_says_what_was_compared() {
 fn names_of_rules_that_do_not_exist_are_noted() {
     let scratch = Scratch::with_commit();
     scratch.write(FILE_NAME, "[rules]\ndisable = ['js-evil', 'no-such-*']\n[paths]\nexclude = ['.tollgate.toml']\n");
-    assert_snapshot!(review(&scratch).review.notes.unwrap(), @"the configuration names the rule `js-evil`, and no rule is called that");
+    assert_snapshot!(review(&scratch).review.notes.unwrap(), @"
+    the change alters `.tollgate.toml`, by which it is reviewed
+    the configuration names the rule `js-evil`, and no rule is called that
+    ");
 }
 
 #[test]
@@ -142,6 +145,7 @@ fn suppressed_findings_are_listed_with_who_said_so() {
     F001 High c.conf:1 conflict-marker
     F002 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose") })
     F003 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture") })
+    note: the change alters `.tollgate.toml`, by which it is reviewed
     "#);
 }
 
@@ -151,7 +155,10 @@ fn severities_can_be_changed_and_mild_findings_withheld() {
     scratch.write("a.conf", CONFLICT);
     let config = "[rules]\nseverity = { conflict-marker = 'low' }\n[review]\nfloor = 'medium'\n";
     scratch.write(FILE_NAME, format!("{config}[paths]\nexclude = ['.tollgate.toml']\n"));
-    assert_snapshot!(said(&review(&scratch)), @"F001 Low a.conf:1 conflict-marker (BelowFloor)");
+    assert_snapshot!(said(&review(&scratch)), @"
+    F001 Low a.conf:1 conflict-marker (BelowFloor)
+    note: the change alters `.tollgate.toml`, by which it is reviewed
+    ");
 }
 
 #[test]
