@@ -26,6 +26,7 @@ use crate::dismissals;
 use crate::failure::{self, Failure, Kind};
 use crate::forge::git::Commits;
 use crate::forge::local::{FetchOptions, Known, Local};
+use crate::process;
 use crate::reviewer::embedded;
 use crate::reviewer::imported::{self, Scope};
 use crate::store::{Completed, Ended, Outcome, Store, Subject};
@@ -143,6 +144,7 @@ pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let started = (world.clock)();
     let subject = subject(&world.forge);
     let reviewed = review_all_it_takes(world, subject.as_ref());
+    process::wait_if_stopping();
     let stored = remember(world, subject.as_ref(), started, &reviewed);
     let mut reviewed = reviewed?;
     if let Err(failure) = stored {

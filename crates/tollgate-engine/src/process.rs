@@ -7,6 +7,7 @@
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub mod guard;
@@ -69,8 +70,20 @@ impl Drop for Group {
     }
 }
 
+/// True from when the program is about to exit.
+static STOPPING: AtomicBool = AtomicBool::new(false);
+
+/// Waits for the end, when the program is about to exit: whoever ends what we started must not have us report that it
+/// ended.
+pub fn wait_if_stopping() {
+    while STOPPING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
+
 /// Kills every group that is alive and lets guards tidy up, for a program that is about to exit.
 pub fn stop_all() {
+    STOPPING.store(true, Ordering::SeqCst);
     let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
     for id in live {
         kill_group(id);

@@ -81,7 +81,9 @@ fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
     let root = place.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
     let settings = place.settings(root.as_deref(), Layer::default())?;
     output::end_cleanly_on_ctrl_c();
-    Ok(Check::new(name, reviewers::self_test(&settings, name, &place.program()?)))
+    let tested = reviewers::self_test(&settings, name, &place.program()?);
+    tollgate_engine::process::wait_if_stopping();
+    Ok(Check::new(name, tested))
 }
 
 /// What a review needs, and who can review.
