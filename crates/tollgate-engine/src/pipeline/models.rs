@@ -4,11 +4,12 @@
 //! A hunk whose call brought no whole answer is *not reviewed*: silence is never taken for consent. Everything that is
 //! sent, kept or shown has its secrets masked first, by looking only at the masked change from here on.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
+use tollgate_core::answer::Claim;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
@@ -313,37 +314,26 @@ fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], he
 
 /// Takes what was said, after holding it against the change.
 fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job], done: Vec<Done>, names: &[String]) {
-    let mut seen = Vec::new();
     let mut runs: Vec<Run> = names.iter().map(|name| Run::new(name)).collect();
-    let mut notes = HashSet::new();
+    let mut said: BTreeMap<(usize, u32), Remarks> = BTreeMap::new();
+    let mut notes = BTreeSet::new();
+    let mut seen = Vec::new();
     for (job, done) in jobs.iter().zip(done) {
-        let name = &names[job.member];
-        let hunks = plans[job.member].plan.calls[job.call].hunks();
+        let (name, plan) = (&names[job.member], &plans[job.member].plan);
+        let hunks = plan.calls[job.call].hunks();
         let run = &mut runs[job.member];
         run.add(&done);
         let why = match done.outcome {
-            Ok(said) => {
-                let truncated = said.answer.truncated;
-                notes.extend(said.notes.into_iter().map(|note| format!("{name}: {note}")));
-                let around = around(&plans[job.member].plan, job.call);
-                let shown = verify::Shown {
-                    files,
-                    sent: &|file, hunk| hunks.binary_search(&(file, hunk)).is_ok(),
-                    around: &|file| around.get(&file).map_or(&[][..], Vec::as_slice),
-                    reviewer: name,
-                };
-                let verified = verify::verify(said.answer.claims, &shown);
-                let passed = |mut finding: Finding| {
-                    if job.pass > 1 {
-                        finding.extra.insert(PASS.to_owned(), job.pass.into());
-                    }
-                    finding
-                };
-                heard.findings.extend(verified.findings.into_iter().map(passed));
-                heard.withheld.extend(
-                    verified.withheld.into_iter().map(|held| WithheldFinding { finding: passed(held.finding), ..held }),
-                );
-                truncated.then(|| "its answer was cut off".to_owned())
+            Ok(answered) => {
+                notes.extend(answered.notes.into_iter().map(|note| format!("{name}: {note}")));
+                let remarks = said.entry((job.member, job.pass)).or_default();
+                remarks.claims.extend(answered.answer.claims);
+                remarks.hunks.extend(&hunks);
+                add_around(&mut remarks.around, plan, job.call);
+                answered
+                    .answer
+                    .truncated
+                    .then(|| "its answer was cut off; `max_output_tokens` allows longer ones".to_owned())
             }
             Err(why) => {
                 let (message, hint) = why.words();
@@ -360,14 +350,15 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
             None => seen.extend(hunks.into_iter().map(|hunk| (job.member, hunk))),
         }
     }
+    heard.notes.extend(notes);
+    for ((member, pass), remarks) in said {
+        remarks.verify(heard, files, &names[member], pass);
+    }
     // A hunk can be in several calls; it was looked at when all of them were answered.
     for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !heard.missed.contains_key(hunk)) {
         let places = places(&files[file], &files[file].hunks[hunk]);
         heard.places.entry(names[member].clone()).or_default().extend(places);
     }
-    let mut notes: Vec<String> = notes.into_iter().collect();
-    notes.sort();
-    heard.notes.extend(notes);
     for run in &mut runs {
         heard.places.entry(run.name.clone()).or_default();
         run.settle();
@@ -375,22 +366,51 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
     heard.runs = runs;
 }
 
-/// The lines that were shown around the hunks of a call, by file.
-fn around(plan: &Plan, call: usize) -> HashMap<usize, Vec<(u32, String)>> {
-    let mut around: HashMap<usize, Vec<(u32, String)>> = HashMap::new();
+/// What a reviewer remarked in all calls of a pass, and what it was shown. All at once, because a large hunk is in many
+/// calls, and making it ready to be searched takes longer than searching it.
+#[derive(Default)]
+struct Remarks {
+    claims: Vec<Claim>,
+    hunks: BTreeSet<(usize, usize)>,
+    around: HashMap<usize, Vec<(u32, String)>>,
+}
+
+impl Remarks {
+    fn verify(mut self, heard: &mut Hearing, files: &[FileDiff], reviewer: &str, pass: u32) {
+        for lines in self.around.values_mut() {
+            lines.sort();
+            lines.dedup();
+        }
+        let shown = verify::Shown {
+            files,
+            sent: &|file, hunk| self.hunks.contains(&(file, hunk)),
+            around: &|file| self.around.get(&file).map_or(&[][..], Vec::as_slice),
+            reviewer,
+        };
+        let verified = verify::verify(self.claims, &shown);
+        let passed = |mut finding: Finding| {
+            if pass > 1 {
+                finding.extra.insert(PASS.to_owned(), pass.into());
+            }
+            finding
+        };
+        heard.findings.extend(verified.findings.into_iter().map(passed));
+        let withheld = verified.withheld.into_iter();
+        heard.withheld.extend(withheld.map(|held| WithheldFinding { finding: passed(held.finding), ..held }));
+    }
+}
+
+/// Adds the lines that were shown around the hunks of a call, by file.
+fn add_around(around: &mut HashMap<usize, Vec<(u32, String)>>, plan: &Plan, call: usize) {
     for unit in &plan.calls[call].units {
         for piece in &unit.pieces {
             if let plan::Piece::Around { first_line, text } = piece {
-                let lines = text.lines().enumerate();
                 let number = |index: usize| first_line.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
-                around
-                    .entry(unit.file)
-                    .or_default()
-                    .extend(lines.map(|(index, line)| (number(index), line.to_owned())));
+                let lines = text.lines().enumerate().map(|(index, line)| (number(index), line.to_owned()));
+                around.entry(unit.file).or_default().extend(lines);
             }
         }
     }
-    around
 }
 
 impl NotSaid {

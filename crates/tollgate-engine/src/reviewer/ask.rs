@@ -153,7 +153,7 @@ pub fn all(jobs: &[Job], terms: &Terms<'_>, signs: &mut dyn FnMut(Sign)) -> Vec<
         }
     });
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().map(|done| done.unwrap_or_else(Done::never_begun)).collect()
+    done.into_iter().map(|done| done.unwrap_or_else(|| Done::never_begun("the review was stopped before"))).collect()
 }
 
 /// How much money there is left for calls that have not begun.
@@ -195,11 +195,11 @@ fn one(
     let expected = Usage { input: job.n_tokens as u64, output: EXPECTED_OUTPUT, cached: 0 };
     let expected = member.price.as_ref().map_or(0.0, |price| price::cost(&expected, price));
     if terms.cancel.is_cancelled() {
-        return Done::never_begun();
+        return Done::never_begun("the review was stopped before");
     }
     // Where the set-up is wrong for one call it is wrong for all, and each would take its time to find out.
     if broken.lock().unwrap_or_else(PoisonError::into_inner).contains(&job.member) {
-        return Done::never_begun();
+        return Done::never_begun("its first call showed that it cannot be");
     }
     if let Err(left) = purse.take(expected) {
         let total = terms.usd.unwrap_or_default();
@@ -225,8 +225,8 @@ impl Done {
         Self { outcome: Err(why), usage: Usage::default(), cost: None, ended: Duration::ZERO, model: None }
     }
 
-    fn never_begun() -> Self {
-        let message = "it was not asked, because the review was stopped before".to_owned();
+    fn never_begun(why: &str) -> Self {
+        let message = format!("it was not asked, because {why}");
         Self::not(NotSaid::Failed(CallFailure { why: Why::Cancelled, message, hint: None, n_tries: 0 }))
     }
 }

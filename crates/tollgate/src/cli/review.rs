@@ -281,6 +281,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
+    if args.record.is_some() && reviewed.runs.is_empty() {
+        output::say("note: nobody was asked, so there is nothing in the record");
+    }
     for run in &reviewed.runs {
         output::say(&asking::took(run));
     }
