@@ -19,6 +19,8 @@ mod word;
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Value;
+
 use crate::coverage::{Covered, Looked};
 use crate::diff::{FileDiff, Status};
 use crate::finding::{Finding, FindingId, Severity, Side};
@@ -29,6 +31,7 @@ use crate::report::html::diff::{Budget, FileView, grouped, lines_in_words};
 use crate::report::html::escape::{address, code, inline, prose, text};
 use crate::review::{Review, WithheldFinding};
 use crate::verdict::Verdict;
+use crate::visible;
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -113,9 +116,24 @@ fn verdict(review: &Review, gate: Option<Gate>) -> String {
     format!(
         "<section class=\"verdict {class}\" aria-labelledby=\"verdict\">\n\
          <h2 id=\"verdict\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span> {words}</h2>\n<p>{sentence}</p>\n\
-         {chips}{}</section>\n",
-        coverage(review)
+         {chips}{}{}</section>\n",
+        coverage(review),
+        asked(review)
     )
+}
+
+/// Which models and agents were asked, and what that took.
+fn asked(review: &Review) -> String {
+    let entries = review.extra.get("x_reviewers").and_then(Value::as_array).into_iter().flatten();
+    let words = entries.filter_map(|entry| {
+        let tokens = |name: &str| visible::grouped(entry["tokens"][name].as_u64().unwrap_or(0));
+        let model = entry["model"].as_str().map(|model| format!(" ({})", text(model))).unwrap_or_default();
+        let cost = entry["cost_usd"].as_f64().map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
+        let (input, output) = (tokens("input"), tokens("output"));
+        Some(format!("{}{model}, {input} tokens read, {output} written{cost}", text(entry["name"].as_str()?)))
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { String::new() } else { format!("<p class=\"asked\">Asked: {}</p>\n", words.join("; ")) }
 }
 
 fn coverage(review: &Review) -> String {

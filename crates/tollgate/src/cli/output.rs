@@ -124,7 +124,9 @@ pub(crate) fn end_cleanly_on_ctrl_c() {
     // Without a handler the program would end all the same, only git would be left to finish by itself.
     let _ = ctrlc::set_handler(|| {
         tollgate_engine::process::stop_all();
-        say("\ninterrupted");
+        // Whatever is shown of the progress is over.
+        let cleared = if io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "\n" };
+        let _ = writeln!(io::stderr().lock(), "{cleared}interrupted");
         std::process::exit(130);
     });
 }

@@ -65,6 +65,8 @@ fn a_model_and_the_rules_review_side_by_side() {
     let withheld = review["x_withheld"].to_string();
     assert!(withheld.contains("the password is logged") && withheld.contains("another file is wrong"), "{withheld}");
     assert_eq!(review["x_reviewers"][0]["tokens"], json!({ "input": 1000, "cached": 0, "output": 100 }));
+    let page = scratch.tollgate(&["review", "--reviewer", "stub", "--format", "html"]).expect(1);
+    assert!(page.contains("Asked: stub (stub-1), 1,000 tokens read, 100 written</p>"), "{page}");
     assert_eq!(review["verdict"], "CHANGES_REQUESTED");
 }
 
