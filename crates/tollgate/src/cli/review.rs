@@ -293,6 +293,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
     for failure in failed {
         output::say(&format!("note: {failure}"));
+        if let Some(hint) = &failure.hint {
+            output::say(&format!("hint: {hint}"));
+        }
     }
     match last {
         Some(failure) => Err(failure),
