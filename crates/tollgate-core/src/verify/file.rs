@@ -1,6 +1,6 @@
 //! Which file of the change a reviewer means.
 //!
-//! `./src/a.rs`, `b/src/a.rs`, `src\a.rs`, `/home/me/repo/src/a.rs`, `file:///repo/src/a.rs#L3`, `src/a.rs:12` and, when
+//! `./src/a.rs`, `b/src/a.rs`, `src\a.rs`, `/srv/me/repo/src/a.rs`, `file:///repo/src/a.rs#L3`, `src/a.rs:12` and, when
 //! only one file is called so, `a.rs` and `SRC/A.rs` are all `src/a.rs`.
 
 use std::collections::HashMap;
@@ -174,8 +174,8 @@ mod tests {
             "b/src/a.rs",
             "src\\a.rs",
             ".\\src\\a.rs",
-            "/home/me/repo/src/a.rs",
-            "C:\\work\\repo\\src\\a.rs",
+            "/srv/me/repo/src/a.rs",
+            "C:\\srv\\repo\\src\\a.rs",
             "file:///repo/src/a.rs",
             "file:///repo/src/a.rs#L3-L9",
             "src/a.rs:12",

@@ -134,8 +134,8 @@ fn the_schema_describes_what_is_written() {
 fn paths_are_told_as_findings_have_them() {
     let cases = [
         ("src\\auth\\login.ts", "src/auth/login.ts"),
-        ("C:\\work\\src\\a.ts", "work/src/a.ts"),
-        ("/work/src/a.ts", "work/src/a.ts"),
+        ("C:\\repo\\src\\a.ts", "repo/src/a.ts"),
+        ("/repo/src/a.ts", "repo/src/a.ts"),
         ("../src/./a.ts", "src/a.ts"),
     ];
     for (said, expected) in cases {

@@ -140,10 +140,10 @@ mod tests {
     fn ours(name: &str) -> Option<OsString> {
         let value = match name {
             "PATH" => ".:/bin::/usr/bin",
-            "HOME" => "/home/me",
+            "HOME" => "/srv/me",
             "LANG" => "C.UTF-8",
             "HTTPS_PROXY" => "http://proxy",
-            "CODEX_HOME" => "/home/me/codex",
+            "CODEX_HOME" => "/srv/me/codex",
             "GITHUB_TOKEN" => "canary-1",
             "AWS_SECRET_ACCESS_KEY" => "canary-2",
             "OPENAI_API_KEY" => "canary-3",
@@ -169,7 +169,7 @@ mod tests {
     fn without_a_key_the_agent_gets_the_home_it_is_logged_in_at_and_no_key_of_others() {
         insta::assert_snapshot!(
             names(&Agent::preset(Preset::Codex)),
-            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/home/me CODEX_HOME=/home/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CODEX_HOME=/srv/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
         );
     }
 
