@@ -65,7 +65,9 @@ fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
             let probe = command::probe(&agent);
             match probe.found {
                 Some(path) if probe.missing.is_empty() => {
-                    Ok(format!("{}, {}", probe.version.unwrap_or_else(|| "version unknown".to_owned()), path.display()))
+                    let version = probe.version.unwrap_or_else(|| "version unknown".to_owned());
+                    let kept = if probe.namespace { "in a PID namespace" } else { "without a PID namespace" };
+                    Ok(format!("{version}, {}, {kept}", path.display()))
                 }
                 _ => Err(plain(probe.missing.join("; "), None)),
             }
