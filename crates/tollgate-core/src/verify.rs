@@ -55,8 +55,6 @@ pub struct Verified {
     pub findings: Vec<Finding>,
     /// Those that are not, with the reason.
     pub withheld: Vec<WithheldFinding>,
-    /// What was corrected or refused, in a few words for people.
-    pub notes: Vec<String>,
 }
 
 /// Holds claims against the change and puts them where their evidence is.
@@ -69,25 +67,11 @@ pub fn verify(claims: Vec<Claim>, shown: &Shown<'_>) -> Verified {
 fn counted(claims: Vec<Claim>, shown: &Shown<'_>) -> (Verified, u64) {
     let bench = claim::Bench::new(*shown);
     let mut verified = Verified::default();
-    let (mut n_moved, mut n_refused) = (0, 0);
     for claim in claims {
         match bench.judge(claim) {
-            claim::Judged::Counts { finding, moved } => {
-                n_moved += usize::from(moved);
-                verified.findings.push(finding);
-            }
-            claim::Judged::Withheld(withheld) => {
-                n_refused += 1;
-                verified.withheld.push(withheld);
-            }
+            claim::Judged::Counts(finding) => verified.findings.push(finding),
+            claim::Judged::Withheld(withheld) => verified.withheld.push(withheld),
         }
-    }
-    let remarks = |count: usize| if count == 1 { "1 remark".to_owned() } else { format!("{count} remarks") };
-    if n_moved > 0 {
-        verified.notes.push(format!("{} moved to where the evidence is", remarks(n_moved)));
-    }
-    if n_refused > 0 {
-        verified.notes.push(format!("{} not verified", remarks(n_refused)));
     }
     (verified, bench.n_compared())
 }

@@ -50,13 +50,6 @@ pub fn check(template: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Replaces the variables of a template and gives the unknown names, each once.
-#[must_use]
-pub fn expand(template: &str, value: &dyn Fn(&str) -> String) -> (String, Vec<String>) {
-    let tokens = tokens(template);
-    (put_in(&tokens, value), unknown(&tokens))
-}
-
 /// Replaces the variables of a part of a template.
 pub(super) fn put_in(tokens: &[Token<'_>], value: &dyn Fn(&str) -> String) -> String {
     let mut text = String::new();
@@ -131,6 +124,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The template with its variables replaced, and the unknown names.
+    fn expand(template: &str, value: &dyn Fn(&str) -> String) -> (String, Vec<String>) {
+        let tokens = tokens(template);
+        (put_in(&tokens, value), unknown(&tokens))
+    }
 
     #[track_caller]
     fn check_expand(template: &str, expected: &str, names: &[&str]) {

@@ -23,7 +23,7 @@ const MENTIONED_ALONE: usize = 12;
 /// What became of a claim.
 pub(super) enum Judged {
     /// It is true of the change.
-    Counts { finding: Finding, moved: bool },
+    Counts(Finding),
     /// It is not.
     Withheld(WithheldFinding),
 }
@@ -181,9 +181,8 @@ impl<'a> Bench<'a> {
             _ => found.text.clone(),
         };
         let verification = verification(found.state.as_str(), &claim, &changed);
-        let moved = changed.iter().any(|what| *what == "line" || *what == "file") && found.state != State::Place;
         let finding = Finding { suggestion, fix, ..self.finding(claim, location, evidence, verification) };
-        Judged::Counts { finding, moved }
+        Judged::Counts(finding)
     }
 
     fn refuse(&self, claim: Claim, refused: Refused) -> WithheldFinding {

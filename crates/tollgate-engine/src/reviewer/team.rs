@@ -295,6 +295,23 @@ mod tests {
     }
 
     #[test]
+    fn every_name_that_needs_no_table_is_a_preset_of_that_name() {
+        let (mut n_agents, mut n_services) = (0, 0);
+        for Chosen { name, part } in reviewer::presets() {
+            if let Some(agent) = part.agent {
+                assert_eq!(AgentPreset::from(agent).name(), name);
+                n_agents += 1;
+            }
+            if let Some(provider) = part.provider {
+                assert_eq!(provider_name(provider), name);
+                assert!(preset::find(&name).is_some(), "{name}");
+                n_services += 1;
+            }
+        }
+        assert_eq!((n_agents, n_services), (AgentPreset::ALL.len(), preset::ALL.len()));
+    }
+
+    #[test]
     fn the_key_of_a_known_service_does_not_go_to_another_address() {
         let part = ReviewerPart {
             base_url: Some("https://elsewhere.example/v1".to_owned()),

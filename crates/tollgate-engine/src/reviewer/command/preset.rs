@@ -101,12 +101,6 @@ impl Preset {
         }
     }
 
-    /// The preset of a name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|preset| preset.name() == name)
-    }
-
     /// Variables of which the agent takes a key, the usual one first.
     #[must_use]
     pub fn key_variables(self) -> &'static [&'static str] {
@@ -403,13 +397,5 @@ mod tests {
         --message-file AREA/prompt
         --model m
         ");
-    }
-
-    #[test]
-    fn presets_are_found_by_name() {
-        for preset in Preset::ALL {
-            assert_eq!(Preset::of_name(preset.name()), Some(preset));
-        }
-        assert_eq!(Preset::of_name("copilot"), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Checked against the services' documentation in November 2026.
 
-use super::{Connection, Key, Protocol, Structured};
+use super::{Protocol, Structured};
 
 /// A well-known service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,18 +19,6 @@ pub struct Preset {
     pub model: Option<&'static str>,
     /// How an answer in the shape of the schema is asked for.
     pub structured: Structured,
-}
-
-impl Preset {
-    /// A connection to this service with the usual limits.
-    #[must_use]
-    pub fn connection(&self, model: &str, key: Option<Key>) -> Connection {
-        let mut connection = Connection::new(self.name, self.protocol, self.base_url, model);
-        connection.structured = self.structured;
-        connection.key = key;
-        connection.key_from = self.key_names.first().map(|&name| name.to_owned());
-        connection
-    }
 }
 
 /// The service that goes by this name.
@@ -104,13 +92,14 @@ pub const ALL: &[Preset] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reviewer::provider::{Net, Provider, price};
+    use crate::reviewer::provider::{Connection, Key, Net, Provider, price};
 
     #[test]
     fn every_service_can_be_connected_to() {
         for preset in ALL {
             let key = (!preset.key_names.is_empty()).then(|| Key::new("sk-1").unwrap());
-            Provider::new(preset.connection("m", key), &Net::new()).unwrap();
+            let connection = Connection { key, ..Connection::new(preset.name, preset.protocol, preset.base_url, "m") };
+            Provider::new(connection, &Net::new()).unwrap();
             assert_eq!(find(preset.name), Some(preset));
         }
         assert!(ALL.is_sorted_by_key(|preset| preset.name));
