@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::{self, Answer, NoAnswer};
 use tollgate_core::{prompt, tokens, verify};
+use tollgate_rules::text::mask::mask;
 
 use super::call::{Backend, CallFailure, Heard, Question, Repair, Reply, Stop, Usage, Watch, Why};
-use super::held::Held;
+use super::held::{Held, in_strings};
 use super::provider::price::{self, Price};
 use super::tape::{Place, Tape};
 
@@ -339,28 +340,20 @@ fn text_of(reply: &Reply) -> String {
     }
 }
 
-/// A reply without the secrets it may hold: neither our keys nor what looks like anybody's.
+/// A text without the secrets it may hold: neither our keys nor what looks like anybody's.
+fn without_secrets(text: &str, held: &Held) -> String {
+    mask(&held.hide(text)).into_owned()
+}
+
 fn hidden(reply: Reply, held: &Held) -> Reply {
-    let hide = |text: &str| tollgate_rules::text::mask::mask(&held.hide(text)).into_owned();
-    let structured = reply.structured.map(|value| hidden_value(value, &hide));
+    let hide = |text: &str| without_secrets(text, held);
+    let structured = reply.structured.map(|value| in_strings(value, &hide));
     Reply { text: hide(&reply.text), structured, model: reply.model.as_deref().map(hide), ..reply }
 }
 
 fn hidden_failure(failure: CallFailure, held: &Held) -> CallFailure {
-    let hide = |text: &str| tollgate_rules::text::mask::mask(&held.hide(text)).into_owned();
+    let hide = |text: &str| without_secrets(text, held);
     CallFailure { message: hide(&failure.message), hint: failure.hint.as_deref().map(hide), ..failure }
-}
-
-fn hidden_value(value: serde_json::Value, hide: &dyn Fn(&str) -> String) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::String(text) => Value::String(hide(&text)),
-        Value::Array(values) => Value::Array(values.into_iter().map(|value| hidden_value(value, hide)).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (hide(&key), hidden_value(value, hide))).collect())
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]

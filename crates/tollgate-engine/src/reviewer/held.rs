@@ -65,18 +65,23 @@ impl Held {
     /// The same for every string in a JSON value, names of fields included.
     #[must_use]
     pub fn hide_in(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.hide(&text).into_owned()),
-            Value::Array(values) => values.into_iter().map(|value| self.hide_in(value)).collect(),
-            Value::Object(fields) => {
-                fields.into_iter().map(|(name, value)| (self.hide(&name).into_owned(), self.hide_in(value))).collect()
-            }
-            other => other,
-        }
+        in_strings(value, &|text| self.hide(text).into_owned())
     }
 
     fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
         self.0.iter().flat_map(move |finder| finder.find_iter(bytes).map(|start| start..start + finder.needle().len()))
+    }
+}
+
+/// A JSON value with every string in it made anew, names of fields included.
+pub(super) fn in_strings(value: Value, anew: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(anew(&text)),
+        Value::Array(values) => values.into_iter().map(|value| in_strings(value, anew)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (anew(&name), in_strings(value, anew))).collect()
+        }
+        other => other,
     }
 }
 
