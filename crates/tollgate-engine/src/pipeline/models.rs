@@ -316,7 +316,7 @@ fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], he
 fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job], done: Vec<Done>, names: &[String]) {
     let mut runs: Vec<Run> = names.iter().map(|name| Run::new(name)).collect();
     let mut said: BTreeMap<(usize, u32), Remarks> = BTreeMap::new();
-    let mut notes = BTreeSet::new();
+    let mut notes: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let mut seen = Vec::new();
     for (job, done) in jobs.iter().zip(done) {
         let (name, plan) = (&names[job.member], &plans[job.member].plan);
@@ -325,7 +325,7 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
         run.add(&done);
         let why = match done.outcome {
             Ok(answered) => {
-                notes.extend(answered.notes.into_iter().map(|note| format!("{name}: {note}")));
+                notes.entry(job.member).or_default().extend(answered.notes);
                 let remarks = said.entry((job.member, job.pass)).or_default();
                 remarks.claims.extend(answered.answer.claims);
                 remarks.hunks.extend(&hunks);
@@ -350,7 +350,9 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
             None => seen.extend(hunks.into_iter().map(|hunk| (job.member, hunk))),
         }
     }
-    heard.notes.extend(notes);
+    for (member, notes) in notes {
+        heard.notes.extend(few(&names[member], notes));
+    }
     for ((member, pass), remarks) in said {
         remarks.verify(heard, files, &names[member], pass);
     }
@@ -364,6 +366,16 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
         run.settle();
     }
     heard.runs = runs;
+}
+
+/// What is odd about a reviewer's answers is said so often, and then only counted: each of its findings can be odd.
+const MAX_NOTES: usize = 5;
+
+fn few(reviewer: &str, notes: BTreeSet<String>) -> Vec<String> {
+    let n_more = notes.len().saturating_sub(MAX_NOTES);
+    let shown = notes.into_iter().take(MAX_NOTES).map(|note| format!("{reviewer}: {note}"));
+    let rest = (n_more > 0).then(|| format!("{reviewer}: {n_more} more of the kind"));
+    shown.chain(rest).collect()
 }
 
 /// What a reviewer remarked in all calls of a pass, and what it was shown. All at once, because a large hunk is in many
@@ -452,6 +464,14 @@ mod tests {
             repair: None,
         };
         Job { member: 0, pass: 1, call, question, n_tokens, about: String::new() }
+    }
+
+    #[test]
+    fn a_reviewer_whose_every_finding_is_odd_is_heard_of_in_a_few_lines() {
+        let notes = |n_notes: usize| (0..n_notes).map(|note| format!("odd {note}")).collect::<BTreeSet<_>>();
+        assert_eq!(few("m", notes(2)), ["m: odd 0", "m: odd 1"]);
+        let many = few("m", notes(2_000));
+        assert_eq!((many.len(), many[5].as_str()), (6, "m: 1995 more of the kind"));
     }
 
     #[test]
