@@ -31,7 +31,11 @@ pub(crate) fn say(text: &str) {
 /// Prints data, or writes it to a file that is there whole or not at all.
 pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
-        Some(path) if path != Path::new("-") => write_file(&place.resolve(path), text),
+        Some(path) if path != Path::new("-") => {
+            let path = place.resolve(path);
+            // Whoever names a link, a device or a pipe means what is behind it.
+            if is_special(&path) { write_into(&path, text) } else { write_file(&path, text) }
+        }
         _ => print(text),
     }
 }
@@ -60,12 +64,14 @@ fn is_special(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|entry| !entry.is_file() && !entry.is_dir())
 }
 
-/// Writes a file by way of a temporary one beside it.
+fn write_into(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
+}
+
+/// Writes a file by way of a temporary one beside it. A link is replaced and not followed: in a repository, somebody
+/// else may have put it there.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
-        if is_special(path) {
-            return std::fs::write(path, text);
-        }
         let mut file = temporary(path)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;

@@ -109,3 +109,14 @@ fn every_schema_is_a_json_schema() {
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{what}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_a_repository_holds_is_replaced_and_not_written_through() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("mine.txt", "mine\n");
+    std::os::unix::fs::symlink("mine.txt", scratch.path().join(".tollgate.toml")).unwrap();
+    scratch.tollgate(&["init", "--force"]).expect(0);
+    assert_eq!(scratch.read("mine.txt"), "mine\n");
+    assert!(scratch.path().join(".tollgate.toml").symlink_metadata().unwrap().is_file());
+}
