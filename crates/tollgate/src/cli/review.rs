@@ -284,10 +284,15 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     if args.record.is_some() && reviewed.runs.is_empty() {
         output::say("note: nobody was asked, so there is nothing in the record");
     }
+    conclude(&reviewed, settings.fail_on)
+}
+
+/// Says what models and agents took, and ends as the gate wants it, or as a reviewer that failed.
+fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Done, Failure> {
     for run in &reviewed.runs {
         output::say(&asking::took(run));
     }
-    let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || settings.fail_on == FailOn::Never;
+    let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || fail_on == FailOn::Never;
     let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
     // The gate stays shut either way; what has to be mended first is not the change.
     let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
