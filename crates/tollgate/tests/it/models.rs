@@ -349,3 +349,26 @@ fn what_an_agent_is_sent_is_what_is_printed() {
     let shown = [&printed["system"], &printed["shared"], &printed["part"]].map(|part| part.as_str().unwrap());
     assert_eq!(words(&std::fs::read_to_string(heard).unwrap()), words(&shown.join("\n\n")));
 }
+
+#[test]
+fn fixes_are_tried_and_not_too_many_of_them() {
+    let code: String = (1..=60).map(|number| format!("const value{number} = compute({number});\n")).collect();
+    let scratch = scratch(&code);
+    let fixed = |number: u32, replacement: &str| {
+        let quote = format!("const value{number} = compute({number});");
+        let title = format!("value{number} is computed from the wrong number");
+        let mut finding = finding("Medium", "src/a.js", number, &title, &quote);
+        finding["replacement"] = replacement.into();
+        finding
+    };
+    let mut findings = vec![fixed(1, "const value1 = compute((;")];
+    findings.extend((2..=60).map(|number| fixed(number, &format!("const value{number} = compute(0);"))));
+    let stub = Stub::saying(answer("rejected", &findings));
+    scratch.configure(&stub.table("stub"));
+    let review = parsed(review(&scratch, &[]), 0);
+    let findings = review["findings"].as_array().unwrap();
+    let why = |reason: &str| findings.iter().filter(|finding| finding["x_fix_withheld"] == reason).count();
+    assert_eq!(findings.iter().filter(|finding| finding.get("x_fix").is_some()).count(), 49);
+    assert_eq!(why("the file would not parse with it"), 1);
+    assert_eq!(why("there are too many fixes to try them all"), 10);
+}

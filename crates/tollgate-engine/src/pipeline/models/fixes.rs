@@ -1,6 +1,6 @@
 //! Fixes that models suggest, tried before anybody is offered them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use tollgate_core::change::{Change, Content};
 use tollgate_core::diff::FileDiff;
@@ -11,13 +11,20 @@ use tollgate_core::verify;
 use super::Scene;
 use crate::reviewer::embedded;
 
+/// More fixes than this are not tried: each is a whole file to parse, and nobody applies as many.
+const MAX_FIXES: usize = 50;
+
 /// Takes back fixes after which a file would not parse any more, and says so in the finding.
 pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], findings: &mut [Finding]) {
     let mut contents = scene.forge.contents();
-    let mut texts: HashMap<FilePath, Option<String>> = HashMap::new();
-    let mut checked: Vec<(usize, String, String)> = Vec::new();
+    let mut texts: BTreeMap<FilePath, Option<String>> = BTreeMap::new();
+    let mut fixed: Vec<(usize, String)> = Vec::new();
     for (index, finding) in findings.iter_mut().enumerate() {
         let Some(fix) = &finding.fix else { continue };
+        if fixed.len() >= MAX_FIXES {
+            set_aside(finding, "there are too many fixes to try them all");
+            continue;
+        }
         let path = &finding.location.file;
         let text = texts.entry(path.clone()).or_insert_with(|| {
             let at = files.iter().position(|file| FilePath::of_repo_path(file.path()) == *path)?;
@@ -26,33 +33,37 @@ pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], find
                 _ => None,
             }
         });
-        match text.as_deref().and_then(|text| Some((text, verify::fixed(text, fix)?))) {
-            Some((text, fixed)) => checked.push((index, text.to_owned(), fixed)),
+        match text.as_deref().and_then(|text| verify::fixed(text, fix)) {
+            Some(text) => fixed.push((index, text)),
             None => set_aside(finding, "the file's text is not at hand"),
         }
     }
-    let texts: Vec<(&[u8], &[u8])> = checked
-        .iter()
-        .flat_map(|(index, text, fixed)| {
-            let path = findings[*index].location.file.as_str().as_bytes();
-            [(path, text.as_bytes()), (path, fixed.as_bytes())]
-        })
-        .collect();
-    let errors = embedded::parse_errors(scene.executable, scene.settings.limits, &texts);
-    let pairs: Vec<(usize, bool)> = checked
-        .iter()
-        .zip(errors.chunks(2))
-        .map(|((index, ..), pair)| match pair {
+    let before: Vec<(&FilePath, &String)> =
+        texts.iter().filter_map(|(path, text)| Some((path, text.as_ref()?))).collect();
+    let asked = before.iter().map(|(path, text)| (path.as_str().as_bytes(), text.as_bytes()));
+    let after = fixed.iter().map(|(index, text)| (findings[*index].location.file.as_str().as_bytes(), text.as_bytes()));
+    let asked: Vec<(&[u8], &[u8])> = asked.chain(after).collect();
+    let errors = embedded::parse_errors(scene.executable, scene.settings.limits, &asked);
+    let (errors_before, errors_after) = errors.split_at(before.len().min(errors.len()));
+    let errors_before: BTreeMap<&FilePath, Option<usize>> =
+        before.iter().map(|(path, _)| *path).zip(errors_before.iter().copied()).collect();
+    let parses = |index: usize, after: Option<usize>| {
+        let before = errors_before.get(&findings[index].location.file).copied().flatten();
+        match (before, after) {
+            (Some(before), Some(after)) => after <= before,
             // Without a grammar there is nothing that could stop parsing.
-            [Some(before), Some(after)] => (*index, after <= before),
-            [before, after] => (*index, before.is_none() && after.is_none()),
-            _ => (*index, false),
-        })
-        .collect();
-    for (index, parses) in pairs {
-        if !parses {
-            set_aside(&mut findings[index], "the file would not parse with it");
+            (before, after) => before.is_none() && after.is_none(),
         }
+    };
+    let spoilt: Vec<usize> = fixed
+        .iter()
+        .zip(errors_after)
+        .map(|((index, _), after)| (*index, *after))
+        .filter(|&(index, after)| !parses(index, after))
+        .map(|(index, _)| index)
+        .collect();
+    for index in spoilt {
+        set_aside(&mut findings[index], "the file would not parse with it");
     }
 }
 

@@ -8,6 +8,7 @@ use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
+use tollgate_core::tokens;
 
 use super::background::Background;
 use super::{Sent, Told, places};
@@ -62,7 +63,8 @@ impl Material<'_> {
             schema: &background.schema,
             answer: if member.structured { AnswerForm::Structured } else { AnswerForm::Text },
         };
-        let overhead = prompt::overhead(&setting);
+        let place = member.place.map(|place| format!("\n## Where you are\n{place}\n")).unwrap_or_default();
+        let overhead = prompt::overhead(&setting) + tokens::estimate(place.as_bytes());
         let n_passes: u32 = team.iter().map(|member| member.passes).sum();
         let budget = &self.settings.budget;
         let limits = plan::Limits {
@@ -81,9 +83,7 @@ impl Material<'_> {
             limits,
         });
         let mut prompt = prompt::write(&setting, &plan, self.files);
-        if let Some(place) = member.place {
-            prompt.system.push_str(&format!("\n## Where you are\n{place}\n"));
-        }
+        prompt.system.push_str(&place);
         // A key of ours can be in the change as well.
         for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
             if let Cow::Owned(hidden) = held.hide(text) {
