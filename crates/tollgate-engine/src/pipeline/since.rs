@@ -301,7 +301,10 @@ impl Last {
     fn looked(&self, claim: &Claim<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
         if let Some(places) = claim.reviewer.and_then(|name| looked_at.models.get(name)) {
             let Mapped::At(location) = mapped else {
-                return true;
+                // Its lines were changed; whether for the better is known when all that the file is now was looked at.
+                let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
+                let mut hunks = looked_at.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
+                return !hunks.any(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)));
             };
             // That it says nothing of the same lines this time does not mean that anything was done about them.
             return self.is_fresh(&location.file, location.lines, location.side)

@@ -372,3 +372,24 @@ fn fixes_are_tried_and_not_too_many_of_them() {
     assert_eq!(why("the file would not parse with it"), 1);
     assert_eq!(why("there are too many fixes to try them all"), 10);
 }
+
+#[test]
+fn a_model_that_cannot_be_reached_has_resolved_nothing() {
+    let scratch = scratch("function half(n) {\n  return n / 3;\n}\n");
+    let quoted = finding("High", "src/a.js", 2, "half of n is not a third of it", "return n / 3;");
+    let stub = Stub::saying(answer("rejected", &[quoted]));
+    scratch.configure(&stub.table("stub"));
+    assert_eq!(told(&parsed(review(&scratch, &[]), 1)).len(), 1);
+    scratch
+        .configure("[reviewer.stub]\nbase_url = \"http://127.0.0.1:9/v1\"\nprotocol = \"openai\"\nmodel = \"stub\"\n");
+    scratch.write("src/a.js", "function half(n) {\n  return n / 4;\n}\n").commit("still wrong");
+    for more in [&["--since-last"][..], &[]] {
+        let again = parsed(review(&scratch, more), 1);
+        assert_eq!(told(&again), ["High src/a.js:2 half of n is not a third of it"], "{again:#}");
+    }
+    // What is no longer part of the change is nobody's to look at.
+    scratch.git(&["rm", "-q", "src/a.js"]);
+    scratch.write("b.txt", "text\n").commit("take it back");
+    let gone: Value = serde_json::from_str(&review(&scratch, &["--since-last"]).stdout).unwrap();
+    assert_eq!(told(&gone), [""; 0], "{gone:#}");
+}
