@@ -301,10 +301,7 @@ impl Last {
     fn looked(&self, claim: &Claim<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
         if let Some(places) = claim.reviewer.and_then(|name| looked_at.models.get(name)) {
             let Mapped::At(location) = mapped else {
-                // Its lines were changed; whether for the better is known when all that the file is now was looked at.
-                let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
-                let mut hunks = looked_at.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
-                return !hunks.any(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)));
+                return self.looked_at_all_of(claim, looked_at);
             };
             // That it says nothing of the same lines this time does not mean that anything was done about them.
             return self.is_fresh(&location.file, location.lines, location.side)
@@ -314,7 +311,7 @@ impl Last {
             return claim.reviewer.is_some_and(|name| looked_at.imported.contains(name));
         }
         let Mapped::At(location) = mapped else {
-            return true;
+            return self.looked_at_all_of(claim, looked_at);
         };
         // Rules about the change as a whole see all of it that was read.
         if claim.rule.is_some_and(is_about_the_change) {
@@ -322,6 +319,14 @@ impl Last {
         }
         let fresh = self.is_fresh(&location.file, location.lines, location.side);
         (fresh || !looked_at.only_fresh) && was_reviewed(&looked_at.coverage, location)
+    }
+
+    /// True when all that a finding's file is now was looked at. Only then is it known whether lines of it were changed
+    /// for the better.
+    fn looked_at_all_of(&self, claim: &Claim<'_>, looked_at: &LookedAt) -> bool {
+        let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
+        let mut hunks = looked_at.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
+        !hunks.any(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)))
     }
 
     /// Puts the findings that count in their classes. What the last review passed is held back.

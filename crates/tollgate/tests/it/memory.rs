@@ -567,3 +567,17 @@ fn after_a_review_without_findings_the_comment_is_that_of_a_first_review() {
     let major = ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging";
     check_summary(&scratch, 1, &["## What Changed", "## Observations", "## Verdict", major]);
 }
+
+#[test]
+fn a_file_that_could_not_be_scanned_has_resolved_nothing() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.configure("limits.file_bytes = 500\n");
+    let more = "const a = 1;\n".repeat(100);
+    scratch.write("a.js", &format!("{}{more}", RUN.replace("eval(input)", "eval(input + 1)"))).commit("larger");
+    for more in [&["review", "--since-last"][..], &["review"]] {
+        let report = scratch.tollgate(more).expect(1);
+        assert!(report.contains("0 new, 0 resolved, 1 still open"), "{report}");
+    }
+}
