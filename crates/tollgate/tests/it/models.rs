@@ -393,3 +393,25 @@ fn a_model_that_cannot_be_reached_has_resolved_nothing() {
     let gone: Value = serde_json::from_str(&review(&scratch, &["--since-last"]).stdout).unwrap();
     assert_eq!(told(&gone), [""; 0], "{gone:#}");
 }
+
+#[test]
+fn prompts_that_cannot_be_read_are_said_and_the_defaults_hold() {
+    let scratch = scratch(CODE);
+    let stub = Stub::saying(answer("approved", &[]));
+    scratch.configure(&stub.table("stub"));
+    let settings = scratch.store().with_file_name("settings.json");
+    std::fs::create_dir_all(&settings).unwrap();
+    let ran = review(&scratch, &["--print-prompt"]);
+    assert!(ran.stderr.contains("settings.json` are not used: it is no file"), "{}", ran.stderr);
+    std::fs::remove_dir(&settings).unwrap();
+    let custom = json!({ "promptCustomization": { "codeReview": {
+        "reviewSystemPrompt": { "enabled": true, "value": "You are the house reviewer." } } } });
+    std::fs::write(&settings, custom.to_string()).unwrap();
+    let ran = review(&scratch, &["--print-prompt"]);
+    assert!(!ran.stderr.contains("are not used"), "{}", ran.stderr);
+    let printed = parsed(ran, 0);
+    assert!(
+        printed["prompts"][0]["system"].as_str().unwrap().starts_with("You are the house reviewer."),
+        "{printed:#}"
+    );
+}

@@ -19,6 +19,7 @@ use crate::forge::local::Local;
 use crate::pipeline::alters_settings;
 use crate::pipeline::since::Last;
 use crate::reviewer::prompts;
+use crate::tree::{self, Entry};
 
 /// What a project says about itself.
 const GUIDANCE: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
@@ -63,8 +64,16 @@ impl Background {
         });
         let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
         let own = scene.asking.prompts.as_ref().and_then(|path| {
-            let bytes = std::fs::read(path).ok()?;
-            Some((path.display().to_string(), bytes))
+            let name = path.display().to_string();
+            let why = match tree::read_own(path, MAX_GUIDANCE) {
+                Ok(Entry::File { content, .. }) => return Some((name, content)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+                Ok(Entry::TooLarge(_)) => "it is too large".to_owned(),
+                Ok(Entry::Link(_) | Entry::Other) => "it is no file".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            notes.push(format!("the prompts in `{name}` are not used: {why}"));
+            None
         });
         let sources: Vec<(&str, &[u8])> =
             own.iter().chain(&project).map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
