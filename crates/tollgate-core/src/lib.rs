@@ -8,6 +8,7 @@
 
 pub mod analysis;
 pub mod answer;
+pub mod board;
 pub mod change;
 pub mod comment;
 pub mod coverage;

@@ -218,8 +218,9 @@ const LICENCES: &[&str] = &[
 /// Crates that are there in two versions because others still use the older one.
 ///
 /// `getrandom`: rustls names `ring` beside the library we use; cargo lists it without building it. `untrusted`: so does
-/// `rcgen`, which only tests use, with a parser of certificates.
-const DUPLICATES: &[&str] = &["getrandom", "untrusted"];
+/// `rcgen`, which only tests use, with a parser of certificates. `base64`: another for the build script of the tokenizer. `rand`,
+/// `rand_core`, `cpufeatures`: another for property tests.
+const DUPLICATES: &[&str] = &["base64", "cpufeatures", "getrandom", "rand", "rand_core", "untrusted"];
 
 #[test]
 fn dependencies_have_known_licences_and_one_version_each() {
