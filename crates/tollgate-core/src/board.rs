@@ -12,6 +12,8 @@ pub mod criteria;
 pub mod id;
 pub mod iteration;
 pub mod machine;
+pub mod spec;
+pub mod wire;
 
 pub use id::{FeatureId, StepId};
 pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark};
