@@ -7,9 +7,13 @@
 //! Formats that others read (`feature.json`, events, commit messages) are kept to the byte here; files, processes and
 //! the database are elsewhere.
 
+pub mod commit;
+pub mod criteria;
 pub mod id;
 pub mod iteration;
 pub mod machine;
+pub mod spec;
+pub mod wire;
 
 pub use id::{FeatureId, StepId};
 pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark};
