@@ -1,6 +1,7 @@
 //! The engine on real repositories.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod board_store;
 mod commits;
 mod compared;
 #[path = "../../../tollgate/tests/it/faults.rs"]
