@@ -61,12 +61,31 @@ pub struct World<'a> {
     pub since_last: bool,
     /// This very program, which scans files as a child of itself.
     pub executable: PathBuf,
+    /// Who the review is for.
+    pub standing: Standing,
     /// How models and agents are asked.
     pub asking: Asking<'a>,
     /// The time in milliseconds since 1970.
     pub clock: &'a dyn Fn() -> u64,
     /// Is told how the review goes.
     pub events: &'a (dyn Fn(Event<'_>) + Sync),
+}
+
+/// Who a review is for, and whose word counts in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// A person has their own work looked at: the rules of the working tree, marks in the code and tags in a title count.
+    Own,
+    /// A change is at a gate: what it says about its own review does not count, and rules are those of the base.
+    ///
+    /// Whoever keeps the gate stores the review together with what follows from it ([`Reviewed::completed`]).
+    Gate(Subject),
+}
+
+impl Standing {
+    fn is_gate(&self) -> bool {
+        matches!(self, Self::Gate(_))
+    }
 }
 
 /// Past reviews, as far as there is a memory.
@@ -139,13 +158,34 @@ pub struct Reviewed {
     snapshot: Vec<u8>,
 }
 
+impl Reviewed {
+    /// The review as it is stored.
+    #[must_use]
+    pub fn completed(&self) -> Completed<'_> {
+        Completed {
+            review: &self.review,
+            gate: self.gate,
+            n_added: self.n_added,
+            snapshot: &self.snapshot,
+            prior: self.since.as_ref().map(|since| since.run),
+            new: self.since.as_ref().map(|since| since.new.as_slice()),
+        }
+    }
+}
+
 /// Reviews one change, from trigger to finished review, and remembers it.
 pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let started = (world.clock)();
-    let subject = subject(&world.forge);
+    let subject = match &world.standing {
+        Standing::Own => subject(&world.forge),
+        Standing::Gate(subject) => Some(subject.clone()),
+    };
     let reviewed = review_all_it_takes(world, subject.as_ref());
     process::wait_if_stopping();
-    let stored = remember(world, subject.as_ref(), started, &reviewed);
+    let stored = match world.standing {
+        Standing::Own => remember(world, subject.as_ref(), started, &reviewed),
+        Standing::Gate(_) => Ok(()),
+    };
     let mut reviewed = reviewed?;
     if let Err(failure) = stored {
         add_note(&mut reviewed.review, format!("this review was not stored: {}", failure.message));
@@ -194,7 +234,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         // What is asked to close the gate has to be counted.
         policy.floor = policy.floor.min(severity);
     }
-    if intent.no_review() && world.settings.allow_no_review {
+    if intent.no_review() && world.settings.allow_no_review && !world.standing.is_gate() {
         return Ok(Some(skipped(change, intent, policy)));
     }
     notes.extend(intent.remarks());
@@ -241,8 +281,13 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         let is_chosen = world.settings.reviewers.iter().any(|chosen| chosen.name == name);
         is_chosen || last.as_ref().is_some_and(|last| last.asked(name))
     };
-    let rules =
-        accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules, is_model: &is_model };
+    let rules = accept::Rules {
+        settings: world.settings,
+        policy: &policy,
+        user: &answer.user_rules,
+        is_model: &is_model,
+        own_marks: !world.standing.is_gate(),
+    };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
     let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, &is_model));
     accept::number(&mut accepted);
@@ -354,7 +399,9 @@ fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Inten
         Commits::default()
     });
     let read: Vec<Commit<'_>> = commits.listed.iter().map(Listed::as_commit).collect();
-    let intent = intent::read(world.title.unwrap_or_default(), world.body, &read, false);
+    // At a gate the messages are the author's of the change, who has no say in how it is looked at.
+    let heeded = if world.standing.is_gate() { &[][..] } else { &read };
+    let intent = intent::read(world.title.unwrap_or_default(), world.body, heeded, false);
     let subjects = read.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned());
     (intent, subjects.collect())
 }
@@ -483,10 +530,14 @@ fn scan(
     let asked = embedded::asks_for_paths(change, declared);
     let paths = if asked { cache.paths(&change.base, || world.forge.paths_before(change)) } else { Vec::new() };
     let events = world.events;
+    let user_rules = match world.standing {
+        Standing::Own => embedded::UserRules::Below(world.forge.root()),
+        Standing::Gate(_) => embedded::UserRules::Texts(world.forge.before_below(change, embedded::RULES_FOLDER)?),
+    };
     let request = embedded::Request {
         change,
         settings: world.settings,
-        root: world.forge.root(),
+        user_rules: &user_rules,
         executable: &world.executable,
         declared: declared.in_repository(&paths),
         part,
@@ -517,14 +568,7 @@ fn remember(
     }
     let outcome = match reviewed {
         Ok(reviewed) if reviewed.gate == Gate::Skipped || is_about_nothing(reviewed) => return Ok(()),
-        Ok(reviewed) => Outcome::Completed(Completed {
-            review: &reviewed.review,
-            gate: reviewed.gate,
-            n_added: reviewed.n_added,
-            snapshot: &reviewed.snapshot,
-            prior: reviewed.since.as_ref().map(|since| since.run),
-            new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
-        }),
+        Ok(reviewed) => Outcome::Completed(reviewed.completed()),
         // Somebody asked for what cannot be: that is no review.
         Err(failure) if matches!(failure.kind, Kind::User | Kind::Config) => return Ok(()),
         Err(failure) => Outcome::Failed(&failure.message),

@@ -16,9 +16,9 @@ use tollgate_core::{prompt, tokens, verify};
 use tollgate_rules::text::mask::mask;
 
 use super::call::{Backend, CallFailure, Heard, Question, Repair, Reply, Stop, Usage, Watch, Why};
-use super::held::{Held, in_strings};
 use super::provider::price::{self, Price};
 use super::tape::{Place, Tape};
+use crate::held::{Held, in_strings};
 
 /// Somebody who can be asked.
 pub struct Member {

@@ -131,17 +131,40 @@ impl Scratch {
         settings: &Settings,
         executable: &Path,
     ) -> Result<Reviewed, Failure> {
+        self.review_as(trigger, settings, executable, None, pipeline::Standing::Own)
+    }
+
+    /// Reviews a change under a title, for somebody.
+    pub(crate) fn review_standing(
+        &self,
+        trigger: Trigger,
+        settings: &Settings,
+        title: &str,
+        standing: pipeline::Standing,
+    ) -> Result<Reviewed, Failure> {
+        self.review_as(trigger, settings, Path::new("/nonexistent"), Some(title), standing)
+    }
+
+    fn review_as(
+        &self,
+        trigger: Trigger,
+        settings: &Settings,
+        executable: &Path,
+        title: Option<&str>,
+        standing: pipeline::Standing,
+    ) -> Result<Reviewed, Failure> {
         let mut world = World {
             settings,
             forge: Local::open(&self.dir, trigger, self.environment())?,
             imported: Vec::new(),
             imported_withheld: Vec::new(),
             scope: tollgate_engine::reviewer::imported::Scope::default(),
-            title: None,
+            title,
             body: None,
             memory: Memory::Off,
             since_last: false,
             executable: executable.to_owned(),
+            standing,
             asking: pipeline::Asking::nobody(),
             clock: &|| 0,
             events: &|_| {},

@@ -239,6 +239,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             memory: memory(place, &settings, &args),
             since_last: args.since_last,
             executable: place.program()?,
+            standing: pipeline::Standing::Own,
             asking,
             clock: &memory::now,
             events: &events,

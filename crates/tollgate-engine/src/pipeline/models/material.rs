@@ -13,7 +13,7 @@ use tollgate_core::tokens;
 use super::background::Background;
 use super::{Sent, Told, places};
 use crate::config::Settings;
-use crate::reviewer::held::Held;
+use crate::held::Held;
 use crate::reviewer::team::Prepared;
 
 /// A plan has no more calls for one reviewer.

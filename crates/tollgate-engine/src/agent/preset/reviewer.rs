@@ -1,202 +1,37 @@
-//! Agents we know: how each is started so that it can read and answer and nothing else.
+//! How each agent is started so that it can read and answer and nothing else.
 //!
 //! "Read-only" flags are often not what they say, so each line here was tried with a model that asks for writes. A tool
 //! that is not there cannot be talked into anything, which is why tools are left out rather than forbidden wherever an
-//! agent lets us choose. What a preset needs as a file lies beside the tree, never in it.
+//! agent lets us choose.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// An agent that comes with the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Cursor's agent.
-    CursorAgent,
-    /// OpenCode.
-    OpenCode,
-    /// Aider.
-    Aider,
-}
+use super::{Given, Invocation, Preset, args};
 
-/// How an agent writes its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Claude,
-    Codex,
-    Gemini,
-    Cursor,
-    OpenCode,
-    Aider,
-    Text,
-    Json,
-    JsonLines,
-}
-
-impl Form {
-    /// True when the agent prints a line for each thing it does; the others are silent until they are done.
-    pub(super) fn streams(self) -> bool {
-        match self {
-            Self::Claude | Self::Codex | Self::Gemini | Self::OpenCode | Self::JsonLines => true,
-            Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
-        }
+/// How an agent is started as a reviewer that is to answer in this schema.
+pub(crate) fn invoke(preset: Preset, given: &Given<'_>, schema: &Value) -> Invocation {
+    let mut invocation = match preset {
+        Preset::Claude => claude(schema),
+        Preset::Codex => codex(given, schema),
+        Preset::Gemini => gemini(given),
+        Preset::CursorAgent => args(&["-p", "--output-format", "json", "--mode", "ask", "--trust"]),
+        Preset::OpenCode => opencode(),
+        Preset::Aider => aider(given),
+    };
+    if let Some(model) = given.model {
+        invocation.args.extend([preset.model_option().into(), model.into()]);
     }
-
-    /// True when it also prints while its model is thinking, so that silence means that it hangs.
-    pub(super) fn is_live(self) -> bool {
-        match self {
-            Self::Claude | Self::Gemini | Self::JsonLines => true,
-            Self::Codex | Self::OpenCode | Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
-        }
+    if preset == Preset::Codex {
+        // The prompt is standard input; this must come last.
+        invocation.args.push("-".into());
     }
-}
-
-/// What a preset is given for one run.
-pub(super) struct Given<'a> {
-    pub(super) model: Option<&'a str>,
-    /// The variable of its key, when it has one.
-    pub(super) key: Option<&'a str>,
-    pub(super) schema: &'a Value,
-    /// The throw-away folder, for files beside the tree.
-    pub(super) beside: &'a Path,
-    /// Where the prompt is.
-    pub(super) prompt: &'a Path,
-}
-
-/// How a preset is started for one run.
-#[derive(Debug, Default)]
-pub(super) struct Invocation {
-    pub(super) args: Vec<OsString>,
-    /// Files to write beside the tree.
-    pub(super) files: Vec<(&'static str, String)>,
-    pub(super) environment: Vec<(String, String)>,
-    /// A file beside the tree in which the agent leaves its last message.
-    pub(super) last: Option<&'static str>,
-    /// True when the agent is told the schema by other means than the prompt.
-    pub(super) knows_schema: bool,
-}
-
-impl Preset {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::CursorAgent, Self::OpenCode, Self::Aider];
-
-    /// The name in settings, which is also the program's.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::CursorAgent => "cursor-agent",
-            Self::OpenCode => "opencode",
-            Self::Aider => "aider",
-        }
-    }
-
-    /// Variables of which the agent takes a key, the usual one first.
-    #[must_use]
-    pub fn key_variables(self) -> &'static [&'static str] {
-        match self {
-            Self::Claude => &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
-            Self::Codex => &["CODEX_API_KEY"],
-            Self::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Self::CursorAgent => &["CURSOR_API_KEY"],
-            Self::OpenCode | Self::Aider => {
-                &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"]
-            }
-        }
-    }
-
-    /// What to do when the program is not there.
-    #[must_use]
-    pub fn how_to_install(self) -> &'static str {
-        match self {
-            Self::Claude => "Install it with `npm install -g @anthropic-ai/claude-code`.",
-            Self::Codex => "Install it with `npm install -g @openai/codex`.",
-            Self::Gemini => "Install it with `npm install -g @google/gemini-cli`.",
-            Self::CursorAgent => "Install it as https://cursor.com/cli describes.",
-            Self::OpenCode => "Install it with `npm install -g opencode-ai`.",
-            Self::Aider => "Install it with `python -m pip install aider-chat`.",
-        }
-    }
-
-    /// What to do when it says that it is not logged in.
-    #[must_use]
-    pub fn how_to_log_in(self) -> &'static str {
-        match self {
-            Self::Claude => "Start `claude` once and log in, or set `key_env` to a variable that holds an API key.",
-            Self::Codex => "Run `codex login`, or set `key_env` to a variable that holds an API key.",
-            Self::Gemini => "Start `gemini` once and log in, or set `key_env` to a variable that holds an API key.",
-            Self::CursorAgent => "Run `cursor-agent login`, or set `key_env` to a variable that holds an API key.",
-            Self::OpenCode => "Run `opencode auth login`, or set `key_env` to a variable that holds an API key.",
-            Self::Aider => "Set `key_env` to a variable that holds an API key.",
-        }
-    }
-
-    /// Variables that say where the agent's log-in is, when it is not where it usually is.
-    pub(super) fn homes(self) -> &'static [&'static str] {
-        match self {
-            Self::Claude => &["CLAUDE_CONFIG_DIR"],
-            Self::Codex => &["CODEX_HOME"],
-            Self::Gemini => &["GEMINI_CLI_HOME"],
-            Self::CursorAgent => &["XDG_CONFIG_HOME"],
-            Self::OpenCode => &["XDG_CONFIG_HOME", "XDG_DATA_HOME"],
-            Self::Aider => &[],
-        }
-    }
-
-    pub(super) fn form(self) -> Form {
-        match self {
-            Self::Claude => Form::Claude,
-            Self::Codex => Form::Codex,
-            Self::Gemini => Form::Gemini,
-            Self::CursorAgent => Form::Cursor,
-            Self::OpenCode => Form::OpenCode,
-            Self::Aider => Form::Aider,
-        }
-    }
-
-    /// True when the prompt is standard input.
-    pub(super) fn reads_stdin(self) -> bool {
-        self != Self::Aider
-    }
-
-    /// How it is started as a reviewer.
-    pub(super) fn invoke(self, given: &Given<'_>) -> Invocation {
-        let mut invocation = match self {
-            Self::Claude => claude(given),
-            Self::Codex => codex(given),
-            Self::Gemini => gemini(given),
-            Self::CursorAgent => args(&["-p", "--output-format", "json", "--mode", "ask", "--trust"]),
-            Self::OpenCode => opencode(),
-            Self::Aider => aider(given),
-        };
-        if let Some(model) = given.model {
-            let flag = if matches!(self, Self::Codex | Self::Gemini | Self::OpenCode) { "-m" } else { "--model" };
-            invocation.args.extend([flag.into(), model.into()]);
-        }
-        if self == Self::Codex {
-            // The prompt is standard input; this must come last.
-            invocation.args.push("-".into());
-        }
-        invocation
-    }
-}
-
-fn args(args: &[&str]) -> Invocation {
-    Invocation { args: args.iter().map(OsString::from).collect(), ..Invocation::default() }
+    invocation
 }
 
 /// Only the tools that read exist; `--allowedTools` would leave the others there.
-fn claude(given: &Given<'_>) -> Invocation {
+fn claude(schema: &Value) -> Invocation {
     let mut invocation = args(&["-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"]);
     let rest = [
         "--tools",
@@ -209,7 +44,7 @@ fn claude(given: &Given<'_>) -> Invocation {
     ];
     invocation.args.extend(rest.map(OsString::from));
     invocation.args.extend(["--no-session-persistence".into(), "--json-schema".into()]);
-    invocation.args.push(given.schema.to_string().into());
+    invocation.args.push(schema.to_string().into());
     invocation.knows_schema = true;
     invocation.environment = vec![
         ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
@@ -219,7 +54,7 @@ fn claude(given: &Given<'_>) -> Invocation {
 }
 
 /// Without user configuration no folder is trusted, and so no server of the reviewed tree is started.
-fn codex(given: &Given<'_>) -> Invocation {
+fn codex(given: &Given<'_>, schema: &Value) -> Invocation {
     let mut invocation = args(&["exec", "--json", "--sandbox", "read-only", "--ephemeral", "--skip-git-repo-check"]);
     // Searching the web would carry code away; other agents would not be bound by what binds this one.
     for setting in ["project_doc_max_bytes=0", "web_search=\"disabled\"", "features.multi_agent=false"] {
@@ -229,7 +64,7 @@ fn codex(given: &Given<'_>) -> Invocation {
     invocation.args.push(given.beside.join("schema.json").into());
     invocation.args.push("-o".into());
     invocation.args.push(given.beside.join("last.json").into());
-    invocation.files.push(("schema.json", given.schema.to_string()));
+    invocation.files.push(("schema.json", schema.to_string()));
     invocation.last = Some("last.json");
     invocation.knows_schema = true;
     invocation
@@ -295,14 +130,16 @@ fn aider(given: &Given<'_>) -> Invocation {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use insta::assert_snapshot;
 
     use super::*;
 
     fn line(preset: Preset) -> String {
         let (schema, beside) = (json!({"type": "object"}), Path::new("AREA"));
-        let given = Given { model: Some("m"), key: None, schema: &schema, beside, prompt: Path::new("AREA/prompt") };
-        let invocation = preset.invoke(&given);
+        let given = Given { model: Some("m"), key: None, beside, prompt: Path::new("AREA/prompt") };
+        let invocation = invoke(preset, &given, &schema);
         let environment = invocation.environment.iter().map(|(name, value)| format!("{name}={value}"));
         let args = invocation.args.iter().map(|arg| arg.to_string_lossy().into_owned());
         let words: Vec<String> = environment.chain([preset.name().to_owned()]).chain(args).collect();

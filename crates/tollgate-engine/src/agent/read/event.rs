@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::super::preset::Form;
-use super::Found;
-use crate::reviewer::call::{Heard, Stop, Usage};
+use super::{Found, Said};
+use crate::call::{Stop, Usage};
 
 /// Takes in one JSON value that an agent printed.
-pub(super) fn take(form: Form, value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+pub(super) fn take(form: Form, value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match form {
-        Form::Claude | Form::Cursor => claude(value, found, heard),
-        Form::Codex => codex(value, found, heard),
-        Form::Gemini => gemini(value, found, heard),
-        Form::OpenCode => opencode(value, found, heard),
-        Form::Json | Form::JsonLines | Form::Text | Form::Aider => other(value, found, heard),
+        Form::Claude | Form::Cursor => claude(value, found, said),
+        Form::Codex => codex(value, found, said),
+        Form::Gemini => gemini(value, found, said),
+        Form::OpenCode => opencode(value, found, said),
+        Form::Json | Form::JsonLines | Form::Text | Form::Aider => other(value, found, said),
     }
 }
 
@@ -26,9 +26,8 @@ fn number(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0).min(u32::MAX.into())
 }
 
-fn working(name: &str, heard: &dyn Fn(Heard)) {
-    let name: String = name.chars().take(100).collect();
-    heard(Heard::Working(tollgate_core::visible::visible(&name).into_owned()));
+fn tool(name: Option<&str>, input: Option<&Value>, said: &dyn Fn(Said<'_>)) {
+    said(Said::Tool { name: name.unwrap_or("a tool"), input });
 }
 
 /// An error in any of the shapes in which agents write it.
@@ -39,7 +38,7 @@ fn error_text(value: &Value) -> Option<String> {
 }
 
 /// Claude Code, and Cursor's agent which prints the same result.
-fn claude(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
         Some("system") => {
             if let Some(model) = string(value, "/model") {
@@ -47,15 +46,15 @@ fn claude(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
             }
         }
         Some("stream_event") => match string(value, "/event/delta/type") {
-            Some("text_delta") => heard(Heard::Answer(string(value, "/event/delta/text").map_or(0, str::len))),
-            Some("thinking_delta") => working("thinking", heard),
+            Some("text_delta") => said(Said::Text(string(value, "/event/delta/text").unwrap_or_default())),
+            Some("thinking_delta") => said(Said::Thinking),
             _ => {}
         },
         Some("assistant") => {
             for part in value.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
                 // Its text was told piece by piece.
                 if string(part, "/type") == Some("tool_use") {
-                    working(string(part, "/name").unwrap_or("a tool"), heard);
+                    tool(string(part, "/name"), part.get("input"), said);
                 }
             }
         }
@@ -91,13 +90,13 @@ fn claude_result(value: &Value, found: &mut Found) {
 }
 
 /// Codex: errors on the way are not the end, a failed turn is.
-fn codex(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+fn codex(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
-        Some("item.started") => working(string(value, "/item/type").unwrap_or("a tool"), heard),
+        Some("item.started") => tool(string(value, "/item/type"), value.get("item"), said),
         Some("item.completed") => match string(value, "/item/type") {
             Some("agent_message") => {
                 let text = string(value, "/item/text").unwrap_or_default();
-                heard(Heard::Answer(text.len()));
+                said(Said::Text(text));
                 found.text = Some(text.to_owned());
             }
             Some("error") => found.trouble = value.get("item").and_then(error_text),
@@ -119,18 +118,18 @@ fn codex(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
 }
 
 /// Gemini, one JSON value or lines of it.
-fn gemini(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
         Some("init") => found.model = string(value, "/model").map(str::to_owned),
         Some("message") if string(value, "/role") == Some("assistant") => {
             let text = string(value, "/content").unwrap_or_default();
-            heard(Heard::Answer(text.len()));
+            said(Said::Text(text));
             found.text.get_or_insert_default().push_str(text);
         }
         Some("tool_use") => {
             // What was said before a tool was used is no answer.
             found.text = None;
-            working(string(value, "/tool_name").unwrap_or("a tool"), heard);
+            tool(string(value, "/tool_name"), value.get("parameters"), said);
         }
         Some("error") if string(value, "/severity") == Some("warning") => found.trouble = error_text(value),
         Some("error") => found.error = error_text(value),
@@ -167,15 +166,15 @@ fn gemini_whole(value: &Value, found: &mut Found) {
 }
 
 /// OpenCode: the texts of the last step that has any are the answer.
-fn opencode(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+fn opencode(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
         Some("step_start") => found.text = None,
         Some("text") => {
             let text = string(value, "/part/text").unwrap_or_default();
-            heard(Heard::Answer(text.len()));
+            said(Said::Text(text));
             found.text.get_or_insert_default().push_str(text);
         }
-        Some("tool_use") => working(string(value, "/part/tool").unwrap_or("a tool"), heard),
+        Some("tool_use") => tool(string(value, "/part/tool"), value.pointer("/part/state/input"), said),
         Some("step_finish") => {
             let cached = number(value, "/part/tokens/cache/read");
             found.usage.input += number(value, "/part/tokens/input") + cached;
@@ -218,7 +217,7 @@ const MESSAGES: [&str; 10] = [
 ];
 
 /// A command of the user's: a message in one of the usual places, or the answer itself.
-fn other(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
+fn other(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     let is_error = value.get("is_error").and_then(Value::as_bool) == Some(true)
         || string(value, "/type") == Some("error")
         || string(value, "/status") == Some("error");
@@ -241,7 +240,7 @@ fn other(value: &Value, found: &mut Found, heard: &dyn Fn(Heard)) {
         found.structured = None;
     }
     if let Some(text) = text {
-        heard(Heard::Answer(text.len()));
+        said(Said::Text(&text));
         found.text = Some(text);
     }
 }

@@ -17,13 +17,13 @@ use crate::process::guard;
 
 /// A throw-away folder; dropping it removes it.
 #[derive(Debug)]
-pub(super) struct Area {
+pub(crate) struct Area {
     root: PathBuf,
 }
 
 impl Area {
     /// Makes the folder and the empty folders in it.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(guard::FOLDER_PREFIX).rand_bytes(20);
         #[cfg(unix)]
@@ -40,44 +40,27 @@ impl Area {
         Ok(area)
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    pub(super) fn tree(&self) -> PathBuf {
+    pub(crate) fn tree(&self) -> PathBuf {
         self.root.join("tree")
     }
 
-    pub(super) fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    pub(super) fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
     /// Writes a file beside the tree.
-    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let path = self.root.join(name);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::fs::write(path, text)
-    }
-
-    /// How much disk everything in the folder takes.
-    pub(super) fn n_bytes(&self) -> u64 {
-        let mut pending = vec![self.root.clone()];
-        let mut n_bytes: u64 = 0;
-        while let Some(folder) = pending.pop() {
-            // Files come and go while we look; what is gone takes no room.
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Ok(metadata) = entry.metadata() else { continue };
-                if metadata.is_dir() {
-                    pending.push(entry.path());
-                }
-                n_bytes = n_bytes.saturating_add(on_disk(&metadata));
-            }
-        }
-        n_bytes
     }
 }
 
@@ -85,6 +68,23 @@ impl Drop for Area {
     fn drop(&mut self) {
         let _ = guard::remove(&self.root);
     }
+}
+
+/// How much disk everything in a folder takes.
+pub(crate) fn n_bytes(folder: &Path) -> u64 {
+    let mut pending = vec![folder.to_owned()];
+    let mut n_bytes: u64 = 0;
+    while let Some(folder) = pending.pop() {
+        // Files come and go while we look; what is gone takes no room.
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                pending.push(entry.path());
+            }
+            n_bytes = n_bytes.saturating_add(on_disk(&metadata));
+        }
+    }
+    n_bytes
 }
 
 #[cfg(unix)]
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn what_is_written_anywhere_in_it_is_counted() {
         let area = Area::new().unwrap();
-        let before = area.n_bytes();
+        let before = n_bytes(area.root());
         std::fs::create_dir_all(area.tmp().join("a/b")).unwrap();
         std::fs::write(area.tmp().join("a/b/c"), vec![1; 300_000]).unwrap();
-        assert!(area.n_bytes() >= before + 300_000);
+        assert!(n_bytes(area.root()) >= before + 300_000);
     }
 }

@@ -5,14 +5,16 @@
 //! with `"subtype":"success"`.
 
 use serde_json::Value;
+use tollgate_core::visible::visible;
 
 use super::preset::Form;
-use crate::reviewer::call::{Heard, Reply, Stop, Usage};
+use crate::call::{Heard, Reply, Stop, Usage};
 
 mod event;
 
 /// How much of a line that is no JSON is kept to be quoted.
 const MAX_ODD: usize = 200;
+const MAX_TOOL_CHARS: usize = 100;
 
 /// What was understood so far.
 #[derive(Debug, Default)]
@@ -29,9 +31,40 @@ struct Found {
     model: Option<String>,
 }
 
+/// Something an agent says or does while it works.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Said<'a> {
+    /// A piece of its answer, cut anywhere.
+    Bytes(&'a [u8]),
+    /// Words of its model.
+    Text(&'a str),
+    /// Its model thinks.
+    Thinking,
+    /// It uses a tool.
+    Tool { name: &'a str, input: Option<&'a Value> },
+}
+
+impl Said<'_> {
+    /// The sign of life that this is.
+    pub(crate) fn heard(&self) -> Heard {
+        match self {
+            Self::Bytes(bytes) => Heard::Answer(bytes.len()),
+            Self::Text(text) => Heard::Answer(text.len()),
+            Self::Thinking => Heard::Working("thinking".to_owned()),
+            Self::Tool { name, .. } => Heard::Working(tool_name(name)),
+        }
+    }
+}
+
+/// The name of a tool, short and harmless.
+pub(crate) fn tool_name(name: &str) -> String {
+    let name: String = name.chars().take(MAX_TOOL_CHARS).collect();
+    visible(&name).into_owned()
+}
+
 /// Why there is no answer in what an agent printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// It printed nothing that is one.
     Nothing(String),
     /// It says that something went wrong.
@@ -40,7 +73,7 @@ pub(super) enum NoAnswer {
 
 /// Reads an agent's standard output piece by piece.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     form: Form,
     /// The whole output, or the line that is not finished yet.
     kept: Vec<u8>,
@@ -53,15 +86,15 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Keeps at most so many bytes.
-    pub(super) fn new(form: Form, limit: usize) -> Self {
+    pub(crate) fn new(form: Form, limit: usize) -> Self {
         Self { form, kept: Vec::new(), limit, n_lines: 0, odd: Vec::new(), found: Found::default() }
     }
 
     /// Takes what was printed; false when it is too much.
-    pub(super) fn take(&mut self, bytes: &[u8], heard: &dyn Fn(Heard)) -> bool {
+    pub(crate) fn take(&mut self, bytes: &[u8], said: &dyn Fn(Said<'_>)) -> bool {
         if !self.form.streams() {
             self.kept.extend(bytes);
-            heard(Heard::Answer(bytes.len()));
+            said(Said::Bytes(bytes));
             return self.kept.len() <= self.limit;
         }
         let mut pieces = bytes.split(|&byte| byte == b'\n');
@@ -69,7 +102,7 @@ impl Reader {
         for piece in pieces {
             let mut line = std::mem::take(&mut self.kept);
             line.extend(piece);
-            self.line(&line, heard);
+            self.line(&line, said);
             line.clear();
             self.kept = line;
         }
@@ -77,7 +110,7 @@ impl Reader {
         self.kept.len() <= self.limit
     }
 
-    fn line(&mut self, line: &[u8], heard: &dyn Fn(Heard)) {
+    fn line(&mut self, line: &[u8], said: &dyn Fn(Said<'_>)) {
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
@@ -86,7 +119,7 @@ impl Reader {
         // Agents mix notes for people among their lines.
         let value = (line.first() == Some(&b'{')).then(|| serde_json::from_slice::<Value>(line).ok()).flatten();
         match value {
-            Some(value) => event::take(self.form, &value, &mut self.found, heard),
+            Some(value) => event::take(self.form, &value, &mut self.found, said),
             None => {
                 self.odd.clear();
                 self.odd.extend(&line[..line.len().min(MAX_ODD)]);
@@ -95,12 +128,12 @@ impl Reader {
     }
 
     /// What the agent last said went wrong, when it has not mended it.
-    pub(super) fn trouble(&self) -> Option<&str> {
+    pub(crate) fn trouble(&self) -> Option<&str> {
         self.found.error.as_deref().or(self.found.trouble.as_deref())
     }
 
     /// The reply, when there is one; `last` is what the agent left as its last message.
-    pub(super) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
+    pub(crate) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
         if self.form.streams() {
             let rest = std::mem::take(&mut self.kept);
             self.line(&rest, &|_| {});
