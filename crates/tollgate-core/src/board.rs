@@ -7,6 +7,7 @@
 //! Formats that others read (`feature.json`, events, commit messages) are kept to the byte here; files, processes and
 //! the database are elsewhere.
 
+pub mod brief;
 pub mod commit;
 pub mod criteria;
 pub mod document;
