@@ -345,14 +345,14 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
     let worktree = feature.worktree.as_ref().map(|path| path.to_string_lossy().into_owned());
     connection.execute(
         "INSERT INTO feature (project, id, rev, projected_rev, status, work, pause, iteration, round, review, tries, \
-         restarts, hook_failed, commit_id, stale, stepped, title, first_line, search, priority, dependencies, branch, \
+         restarts, hook_failed, commit_id, committed, stale, stepped, title, first_line, search, priority, dependencies, branch, \
          target, base, worktree, problem, broken, file_hash, cost_usd, n_tokens, created_ms, updated_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
-         ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32) \
+         ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) \
          ON CONFLICT (project, id) DO UPDATE SET rev = excluded.rev, projected_rev = excluded.projected_rev, \
          status = excluded.status, work = excluded.work, pause = excluded.pause, iteration = excluded.iteration, \
          round = excluded.round, review = excluded.review, tries = excluded.tries, restarts = excluded.restarts, \
-         hook_failed = excluded.hook_failed, commit_id = excluded.commit_id, stale = excluded.stale, \
+         hook_failed = excluded.hook_failed, commit_id = excluded.commit_id, committed = excluded.committed, stale = excluded.stale, \
          stepped = excluded.stepped, title = excluded.title, first_line = excluded.first_line, \
          search = excluded.search, priority = excluded.priority, dependencies = excluded.dependencies, \
          branch = excluded.branch, target = excluded.target, base = excluded.base, worktree = excluded.worktree, \
@@ -374,6 +374,7 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
             state.restarts,
             state.hook_failed,
             state.commit,
+            state.committed,
             state.stale,
             state.stepped,
             feature.facts.title,
