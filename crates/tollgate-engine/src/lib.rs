@@ -7,6 +7,7 @@
 //! `config, failure ← forge, reviewer ← pipeline`; `forge` and `reviewer` do
 //! not name one another. Nothing here prints.
 
+pub mod board;
 pub mod config;
 pub mod dismissals;
 pub mod failure;
