@@ -6,6 +6,8 @@ mod commits;
 mod compared;
 #[path = "../../../tollgate/tests/it/faults.rs"]
 mod faults;
+#[cfg(unix)]
+mod folder;
 mod hostile;
 mod known;
 mod model;

@@ -1,0 +1,3 @@
+//! Features of an agent pipeline: the project folder they are kept in.
+
+pub mod folder;
