@@ -5,6 +5,7 @@ mod commits;
 mod compared;
 #[path = "../../../tollgate/tests/it/faults.rs"]
 mod faults;
+mod gate;
 mod hostile;
 mod known;
 mod model;
@@ -13,3 +14,4 @@ mod read;
 mod reviewed;
 mod scratch;
 mod surroundings;
+mod worktree;
