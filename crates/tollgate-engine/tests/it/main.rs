@@ -8,6 +8,7 @@ mod compared;
 mod faults;
 #[cfg(unix)]
 mod folder;
+mod gate;
 mod hostile;
 mod known;
 mod model;
@@ -16,3 +17,4 @@ mod read;
 mod reviewed;
 mod scratch;
 mod surroundings;
+mod worktree;
