@@ -62,6 +62,7 @@ pub(crate) fn prepare(agent: &Agent, area: &Area, setup: Setup) -> io::Result<Pr
             grace: agent.limits.grace,
             namespace: agent.namespace,
             file_bytes: setup.file_bytes,
+            hold: false,
             folder: setup.folder,
             input: setup.reads_stdin.then(|| prompt_path(area)),
             program: setup.program,
