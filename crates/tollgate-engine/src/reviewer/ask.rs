@@ -327,7 +327,7 @@ fn read(reply: &Reply, shared: &str) -> Result<Said, Unread> {
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == Stop::Length;
-    let note = verify::settle(&answer).map_err(Unread::Final)?;
+    let note = verify::settle(&answer, verify::Weight::Findings).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(Said { answer, notes })
 }

@@ -50,6 +50,7 @@ impl Material<'_> {
             title: &background.title,
             description: &background.description,
             spec: "",
+            criteria: &[],
             context: &background.context,
             effects: &background.effects,
             focus: &self.told.policy.focus,
