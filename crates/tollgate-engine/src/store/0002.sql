@@ -24,6 +24,7 @@ CREATE TABLE feature (
   restarts      INTEGER NOT NULL,
   hook_failed   INTEGER NOT NULL,
   commit_id     TEXT,
+  committed     INTEGER NOT NULL,
   stale         INTEGER NOT NULL,
   stepped       INTEGER NOT NULL,
   title         TEXT NOT NULL,

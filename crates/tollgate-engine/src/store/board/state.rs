@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {"status":"in_progress","work":"queued","pause":null,"iteration":1,"round":1,"review":"pending","tries":0,
-//!  "restarts":0,"hook_failed":false,"commit":null,"stale":false,"stepped":false}
+//!  "restarts":0,"hook_failed":false,"commit":null,"committed":false,"stale":false,"stepped":false}
 //! ```
 
 use rusqlite::Row;
@@ -25,6 +25,7 @@ pub(super) struct StoredState {
     pub(super) restarts: u32,
     pub(super) hook_failed: bool,
     pub(super) commit: Option<String>,
+    pub(super) committed: bool,
     pub(super) stale: bool,
     pub(super) stepped: bool,
 }
@@ -42,6 +43,7 @@ impl From<&State> for StoredState {
             restarts: state.restarts,
             hook_failed: state.hook_failed,
             commit: state.commit.clone(),
+            committed: state.committed,
             stale: state.stale,
             stepped: state.stepped,
         }
@@ -65,6 +67,7 @@ impl TryFrom<StoredState> for State {
             restarts: stored.restarts,
             hook_failed: stored.hook_failed,
             commit: stored.commit,
+            committed: stored.committed,
             stale: stored.stale,
             stepped: stored.stepped,
         })
@@ -84,6 +87,7 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<State> {
         restarts: row.get("restarts")?,
         hook_failed: row.get("hook_failed")?,
         commit: row.get("commit_id")?,
+        committed: row.get("committed")?,
         stale: row.get("stale")?,
         stepped: row.get("stepped")?,
     };
@@ -110,7 +114,7 @@ mod tests {
     fn state() -> impl Strategy<Value = State> {
         let status = prop_oneof!["[a-z_]{0,20}", "pipeline_[a-z0-9]{1,9}", "waiting_approval|verified|\\PC{0,9}"];
         let choice = (0..Work::ALL.len(), prop::option::of(0..Pause::ALL.len()), 0..Review::ALL.len());
-        let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
         let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
         let commit = prop::option::of("\\PC{0,40}");
         (status, choice, flags, numbers, commit).prop_map(|(status, choice, flags, numbers, commit)| State {
@@ -124,6 +128,7 @@ mod tests {
             restarts: numbers.3,
             hook_failed: flags.0,
             commit,
+            committed: flags.3,
             stale: flags.1,
             stepped: flags.2,
         })
