@@ -80,7 +80,12 @@ fn make(path: &Path) -> Result<(), Failure> {
     match new.into_temp_path().persist_noclobber(path) {
         // Another process was faster.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(|error| failed(error.error)),
+        Err(error) => Err(failed(error.error)),
+        // Its name is to last as long as what is written into it.
+        #[cfg(unix)]
+        Ok(()) => std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed),
+        #[cfg(not(unix))]
+        Ok(()) => Ok(()),
     }
 }
 

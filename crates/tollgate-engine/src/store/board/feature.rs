@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use tollgate_core::board::machine::{Event, Illegal, Rules, State, Status};
+use tollgate_core::board::machine::{self, Event, Illegal, Review, Rules, State, Status};
 use tollgate_core::board::{FeatureId, Iteration};
 
 use super::transition::{self, Announce, Changes, Happening, TransitionError};
@@ -294,14 +294,14 @@ fn insert(connection: &Connection, new: NewFeature) -> rusqlite::Result<Option<F
         return Ok(None);
     }
     let key = params![new.project, new.id.as_str()];
-    let sql = "SELECT rev, created_ms FROM feature WHERE project = ?1 AND id = ?2";
-    let hidden: Option<(u64, u64)> = connection.query_row(sql, key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let sql = "SELECT rev FROM feature WHERE project = ?1 AND id = ?2";
+    let hidden_rev: Option<u64> = connection.query_row(sql, key, |row| row.get(0)).optional()?;
     let sql = "SELECT max(number) FROM iteration WHERE project = ?1 AND feature = ?2";
     let last_number: Option<u32> = connection.query_row(sql, key, |row| row.get(0))?;
     let mut feature = FeatureRow {
         project: new.project,
         id: new.id,
-        rev: hidden.map_or(0, |(rev, _)| rev) + 1,
+        rev: hidden_rev.unwrap_or(0) + 1,
         projected_rev: 0,
         state: new.state,
         facts: new.facts,
@@ -320,13 +320,18 @@ fn insert(connection: &Connection, new: NewFeature) -> rusqlite::Result<Option<F
         created_ms: new.created_ms,
         updated_ms: new.at_ms,
     };
-    // What is stored of a feature that comes back goes on counting.
-    feature.state.iteration = feature.state.iteration.max(last_number.unwrap_or(0));
+    if let Some(last) = last_number {
+        // What is stored of a feature that comes back goes on counting: the next review has the next number.
+        let is_next = feature.state.review == Review::Pending;
+        feature.state.iteration = feature.state.iteration.max(if is_next { last + 1 } else { last });
+    }
     if feature.file_hash.is_some() {
         feature.projected_rev = feature.rev;
     }
     new.set.apply(&mut feature);
     write(connection, &feature)?;
+    write_document(connection, &feature)?;
+    write_words(connection, &feature)?;
     for iteration in new.iterations.into_iter().filter(|_| last_number.is_none()) {
         let new_iteration = NewIteration { iteration, diff: None, delta: None, review: None };
         iteration::insert(connection, feature.project, &feature.id, &new_iteration, new.at_ms)?;
@@ -338,22 +343,22 @@ fn insert(connection: &Connection, new: NewFeature) -> rusqlite::Result<Option<F
     Ok(Some(feature))
 }
 
-/// Stores a feature as it now is; one that was hidden is there again.
+/// Stores a feature as it now is, without its texts; one that was hidden is there again.
 pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
     let state = state::StoredState::from(&feature.state);
     let dependencies = serde_json::Value::from(feature.facts.dependencies.clone()).to_string();
     let worktree = feature.worktree.as_ref().map(|path| path.to_string_lossy().into_owned());
     connection.execute(
         "INSERT INTO feature (project, id, rev, projected_rev, status, work, pause, iteration, round, review, tries, \
-         restarts, hook_failed, commit_id, committed, stale, stepped, title, first_line, search, priority, dependencies, branch, \
-         target, base, worktree, problem, broken, file_hash, cost_usd, n_tokens, created_ms, updated_ms) \
+         restarts, hook_failed, commit_id, committed, stale, stepped, title, first_line, search, priority, dependencies, \
+         branch, target, base, worktree, problem, broken, file_hash, cost_usd, n_tokens, created_ms, updated_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
          ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) \
          ON CONFLICT (project, id) DO UPDATE SET rev = excluded.rev, projected_rev = excluded.projected_rev, \
          status = excluded.status, work = excluded.work, pause = excluded.pause, iteration = excluded.iteration, \
          round = excluded.round, review = excluded.review, tries = excluded.tries, restarts = excluded.restarts, \
-         hook_failed = excluded.hook_failed, commit_id = excluded.commit_id, committed = excluded.committed, stale = excluded.stale, \
-         stepped = excluded.stepped, title = excluded.title, first_line = excluded.first_line, \
+         hook_failed = excluded.hook_failed, commit_id = excluded.commit_id, committed = excluded.committed, \
+         stale = excluded.stale, stepped = excluded.stepped, title = excluded.title, first_line = excluded.first_line, \
          search = excluded.search, priority = excluded.priority, dependencies = excluded.dependencies, \
          branch = excluded.branch, target = excluded.target, base = excluded.base, worktree = excluded.worktree, \
          problem = excluded.problem, broken = excluded.broken, file_hash = excluded.file_hash, \
@@ -395,12 +400,25 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
             number(feature.updated_ms),
         ],
     )?;
+    Ok(())
+}
+
+/// Stores the file of a feature.
+fn write_document(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
     connection.execute(
-        "INSERT INTO feature_text (project, feature, rev, document, note, hook_output) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-         ON CONFLICT (project, feature) DO UPDATE SET note = excluded.note, hook_output = excluded.hook_output, \
-         document = excluded.document, \
-         rev = CASE WHEN document = excluded.document THEN rev ELSE excluded.rev END",
-        params![feature.project, feature.id.as_str(), feature.rev, feature.document, feature.note, feature.hook_output],
+        "INSERT INTO feature_text (project, feature, rev, document) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (project, feature) DO UPDATE SET rev = excluded.rev, document = excluded.document",
+        params![feature.project, feature.id.as_str(), feature.rev, feature.document],
+    )?;
+    Ok(())
+}
+
+/// Stores what is to be said to the next agent. It seldom changes, and the file beside it may be long.
+pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
+    connection.execute(
+        "UPDATE feature_text SET note = ?3, hook_output = ?4 WHERE project = ?1 AND feature = ?2 \
+         AND (note IS NOT ?3 OR hook_output IS NOT ?4)",
+        params![feature.project, feature.id.as_str(), feature.note, feature.hook_output],
     )?;
     Ok(())
 }
@@ -410,7 +428,7 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
         return Ok(Err(TransitionError::NoSuchFeature));
     };
     let before = feature.state.clone();
-    let moved = taking.edit.map(|status| transition::follow(&before, &Event::Edited(status), &taking.rules));
+    let moved = taking.edit.map(|status| machine::next(&before, &Event::Edited(status), &taking.rules));
     let (effects, refused) = match moved {
         None => (Vec::new(), None),
         Some(Ok((state, effects))) => {
@@ -430,6 +448,8 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
         feature.projected_rev = feature.rev;
     }
     write(connection, &feature)?;
+    write_document(connection, &feature)?;
+    write_words(connection, &feature)?;
     let word = if refused.is_some() { "edit_refused" } else { "edited" };
     let note = refused.as_ref().map(ToString::to_string);
     let happening = Happening { who: &taking.who, word, note: note.as_deref(), at_ms: taking.at_ms, iteration: None };

@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {"status":"in_progress","work":"queued","pause":null,"iteration":1,"round":1,"review":"pending","tries":0,
-//!  "restarts":0,"hook_failed":false,"commit":null,"stale":false,"stepped":false}
+//!  "restarts":0,"hook_failed":false,"commit":null,"committed":false,"stale":false,"stepped":false}
 //! ```
 
 use rusqlite::Row;

@@ -230,11 +230,6 @@ impl Database {
     }
 }
 
-/// What follows, by the rules of the board.
-pub(super) fn follow(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<Effect>), Illegal> {
-    machine::next(state, event, rules)
-}
-
 fn change(connection: &Connection, transition: Transition) -> rusqlite::Result<Result<Transitioned, TransitionError>> {
     let Transition { project, event, at_ms, token, set, .. } = &transition;
     let Some(mut feature) = feature::find(connection, *project, &transition.feature)? else {
@@ -244,7 +239,7 @@ fn change(connection: &Connection, transition: Transition) -> rusqlite::Result<R
         return Ok(Err(TransitionError::Stale));
     }
     let before = feature.state.clone();
-    let (after, effects) = match follow(&before, event, &transition.rules) {
+    let (after, effects) = match machine::next(&before, event, &transition.rules) {
         Ok(followed) => followed,
         Err(illegal) => return Ok(Err(illegal.into())),
     };
@@ -257,6 +252,7 @@ fn change(connection: &Connection, transition: Transition) -> rusqlite::Result<R
     let not_before_ms = set.not_before_ms;
     set.clone().apply(&mut feature);
     feature::write(connection, &feature)?;
+    feature::write_words(connection, &feature)?;
     let new = transition.iteration.as_ref();
     let row = new.map(|new| iteration::insert(connection, *project, &feature.id, new, *at_ms)).transpose()?;
     add_words(connection, &transition)?;
