@@ -433,9 +433,11 @@ impl Step<'_> {
         if self.state.work != Work::Nothing {
             return Err(self.state.in_words());
         }
-        // A feature that was here before, and that another program took away, may come back to where it was.
+        // A feature that was here before, and that another program took away, may come back to where it was. What steps
+        // changed since its review has not passed.
         let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified | Status::Other(_))
-            && self.state.review == Review::Approved;
+            && self.state.review == Review::Approved
+            && !self.state.stale;
         match status {
             Status::Backlog | Status::Other(_) => self.put(status.clone()),
             Status::WaitingApproval | Status::Verified if passed => self.put(status.clone()),

@@ -26,6 +26,8 @@ use tollgate_core::board::{Document, DocumentError, FeatureId};
 mod edit;
 mod failure;
 mod place;
+mod sweep;
+pub mod watch;
 
 use edit::{Trouble, Way};
 pub use place::Stamp;
@@ -184,8 +186,12 @@ impl Folder {
     pub fn stamps(&self) -> Result<Vec<(String, Option<Stamp>)>, Failure> {
         let features = self.features()?;
         let (names, _) = list(&features)?;
-        let stamp = |(name, _): (String, Kind)| {
-            let stamp = features.stamp(Some(&name), FEATURE);
+        let stamp = |(name, kind): (String, Kind)| {
+            // A link is looked at itself, so that nothing is asked about what it points to.
+            let stamp = match kind {
+                Kind::Link => features.stamp(None, &name),
+                _ => features.stamp(Some(&name), FEATURE),
+            };
             (name, stamp)
         };
         Ok(names.into_iter().map(stamp).collect())
@@ -195,7 +201,12 @@ impl Folder {
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let is_name = !name.contains(['/', '\\', '\0']);
-        self.features().ok().filter(|_| is_name).and_then(|features| features.stamp(Some(name), FEATURE))
+        let features = self.features().ok().filter(|_| is_name)?;
+        match features.folder(name) {
+            Ok(Found::Is(place)) => place.stamp(None, FEATURE),
+            Ok(Found::Link) => features.stamp(None, name),
+            Ok(Found::Missing | Found::Other) | Err(_) => None,
+        }
     }
 
     /// Edits a feature's card as it is now.
@@ -306,7 +317,7 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Keeps the project for this process, if no other does.
+    /// Keeps the project for this process, if no other does, and sweeps it.
     pub fn lock(&self) -> Result<Lock, Failure> {
         let root = self.root()?;
         let path = root.path().join(LOCK);
@@ -329,7 +340,31 @@ impl Folder {
         }
         let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         written.map_err(|error| unwritable(error.into()))?;
+        self.sweep()?;
         Ok(Lock { _file: file })
+    }
+
+    /// Clears away what processes that were killed left behind, and says how much that was.
+    ///
+    /// Names that begin with `.tollgate-` and no others are looked at; what somebody else wrote just then is put back.
+    pub fn sweep(&self) -> Result<usize, Failure> {
+        let (root, features) = (self.root()?, self.features()?);
+        let trash = |place: &Place, temp: &str| {
+            root.make_folder(TRASH)?;
+            let Found::Is(trash) = root.folder(TRASH)? else {
+                return Err(std::io::ErrorKind::NotADirectory.into());
+            };
+            place.move_new(temp, &trash, temp.trim_start_matches('.')).map(|_| ())
+        };
+        // What cannot be swept is in nobody's way; it is tried again next time.
+        let swept = |place: &Place, name: &str| sweep::sweep(place, name, &|temp| trash(place, temp)).unwrap_or(0);
+        let mut n_swept = swept(&root, SETTINGS);
+        for (name, _) in list(&features)?.0.into_iter().filter(|(_, kind)| *kind == Kind::Folder) {
+            if let Ok(Found::Is(place)) = features.folder(&name) {
+                n_swept += swept(&place, FEATURE);
+            }
+        }
+        Ok(n_swept)
     }
 
     /// The steps behind the gate, in order, and what of `pipeline.json` could not be read.

@@ -12,6 +12,8 @@ use tollgate_engine::store::board::{
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
 
+mod model;
+
 /// A database with one project.
 struct Board {
     folder: TempDir,
@@ -506,7 +508,7 @@ fn a_hidden_feature_is_owed_nothing_and_comes_back_with_its_history() {
     assert_eq!(gone, TransitionError::NoSuchFeature);
     board.add("one");
     let row = board.feature(&feature);
-    assert_eq!((row.state.status, row.state.iteration), (Status::Backlog, 1), "numbers of reviews are not given twice");
+    assert_eq!((row.state.status, row.state.iteration), (Status::Backlog, 2), "numbers of reviews are not given twice");
     let history = board.database.transitions(board.project, &feature).unwrap();
     let words: Vec<&str> = history.iter().map(|row| row.event.as_str()).skip(5).collect();
     assert_eq!(words, ["rejected", "deleted", "added"]);

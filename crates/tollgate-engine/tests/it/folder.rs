@@ -3,11 +3,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use insta::assert_snapshot;
 use tempfile::TempDir;
 use tollgate_core::board::{Document, FeatureId};
+use tollgate_engine::board::folder::watch::Watcher;
 use tollgate_engine::board::folder::{Attachment, DEFAULT_NAME, Folder};
 
 /// A project with features as files.
@@ -306,4 +309,229 @@ fn steps_and_settings_are_read_and_prompts_written_among_what_is_not_ours() {
     project.folder.update_settings(&edit).unwrap();
     let written = fs::read_to_string(project.path("settings.json")).unwrap();
     assert!(written.starts_with("{\n  \"version\": 1,\n  \"promptCustomization\": {\n    \"codeReview\""), "{written}");
+}
+
+/// How often the hard tests do what they do: `TOLLGATE_CHAOS=200` is the whole of it.
+fn n_rounds(usual: usize) -> usize {
+    std::env::var("TOLLGATE_CHAOS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+#[expect(clippy::print_stdout, reason = "the figures of a hard test are read by people")]
+fn say(figures: &str) {
+    println!("{figures}");
+}
+
+/// Names the project to a child that is this program again.
+const CHILD: &str = "TOLLGATE_TEST_FOLDER";
+
+/// This program again, to do one of the tests below in a project.
+fn child(test: &str, project: &Project) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(CHILD, project.dir.path());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// A card of the size that one with diffs has; `n` says which write it is of.
+fn large_card(n: usize) -> String {
+    let filling = char::from(b'a' + u8::try_from(n % 26).unwrap()).to_string().repeat(400_000);
+    format!("{{\n  \"id\": \"a\",\n  \"n\": {n},\n  \"filling\": \"{filling}\"\n}}")
+}
+
+#[test]
+fn a_writer_that_will_be_killed() {
+    let Some(project) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let folder = Folder::open(Path::new(&project), DEFAULT_NAME).unwrap();
+    for n in 0.. {
+        let card = Document::parse(large_card(n).as_bytes()).unwrap();
+        let edit = |found: &mut Document| {
+            found.set_raw("n", card.raw("n").unwrap())?;
+            found.set_raw("filling", card.raw("filling").unwrap())
+        };
+        folder.update(&id("a"), &edit).unwrap();
+        folder.write(&id("a"), Attachment::Review(1), large_card(n).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn when_a_writer_is_killed_files_are_old_or_new_and_left_overs_are_swept() {
+    let project = Project::with("a", &large_card(0));
+    let review = project.path("features/a/code-review-iteration-1.md");
+    let (mut n_torn, mut n_left) = (0, 0);
+    let rounds = n_rounds(25);
+    for round in 0..rounds {
+        let mut writer = child("folder::a_writer_that_will_be_killed", &project).spawn().unwrap();
+        let mut last = project.folder.stamp("a");
+        for _ in 0..=round % 4 {
+            // The writer is at work when the card becomes another one.
+            let start = Instant::now();
+            while project.folder.stamp("a") == last {
+                assert!(start.elapsed() < Duration::from_secs(60), "the writer does nothing");
+                std::thread::yield_now();
+            }
+            last = project.folder.stamp("a");
+        }
+        let moment = Instant::now() + Duration::from_micros(u64::try_from(round * 397 % 5000).unwrap());
+        while Instant::now() < moment {
+            std::hint::spin_loop();
+        }
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        for path in [&project.card("a"), &review] {
+            let text = fs::read_to_string(path).unwrap_or_else(|_| large_card(0));
+            let n = Document::parse(text.as_bytes()).ok().and_then(|card| card.number("n"));
+            n_torn += usize::from(n.is_none_or(|n| large_card(usize::try_from(n).unwrap()) != text));
+        }
+        n_left += project.names("a").iter().filter(|name| name.starts_with(".tollgate-")).count();
+        drop(project.folder.lock().unwrap());
+        let names = project.names("a");
+        assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
+    }
+    say(&format!("{rounds} kills: {n_torn} torn files, {n_left} left-overs swept"));
+    assert_eq!(n_torn, 0);
+}
+
+/// How another program writes a file.
+#[derive(Clone, Copy)]
+enum Style {
+    Rename,
+    Truncate,
+}
+
+/// Reads the card, counts in a field of its own and writes the card back, as Automaker does: without a lock.
+fn count(card: &Path, style: Style, rounds: usize) {
+    for n in 1..=rounds {
+        let mut value = loop {
+            let text = fs::read_to_string(card).unwrap();
+            if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
+                break value;
+            }
+        };
+        value["theirs"] = n.into();
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        match style {
+            Style::Truncate => fs::write(card, text).unwrap(),
+            Style::Rename => {
+                let beside = card.with_extension("tmp");
+                fs::write(&beside, text).unwrap();
+                fs::rename(&beside, card).unwrap();
+            }
+        }
+    }
+}
+
+fn check_second_writer(style: Style) {
+    let filling = "x".repeat(20_000);
+    let text = format!("{{\n  \"id\": \"a\",\n  \"theirs\": 0,\n  \"filling\": \"{filling}\",\n  \"n\": 1e+21\n}}");
+    let project = Project::with("a", &text);
+    let rounds = n_rounds(25) * 20;
+    let (card, seen) = (project.card("a"), std::cell::Cell::new(0));
+    let other = std::thread::spawn(move || count(&card, style, rounds));
+    let mut ours = 0_i64;
+    let mut write = |project: &Project| {
+        ours += 1;
+        let edit = |card: &mut Document| {
+            // What they have once written is never undone by us.
+            let theirs = card.number("theirs").unwrap();
+            assert!(theirs >= seen.get(), "{theirs} after {}", seen.get());
+            seen.set(theirs);
+            card.set_raw("ours", &ours.to_string())
+        };
+        project.folder.update(&id("a"), &edit).unwrap();
+        ours
+    };
+    while !other.is_finished() {
+        write(&project);
+    }
+    other.join().unwrap();
+    let ours = write(&project);
+    let card = project.folder.read(&id("a")).unwrap().unwrap().document;
+    assert_eq!(card.number("ours"), Some(ours));
+    assert_eq!(card.number("theirs"), Some(i64::try_from(rounds).unwrap()));
+    assert_eq!((card.text("filling"), card.number("n")), (Some(filling), None));
+    assert_eq!(project.names("a"), ["feature.json"]);
+    say(&format!("{rounds} writes of another program beside {ours} of ours: nothing lost"));
+}
+
+#[test]
+fn beside_a_program_that_renames_its_files_nothing_is_lost() {
+    check_second_writer(Style::Rename);
+}
+
+#[test]
+fn beside_a_program_that_empties_its_files_first_nothing_is_lost() {
+    check_second_writer(Style::Truncate);
+}
+
+#[test]
+fn several_of_us_write_the_same_card_one_after_the_other() {
+    let project = Project::with("a", r#"{"id":"a"}"#);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let path = project.dir.path();
+            scope.spawn(move || {
+                let folder = Folder::open(path, DEFAULT_NAME).unwrap();
+                for n in 0..25 {
+                    let edit = |card: &mut Document| card.set_raw(&format!("{writer}-{n}"), "1");
+                    folder.update(&id("a"), &edit).unwrap();
+                }
+            });
+        }
+    });
+    let card = project.folder.read(&id("a")).unwrap().unwrap().document;
+    assert_eq!(card.keys().count(), 101);
+}
+
+#[test]
+fn a_writer_without_room() {
+    let Some(project) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let folder = Folder::open(Path::new(&project), DEFAULT_NAME).unwrap();
+    let failure = folder.update(&id("a"), &|card| card.set_raw("n", "7")).unwrap_err();
+    assert!(failure.message.contains("cannot write") && failure.hint.is_some(), "{failure}");
+    folder.write(&id("a"), Attachment::Review(1), large_card(1).as_bytes()).unwrap_err();
+    folder.write(&id("a"), Attachment::Review(2), b"small").unwrap();
+}
+
+#[test]
+fn without_room_the_old_file_stays() {
+    let project = Project::with("a", &large_card(0));
+    let child = child("folder::a_writer_without_room", &project);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$@\"", "sh"]).arg(child.get_program());
+    limited.args(child.get_args()).env(CHILD, project.dir.path());
+    let output = limited.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(project.text("a") == large_card(0));
+    assert_eq!(project.names("a"), ["code-review-iteration-2.md", "feature.json"]);
+}
+
+#[test]
+fn what_others_do_to_cards_is_noticed() {
+    let project = Project::with("a", r#"{"id":"a"}"#);
+    let folder = Arc::new(Folder::open(project.dir.path(), DEFAULT_NAME).unwrap());
+    // So seldom that only the system's notices can be what tells.
+    let (watcher, changes) = Watcher::start(folder, Duration::from_secs(3600)).unwrap();
+    let expect = |name: &str| {
+        loop {
+            let change = changes.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert_eq!(change.note, None);
+            if change.names.contains(name) {
+                return;
+            }
+        }
+    };
+    project.put("a", r#"{"id":"a","title":"A"}"#);
+    expect("a");
+    project.put("b", r#"{"id":"b"}"#);
+    expect("b");
+    project.folder.update(&id("a"), &|card| card.set_text("status", "verified")).unwrap();
+    expect("a");
+    project.folder.delete(&id("a")).unwrap();
+    expect("a");
+    drop(watcher);
+    assert!(changes.recv().is_err());
 }

@@ -49,6 +49,11 @@ pub(super) fn full_trash(path: &Path) -> Failure {
         .hint("Empty it.")
 }
 
+pub(super) fn cannot_watch(error: &io::Error) -> Failure {
+    Failure::new(Kind::External, format!("cannot watch the features: {error}"))
+        .hint("The machine is short of threads; end other programs and try again.")
+}
+
 /// A file is not what it should be.
 pub(super) fn broken(path: &Path, why: &str) -> Failure {
     Failure::new(Kind::User, format!("`{}` cannot be read: {why}", path.display()))
