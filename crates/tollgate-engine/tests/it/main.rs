@@ -4,6 +4,7 @@
 mod board_store;
 mod commits;
 mod compared;
+mod compliance;
 #[path = "../../../tollgate/tests/it/faults.rs"]
 mod faults;
 #[cfg(unix)]

@@ -236,6 +236,8 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
             title: args.title.as_deref(),
             body: body.as_deref(),
+            spec: None,
+            criteria: &[],
             memory: memory(place, &settings, &args),
             since_last: args.since_last,
             executable: place.program()?,
