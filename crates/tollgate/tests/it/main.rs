@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 mod agents;
+mod board;
 mod chaos;
 mod check_comment;
 mod declared;
