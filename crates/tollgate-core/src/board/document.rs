@@ -34,6 +34,10 @@ pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 pub const MAX_DEPTH: usize = 128;
 /// The most keys of one object.
 pub const MAX_KEYS: usize = 4096;
+/// The most items of a list that are read.
+pub const MAX_ITEMS: usize = 10_000;
+/// The most characters of a key that are shown.
+const MAX_SHOWN: usize = 64;
 /// The most keys that are carried over into somebody else's version.
 const MAX_CARRIED: usize = 64;
 
@@ -183,7 +187,7 @@ impl Document {
         self.raw(key).and_then(|json| Self::parse(json.as_bytes()).ok())
     }
 
-    /// The JSON of the items of a list; empty when it is none.
+    /// The JSON of the items of a list, [`MAX_ITEMS`] at most; empty when it is none.
     #[must_use]
     pub fn items(&self, key: &str) -> Vec<&str> {
         self.raw(key).map(items).unwrap_or_default()
@@ -405,7 +409,7 @@ pub struct Step {
 #[must_use]
 pub fn steps(document: &Document) -> (Vec<Step>, Vec<String>) {
     let (mut steps, mut notes) = (Vec::new(), Vec::new());
-    for (index, json) in document.items("steps").into_iter().take(MAX_KEYS).enumerate() {
+    for (index, json) in document.items("steps").into_iter().enumerate() {
         match step(json) {
             Ok((order, step)) => steps.push((order.unwrap_or(i64::MAX), step)),
             Err(why) => notes.push(format!("step {} is left out: {why}", index + 1)),
@@ -450,7 +454,7 @@ impl Object {
         }
         let mut seen = HashSet::new();
         match self.members.iter().find(|member| !seen.insert(&member.key)) {
-            Some(member) => Err(DocumentError::Twice(member.key.clone())),
+            Some(member) => Err(DocumentError::Twice(member.key.chars().take(MAX_SHOWN).collect())),
             None => Ok(()),
         }
     }
@@ -485,7 +489,11 @@ fn items(json: &str) -> Vec<&str> {
     let mut found = Vec::new();
     if json.starts_with('[') {
         // It was read before as part of the document, so it is a list.
-        let _ = Reader::new(json, 0).list(0, &mut |span| found.push(&json[span]));
+        let _ = Reader::new(json, 0).list(0, &mut |span| {
+            if found.len() < MAX_ITEMS {
+                found.push(&json[span]);
+            }
+        });
     }
     found
 }

@@ -236,7 +236,12 @@ impl Folder {
         check_id(document, id.as_str()).map_err(unwritable)?;
         features.make_folder(id.as_str()).map_err(|error| unwritable(error.into()))?;
         let place = folder(&features, id.as_str())?;
-        if !edit::create(&place, FEATURE, document).map_err(unwritable)? {
+        let made = edit::create(&place, FEATURE, document);
+        if made.is_err() {
+            // An empty folder would be shown as a broken feature; one that is not empty stays.
+            let _ = features.remove_folder(id.as_str());
+        }
+        if !made.map_err(unwritable)? {
             return Err(failure::feature_exists(id.as_str()));
         }
         features.sync().map_err(|error| unwritable(error.into()))?;
