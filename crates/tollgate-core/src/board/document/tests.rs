@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
+use crate::board::machine::Status;
 
 /// A file as Automaker writes it, with the block that the gate adds.
 const FEATURE: &str = r#"{
