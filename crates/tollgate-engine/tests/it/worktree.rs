@@ -9,6 +9,9 @@ use tollgate_engine::forge::worktree::{Removed, Worktree};
 use crate::gate::Feature;
 use crate::scratch::Scratch;
 
+/// A name, and something done to a feature.
+type Plant = (&'static str, fn(&Feature));
+
 fn open(scratch: &Scratch) -> Project {
     Project::open(&scratch.dir, scratch.environment()).unwrap()
 }
@@ -165,7 +168,7 @@ fn a_worktree_without_uncommitted_work_is_removed_and_its_branch_stays() {
 
 #[test]
 fn work_that_is_not_committed_is_never_thrown_away() {
-    let plants: [(&str, fn(&Feature)); 6] = [
+    let plants: [Plant; 6] = [
         ("changed", |feature| feature.write("a.txt", "two\n")),
         ("new", |feature| feature.write("new", "x")),
         ("deleted", |feature| std::fs::remove_file(feature.worktree.path().join("a.txt")).unwrap()),
@@ -203,7 +206,7 @@ fn a_worktree_on_another_branch_is_neither_used_nor_removed() {
 #[test]
 fn a_worktree_that_leads_elsewhere_is_refused() {
     use std::os::unix::fs::symlink;
-    let plants: [(&str, fn(&Feature)); 7] = [
+    let plants: [Plant; 7] = [
         ("its `.git` leads elsewhere", |feature| {
             let evil = Scratch::with_commit();
             feature.write(".git", format!("gitdir: {}\n", evil.dir.join(".git").display()));
