@@ -83,8 +83,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     }
     let sparse = changed::sparse(worktree)?;
     let index = index::place(gate.scratch, sparse.is_empty())?;
-    let mut settings = Settings::read(worktree.place())?;
-    filter::allow_lfs(&mut settings);
+    let settings = Settings::read(worktree.place())?;
     let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
     let git = own.git();
     changed::load(git, parent.as_ref(), &sparse)?;
@@ -93,6 +92,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
         paths.retain(|path| !is_below(path, gate.board_dir) && !is_below(path, ".worktrees"));
     }
     changed::refuse_nested(worktree.path(), &changed)?;
+    changed::refuse_heaps(worktree.path(), &changed)?;
     filter::refuse(git, &settings, &changed.written, worktree.path())?;
     changed::feed(git, &["update-index", "--force-remove", "-z", "--stdin"], &changed.removed)?;
     changed::feed(git, &["update-index", "--add", "--remove", "-z", "--stdin"], &changed.written)?;

@@ -390,6 +390,7 @@ fn a_lock_that_a_crashed_git_left_on_the_branch_is_named() {
 #[cfg(unix)]
 #[test]
 fn files_for_git_lfs_need_the_operators_git_lfs() {
+    use std::os::unix::fs::PermissionsExt as _;
     let feature = Feature::new();
     feature.write(".gitattributes", "*.psd filter=lfs\n");
     feature.write("a.psd", "pixels");
@@ -400,8 +401,51 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
     // The repository's own word for it is not taken.
     feature.git(&["config", "filter.lfs.clean", "echo from the repository"]);
     assert!(feature.commit("x").is_err());
-    let operators = "[filter \"lfs\"]\nclean = \"wc -c\"\nprocess = false\nsmudge = false\nrequired = true\n";
+    // The operator's is; like the real one, it keeps what it is given in the git folder.
+    let clean = feature.outside("git-lfs");
+    let script = "#!/bin/sh\nx=`cat`\ncase $x in version*) echo \"$x\";; *) printf %s \"$x\" >\"$GIT_DIR/lfs/object\"; echo version;; esac\n";
+    std::fs::write(&clean, script).unwrap();
+    std::fs::set_permissions(&clean, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let operators = format!("[filter \"lfs\"]\nclean = {}\nprocess = false\nrequired = true\n", clean.display());
     std::fs::write(feature.outside("home").join(".gitconfig"), operators).unwrap();
     feature.commit("x").unwrap().unwrap();
-    assert_eq!(feature.git(&["cat-file", "blob", "HEAD:a.psd"]).trim(), "6");
+    assert_eq!(feature.git(&["cat-file", "blob", "HEAD:a.psd"]), "version");
+    assert_eq!(std::fs::read_to_string(feature.scratch.dir.join(".git/lfs/object")).unwrap(), "pixels");
+    assert_eq!(feature.worktree.uncommitted().unwrap(), 0);
+}
+
+#[test]
+fn a_heap_of_data_is_not_committed() {
+    let feature = Feature::new();
+    feature.write("small", "x");
+    // A file of zeros that takes no room.
+    std::fs::File::create(feature.worktree.path().join("core")).unwrap().set_len(2 << 30).unwrap();
+    let failure = feature.commit("x").unwrap_err();
+    assert_snapshot!(failure, @"2048 MiB of changed files are more than 1024 MiB; the largest is `core` with 2048 MiB");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_blocks_nobody() {
+    let feature = Feature::new();
+    for name in ["a.txt", "pipe"] {
+        let path = feature.worktree.path().join(name);
+        let _ = std::fs::remove_file(&path);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    }
+    feature.write("b.txt", "b\n");
+    assert!(feature.worktree.uncommitted().unwrap() > 0);
+    let failure = feature.commit("x").unwrap_err();
+    assert!(failure.message.contains("a.txt"), "{failure}");
+}
+
+#[test]
+fn a_branch_that_stands_for_another_does_not_move_that() {
+    let feature = Feature::new();
+    let main = feature.scratch.git(&["rev-parse", "main"]);
+    feature.git(&["symbolic-ref", "refs/heads/feature/f1", "refs/heads/main"]);
+    feature.write("a.txt", "two\n");
+    let sha = feature.commit("x").unwrap().unwrap();
+    assert_eq!(feature.scratch.git(&["rev-parse", "main"]), main);
+    assert_eq!(feature.scratch.git(&["rev-parse", "feature/f1"]), sha.as_str());
 }

@@ -167,6 +167,16 @@ fn a_worktree_without_uncommitted_work_is_removed_and_its_branch_stays() {
 }
 
 #[test]
+fn a_removal_that_was_cut_short_is_finished() {
+    let feature = Feature::new();
+    let gone = feature.scratch.dir.join(".worktrees/.gone-f1");
+    std::fs::rename(feature.worktree.path(), &gone).unwrap();
+    let again = ensure(&feature.project, "feature/f1", "f1").unwrap();
+    assert!(!gone.exists());
+    assert_eq!(again.uncommitted().unwrap(), 0);
+}
+
+#[test]
 fn work_that_is_not_committed_is_never_thrown_away() {
     let plants: [Plant; 6] = [
         ("changed", |feature| feature.write("a.txt", "two\n")),

@@ -142,6 +142,12 @@ pub(crate) fn nested_repository(path: &str) -> Failure {
         .hint("Delete its `.git` if the files belong to the project, or add the folder to `.gitignore`.")
 }
 
+/// There is more to commit than anybody can want.
+pub(crate) fn too_much(mebibytes: u64, most: u64, path: &str, its: u64) -> Failure {
+    user(format!("{mebibytes} MiB of changed files are more than {most} MiB; the largest is `{path}` with {its} MiB"))
+        .hint("Delete what does not belong to the project, or add it to `.gitignore`.")
+}
+
 /// Files go through a filter that is not run.
 pub(crate) fn filtered(path: &str, n_more: usize, filter: &str) -> Failure {
     let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };

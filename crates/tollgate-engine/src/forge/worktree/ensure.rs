@@ -23,6 +23,7 @@ impl Project {
         let _lock = lock::take(self.place())?;
         self.refuse_main(branch)?;
         let wanted = self.place().worktrees().join(id.as_str());
+        remove::finish(&wanted)?;
         for known in known(self.place())? {
             if matches!(&known.head, Head::Branch(name) if name == branch.as_str())
                 && let Some(worktree) = self.find_again(known, branch, &wanted)?
