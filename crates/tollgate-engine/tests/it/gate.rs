@@ -382,9 +382,39 @@ fn a_lock_that_a_crashed_git_left_on_the_branch_is_named() {
     assert!(failure.message.starts_with("another git process holds `"), "{failure}");
     assert!(failure.message.contains("refs/heads/feature/f1.lock`, "), "{failure}");
     std::fs::remove_file(feature.scratch.dir.join(".git/refs/heads/feature/f1.lock")).unwrap();
-    // A lock on the worktree's own index is not in the way.
-    std::fs::write(feature.worktree.git_dir().join("index.lock"), "").unwrap();
     feature.commit("x").unwrap().unwrap();
+}
+
+#[test]
+fn a_lock_that_a_killed_agent_left_on_its_index_is_not_in_the_way() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    let lock = std::fs::File::create(feature.worktree.git_dir().join("index.lock")).unwrap();
+    lock.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    feature.commit("x").unwrap().unwrap();
+    assert_eq!(feature.git(&["status", "--porcelain"]), "");
+    feature.git(&["commit", "-q", "--allow-empty", "-m", "the agent goes on"]);
+}
+
+#[test]
+fn an_index_that_a_crash_left_behind_is_settled() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    let before = std::fs::read(feature.worktree.git_dir().join("index")).unwrap();
+    feature.commit("x").unwrap().unwrap();
+    std::fs::write(feature.worktree.git_dir().join("index"), before).unwrap();
+    feature.write("new", "x");
+    assert_eq!(feature.git(&["status", "--porcelain"]), "MM a.txt\n?? new");
+    gate::settle(&feature.worktree, &feature.outside("index")).unwrap();
+    assert_eq!(feature.git(&["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn a_branch_that_was_deleted_is_not_begun_anew() {
+    let feature = Feature::new();
+    feature.git(&["update-ref", "-d", "refs/heads/feature/f1"]);
+    feature.write("a.txt", "two\n");
+    assert_snapshot!(feature.commit("x").unwrap_err(), @"the branch `feature/f1` is gone");
 }
 
 #[cfg(unix)]
@@ -403,7 +433,8 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
     assert!(feature.commit("x").is_err());
     // The operator's is; like the real one, it keeps what it is given in the git folder.
     let clean = feature.outside("git-lfs");
-    let script = "#!/bin/sh\nx=`cat`\ncase $x in version*) echo \"$x\";; *) printf %s \"$x\" >\"$GIT_DIR/lfs/object\"; echo version;; esac\n";
+    let script = "#!/bin/sh\nx=`cat`\ncase $x in version*) echo \"$x\"; exit;; esac\n\
+                  printf %s \"$x\" >\"$GIT_DIR/lfs/object\"; echo version\n";
     std::fs::write(&clean, script).unwrap();
     std::fs::set_permissions(&clean, std::fs::Permissions::from_mode(0o755)).unwrap();
     let operators = format!("[filter \"lfs\"]\nclean = {}\nprocess = false\nrequired = true\n", clean.display());

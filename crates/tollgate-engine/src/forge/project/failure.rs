@@ -85,6 +85,12 @@ pub(crate) fn branch_moved(branch: &str) -> Failure {
         .hint("Somebody else committed to it. Try again: their commit becomes part of the feature.")
 }
 
+/// A branch was deleted while an agent worked on it.
+pub(crate) fn branch_gone(branch: &str) -> Failure {
+    external(format!("the branch `{branch}` is gone"))
+        .hint(format!("Make it again with `git branch {branch} COMMIT`; the files in the worktree are untouched."))
+}
+
 /// A lock of git is in the way.
 pub(crate) fn locked(path: &str, seconds: Option<u64>) -> Failure {
     let age = seconds.map_or(String::new(), |seconds| format!(", {} old", age(seconds)));

@@ -9,7 +9,10 @@ use super::Place;
 use crate::failure::Failure;
 use crate::forge::git::Value;
 
-const PATTERN: &str = r"^(core\.(autocrlf|eol|excludesfile|filemode|symlinks|ignorecase|precomposeunicode)|filter\..*\.(clean|process)|(user|author)\.(name|email))$";
+const PATTERN: &str = concat!(
+    r"^(core\.(autocrlf|eol|excludesfile|filemode|symlinks|ignorecase|precomposeunicode)",
+    r"|filter\..*\.(clean|process)|(user|author)\.(name|email))$"
+);
 
 /// What the repository and its operator set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

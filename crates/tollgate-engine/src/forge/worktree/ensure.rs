@@ -124,7 +124,7 @@ impl Project {
     /// True when `start` means the branch of the main checkout, and that has no commit yet.
     fn has_no_commits(&self, start: &str) -> Result<bool, Failure> {
         let is_head = start == "HEAD" || self.head_branch().as_deref() == Some(start);
-        Ok(is_head && self.head_branch().is_some() && self.resolve("HEAD")?.is_none())
+        Ok(is_head && self.head_branch().is_some() && !self.place().has_commits()?)
     }
 
     fn make_branch(&self, branch: &Branch, start: &Sha) -> Result<(), Failure> {

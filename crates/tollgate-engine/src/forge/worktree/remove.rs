@@ -32,7 +32,7 @@ impl Project {
         if uncommitted > 0 {
             return Ok(Removed::Kept { uncommitted });
         }
-        // Away in one step: whatever ends us while thousands of files are deleted, half a worktree is never taken for one.
+        // Away in one step: whatever ends us while thousands of files are deleted, half a worktree is not taken for one.
         let failed = |error: std::io::Error| failure::no_worktree(worktree.path(), &error);
         finish(worktree.path())?;
         std::fs::rename(worktree.path(), gone(worktree.path())).map_err(failed)?;
