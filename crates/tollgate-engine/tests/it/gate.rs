@@ -480,3 +480,64 @@ fn a_branch_that_stands_for_another_does_not_move_that() {
     assert_eq!(feature.scratch.git(&["rev-parse", "main"]), main);
     assert_eq!(feature.scratch.git(&["rev-parse", "feature/f1"]), sha.as_str());
 }
+
+/// Something that an agent does to a path.
+#[cfg(unix)]
+fn edit(root: &Path, path: &str, what: u8) {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let path = root.join(path);
+    let clear = |path: &Path| {
+        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_dir_all(path);
+    };
+    // What is in the way of its folder goes, be it a file or a link.
+    for above in path.ancestors().skip(1).take_while(|above| *above != root) {
+        if std::fs::symlink_metadata(above).is_ok_and(|metadata| !metadata.is_dir()) {
+            clear(above);
+        }
+    }
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    clear(&path);
+    match what {
+        0 => {}
+        1 => symlink("a.txt", &path).unwrap(),
+        2 => {
+            std::fs::write(&path, "run").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        number => std::fs::write(&path, [number, b'\r', b'\n']).unwrap(),
+    }
+}
+
+#[cfg(unix)]
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+    #[test]
+    fn the_tree_is_that_of_git_add(
+        rounds in proptest::collection::vec(
+            proptest::collection::vec(("[ab](/[ab*]){0,2}|[.]gitignore|x[.]o", 0u8..6), 1..8), 1..4)
+    ) {
+        let feature = Feature::new();
+        for edits in rounds {
+            for (path, what) in &edits {
+                edit(feature.worktree.path(), path, *what);
+            }
+            if std::fs::symlink_metadata(feature.worktree.path().join(".gitignore")).is_ok_and(|found| found.is_file()) {
+                feature.write(".gitignore", "*.o\n");
+            }
+            let index = feature.outside("plain-index");
+            let plain = |args: &[&str]| {
+                let mut git = feature.scratch.command(feature.worktree.path(), args);
+                let output = git.env("GIT_INDEX_FILE", &index).output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                String::from_utf8_lossy(&output.stdout).trim().to_owned()
+            };
+            plain(&["read-tree", "HEAD"]);
+            plain(&["add", "-A"]);
+            let expected = plain(&["write-tree"]);
+            feature.commit("x").unwrap();
+            proptest::prop_assert_eq!(feature.git(&["rev-parse", "HEAD^{tree}"]), expected);
+            proptest::prop_assert_eq!(feature.git(&["status", "--porcelain"]), "");
+        }
+    }
+}

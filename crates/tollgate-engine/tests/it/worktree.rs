@@ -333,6 +333,48 @@ fn the_merge_base_is_where_a_branch_left_its_target() {
 }
 
 #[test]
+fn shallow_shared_and_packed_repositories_are_projects_too() {
+    let origin = Scratch::with_commit();
+    origin.commit("a.txt", "two\n");
+    for args in [&["--depth=1"][..], &["--shared"], &["--filter=blob:none"]] {
+        let scratch = Scratch::without_repository();
+        let url = format!("file://{}", origin.dir.display());
+        let from = if args == ["--shared"] { origin.dir.to_str().unwrap() } else { &url };
+        scratch.git(&[&["clone", "-q"], args, &[from, "."]].concat());
+        scratch.git(&["pack-refs", "--all"]);
+        let feature = Feature::of(scratch);
+        assert_eq!(feature.project.is_shallow(), args == ["--depth=1"]);
+        feature.write("b.txt", "b\n");
+        let commit = feature.commit("x").unwrap().unwrap();
+        feature.scratch.git(&["pack-refs", "--all"]);
+        assert_eq!(feature.project.branch_head(feature.worktree.branch()).unwrap().as_ref(), Some(&commit));
+        let main = feature.project.resolve("origin/main").unwrap().unwrap();
+        assert_eq!(feature.project.merge_base(&main, &commit).unwrap().as_ref(), Some(&main));
+        assert!(feature.project.diff(&main, &commit, 1000).unwrap().n_bytes > 0);
+        feature.write("b.txt", "c\n");
+        feature.commit("x").unwrap().unwrap();
+    }
+}
+
+#[test]
+fn folders_of_the_board_can_be_ignored_without_a_change_to_the_project() {
+    let feature = Feature::new();
+    feature.scratch.write(".automaker/features/f1/feature.json", "{}");
+    assert_eq!(feature.scratch.git(&["status", "--porcelain"]), "?? .automaker/\n?? .worktrees/");
+    feature.project.ignore_board(".automaker").unwrap();
+    assert_eq!(feature.scratch.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_stops_the_gate() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    feature.scratch.write(".git/config", "[core\n");
+    let failure = feature.commit("x").unwrap_err();
+    assert!(failure.message.contains("bad config"), "{failure}");
+}
+
+#[test]
 fn two_at_once_make_one_worktree() {
     let scratch = Scratch::with_commit();
     let project = open(&scratch);
