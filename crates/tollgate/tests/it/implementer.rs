@@ -347,7 +347,12 @@ fn a_program_that_will_be_killed() {
     work.agent.program = Program::Command(vec![folder.join("agent").to_string_lossy().into_owned()]);
     work.agent.namespace = folder.join("namespace").exists();
     let tree = folder.join("tree");
-    let store = |mark: &ProcessMark| std::fs::write(folder.join("mark"), mark.to_json().to_string()).unwrap();
+    let store = |mark: &ProcessMark| {
+        std::fs::write(folder.join("mark"), mark.to_json().to_string()).unwrap();
+        while folder.join("hangs").exists() {
+            std::thread::park();
+        }
+    };
     let _ = implement(&Implement {
         agent: &work.agent,
         folder: &tree,
@@ -373,9 +378,17 @@ fn parent_of(work: &Work, namespace: bool) -> std::process::Child {
     parent.spawn().unwrap()
 }
 
+fn has_mark(folder: &Path) -> bool {
+    read_mark(folder).is_some()
+}
+
+fn read_mark(folder: &Path) -> Option<ProcessMark> {
+    let text = std::fs::read_to_string(folder.join("mark")).ok()?;
+    ProcessMark::of_json(&serde_json::from_str(&text).ok()?)
+}
+
 fn stored_mark(folder: &Path) -> ProcessMark {
-    let text = std::fs::read_to_string(folder.join("mark")).unwrap();
-    ProcessMark::of_json(&serde_json::from_str(&text).unwrap()).unwrap()
+    read_mark(folder).unwrap()
 }
 
 /// The processes of a program and its agent, also those that only the run's own word gives away.
@@ -419,14 +432,36 @@ fn when_we_are_killed_nothing_of_the_agent_is_left_after_five_seconds() {
             parent.kill().unwrap();
             let killed = Instant::now();
             parent.wait().unwrap();
-            wait_until("nothing is left", || left(&work) == 0);
+            let mark = stored_mark(work.folder.path());
+            wait_until("nothing is left", || left(&work) == 0 && !area_of(&mark).exists());
             longest = longest.max(killed.elapsed());
             assert_eq!(work.file("kept").as_deref(), Some("x\n"));
-            assert_eq!(end_survivors(&stored_mark(work.folder.path())).unwrap(), 0);
+            assert_eq!(end_survivors(&mark).unwrap(), 0);
         }
         println!("{n_kills} kills, namespace {namespace}: nothing left after {} ms at most", longest.as_millis());
         assert!(longest < Duration::from_secs(5), "{longest:?}");
     }
+}
+
+#[test]
+fn when_we_are_killed_before_the_mark_is_stored_the_agent_never_runs() {
+    for namespace in [true, false] {
+        let work = Work::new("touch began");
+        std::fs::write(work.folder.path().join("hangs"), "").unwrap();
+        let mut parent = parent_of(&work, namespace);
+        wait_until("the guard is held", || has_mark(work.folder.path()));
+        let mark = stored_mark(work.folder.path());
+        assert!(ProcessMark::of(mark.pid, "").is_ok());
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        wait_until("nothing is left", || left(&work) == 0 && !area_of(&mark).exists());
+        assert_eq!(work.file("began"), None);
+    }
+}
+
+/// The throw-away folder of a run.
+fn area_of(mark: &ProcessMark) -> PathBuf {
+    std::env::temp_dir().join(format!("tollgate-agent-{}", mark.run))
 }
 
 fn signal(name: &str, process: u32) {
@@ -452,6 +487,7 @@ fn when_the_guard_is_killed_too_survivors_are_found_and_ended() {
         assert!(namespace || n_ended >= n_left, "{n_ended} of {n_left}");
         wait_until("nothing is left", || left(&work) == 0);
         assert_eq!(end_survivors(&mark).unwrap(), 0);
+        assert!(!area_of(&mark).exists());
         assert_eq!(work.file("kept").as_deref(), Some("x\n"));
     }
 }
