@@ -1,0 +1,223 @@
+//! From where one may ask: the names this server goes by, and the sites whose pages may use it.
+//!
+//! A page of any site can make a browser send requests to a loopback address, and can give its own name that address
+//! (DNS rebinding). So a request must name us as we are called (`Host`), one that changes something or opens a socket
+//! must come from our own pages (`Origin`) or carry the token, and what a browser marks as coming from another site
+//! (`Sec-Fetch-Site`) is refused.
+
+use std::collections::HashMap;
+
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+
+use crate::access::Proof;
+use crate::problem::{Kind, Problem};
+
+/// The names a server goes by, each with the origins of its pages.
+#[derive(Debug, Clone)]
+pub struct Names(HashMap<String, Vec<String>>);
+
+impl Names {
+    /// The names of a server on this port, besides the loopback names those an operator configured: `board.example`, or
+    /// with a port if it is reached by another than ours.
+    #[must_use]
+    pub fn new(port: u16, configured: &[String]) -> Self {
+        let mut names = HashMap::new();
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            let authority = format!("{host}:{port}");
+            names.insert(authority.clone(), vec![format!("http://{authority}")]);
+            if port == 80 {
+                names.insert(host.to_owned(), vec![format!("http://{host}")]);
+            }
+        }
+        for name in configured.iter().map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty()) {
+            let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+            if !has_port {
+                let authority = format!("{name}:{port}");
+                let origins = vec![format!("http://{authority}"), format!("https://{authority}")];
+                names.insert(authority, origins);
+            }
+            let origins = vec![format!("http://{name}"), format!("https://{name}")];
+            names.insert(name, origins);
+        }
+        Self(names)
+    }
+
+    /// The origins that belong to the name a request uses; a problem when it is not one of ours.
+    fn origins(&self, uri: &Uri, headers: &HeaderMap) -> Result<&[String], Problem> {
+        let mut hosts = headers.get_all(header::HOST).into_iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(misdirected()) };
+        // A request in absolute form names the host twice, and the two must agree.
+        let agree = uri.authority().is_none_or(|authority| authority.as_str().as_bytes() == host.as_bytes());
+        let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
+        self.0.get(&host).filter(|_| agree).map(Vec::as_slice).ok_or_else(misdirected)
+    }
+}
+
+/// What a request wants, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// To read.
+    Read,
+    /// To change something.
+    Change,
+    /// To sign in, for which the token is in the body.
+    SignIn,
+    /// To open a socket.
+    Socket,
+}
+
+impl Wish {
+    pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        match uri.path() {
+            "/api/auth/login" if !is_safe => Self::SignIn,
+            _ if headers.contains_key(header::UPGRADE) => Self::Socket,
+            _ if is_safe => Self::Read,
+            _ => Self::Change,
+        }
+    }
+}
+
+/// Refuses what does not name us, or comes from a page of another site. Before anything else is looked at.
+pub(crate) fn check_site(names: &Names, wish: Wish, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let ours = names.origins(uri, headers)?;
+    let foreign = match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => false,
+        // A link on another site may lead to a page of ours, never to what programs use.
+        Some(_) => wish != Wish::Read || uri.path().starts_with("/api/") || !is_navigation(headers),
+    };
+    if foreign {
+        return Err(foreign_site());
+    }
+    let origins: Vec<&HeaderValue> = headers.get_all(header::ORIGIN).into_iter().collect();
+    let is_ours = |origin: &&HeaderValue| ours.iter().any(|our| our.as_bytes() == origin.as_bytes());
+    if origins.len() > 1 || !origins.iter().all(is_ours) { Err(foreign_site()) } else { Ok(()) }
+}
+
+/// Refuses what could have been sent by a page without saying so: no origin, and nothing but a cookie.
+pub(crate) fn check_proof(wish: Wish, proof: Proof, headers: &HeaderMap) -> Result<(), Problem> {
+    let needs_origin = matches!(wish, Wish::Change | Wish::Socket) && proof == Proof::Cookie;
+    if needs_origin && !headers.contains_key(header::ORIGIN) { Err(no_origin()) } else { Ok(()) }
+}
+
+fn is_navigation(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
+}
+
+/// The headers that every answer has.
+pub(crate) fn harden(headers: &mut HeaderMap) {
+    const ALWAYS: [(&str, &str); 7] = [
+        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ];
+    for (name, value) in ALWAYS {
+        // What a route says about itself stands.
+        headers.entry(name).or_insert_with(|| HeaderValue::from_static(value));
+    }
+}
+
+fn misdirected() -> Problem {
+    Problem::new(Kind::Misdirected, "this server does not go by the name in the header `Host`")
+        .hint("Use the address the server printed, or add the name to `server.names` in its configuration.")
+}
+
+fn foreign_site() -> Problem {
+    Problem::new(Kind::Forbidden, "the request comes from a page of another site")
+        .hint("Open the server's own pages, or send the token as `Authorization: Bearer TOKEN` from a program.")
+}
+
+fn no_origin() -> Problem {
+    Problem::new(Kind::Forbidden, "a request with a cookie needs the header `Origin` to change anything")
+        .hint("Send the token as `Authorization: Bearer TOKEN` instead.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name = header::HeaderName::from_bytes(name.as_bytes()).unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    /// The status of a request with these headers; 200 when nothing is wrong with it.
+    #[track_caller]
+    fn check(method: &Method, pairs: &[(&str, &str)], expected: u16) {
+        let names = Names::new(7420, &["board.example".to_owned(), "Proxy.example:8443".to_owned()]);
+        let (uri, headers) = (Uri::from_static("/api/projects"), headers(pairs));
+        let wish = Wish::of(method, &uri, &headers);
+        let found = check_site(&names, wish, &uri, &headers)
+            .and_then(|()| check_proof(wish, Proof::Cookie, &headers))
+            .map_or_else(|problem| problem.kind().status().as_u16(), |()| 200);
+        assert_eq!(found, expected, "{method} {pairs:?}");
+    }
+
+    #[test]
+    fn only_our_names_with_our_port_are_served() {
+        for host in ["localhost:7420", "127.0.0.1:7420", "[::1]:7420", "LOCALHOST:7420", "board.example"] {
+            check(&Method::GET, &[("host", host)], 200);
+        }
+        check(&Method::GET, &[("host", "proxy.example:8443")], 200);
+        for host in ["evil.example", "evil.example:7420", "localhost", "localhost:80", "localhost:7421", "", "[::1]"] {
+            check(&Method::GET, &[("host", host)], 421);
+        }
+        check(&Method::GET, &[("host", "localhost.evil.example:7420")], 421);
+        check(&Method::GET, &[("host", "proxy.example")], 421);
+        check(&Method::GET, &[], 421);
+        check(&Method::GET, &[("host", "localhost:7420"), ("host", "localhost:7420")], 421);
+    }
+
+    #[test]
+    fn a_request_in_absolute_form_must_name_the_same_host() {
+        let names = Names::new(7420, &[]);
+        let uri = Uri::from_static("http://evil.example/api/projects");
+        let headers = headers(&[("host", "localhost:7420")]);
+        assert!(check_site(&names, Wish::Read, &uri, &headers).is_err());
+    }
+
+    #[test]
+    fn changes_come_from_our_own_pages() {
+        let host = ("host", "localhost:7420");
+        check(&Method::POST, &[host, ("origin", "http://localhost:7420")], 200);
+        for origin in [
+            "null",
+            "http://localhost",
+            "http://localhost:7421",
+            "https://localhost:7420",
+            "http://127.0.0.1:7420",
+            "http://localhost.evil.example:7420",
+            "http://evil.example",
+            "HTTP://LOCALHOST:7420",
+            "",
+        ] {
+            check(&Method::POST, &[host, ("origin", origin)], 403);
+            check(&Method::GET, &[host, ("origin", origin), ("upgrade", "websocket")], 403);
+        }
+        check(&Method::POST, &[host, ("origin", "http://localhost:7420"), ("origin", "null")], 403);
+        check(&Method::POST, &[host], 403);
+        check(&Method::GET, &[host, ("upgrade", "websocket")], 403);
+        check(&Method::GET, &[host], 200);
+        check(&Method::POST, &[("host", "board.example"), ("origin", "https://board.example")], 200);
+    }
+
+    #[test]
+    fn what_a_browser_marks_as_foreign_is_refused() {
+        let host = ("host", "localhost:7420");
+        for site in ["cross-site", "same-site", "what-ever"] {
+            check(&Method::GET, &[host, ("sec-fetch-site", site)], 403);
+            check(&Method::GET, &[host, ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")], 403);
+        }
+        for site in ["same-origin", "none"] {
+            check(&Method::GET, &[host, ("sec-fetch-site", site)], 200);
+        }
+    }
+}
