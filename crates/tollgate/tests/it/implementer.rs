@@ -298,7 +298,9 @@ fn what_is_told_can_be_kept_in_a_transcript() {
     let work = Work::new("i=0; while [ $i -lt 2000 ]; do echo \"line $i\"; i=$((i+1)); done");
     let path = work.folder.path().join("transcript.md");
     let transcript = Mutex::new(Transcript::open(&path, 1 << 20, Held::new(Vec::new())).unwrap());
-    let heard = |spoken: Spoken<'_>| drop(transcript.lock().unwrap().append(spoken.text()).unwrap());
+    let heard = |spoken: Spoken<'_>| {
+        transcript.lock().unwrap().append(spoken.text()).unwrap();
+    };
     let done = work.run_and_hear(&|_| {}, &heard).unwrap();
     assert_eq!(transcript.into_inner().unwrap().finish().unwrap(), done.transcript_bytes);
     let kept = std::fs::read_to_string(path).unwrap();
