@@ -10,6 +10,10 @@ mod declared;
 mod delta;
 mod faults;
 mod formats;
+#[cfg(unix)]
+mod hooks;
+#[cfg(unix)]
+mod implementer;
 mod intent;
 mod isolation;
 mod memory;
