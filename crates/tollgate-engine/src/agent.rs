@@ -16,15 +16,24 @@ use crate::call::CallFailure;
 pub(crate) mod area;
 mod environment;
 pub(crate) mod explain;
+mod hook;
+mod implement;
 pub(crate) mod preset;
 mod probe;
 mod read;
 #[cfg(unix)]
 pub(crate) mod run;
+mod speech;
+mod transcript;
 
+pub(crate) use environment::Role;
+pub use hook::{HookLimits, HookResult, HookRun, run_hooks};
+pub use implement::{Implement, ImplementLimits, Implemented, implement};
 pub use preset::Preset;
 pub use probe::{Probe, probe};
 pub(crate) use read::Reader;
+pub use speech::Spoken;
+pub use transcript::Transcript;
 
 /// An agent as it is set up.
 #[derive(Debug, Clone)]

@@ -9,6 +9,7 @@
 //! and `reviewer` do not name one another. Nothing here prints.
 
 pub mod agent;
+pub mod board;
 pub mod call;
 pub mod config;
 pub mod dismissals;

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use tollgate_core::board::{Compliance, Criterion};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::snapshot::Snapshot;
@@ -18,6 +19,8 @@ use tollgate_core::path::FilePath;
 use tollgate_core::policy::{self, Policy};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_core::suppress::Dismissal;
+use tollgate_core::verify::{self, Weight};
+use tollgate_core::visible::grouped;
 use tollgate_rules::catalog;
 use tollgate_rules::change::{Declared, is_by_file};
 
@@ -36,7 +39,7 @@ mod cache;
 mod models;
 mod since;
 
-pub use models::{Asking, Run, Sent};
+pub use models::{Asking, Run, Sent, Stated};
 pub use since::SinceLast;
 
 /// Everything a review needs from outside.
@@ -55,6 +58,10 @@ pub struct World<'a> {
     pub title: Option<&'a str>,
     /// What the author says about it.
     pub body: Option<&'a str>,
+    /// What was asked for in detail, for the reviewers who are told.
+    pub spec: Option<&'a str>,
+    /// What was asked for, one by one; reviewers are asked about each.
+    pub criteria: &'a [Criterion],
     /// Past reviews.
     pub memory: Memory,
     /// True to look only at what changed since the last review.
@@ -133,6 +140,23 @@ pub enum Event<'a> {
     },
 }
 
+impl Event<'_> {
+    /// How it goes, in a few words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Fetched { n_files: 0, .. } => "reading the change".to_owned(),
+            Self::Fetched { n_files, .. } => format!("reviewed 0 of {n_files} files"),
+            Self::Scanned { n_done, n_files } => format!("reviewed {n_done} of {n_files} files"),
+            Self::Asking { reviewer, stage, about, n_done, n_calls, n_tokens } => {
+                let calls = if *n_calls == 1 { String::new() } else { format!(", {n_done} of {n_calls} calls done") };
+                let tokens = if *n_tokens == 0 { String::new() } else { format!(", {} tokens", grouped(*n_tokens)) };
+                format!("{reviewer} {stage}: {about}{calls}{tokens}")
+            }
+        }
+    }
+}
+
 /// A change and its review. A change without files has a review without findings.
 #[derive(Debug)]
 pub struct Reviewed {
@@ -150,6 +174,10 @@ pub struct Reviewed {
     pub since: Option<SinceLast>,
     /// What models and agents took.
     pub runs: Vec<Run>,
+    /// Whether what was asked for is there, each as its reviewers say; unclear where none does.
+    pub compliance: Compliance,
+    /// What models and agents said of passing, in the order of their calls. The verdict does not follow from it.
+    pub stated: Vec<Stated>,
     /// What was sent to them, or would have been.
     pub sent: Vec<Sent>,
     /// How many lines the change adds in all.
@@ -267,6 +295,8 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
     notes.extend(heard.notes);
+    let (compliance, problems) = verify::comply(world.criteria, &heard.testimony);
+    notes.extend(problems);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
 
     let mut findings: Vec<Finding> =
@@ -315,8 +345,21 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
     let gate = gate::check(&review, world.settings.fail_on);
     let (n_added, snapshot) = (snapshot.n_added(), snapshot.to_bytes());
-    let (runs, sent) = (heard.runs, heard.sent);
-    Ok(Some(Reviewed { change, review, gate, intent, policy, since, runs, sent, n_added, snapshot }))
+    let models::Hearing { runs, sent, stated, .. } = heard;
+    Ok(Some(Reviewed {
+        change,
+        review,
+        gate,
+        intent,
+        policy,
+        since,
+        runs,
+        compliance,
+        stated,
+        sent,
+        n_added,
+        snapshot,
+    }))
 }
 
 /// Lets the rules and the models look at the change, at the same time where they do not need one another.
@@ -331,9 +374,19 @@ fn look(
 ) -> Result<Option<(embedded::Answer, models::Hearing)>, Failure> {
     let asking = std::mem::replace(&mut world.asking, Asking::nobody());
     let (forge, executable) = (world.forge.clone(), world.executable.clone());
-    let (settings, title, body, events) = (world.settings, world.title, world.body, world.events);
-    let scene =
-        models::Scene { settings, forge: &forge, executable: &executable, title, body, asking: &asking, events };
+    let (settings, events) = (world.settings, world.events);
+    let scene = models::Scene {
+        settings,
+        forge: &forge,
+        executable: &executable,
+        title: world.title,
+        body: world.body,
+        spec: world.spec,
+        criteria: world.criteria,
+        weight: if world.standing.is_gate() { Weight::Statement } else { Weight::Findings },
+        asking: &asking,
+        events,
+    };
     let asks = !settings.reviewers.is_empty() && !change.files.is_empty();
     // When files were left out all of it may have to be read after all; nobody is asked twice.
     let at_once = change.known.is_empty();
@@ -431,6 +484,8 @@ fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
         policy,
         since: None,
         runs: Vec::new(),
+        compliance: Compliance::default(),
+        stated: Vec::new(),
         sent: Vec::new(),
         n_added: 0,
         snapshot: Vec::new(),

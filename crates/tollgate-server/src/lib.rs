@@ -4,6 +4,19 @@
 //! turned into a call, and its result or failure into an answer. Nothing is decided here.
 
 pub mod access;
+mod app;
+pub mod desk;
+pub mod events;
+mod extract;
 pub mod guard;
 pub mod json;
+mod layer;
+mod metrics;
 pub mod problem;
+mod routes;
+mod serve;
+mod view;
+
+pub use app::{Limits, Observer, Served};
+pub use routes::openapi;
+pub use serve::{Server, ServerConfig, serve};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! /tmp/tollgate-agent-4fq…/   random, for our eyes only
-//!   tree/                     the reviewed commit without agent configuration
+//!   tree/                     the reviewed commit without agent configuration; who writes works elsewhere
 //!   home/                     an empty home, when the agent gets a key of its own
 //!   tmp/                      where it may put what it likes
 //!   prompt, schema.json …     what it is given
@@ -42,6 +42,12 @@ impl Area {
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The random part of its name, by which the run is known.
+    pub(crate) fn word(&self) -> String {
+        let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.strip_prefix(guard::FOLDER_PREFIX).unwrap_or(&name).to_owned()
     }
 
     pub(crate) fn tree(&self) -> PathBuf {
@@ -106,6 +112,7 @@ mod tests {
     fn the_folder_is_new_private_and_gone_afterwards() {
         let (one, other) = (Area::new().unwrap(), Area::new().unwrap());
         assert_ne!(one.root(), other.root());
+        assert!(one.word() != other.word() && one.word().len() == 20, "{}", one.word());
         assert!(one.tree().is_dir() && one.home().is_dir() && one.tmp().is_dir());
         #[cfg(unix)]
         {

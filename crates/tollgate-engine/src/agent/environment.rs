@@ -2,12 +2,17 @@
 //!
 //! ```text
 //! PATH LANG LC_*           as they are here
-//! HOME                     an empty one with a key, else the user's, where the agent is logged in
+//! HOME                     an empty one for a reviewer with a key, else the user's, where the agent is logged in
 //! TMPDIR TERM NO_COLOR     ours
 //! HTTPS_PROXY, SSL_CERT_FILE …
+//! CARGO_HOME, GOPATH …     where tools are, for who writes
 //! ANTHROPIC_API_KEY        the one key
 //! what the preset needs, what the user lists
 //! ```
+//!
+//! Who writes has to build and test, and compilers, package managers and their caches are in the user's home. So an
+//! implementer gets that home also when it has a key of its own. An empty one would keep nothing from it: it runs as the
+//! user, and can read by path whatever the user can. Hooks get the same without the key, which is not for them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -38,11 +43,48 @@ const HANDED_ON: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
+/// Where the tools of a project are, when they are not where they usually are; handed on to who writes.
+const OF_TOOLS: &[&str] = &[
+    "ANDROID_HOME",
+    "BUN_INSTALL",
+    "CARGO_HOME",
+    "DENO_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "LOGNAME",
+    "NVM_DIR",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "RUSTUP_HOME",
+    "SHELL",
+    "TZ",
+    "VIRTUAL_ENV",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// For whom an environment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// An agent that only reads.
+    Reviewer,
+    /// An agent that writes.
+    Implementer,
+    /// A hook of the project's.
+    Hook,
+}
+
 /// The words by which a variable is known to hold a secret.
 const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
 /// The environment of one run, by name; `look_up` knows ours.
 pub(super) fn build(
+    role: Role,
     agent: &Agent,
     area: &Area,
     of_preset: Vec<(String, String)>,
@@ -61,14 +103,15 @@ pub(super) fn build(
             set(name, value);
         }
     }
-    // With a key there is no need for the user's home, and so no way to what is in it by name.
-    match &agent.key {
-        Some(_) => set("HOME", area.home().into()),
-        None => {
-            for name in ["HOME", "USER"].iter().chain(homes(agent)) {
-                if let Some(value) = look_up(name) {
-                    set(name, value);
-                }
+    let writes = role != Role::Reviewer;
+    if agent.key.is_some() && !writes {
+        // With a key there is no need for the user's home, and so no way to what is in it by name.
+        set("HOME", area.home().into());
+    } else {
+        let tools = if writes { OF_TOOLS } else { &[] };
+        for name in ["HOME", "USER"].iter().chain(tools).chain(homes(agent)) {
+            if let Some(value) = look_up(name) {
+                set(name, value);
             }
         }
     }
@@ -80,12 +123,17 @@ pub(super) fn build(
             set(name, value);
         }
     }
-    if let Some(key) = &agent.key {
+    if let Some(key) = agent.key.as_ref().filter(|_| role != Role::Hook) {
         set(&key.variable, key.secret.clone().into());
     }
     set("TMPDIR", area.tmp().into());
     set("TERM", "dumb".into());
     set("NO_COLOR", "1".into());
+    if writes {
+        // Nobody is there to type a password or a message.
+        set("GIT_TERMINAL_PROMPT", "0".into());
+        set("GIT_EDITOR", "true".into());
+    }
     built
 }
 
@@ -143,6 +191,8 @@ mod tests {
             "HOME" => "/srv/me",
             "LANG" => "C.UTF-8",
             "HTTPS_PROXY" => "http://proxy",
+            "CARGO_HOME" => "/srv/me/cargo",
+            "TOLLGATE_TOKEN" => "canary-4",
             "CODEX_HOME" => "/srv/me/codex",
             "GITHUB_TOKEN" => "canary-1",
             "AWS_SECRET_ACCESS_KEY" => "canary-2",
@@ -155,9 +205,13 @@ mod tests {
     }
 
     fn names(agent: &Agent) -> String {
+        names_for(Role::Reviewer, agent)
+    }
+
+    fn names_for(role: Role, agent: &Agent) -> String {
         let area = Area::new().unwrap();
         let root = area.root().to_string_lossy().into_owned();
-        let built = build(agent, &area, vec![("OF_PRESET".to_owned(), "1".to_owned())], &ours);
+        let built = build(role, agent, &area, vec![("OF_PRESET".to_owned(), "1".to_owned())], &ours);
         let shown = built.iter().map(|(name, value)| {
             let value = value.to_string_lossy().replace(&root, "AREA");
             format!("{}={value}", name.to_string_lossy())
@@ -181,6 +235,21 @@ mod tests {
         insta::assert_snapshot!(
             names(&agent),
             @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+        );
+    }
+
+    #[test]
+    fn who_writes_gets_the_users_home_and_tools_also_with_a_key() {
+        let mut agent = Agent::preset(Preset::Codex);
+        agent.key = Some(Key::new("CODEX_API_KEY", "sk-given"));
+        agent.environment = vec!["MY_TOKEN".to_owned()];
+        insta::assert_snapshot!(
+            names_for(Role::Implementer, &agent),
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
+        );
+        insta::assert_snapshot!(
+            names_for(Role::Hook, &agent),
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
         );
     }
 

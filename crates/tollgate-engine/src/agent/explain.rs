@@ -1,6 +1,7 @@
 //! Failed calls of agents, said to people.
 
 use std::io;
+use std::path::Path;
 
 use tollgate_core::visible::visible;
 
@@ -46,6 +47,11 @@ pub(crate) fn no_area(agent: &Agent, problem: &io::Error) -> CallFailure {
         .hint("Check that there is room in the temporary folder, or set TMPDIR to another one.")
 }
 
+pub(crate) fn no_folder(agent: &Agent, folder: &Path) -> CallFailure {
+    let folder = folder.to_string_lossy();
+    failed(Why::Setup, format!("there is no folder `{}` for `{}` to work in", visible(&folder), agent.name))
+}
+
 pub(crate) fn no_guard(agent: &Agent, problem: &io::Error) -> CallFailure {
     failed(Why::Setup, format!("cannot start the guard of `{}`: {problem}", agent.name))
 }
@@ -65,7 +71,7 @@ pub(crate) fn too_late(agent: &Agent, has_printed: bool, trouble: Option<&str>) 
     // Some wait for ever for a log-in, without a word.
     match log_in(agent).filter(|_| !has_printed && agent.form().streams()) {
         Some(hint) => failure.hint(format!("It printed nothing at all. {hint}")),
-        None => failure.hint("Give it more time, or review a smaller change."),
+        None => failure,
     }
 }
 

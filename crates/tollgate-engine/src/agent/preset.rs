@@ -1,10 +1,12 @@
 //! Agents we know: their names, keys and habits, and how each is started in either role.
 //!
-//! [`reviewer`] has the command lines with which they can only read. What a preset needs as a file lies beside the tree, never in it.
+//! [`reviewer`] has the command lines with which they can only read, [`implementer`] those with which they write. What a
+//! preset needs as a file lies beside the tree, never in it.
 
 use std::ffi::OsString;
 use std::path::Path;
 
+pub(crate) mod implementer;
 pub(crate) mod reviewer;
 
 /// An agent that comes with the program.
@@ -31,6 +33,7 @@ pub(crate) enum Form {
     Codex,
     Gemini,
     Cursor,
+    CursorLines,
     OpenCode,
     Aider,
     Text,
@@ -42,7 +45,7 @@ impl Form {
     /// True when the agent prints a line for each thing it does; the others are silent until they are done.
     pub(crate) fn streams(self) -> bool {
         match self {
-            Self::Claude | Self::Codex | Self::Gemini | Self::OpenCode | Self::JsonLines => true,
+            Self::Claude | Self::Codex | Self::Gemini | Self::CursorLines | Self::OpenCode | Self::JsonLines => true,
             Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
         }
     }
@@ -51,7 +54,9 @@ impl Form {
     pub(crate) fn is_live(self) -> bool {
         match self {
             Self::Claude | Self::Gemini | Self::JsonLines => true,
-            Self::Codex | Self::OpenCode | Self::Cursor | Self::Aider | Self::Text | Self::Json => false,
+            Self::Codex | Self::OpenCode | Self::Cursor | Self::CursorLines | Self::Aider | Self::Text | Self::Json => {
+                false
+            }
         }
     }
 }
@@ -188,4 +193,14 @@ impl Preset {
 /// These arguments and nothing else.
 fn args(args: &[&str]) -> Invocation {
     Invocation { args: args.iter().map(OsString::from).collect(), ..Invocation::default() }
+}
+
+/// A command line, an option a line.
+#[cfg(test)]
+fn shown(preset: Preset, invocation: &Invocation) -> String {
+    let environment = invocation.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let args = invocation.args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    let words: Vec<String> = environment.chain([preset.name().to_owned()]).chain(args).collect();
+    let line = words.join(" ").replace(" -", "\n-");
+    line.replace(&format!(" {}\n", preset.name()), &format!("\n{}\n", preset.name()))
 }

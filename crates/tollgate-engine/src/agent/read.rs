@@ -29,6 +29,21 @@ struct Found {
     usage: Usage,
     cost: Option<f64>,
     model: Option<String>,
+    /// What the agent calls this conversation.
+    session: Option<String>,
+    /// True when the words of the message that is being written were told piece by piece.
+    is_told: bool,
+}
+
+/// What came of the work of an agent that writes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Worked {
+    /// Its last message; it need not say anything.
+    pub(crate) text: String,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<f64>,
+    pub(crate) model: Option<String>,
+    pub(crate) session: Option<String>,
 }
 
 /// Something an agent says or does while it works.
@@ -38,6 +53,8 @@ pub(crate) enum Said<'a> {
     Bytes(&'a [u8]),
     /// Words of its model.
     Text(&'a str),
+    /// The message is over.
+    End,
     /// Its model thinks.
     Thinking,
     /// It uses a tool.
@@ -46,12 +63,13 @@ pub(crate) enum Said<'a> {
 
 impl Said<'_> {
     /// The sign of life that this is.
-    pub(crate) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> Option<Heard> {
         match self {
-            Self::Bytes(bytes) => Heard::Answer(bytes.len()),
-            Self::Text(text) => Heard::Answer(text.len()),
-            Self::Thinking => Heard::Working("thinking".to_owned()),
-            Self::Tool { name, .. } => Heard::Working(tool_name(name)),
+            Self::Bytes(bytes) => Some(Heard::Answer(bytes.len())),
+            Self::Text(text) => Some(Heard::Answer(text.len())),
+            Self::End => None,
+            Self::Thinking => Some(Heard::Working("thinking".to_owned())),
+            Self::Tool { name, .. } => Some(Heard::Working(tool_name(name))),
         }
     }
 }
@@ -78,6 +96,8 @@ pub(crate) struct Reader {
     /// The whole output, or the line that is not finished yet.
     kept: Vec<u8>,
     limit: usize,
+    /// Whether the end of a text is enough.
+    keeps_end: bool,
     n_lines: usize,
     /// The beginning of the last line that is no JSON.
     odd: Vec<u8>,
@@ -87,7 +107,13 @@ pub(crate) struct Reader {
 impl Reader {
     /// Keeps at most so many bytes.
     pub(crate) fn new(form: Form, limit: usize) -> Self {
-        Self { form, kept: Vec::new(), limit, n_lines: 0, odd: Vec::new(), found: Found::default() }
+        let found = Found::default();
+        Self { form, kept: Vec::new(), limit, keeps_end: false, n_lines: 0, odd: Vec::new(), found }
+    }
+
+    /// Keeps at most so many bytes, and of a text its end.
+    pub(crate) fn of_work(form: Form, limit: usize) -> Self {
+        Self { keeps_end: matches!(form, Form::Text | Form::Aider), ..Self::new(form, limit) }
     }
 
     /// Takes what was printed; false when it is too much.
@@ -95,6 +121,9 @@ impl Reader {
         if !self.form.streams() {
             self.kept.extend(bytes);
             said(Said::Bytes(bytes));
+            if self.keeps_end {
+                self.kept.drain(..self.kept.len().saturating_sub(self.limit));
+            }
             return self.kept.len() <= self.limit;
         }
         let mut pieces = bytes.split(|&byte| byte == b'\n');
@@ -132,8 +161,25 @@ impl Reader {
         self.found.error.as_deref().or(self.found.trouble.as_deref())
     }
 
-    /// The reply, when there is one; `last` is what the agent left as its last message.
-    pub(crate) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
+    /// What came of the work, when the agent reports no error; `last` is what it left as its last message.
+    pub(crate) fn finish_work(mut self, last: Option<&str>) -> Result<Worked, NoAnswer> {
+        // Output that cannot be read says nothing about the work.
+        let _ = self.conclude(last);
+        if let Some(error) = self.found.error {
+            return Err(NoAnswer::Error(error));
+        }
+        let structured = self.found.structured.map(|value| value.to_string());
+        Ok(Worked {
+            text: self.found.text.or(structured).unwrap_or_default().trim().to_owned(),
+            usage: self.found.usage,
+            cost: self.found.cost,
+            model: self.found.model,
+            session: self.found.session,
+        })
+    }
+
+    /// Takes in what is left when nothing more comes.
+    fn conclude(&mut self, last: Option<&str>) -> Result<(), NoAnswer> {
         if self.form.streams() {
             let rest = std::mem::take(&mut self.kept);
             self.line(&rest, &|_| {});
@@ -142,8 +188,14 @@ impl Reader {
         }
         if self.form == Form::Aider {
             self.found.text = last.and_then(event::aider_answer);
-            self.found.error = self.found.error.filter(|_| self.found.text.is_none());
+            self.found.error = self.found.error.take().filter(|_| self.found.text.is_none());
         }
+        Ok(())
+    }
+
+    /// The reply, when there is one; `last` is what the agent left as its last message.
+    pub(crate) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
+        self.conclude(last)?;
         let last = last.filter(|_| self.form != Form::Aider);
         if let Some(error) = self.found.error {
             return Err(NoAnswer::Error(error));

@@ -10,19 +10,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
 use super::area::{self, Area};
+use super::environment::Role;
 use super::preset::Invocation;
 use super::read::{NoAnswer, Reader, Said};
 use super::{Agent, environment, explain};
 use crate::call::{CallFailure, Reply};
 use crate::held::Held;
-use crate::process::guard::{Duty, Ended, Guarded};
+use crate::process::guard::{Duty, Ended, Guarded, ProcessMark, RUN_VARIABLE, end_survivors};
+use crate::tree::{self, Entry};
 
 /// How often to look whether somebody wants to stop.
 const TICK: Duration = Duration::from_millis(50);
 /// How often to look how much was written, at most.
 const DISK_TICK: Duration = Duration::from_millis(500);
 /// How much of what is said on standard error is kept, from its end.
-const MAX_STDERR: usize = 16 * 1024;
+pub(crate) const MAX_STDERR: usize = 16 * 1024;
 
 /// What is to be run.
 pub(crate) struct Setup {
@@ -35,6 +37,10 @@ pub(crate) struct Setup {
     pub(crate) folder: PathBuf,
     /// How large a file may become.
     pub(crate) file_bytes: Option<u64>,
+    /// How long it is given after each signal.
+    pub(crate) grace: Duration,
+    /// What it is there for. All but reviewers are found again after a crash.
+    pub(crate) role: Role,
 }
 
 /// Where the prompt is, for commands that are told.
@@ -46,7 +52,9 @@ pub(crate) fn prompt_path(area: &Area) -> PathBuf {
 pub(crate) struct Prepared {
     duty: Duty,
     environment: Vec<(OsString, OsString)>,
-    last: Option<PathBuf>,
+    last: Option<&'static str>,
+    area: PathBuf,
+    run: String,
 }
 
 /// Writes everything the agent is given.
@@ -56,35 +64,49 @@ pub(crate) fn prepare(agent: &Agent, area: &Area, setup: Setup) -> io::Result<Pr
         area.write(name, text)?;
     }
     let look_up = |name: &str| std::env::var_os(name);
+    let mut environment = environment::build(setup.role, agent, area, setup.invocation.environment, &look_up);
+    let is_marked = setup.role != Role::Reviewer;
+    if is_marked {
+        environment.push((RUN_VARIABLE.into(), area.word().into()));
+    }
     Ok(Prepared {
         duty: Duty {
             remove: area.root().to_owned(),
-            grace: agent.limits.grace,
+            grace: setup.grace,
             namespace: agent.namespace,
             file_bytes: setup.file_bytes,
+            hold: is_marked,
             folder: setup.folder,
             input: setup.reads_stdin.then(|| prompt_path(area)),
             program: setup.program,
             args: setup.invocation.args,
         },
-        environment: environment::build(agent, area, setup.invocation.environment, &look_up),
-        last: setup.invocation.last.map(|name| area.root().join(name)),
+        environment,
+        last: setup.invocation.last,
+        area: area.root().to_owned(),
+        run: area.word(),
     })
 }
 
 impl Prepared {
     /// What the agent left as its last message, if it did.
     pub(crate) fn read_last(&self, max_bytes: usize) -> Option<String> {
-        let file = std::fs::File::open(self.last.as_ref()?).ok()?;
-        let mut text = String::new();
-        file.take(max_bytes as u64).read_to_string(&mut text).ok()?;
-        Some(text)
+        // Whatever the agent put in its place, a link or a pipe, is not opened.
+        match tree::read(&self.area, self.last?.as_bytes(), max_bytes as u64).ok()? {
+            Entry::File { content, .. } => String::from_utf8(content).ok(),
+            Entry::TooLarge(_) | Entry::Link(_) | Entry::Other => None,
+        }
+    }
+
+    /// The keys that the agent was given.
+    pub(crate) fn held(&self, agent: &Agent) -> Held {
+        let key = agent.key.as_ref().map(|key| &*key.secret);
+        Held::new(environment::secrets(&self.environment, key))
     }
 
     /// What came of it without the keys that the agent was given.
     pub(crate) fn without_keys(&self, agent: &Agent, asked: Result<Reply, CallFailure>) -> Result<Reply, CallFailure> {
-        let key = agent.key.as_ref().map(|key| &*key.secret);
-        let held = Held::new(environment::secrets(&self.environment, key));
+        let held = self.held(agent);
         match asked {
             Ok(reply) => Ok(Reply {
                 text: held.hide(&reply.text).into_owned(),
@@ -92,9 +114,14 @@ impl Prepared {
                 model: reply.model.map(|model| held.hide(&model).into_owned()),
                 ..reply
             }),
-            Err(failure) => Err(CallFailure { message: held.hide(&failure.message).into_owned(), ..failure }),
+            Err(failure) => Err(without_keys(&held, failure)),
         }
     }
+}
+
+/// A failure without the keys that the agent was given.
+pub(crate) fn without_keys(held: &Held, failure: CallFailure) -> CallFailure {
+    CallFailure { message: held.hide(&failure.message).into_owned(), ..failure }
 }
 
 /// What an agent did until it ended.
@@ -118,6 +145,41 @@ pub(crate) fn start(
     guarded.map_err(|error| explain::no_guard(agent, &error))
 }
 
+/// A run that is found again after a crash.
+pub(crate) struct Marked {
+    pub(crate) guarded: Guarded,
+    mark: ProcessMark,
+}
+
+/// Starts a run whose mark is handed out before the agent does anything.
+pub(crate) fn start_marked(
+    agent: &Agent,
+    executable: &Path,
+    prepared: &Prepared,
+    cancel: &CancellationToken,
+    started: &dyn Fn(&ProcessMark),
+) -> Result<Marked, CallFailure> {
+    let no_guard = |error: io::Error| explain::no_guard(agent, &error);
+    let guarded = start(agent, executable, prepared, cancel)?;
+    let mark = ProcessMark::of(guarded.id(), &prepared.run).map_err(no_guard)?;
+    started(&mark);
+    // Whoever could not store the mark stops the run.
+    if cancel.is_cancelled() {
+        return Err(explain::cancelled(agent));
+    }
+    guarded.go().map_err(no_guard)?;
+    Ok(Marked { guarded, mark })
+}
+
+impl Marked {
+    /// Ends whatever is left of the run, also when its guard was lost.
+    pub(crate) fn finish(self) {
+        self.guarded.finish();
+        // What cannot be killed hangs in the kernel; the mark is still known to who stored it.
+        let _ = end_survivors(&self.mark);
+    }
+}
+
 /// How an agent is listened to.
 pub(crate) struct Listening<'a> {
     pub(crate) agent: &'a Agent,
@@ -127,6 +189,8 @@ pub(crate) struct Listening<'a> {
     pub(crate) idle: Option<Duration>,
     /// How much it may print.
     pub(crate) most_bytes: usize,
+    /// How much of what is said on standard error is kept, from its end.
+    pub(crate) most_stderr: usize,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) said: &'a dyn Fn(Said<'_>),
 }
@@ -243,7 +307,7 @@ impl<'a> Listener<'a> {
             let n_bytes = read_some(&mut self.stderr_pipe, &mut self.buffer);
             self.n_bytes += n_bytes;
             self.stderr.extend(&self.buffer[..n_bytes]);
-            self.stderr.drain(..self.stderr.len().saturating_sub(MAX_STDERR));
+            self.stderr.drain(..self.stderr.len().saturating_sub(self.listening.most_stderr));
         }
         if ready.stdout || ready.stderr {
             self.last_sign = Instant::now();
@@ -304,15 +368,19 @@ fn n_bytes(folders: &[&Path]) -> u64 {
     folders.iter().map(|folder| area::n_bytes(folder)).fold(0, u64::saturating_add)
 }
 
-/// An answer counts when the agent ended well and says nothing of an error.
-pub(crate) fn judge(agent: &Agent, ran: Ran, last: Option<&str>) -> Result<Reply, CallFailure> {
-    let read = ran.reader.finish(last);
-    if ran.ended == Ended::Code(0) {
+/// What was read counts when the agent ended well and says nothing of an error.
+pub(crate) fn judge<T>(
+    agent: &Agent,
+    ended: Ended,
+    stderr: &[u8],
+    read: Result<T, NoAnswer>,
+) -> Result<T, CallFailure> {
+    if ended == Ended::Code(0) {
         return read.map_err(|why| explain::no_answer(agent, &why));
     }
     let said = match &read {
         Err(NoAnswer::Error(said)) => Some(said.as_str()),
         Err(NoAnswer::Nothing(_)) | Ok(_) => None,
     };
-    Err(explain::ended_badly(agent, ran.ended, said, &String::from_utf8_lossy(&ran.stderr)))
+    Err(explain::ended_badly(agent, ended, said, &String::from_utf8_lossy(stderr)))
 }

@@ -4,8 +4,12 @@
 mod board_store;
 mod commits;
 mod compared;
+mod compliance;
 #[path = "../../../tollgate/tests/it/faults.rs"]
 mod faults;
+#[cfg(unix)]
+mod folder;
+mod gate;
 mod hostile;
 mod known;
 mod model;
@@ -14,3 +18,4 @@ mod read;
 mod reviewed;
 mod scratch;
 mod surroundings;
+mod worktree;

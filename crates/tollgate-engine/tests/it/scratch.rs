@@ -135,23 +135,37 @@ impl Scratch {
     }
 
     /// Reviews a change under a title, for somebody.
-    pub(crate) fn review_standing(
+    pub(crate) fn review_standing<'a>(
         &self,
         trigger: Trigger,
-        settings: &Settings,
-        title: &str,
+        settings: &'a Settings,
+        title: &'a str,
         standing: pipeline::Standing,
     ) -> Result<Reviewed, Failure> {
         self.review_as(trigger, settings, Path::new("/nonexistent"), Some(title), standing)
     }
 
-    fn review_as(
+    fn review_as<'a>(
         &self,
         trigger: Trigger,
-        settings: &Settings,
+        settings: &'a Settings,
         executable: &Path,
-        title: Option<&str>,
+        title: Option<&'a str>,
         standing: pipeline::Standing,
+    ) -> Result<Reviewed, Failure> {
+        self.review_in(trigger, settings, |world| {
+            world.executable = executable.to_owned();
+            world.title = title;
+            world.standing = standing;
+        })
+    }
+
+    /// Reviews a change in a world that is like most, but for what is changed in it.
+    pub(crate) fn review_in<'a>(
+        &self,
+        trigger: Trigger,
+        settings: &'a Settings,
+        change: impl FnOnce(&mut World<'a>),
     ) -> Result<Reviewed, Failure> {
         let mut world = World {
             settings,
@@ -159,16 +173,19 @@ impl Scratch {
             imported: Vec::new(),
             imported_withheld: Vec::new(),
             scope: tollgate_engine::reviewer::imported::Scope::default(),
-            title,
+            title: None,
             body: None,
+            spec: None,
+            criteria: &[],
             memory: Memory::Off,
             since_last: false,
-            executable: executable.to_owned(),
-            standing,
+            executable: "/nonexistent".into(),
+            standing: pipeline::Standing::Own,
             asking: pipeline::Asking::nobody(),
             clock: &|| 0,
             events: &|_| {},
         };
+        change(&mut world);
         pipeline::review_change(&mut world)
     }
 }

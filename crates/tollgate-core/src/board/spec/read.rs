@@ -42,6 +42,8 @@ pub fn read_state(spec: &Value, status: &Status) -> State {
     let pending = &spec["pending"]["gitCommitHash"];
     let commits = iterations.iter().rev().find_map(|iteration| iteration.commit.clone());
     state.commit = text(pending).filter(|commit| !commit.is_empty()).or(commits);
+    let is_last = last.is_some_and(|last| last.number == state.iteration && last.commit.is_some());
+    state.committed = is_last || pending.is_string();
     state.review = match spec["status"].as_str().and_then(Review::parse) {
         // It was under way and is not any more.
         Some(Review::Reviewing) | None => Review::Pending,

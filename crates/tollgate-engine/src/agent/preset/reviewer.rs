@@ -139,14 +139,7 @@ mod tests {
     fn line(preset: Preset) -> String {
         let (schema, beside) = (json!({"type": "object"}), Path::new("AREA"));
         let given = Given { model: Some("m"), key: None, beside, prompt: Path::new("AREA/prompt") };
-        let invocation = invoke(preset, &given, &schema);
-        let environment = invocation.environment.iter().map(|(name, value)| format!("{name}={value}"));
-        let args = invocation.args.iter().map(|arg| arg.to_string_lossy().into_owned());
-        let words: Vec<String> = environment.chain([preset.name().to_owned()]).chain(args).collect();
-        words
-            .join(" ")
-            .replace(" -", "\n-")
-            .replace(&format!(" {}\n", preset.name()), &format!("\n{}\n", preset.name()))
+        super::super::shown(preset, &invoke(preset, &given, &schema))
     }
 
     #[test]

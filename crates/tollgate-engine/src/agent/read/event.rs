@@ -6,10 +6,13 @@ use super::super::preset::Form;
 use super::{Found, Said};
 use crate::call::{Stop, Usage};
 
+/// A longer name of a conversation is none.
+const MAX_SESSION: usize = 128;
+
 /// Takes in one JSON value that an agent printed.
 pub(super) fn take(form: Form, value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match form {
-        Form::Claude | Form::Cursor => claude(value, found, said),
+        Form::Claude | Form::Cursor | Form::CursorLines => claude(value, found, said),
         Form::Codex => codex(value, found, said),
         Form::Gemini => gemini(value, found, said),
         Form::OpenCode => opencode(value, found, said),
@@ -30,6 +33,17 @@ fn tool(name: Option<&str>, input: Option<&Value>, said: &dyn Fn(Said<'_>)) {
     said(Said::Tool { name: name.unwrap_or("a tool"), input });
 }
 
+/// Keeps the name of the conversation, which is the agent's to choose and ours to store.
+fn name_session(name: Option<&str>, found: &mut Found) {
+    let is_plain = |name: &&str| {
+        (1..=MAX_SESSION).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if let Some(name) = name.filter(is_plain) {
+        found.session = Some(name.to_owned());
+    }
+}
+
 /// An error in any of the shapes in which agents write it.
 fn error_text(value: &Value) -> Option<String> {
     let inner = ["/data/message", "/message", "/error/message", "/error"];
@@ -44,19 +58,34 @@ fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
             if let Some(model) = string(value, "/model") {
                 found.model = Some(model.to_owned());
             }
+            name_session(string(value, "/session_id"), found);
         }
         Some("stream_event") => match string(value, "/event/delta/type") {
-            Some("text_delta") => said(Said::Text(string(value, "/event/delta/text").unwrap_or_default())),
+            Some("text_delta") => {
+                found.is_told = true;
+                said(Said::Text(string(value, "/event/delta/text").unwrap_or_default()));
+            }
             Some("thinking_delta") => said(Said::Thinking),
             _ => {}
         },
         Some("assistant") => {
             for part in value.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
-                // Its text was told piece by piece.
-                if string(part, "/type") == Some("tool_use") {
-                    tool(string(part, "/name"), part.get("input"), said);
+                match string(part, "/type") {
+                    Some("tool_use") => tool(string(part, "/name"), part.get("input"), said),
+                    Some("text") => {
+                        if !std::mem::take(&mut found.is_told) {
+                            said(Said::Text(string(part, "/text").unwrap_or_default()));
+                        }
+                        said(Said::End);
+                    }
+                    _ => {}
                 }
             }
+        }
+        // Cursor's word; the name of the tool is that of the field.
+        Some("tool_call") if string(value, "/subtype") == Some("started") => {
+            let call = value.get("tool_call").and_then(Value::as_object).and_then(|call| call.iter().next());
+            tool(call.map(|(name, _)| name.as_str()), call.and_then(|(_, call)| call.get("args")), said);
         }
         Some("result") => claude_result(value, found),
         _ => {}
@@ -92,11 +121,14 @@ fn claude_result(value: &Value, found: &mut Found) {
 /// Codex: errors on the way are not the end, a failed turn is.
 fn codex(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
+        Some("thread.started") => name_session(string(value, "/thread_id"), found),
+        Some("item.started") if string(value, "/item/type") == Some("reasoning") => said(Said::Thinking),
         Some("item.started") => tool(string(value, "/item/type"), value.get("item"), said),
         Some("item.completed") => match string(value, "/item/type") {
             Some("agent_message") => {
                 let text = string(value, "/item/text").unwrap_or_default();
                 said(Said::Text(text));
+                said(Said::End);
                 found.text = Some(text.to_owned());
             }
             Some("error") => found.trouble = value.get("item").and_then(error_text),
@@ -120,7 +152,10 @@ fn codex(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
 /// Gemini, one JSON value or lines of it.
 fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     match string(value, "/type") {
-        Some("init") => found.model = string(value, "/model").map(str::to_owned),
+        Some("init") => {
+            found.model = string(value, "/model").map(str::to_owned);
+            name_session(string(value, "/session_id"), found);
+        }
         Some("message") if string(value, "/role") == Some("assistant") => {
             let text = string(value, "/content").unwrap_or_default();
             said(Said::Text(text));
@@ -129,6 +164,7 @@ fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
         Some("tool_use") => {
             // What was said before a tool was used is no answer.
             found.text = None;
+            said(Said::End);
             tool(string(value, "/tool_name"), value.get("parameters"), said);
         }
         Some("error") if string(value, "/severity") == Some("warning") => found.trouble = error_text(value),
@@ -167,11 +203,13 @@ fn gemini_whole(value: &Value, found: &mut Found) {
 
 /// OpenCode: the texts of the last step that has any are the answer.
 fn opencode(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+    name_session(string(value, "/sessionID"), found);
     match string(value, "/type") {
         Some("step_start") => found.text = None,
         Some("text") => {
             let text = string(value, "/part/text").unwrap_or_default();
             said(Said::Text(text));
+            said(Said::End);
             found.text.get_or_insert_default().push_str(text);
         }
         Some("tool_use") => tool(string(value, "/part/tool"), value.pointer("/part/state/input"), said),
@@ -241,6 +279,7 @@ fn other(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     }
     if let Some(text) = text {
         said(Said::Text(&text));
+        said(Said::End);
         found.text = Some(text);
     }
 }

@@ -14,7 +14,7 @@ fn read_with(form: Form, output: &str, last: Option<&str>) -> String {
     let mut reader = Reader::new(form, 10_000);
     // Seven bytes at a time: pipes cut where they like.
     for piece in output.as_bytes().chunks(7) {
-        assert!(reader.take(piece, &|said| told.borrow_mut().push(said.heard())));
+        assert!(reader.take(piece, &|said| told.borrow_mut().extend(said.heard())));
     }
     let told: Vec<String> = told.borrow().iter().filter(|_| form.streams()).map(|heard| format!("{heard:?}")).collect();
     let told = if told.is_empty() { String::new() } else { format!("{}\n", told.join(" ")) };

@@ -10,9 +10,9 @@ use super::{Agent, Program, PromptBy, Tree, explain, prompt, strip};
 use crate::agent::area::Area;
 use crate::agent::preset::{Given, Invocation, reviewer};
 use crate::agent::run::{self, Disk, Listening, Prepared, Ran, Setup};
-use crate::agent::{self, Reader};
+use crate::agent::{self, Reader, Role};
 use crate::process::guard::Guarded;
-use crate::reviewer::call::{CallFailure, Heard, Question, Reply, Watch};
+use crate::reviewer::call::{CallFailure, Heard, Question, Reply, Watch, Why};
 
 /// How much an agent that prints lines may print in all, in units of what is kept.
 const LINES_FACTOR: usize = 8;
@@ -36,7 +36,7 @@ pub(super) fn ask(
     let mut guarded = start(agent, executable, &prepared, watch)?;
     let asked = listen(agent, &area, &mut guarded, watch).and_then(|ran| {
         unchanged(agent, &area, &before)?;
-        run::judge(agent, ran, prepared.read_last(agent.limits.output_bytes).as_deref())
+        judge(agent, ran, &prepared)
     });
     guarded.finish();
     prepared.without_keys(agent, asked)
@@ -65,6 +65,8 @@ pub(super) fn prepare(
         folder: area.tree(),
         // In the user's home there may be larger files that the agent keeps for itself.
         file_bytes: agent.key.as_ref().map(|_| agent.limits.disk_bytes),
+        grace: agent.limits.grace,
+        role: Role::Reviewer,
     };
     run::prepare(agent, area, setup)
 }
@@ -98,11 +100,25 @@ pub(super) fn listen(agent: &Agent, area: &Area, guarded: &mut Guarded, watch: &
         // An agent that is silent while its model thinks cannot give signs of life.
         idle: form.is_live().then_some(watch.idle),
         most_bytes: if form.streams() { limit.saturating_mul(LINES_FACTOR) } else { limit },
+        most_stderr: run::MAX_STDERR,
         cancel: watch.cancel,
-        said: &|said| (watch.heard)(said.heard()),
+        said: &|said| {
+            if let Some(heard) = said.heard() {
+                (watch.heard)(heard);
+            }
+        },
     };
     let disk = Disk::new(vec![area.root()], agent.limits.disk_bytes);
-    run::listen(&listening, guarded, Reader::new(form, limit), Some(disk))
+    run::listen(&listening, guarded, Reader::new(form, limit), Some(disk)).map_err(|failure| match failure.hint {
+        None if failure.why == Why::TooSlow => failure.hint("Give it more time, or review a smaller change."),
+        _ => failure,
+    })
+}
+
+/// An answer counts when the agent ended well and says nothing of an error.
+pub(super) fn judge(agent: &Agent, ran: Ran, prepared: &Prepared) -> Result<Reply, CallFailure> {
+    let last = prepared.read_last(agent.limits.output_bytes);
+    run::judge(agent, ran.ended, &ran.stderr, ran.reader.finish(last.as_deref()))
 }
 
 /// Fails when the agent changed the tree.

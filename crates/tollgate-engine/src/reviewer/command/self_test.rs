@@ -13,7 +13,7 @@ use serde_json::json;
 use super::seal::{self, Bounds, Change, Seal};
 use super::{Agent, ask};
 use crate::agent::area::Area;
-use crate::agent::{explain, run};
+use crate::agent::explain;
 use crate::reviewer::call::{CallFailure, Heard, Watch};
 
 /// The folder beside the agent's own.
@@ -72,9 +72,9 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
     let ran = ask::listen(agent, &area, &mut guarded, &watch);
     guarded.halt();
     let after = seals(&area, &sibling);
-    let last = prepared.read_last(agent.limits.output_bytes);
+    let judged = ran.and_then(|ran| ask::judge(agent, ran, &prepared));
     guarded.finish();
-    let asked = prepared.without_keys(agent, ran.and_then(|ran| run::judge(agent, ran, last.as_deref())));
+    let asked = prepared.without_keys(agent, judged);
     let changes = changes(before, after.map_err(no_area)?);
     let mut tools = tools.into_inner().unwrap_or_else(PoisonError::into_inner);
     tools.dedup();

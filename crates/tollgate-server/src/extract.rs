@@ -1,0 +1,168 @@
+//! Parts of requests as types, with problem documents for what does not fit.
+
+use axum::RequestPartsExt as _;
+use axum::body::Body as HttpBody;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use tollgate_core::board::FeatureId;
+
+use crate::app::App;
+use crate::desk::ProjectId;
+use crate::json::{self, JsonError};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+
+/// A body of JSON.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        check_media_type(request.headers())?;
+        let text = read(request.into_body(), app).await?;
+        parse(&text).map(Self)
+    }
+}
+
+/// A body of JSON that may be missing.
+pub(crate) struct Optional<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Shared> for Optional<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        let text = read(request.into_body(), app).await?;
+        if text.is_empty() { Ok(Self(T::default())) } else { parse(&text).map(Self) }
+    }
+}
+
+fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
+    json::read(text).map_err(|problem| {
+        let kind = match problem {
+            JsonError::NotJson(_) => Kind::BadRequest,
+            JsonError::DoesNotFit(_) => Kind::Unprocessable,
+        };
+        Problem::new(kind, problem.to_string()).hint("`GET /api/openapi.json` describes what is expected.")
+    })
+}
+
+/// Reads a body as long as it is small and comes soon.
+async fn read(body: HttpBody, app: &App) -> Result<Bytes, Problem> {
+    let limits = &app.limits;
+    let whole = Limited::new(body, limits.body_bytes).collect();
+    match tokio::time::timeout(limits.body, whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(problem)) if problem.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
+        Ok(Err(_)) => Err(Problem::new(Kind::BadRequest, "the body broke off")),
+        Err(_) => Err(Problem::new(Kind::RequestTimeout, "the body came too slowly")),
+    }
+}
+
+pub(crate) fn too_large(most: usize) -> Problem {
+    Problem::new(Kind::TooLarge, format!("the body is larger than {most} bytes"))
+}
+
+/// Refuses a body of another kind than JSON. Pages of other sites can send the other kinds without asking first.
+pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(Problem::new(Kind::UnsupportedMediaType, "the body is not marked as JSON")
+            .hint("Send the header `Content-Type: application/json`."))
+    }
+}
+
+/// Parts of the address after `?`.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        match axum::extract::Query::<T>::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(value)) => Ok(Self(value)),
+            Err(problem) => {
+                let why = problem.body_text();
+                let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
+                Err(Problem::new(Kind::Unprocessable, format!("what follows `?` does not fit: {why}")))
+            }
+        }
+    }
+}
+
+/// The project in the path.
+pub(crate) struct InProject(pub(crate) ProjectId);
+
+impl FromRequestParts<Shared> for InProject {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        Ok(Self(project(&names)?))
+    }
+}
+
+/// The feature in the path.
+pub(crate) struct OfFeature(pub(crate) ProjectId, pub(crate) FeatureId);
+
+impl FromRequestParts<Shared> for OfFeature {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        Ok(Self(project(&names)?, feature(&names)?))
+    }
+}
+
+/// The iteration in the path.
+pub(crate) struct OfIteration(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) u32);
+
+impl FromRequestParts<Shared> for OfIteration {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        let text = named(&names, "iteration")?;
+        let number = number(text).and_then(|number| u32::try_from(number).ok());
+        let number = number.filter(|number| *number > 0).ok_or_else(|| no_such("iteration"))?;
+        Ok(Self(project(&names)?, feature(&names)?, number))
+    }
+}
+
+type Names = std::collections::HashMap<String, String>;
+
+async fn names(parts: &mut Parts) -> Result<Names, Problem> {
+    // What is not UTF-8 once it is decoded names nothing of ours.
+    parts.extract::<Path<Names>>().await.map(|Path(names)| names).map_err(|_| no_such("thing"))
+}
+
+fn named<'a>(names: &'a Names, name: &'static str) -> Result<&'a str, Problem> {
+    names.get(name).map(String::as_str).ok_or_else(|| no_such(name))
+}
+
+fn project(names: &Names) -> Result<ProjectId, Problem> {
+    number(named(names, "project")?).ok_or_else(|| no_such("project"))
+}
+
+fn feature(names: &Names) -> Result<FeatureId, Problem> {
+    FeatureId::parse(named(names, "feature")?)
+        .map_err(|problem| Problem::new(Kind::NotFound, format!("no feature has this name: {problem}")))
+}
+
+/// A number as people write it: no sign, no zeros before it.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    // SQLite's numbers have a sign.
+    text.parse().ok().filter(|number| is_plain && i64::try_from(*number).is_ok())
+}
+
+fn no_such(what: &str) -> Problem {
+    Problem::new(Kind::NotFound, format!("there is no such {what}"))
+}

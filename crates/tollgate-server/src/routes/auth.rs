@@ -1,0 +1,75 @@
+//! Signing in and out from a browser.
+
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tollgate_engine::failure::{Failure, Kind as FailureKind};
+use utoipa::ToSchema;
+
+use crate::access::session;
+use crate::app::now;
+use crate::extract::Body;
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+
+/// The token, shown once.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Login {
+    /// The server's token, as it was printed.
+    #[schema(max_length = 200)]
+    token: String,
+}
+
+/// Gives a browser a cookie for the token.
+#[utoipa::path(
+    post,
+    path = "/api/auth/login",
+    operation_id = "login",
+    tag = "auth",
+    request_body = Login,
+    responses(
+        (status = 204, description = "Signed in.", headers(("set-cookie" = String, description = "The cookie, good for 30 days.")))
+    )
+)]
+pub(crate) async fn login(State(app): State<Shared>, Body(login): Body<Login>) -> Result<Response, Problem> {
+    if let Err(wait) = app.access.attempts.count(Instant::now()) {
+        let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
+        return Err(Problem::new(Kind::TooManyRequests, "too many attempts to sign in")
+            .hint(format!("Wait {seconds} seconds."))
+            .retry_after(seconds));
+    }
+    if !app.access.token.matches(&login.token) {
+        return Err(Problem::new(Kind::Unauthorized, "this is not the server's token")
+            .hint("The server prints it when it starts; `tollgate serve` tells where its file is."));
+    }
+    app.access.attempts.forgive();
+    let mut nonce = [0; 8];
+    getrandom::fill(&mut nonce)
+        .map_err(|_| Failure::new(FailureKind::External, "the system gives no random numbers"))?;
+    let value = session::sign(&app.access.token, now() + session::SECONDS, nonce);
+    Ok(set_cookie(&app.access.cookie, &value, session::SECONDS))
+}
+
+/// Takes the cookie away.
+#[utoipa::path(
+    post,
+    path = "/api/auth/logout",
+    operation_id = "logout",
+    tag = "auth",
+    responses((status = 204, description = "Signed out."))
+)]
+pub(crate) async fn logout(State(app): State<Shared>) -> Response {
+    set_cookie(&app.access.cookie, "", 0)
+}
+
+fn set_cookie(name: &str, value: &str, seconds: u64) -> Response {
+    let cookie = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}");
+    match HeaderValue::from_str(&cookie) {
+        Ok(cookie) => (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response(),
+        Err(_) => crate::problem::internal().into_response(),
+    }
+}

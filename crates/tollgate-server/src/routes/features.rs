@@ -1,0 +1,250 @@
+//! Features of a project.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::desk::{Feature, FeatureEdit, FeatureQuery, NewFeature};
+use crate::extract::{Body, InProject, OfFeature, Query};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+use crate::view::{FeatureBody, Features};
+
+/// How many features a list has if nobody says.
+const LIMIT: usize = 100;
+/// How many features a list has at most.
+const MAX_LIMIT: usize = 1000;
+
+/// Who adds features over this interface.
+const BY: &str = "operator";
+
+/// Which features.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// Only those in this column.
+    #[param(max_length = 100)]
+    status: Option<String>,
+    /// Only those with this text in name, title or description.
+    #[param(max_length = 200)]
+    q: Option<String>,
+    /// At most so many.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Those after the place that the answer before gave as `next`.
+    #[param(max_length = 200)]
+    after: Option<String>,
+}
+
+impl Which {
+    fn check(self) -> Result<FeatureQuery, Problem> {
+        let limit = self.limit.unwrap_or(LIMIT);
+        let is_short = |text: &Option<String>, most| text.as_ref().is_none_or(|text| text.chars().count() <= most);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
+        }
+        if !(is_short(&self.status, 100) && is_short(&self.q, 200) && is_short(&self.after, 200)) {
+            return Err(Problem::new(Kind::Unprocessable, "a part of the question is too long"));
+        }
+        Ok(FeatureQuery { status: self.status, text: self.q, limit, after: self.after })
+    }
+}
+
+/// Features of a project, without specifications and long descriptions.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features",
+    operation_id = "listFeatures",
+    tag = "features",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64), Which),
+    responses((status = 200, description = "The features.", body = Features))
+)]
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    InProject(project): InProject,
+    Query(which): Query<Which>,
+) -> Result<Json<Features>, Problem> {
+    let query = which.check()?;
+    Ok(Json(app.call(move |desk| desk.features(project, &query)).await?.into()))
+}
+
+/// Adds a feature, and starts it if asked to.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{project}/features",
+    operation_id = "addFeature",
+    tag = "features",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    request_body = NewFeature,
+    responses((status = 201, description = "It is added.", body = FeatureBody, headers(("location" = String), ("etag" = String))))
+)]
+pub(crate) async fn add(
+    State(app): State<Shared>,
+    InProject(project): InProject,
+    Body(new): Body<NewFeature>,
+) -> Result<Response, Problem> {
+    check_new(&new)?;
+    let feature = app.call(move |desk| desk.add_feature(project, new, BY)).await?;
+    let location = format!("/api/projects/{project}/features/{}", feature.id);
+    let mut response = whole(feature);
+    *response.status_mut() = StatusCode::CREATED;
+    if let Ok(location) = HeaderValue::from_str(&location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}
+
+/// One feature.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}",
+    operation_id = "showFeature",
+    tag = "features",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
+    ),
+    responses((status = 200, description = "The feature.", body = FeatureBody, headers(("etag" = String))))
+)]
+pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFeature) -> Result<Response, Problem> {
+    Ok(whole(app.call(move |desk| desk.feature(project, &id)).await?))
+}
+
+/// Changes a feature. With `If-Match`, only if it still is as the client knows it.
+#[utoipa::path(
+    patch,
+    path = "/api/projects/{project}/features/{feature}",
+    operation_id = "editFeature",
+    tag = "features",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
+        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.", pattern = r#"^(\*|"\d{1,18}")$"#)
+    ),
+    request_body = FeatureEdit,
+    responses(
+        (status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))),
+        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document, content_type = "application/problem+json")
+    )
+)]
+pub(crate) async fn edit(
+    State(app): State<Shared>,
+    OfFeature(project, id): OfFeature,
+    headers: HeaderMap,
+    Body(edit): Body<FeatureEdit>,
+) -> Result<Response, Problem> {
+    let rev = revision(&headers)?;
+    check_edit(&edit)?;
+    Ok(whole(app.call(move |desk| desk.edit_feature(project, &id, edit, rev)).await?))
+}
+
+/// Removes a feature.
+#[utoipa::path(
+    delete,
+    path = "/api/projects/{project}/features/{feature}",
+    operation_id = "removeFeature",
+    tag = "features",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
+    ),
+    responses((status = 204, description = "It is removed."))
+)]
+pub(crate) async fn remove(
+    State(app): State<Shared>,
+    OfFeature(project, id): OfFeature,
+) -> Result<StatusCode, Problem> {
+    app.call(move |desk| desk.remove_feature(project, &id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A feature with the header that names this state of it.
+pub(super) fn whole(feature: Feature) -> Response {
+    let body = FeatureBody::whole(feature);
+    let etag = [(header::ETAG, body.etag())];
+    (etag, Json(body)).into_response()
+}
+
+/// The revision that `If-Match` names; `None` when any will do.
+fn revision(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let rev = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
+    rev.map(Some).ok_or_else(|| {
+        Problem::new(Kind::PreconditionFailed, "no state of the feature has the name in `If-Match`")
+            .hint("Read the feature again and send its header `ETag`.")
+    })
+}
+
+fn check_new(new: &NewFeature) -> Result<(), Problem> {
+    check_text("title", Some(&new.title), 500)?;
+    check_text("description", Some(&new.description), 200_000)?;
+    check_text("spec", new.spec.as_ref(), 500_000)?;
+    check_text("category", new.category.as_ref(), 200)?;
+    check_text("model", new.model.as_ref(), 200)?;
+    check_text("branchName", new.branch_name.as_ref(), 200)?;
+    check_rest(Some(&new.description), new.priority, new.dependencies.as_ref().map(Vec::len))
+}
+
+fn check_edit(edit: &FeatureEdit) -> Result<(), Problem> {
+    check_text("title", edit.title.as_ref(), 500)?;
+    check_text("description", edit.description.as_ref(), 200_000)?;
+    check_text("spec", edit.spec.as_ref(), 500_000)?;
+    check_text("category", edit.category.as_ref(), 200)?;
+    check_text("model", edit.model.as_ref(), 200)?;
+    check_rest(edit.description.as_ref(), edit.priority, edit.dependencies.as_ref().map(Vec::len))
+}
+
+fn check_rest(description: Option<&String>, priority: Option<u8>, n_before: Option<usize>) -> Result<(), Problem> {
+    if description.is_some_and(|text| text.trim().is_empty()) {
+        return Err(Problem::new(Kind::Unprocessable, "`description` is empty").hint("Say what is wanted."));
+    }
+    if priority.is_some_and(|priority| !(1..=3).contains(&priority)) {
+        return Err(Problem::new(Kind::Unprocessable, "`priority` is not 1, 2 or 3"));
+    }
+    if n_before.is_some_and(|n| n > 100) {
+        return Err(Problem::new(Kind::Unprocessable, "`dependencies` has more than 100 names"));
+    }
+    Ok(())
+}
+
+/// Refuses a text that is too long, or that no file of the board could hold.
+pub(super) fn check_text(name: &str, text: Option<&String>, most: usize) -> Result<(), Problem> {
+    match text {
+        Some(text) if text.chars().count() > most => {
+            Err(Problem::new(Kind::Unprocessable, format!("`{name}` has more than {most} characters")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: Option<&str>, expected: Result<Option<u64>, u16>) {
+        let mut headers = HeaderMap::new();
+        if let Some(value) = value {
+            headers.insert(header::IF_MATCH, value.parse().unwrap());
+        }
+        let found = revision(&headers).map_err(|problem| problem.kind().status().as_u16());
+        assert_eq!(found, expected, "{value:?}");
+    }
+
+    #[test]
+    fn a_state_is_named_by_its_etag_or_not_at_all() {
+        check(None, Ok(None));
+        check(Some("*"), Ok(None));
+        check(Some("\"17\""), Ok(Some(17)));
+        for wrong in ["17", "W/\"17\"", "\"x\"", "\"1\", \"2\"", ""] {
+            check(Some(wrong), Err(412));
+        }
+    }
+}

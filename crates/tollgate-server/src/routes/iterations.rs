@@ -1,0 +1,188 @@
+//! What agents did and reviews said.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::desk::{Part, Step};
+use crate::extract::{OfFeature, OfIteration, Query};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+use crate::view::{IterationBody, Iterations};
+
+/// The header with the place after what was sent.
+const NEXT: HeaderName = HeaderName::from_static("tollgate-next-offset");
+/// The header that tells whether the agent is still at work.
+const RUNNING: HeaderName = HeaderName::from_static("tollgate-running");
+
+/// The reviews of a feature, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations",
+    operation_id = "listIterations",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
+    ),
+    responses((status = 200, description = "The reviews.", body = Iterations))
+)]
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    OfFeature(project, id): OfFeature,
+) -> Result<Json<Iterations>, Problem> {
+    let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
+    Ok(Json(Iterations { iterations: iterations.iter().map(IterationBody::from).collect() }))
+}
+
+/// One review.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}",
+    operation_id = "showIteration",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
+        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1)
+    ),
+    responses((status = 200, description = "The review.", body = IterationBody))
+)]
+pub(crate) async fn show(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+) -> Result<Json<IterationBody>, Problem> {
+    let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
+    let found = iterations.iter().find(|iteration| iteration.number == number);
+    found.map(|iteration| Json(iteration.into())).ok_or_else(|| {
+        Problem::new(Kind::NotFound, format!("iteration {number} has no review"))
+            .hint("List the reviews with `GET …/iterations`.")
+    })
+}
+
+/// Which diff.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// The whole feature as it was reviewed, or what changed since the review before.
+    #[serde(default)]
+    #[param(inline)]
+    part: Part,
+}
+
+/// The diff that was reviewed.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/diff",
+    operation_id = "showDiff",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
+        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1),
+        Which
+    ),
+    responses((status = 200, description = "A unified diff.", body = String, content_type = "text/x-diff"))
+)]
+pub(crate) async fn diff(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    let diff = app.call(move |desk| desk.diff(project, &id, number, which.part)).await?;
+    Ok(text("text/x-diff; charset=utf-8", diff))
+}
+
+/// The review as Markdown.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/review",
+    operation_id = "showReview",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
+        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1)
+    ),
+    responses((status = 200, description = "What `code-review-iteration-N.md` holds.", body = String, content_type = "text/markdown"))
+)]
+pub(crate) async fn review(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+) -> Result<Response, Problem> {
+    let review = app.call(move |desk| desk.review_text(project, &id, number)).await?;
+    Ok(text("text/markdown; charset=utf-8", review))
+}
+
+/// From where on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct From {
+    /// The place in bytes, as the answer before gave it.
+    #[serde(default)]
+    #[param(required = false)]
+    from: u64,
+}
+
+/// What the agent wrote, from a place on. Ask again with the header `tollgate-next-offset` for more.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/output",
+    operation_id = "showOutput",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
+        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1),
+        From
+    ),
+    responses((status = 200, description = "The text.", body = String, content_type = "text/plain", headers(
+        ("tollgate-next-offset" = u64, description = "The place after this text."),
+        ("tollgate-running" = bool, description = "True while the agent may write more.")
+    )))
+)]
+pub(crate) async fn output(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+    Query(From { from }): Query<From>,
+) -> Result<Response, Problem> {
+    let output = app.call(move |desk| desk.output(project, &id, number, from)).await?;
+    let mut response = text("text/plain; charset=utf-8", output.text);
+    response.headers_mut().insert(NEXT, HeaderValue::from(output.next));
+    let running = if output.is_running { "true" } else { "false" };
+    response.headers_mut().insert(RUNNING, HeaderValue::from_static(running));
+    Ok(response)
+}
+
+/// What happened to a feature.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct History {
+    /// Oldest first.
+    history: Vec<Step>,
+}
+
+/// What happened to a feature, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/history",
+    operation_id = "showHistory",
+    tag = "iterations",
+    params(
+        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
+        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
+    ),
+    responses((status = 200, description = "What happened.", body = History))
+)]
+pub(crate) async fn history(
+    State(app): State<Shared>,
+    OfFeature(project, id): OfFeature,
+) -> Result<Json<History>, Problem> {
+    Ok(Json(History { history: app.call(move |desk| desk.history(project, &id)).await? }))
+}
+
+fn text(kind: &'static str, body: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+}

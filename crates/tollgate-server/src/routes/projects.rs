@@ -1,0 +1,72 @@
+//! Projects.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::desk::NewProject;
+use crate::extract::{Body, InProject};
+use crate::problem::Problem;
+use crate::routes::Shared;
+use crate::view::{ProjectBody, Projects};
+
+/// All projects.
+#[utoipa::path(
+    get,
+    path = "/api/projects",
+    operation_id = "listProjects",
+    tag = "projects",
+    responses((status = 200, description = "The projects.", body = Projects))
+)]
+pub(crate) async fn list(State(app): State<Shared>) -> Result<Json<Projects>, Problem> {
+    Ok(Json(app.call(|desk| desk.projects()).await?.into()))
+}
+
+/// Adds a project that is already on this machine.
+#[utoipa::path(
+    post,
+    path = "/api/projects",
+    operation_id = "addProject",
+    tag = "projects",
+    request_body = NewProject,
+    responses(
+        (status = 201, description = "It is added.", body = ProjectBody, headers(("location" = String)))
+    )
+)]
+pub(crate) async fn add(State(app): State<Shared>, Body(new): Body<NewProject>) -> Result<Response, Problem> {
+    let project = app.call(|desk| desk.add_project(new)).await?;
+    let location = [(header::LOCATION, format!("/api/projects/{}", project.id))];
+    Ok((StatusCode::CREATED, location, Json(ProjectBody::from(project))).into_response())
+}
+
+/// One project.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}",
+    operation_id = "showProject",
+    tag = "projects",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    responses(
+        (status = 200, description = "The project.", body = ProjectBody)
+    )
+)]
+pub(crate) async fn show(State(app): State<Shared>, InProject(id): InProject) -> Result<Json<ProjectBody>, Problem> {
+    Ok(Json(app.call(move |desk| desk.project(id)).await?.into()))
+}
+
+/// Forgets a project. Its folder stays as it is.
+#[utoipa::path(
+    delete,
+    path = "/api/projects/{project}",
+    operation_id = "removeProject",
+    tag = "projects",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    responses(
+        (status = 204, description = "It is forgotten.")
+    )
+)]
+pub(crate) async fn remove(State(app): State<Shared>, InProject(id): InProject) -> Result<StatusCode, Problem> {
+    app.call(move |desk| desk.remove_project(id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,171 @@
+//! Settings, prompts and agents.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::desk::{Agent, Prompt, Prompts, Settings, SettingsEdit};
+use crate::extract::{Body, InProject};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+use crate::routes::features::check_text;
+use crate::view::PromptsBody;
+
+/// The settings of the pipeline.
+#[utoipa::path(
+    get,
+    path = "/api/settings",
+    operation_id = "showSettings",
+    tag = "settings",
+    responses((status = 200, description = "The settings.", body = Settings))
+)]
+pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<Settings>, Problem> {
+    Ok(Json(app.call(|desk| desk.settings()).await?))
+}
+
+/// Changes settings of the pipeline.
+#[utoipa::path(
+    patch,
+    path = "/api/settings",
+    operation_id = "editSettings",
+    tag = "settings",
+    request_body = SettingsEdit,
+    responses((status = 200, description = "The settings as they are now.", body = Settings))
+)]
+pub(crate) async fn edit(State(app): State<Shared>, Body(edit): Body<SettingsEdit>) -> Result<Json<Settings>, Problem> {
+    let is_within = |number: Option<u32>, most| number.is_none_or(|number| (1..=most).contains(&number));
+    if !is_within(edit.max_concurrency, 64) {
+        return Err(Problem::new(Kind::Unprocessable, "`maxConcurrency` is not from 1 to 64"));
+    }
+    if !is_within(edit.max_iterations, 10) {
+        return Err(Problem::new(Kind::Unprocessable, "`maxIterations` is not from 1 to 10"));
+    }
+    check_text("implementer", edit.implementer.as_ref(), 200)?;
+    check_text("reviewModel", edit.review_model.as_ref(), 200)?;
+    Ok(Json(app.call(|desk| desk.edit_settings(edit)).await?))
+}
+
+/// The prompts of code reviews for all projects.
+#[utoipa::path(
+    get,
+    path = "/api/settings/prompts",
+    operation_id = "showPrompts",
+    tag = "settings",
+    responses((status = 200, description = "The prompts.", body = PromptsBody))
+)]
+pub(crate) async fn prompts(State(app): State<Shared>) -> Result<Json<PromptsBody>, Problem> {
+    Ok(Json(app.call(|desk| desk.prompts(None)).await?.into()))
+}
+
+/// Stores the prompts of code reviews for all projects. What is missing is the default again.
+#[utoipa::path(
+    put,
+    path = "/api/settings/prompts",
+    operation_id = "setPrompts",
+    tag = "settings",
+    request_body = Prompts,
+    responses((status = 200, description = "The prompts as they are now.", body = PromptsBody))
+)]
+pub(crate) async fn set_prompts(
+    State(app): State<Shared>,
+    Body(prompts): Body<Prompts>,
+) -> Result<Json<PromptsBody>, Problem> {
+    check(&prompts)?;
+    Ok(Json(app.call(|desk| desk.set_prompts(None, prompts)).await?.into()))
+}
+
+/// The prompts of code reviews for a project.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/settings/prompts",
+    operation_id = "showProjectPrompts",
+    tag = "settings",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    responses((status = 200, description = "The prompts.", body = PromptsBody))
+)]
+pub(crate) async fn project_prompts(
+    State(app): State<Shared>,
+    InProject(id): InProject,
+) -> Result<Json<PromptsBody>, Problem> {
+    Ok(Json(app.call(move |desk| desk.prompts(Some(id))).await?.into()))
+}
+
+/// Stores the prompts of code reviews for a project. What is missing is taken from those for all.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{project}/settings/prompts",
+    operation_id = "setProjectPrompts",
+    tag = "settings",
+    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    request_body = Prompts,
+    responses((status = 200, description = "The prompts as they are now.", body = PromptsBody))
+)]
+pub(crate) async fn set_project_prompts(
+    State(app): State<Shared>,
+    InProject(id): InProject,
+    Body(prompts): Body<Prompts>,
+) -> Result<Json<PromptsBody>, Problem> {
+    check(&prompts)?;
+    Ok(Json(app.call(move |desk| desk.set_prompts(Some(id), prompts)).await?.into()))
+}
+
+/// Who can be asked to implement or review.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Agents {
+    agents: Vec<Agent>,
+}
+
+/// Who can be asked to implement or review, and whether they could be now.
+#[utoipa::path(
+    get,
+    path = "/api/agents",
+    operation_id = "listAgents",
+    tag = "settings",
+    responses((status = 200, description = "The agents.", body = Agents))
+)]
+pub(crate) async fn agents(State(app): State<Shared>) -> Result<Json<Agents>, Problem> {
+    Ok(Json(Agents { agents: app.call(|desk| desk.agents()).await? }))
+}
+
+/// Refuses prompts that could not be used.
+fn check(prompts: &Prompts) -> Result<(), Problem> {
+    let named = [
+        ("reviewSystemPrompt", prompts.review_system_prompt.as_ref()),
+        ("reviewPromptTemplate", prompts.review_prompt_template.as_ref()),
+    ];
+    for (name, prompt) in named.into_iter().filter_map(|(name, prompt)| Some((name, prompt?))) {
+        check_text(name, Some(&prompt.value), 200_000)?;
+        if prompt.enabled && prompt.value.trim().is_empty() {
+            return Err(Problem::new(Kind::Unprocessable, format!("`{name}` is enabled and empty"))
+                .hint("Write a prompt, or set `enabled` to `false` to use the default."));
+        }
+    }
+    let lacks_diff = |prompt: &Prompt| prompt.enabled && !prompt.value.contains("{gitDiff}");
+    if prompts.review_prompt_template.as_ref().is_some_and(lacks_diff) {
+        return Err(Problem::new(Kind::Unprocessable, "`reviewPromptTemplate` has no `{gitDiff}`")
+            .hint("Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_template(enabled: bool, value: &str, is_fine: bool) {
+        let template = Some(Prompt { enabled, value: value.to_owned() });
+        let found = check(&Prompts { review_prompt_template: template, ..Prompts::default() });
+        assert_eq!(found.is_ok(), is_fine, "{found:?}");
+    }
+
+    #[test]
+    fn a_template_that_is_used_shows_the_diff() {
+        check_template(true, "Look:\n{gitDiff}", true);
+        check_template(true, "Look", false);
+        check_template(true, " \n", false);
+        check_template(false, "", true);
+        check_template(false, "Look", true);
+    }
+}

@@ -1,0 +1,279 @@
+//! The server itself: a listener, its connections, and how they end.
+//!
+//! Each connection has limits of its own (head, body, answer, stalls), and there are only so many. When they are used
+//! up, the oldest that does nothing has to go, those first who never showed a token; when all are busy, a new one is
+//! told so. At the end nothing new is taken, what has begun is answered, listeners are told goodbye, and after a while
+//! whatever is left is cut.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::failure::{Failure, Kind};
+use tower::Service as _;
+
+use crate::access::Access;
+use crate::access::token::Token;
+use crate::app::{App, Limits, Observer};
+use crate::desk::Desk;
+use crate::events::{EventLog, Hub};
+use crate::guard::Names;
+use crate::metrics::Metrics;
+use crate::problem;
+use crate::routes;
+
+mod connections;
+mod stream;
+
+pub(crate) use connections::{Busy, Connections, Held};
+use stream::Stream;
+
+/// How long requests that are on their way may still arrive when the server ends.
+const GRACE: Duration = Duration::from_millis(250);
+/// Bytes that the system keeps for a client that reads slowly.
+const SEND_BUFFER: u32 = 256 * 1024;
+/// Files that are needed for other things than connections.
+const OTHER_FILES: u64 = 256;
+
+/// Where and how a server listens.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// The address.
+    pub listen: SocketAddr,
+    /// Names it goes by besides the loopback ones.
+    pub names: Vec<String>,
+    /// The secret that opens it.
+    pub token: Token,
+    /// How much of everything there may be.
+    pub limits: Limits,
+    /// Who is told of every request.
+    pub observer: Option<Observer>,
+}
+
+impl ServerConfig {
+    /// The default address, with this token.
+    #[must_use]
+    pub fn new(token: Token) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7420)),
+            names: Vec::new(),
+            token,
+            limits: Limits::default(),
+            observer: None,
+        }
+    }
+}
+
+/// A server that listens and has not begun to answer.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+    connections: Arc<Connections>,
+}
+
+/// Serves until `shutdown` is cancelled, on a runtime of its own. `on_ready` is told the address.
+pub fn serve(
+    config: ServerConfig,
+    desk: Arc<dyn Desk>,
+    log: Arc<dyn EventLog>,
+    on_ready: impl FnOnce(SocketAddr),
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8)))
+        .max_blocking_threads(config.limits.calls + 16)
+        .thread_name("server")
+        .enable_all()
+        .build()
+        .map_err(|problem| Failure::new(Kind::External, format!("cannot start the server's threads: {problem}")))?;
+    runtime.block_on(async {
+        let server = Server::bind(config, desk, log)?;
+        on_ready(server.address());
+        server.run(shutdown).await;
+        Ok::<_, Failure>(())
+    })?;
+    // A call to the board that hangs must not keep the program from ending.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(())
+}
+
+impl Server {
+    /// Begins to listen. Must be called within a runtime.
+    pub fn bind(config: ServerConfig, desk: Arc<dyn Desk>, log: Arc<dyn EventLog>) -> Result<Self, Failure> {
+        let listener = listen(config.listen).map_err(|problem| cannot_listen(config.listen, &problem))?;
+        let address = listener.local_addr().map_err(|problem| cannot_listen(config.listen, &problem))?;
+        let mut limits = config.limits;
+        limits.connections = limits.connections.min(room_for_connections());
+        limits.listeners = limits.listeners.min(limits.connections * 3 / 4).max(1);
+        let app = Arc::new(App {
+            desk,
+            hub: Hub::start(log)?,
+            access: Access::new(config.token, address.port()),
+            names: Names::new(address.port(), &config.names),
+            metrics: Metrics::default(),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            observer: config.observer,
+            closing: CancellationToken::new(),
+            limits,
+        });
+        let connections = Arc::new(Connections::new(app.limits.connections));
+        Ok(Self { listener, address, app, connections })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `shutdown` is cancelled, and then as long as what has begun takes, within a bound.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let router = routes::router(&self.app, &self.connections).0;
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((tcp, _)) => self.admit(tcp, &router),
+                    // No file handles left, or a client that was gone at once. The others go on.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                },
+            }
+        }
+        self.app.closing.cancel();
+        // Those who are in the queue have connected already, and may have sent something.
+        while let Some(Ok((tcp, _))) = futures_util::FutureExt::now_or_never(self.listener.accept()) {
+            self.admit(tcp, &router);
+        }
+        drop(self.listener);
+        let _ = tokio::time::timeout(self.app.limits.goodbye, self.connections.all_gone()).await;
+        self.connections.cut();
+    }
+
+    fn admit(&self, tcp: TcpStream, router: &Router) {
+        // Small frames are sent when they are there.
+        let _ = tcp.set_nodelay(true);
+        match self.connections.admit() {
+            Some(held) => {
+                tokio::spawn(serve_connection(tcp, router.clone(), Arc::clone(&self.app), held));
+            }
+            None => refuse(&tcp),
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn serve_connection(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
+    // A connection that says nothing costs a task and no buffers.
+    tokio::select! {
+        ready = tcp.readable() => if ready.is_err() { return },
+        () = held.cut_off() => return,
+        () = tokio::time::sleep(app.limits.head) => return,
+        () = grace(&app) => return,
+    }
+    let io = TokioIo::new(Stream::new(tcp, app.limits.stall));
+    let service = {
+        let held = Arc::clone(&held);
+        service_fn(move |request: Request<Incoming>| answer(request, router.clone(), Arc::clone(&held)))
+    };
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(app.limits.head).max_headers(100).max_buf_size(64 * 1024);
+    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = held.cut_off() => return,
+        () = grace(&app) => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = connection => {}
+        () = held.cut_off() => {}
+    }
+}
+
+/// Ends a moment after the server was told to end: requests that are on their way are still answered.
+async fn grace(app: &App) {
+    app.closing.cancelled().await;
+    tokio::time::sleep(GRACE).await;
+}
+
+async fn answer(
+    mut request: Request<Incoming>,
+    mut router: Router,
+    held: Arc<Held>,
+) -> Result<Response<Body>, std::convert::Infallible> {
+    let busy = Busy::new(&held);
+    request.extensions_mut().insert(held);
+    let response = router.call(request.map(Body::new)).await?;
+    // Busy until the last byte of the answer is on its way.
+    Ok(response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _until_the_end = &busy;
+            frame
+        }))
+    }))
+}
+
+/// Tells a client that there is no room, as far as that can be told without waiting.
+fn refuse(tcp: &TcpStream) {
+    let body = problem::busy("too many connections").to_json();
+    let mut answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    answer.extend_from_slice(&body);
+    let _ = tcp.try_write(&answer);
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    // Inherited by connections: what a client does not read must not grow by megabytes in the system.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(4096)
+}
+
+fn cannot_listen(address: SocketAddr, problem: &std::io::Error) -> Failure {
+    let failure = Failure::new(Kind::External, format!("cannot listen on `{address}`: {problem}"));
+    match problem.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            failure.hint("Another server may be running there; stop it, or choose another port with `--listen`.")
+        }
+        _ => failure.hint("Choose another address with `--listen`."),
+    }
+}
+
+/// How many connections the limit on open files leaves room for, after raising it as far as we may.
+#[cfg(unix)]
+fn room_for_connections() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const WANTED: u64 = 32_768;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = WANTED.min(maximum.unwrap_or(WANTED));
+    let raised = current.is_some_and(|current| current < wanted)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok();
+    let n_files = if raised { wanted } else { current.unwrap_or(WANTED) };
+    let room = n_files.saturating_sub(OTHER_FILES.min(n_files / 2)).max(8);
+    usize::try_from(room).unwrap_or(usize::MAX)
+}
+
+#[cfg(not(unix))]
+fn room_for_connections() -> usize {
+    usize::MAX
+}

@@ -1,0 +1,1 @@
+//! Many clients, slow ones, and the end.
