@@ -184,6 +184,11 @@ async fn serve_connection(tcp: TcpStream, router: Router, app: Arc<App>, held: A
         () = tokio::time::sleep(app.limits.head) => return,
         () = grace(&app) => return,
     }
+    // On the heap, because it is large and most connections of a flood never get here.
+    Box::pin(talk(tcp, router, app, held)).await;
+}
+
+async fn talk(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
     let io = TokioIo::new(Stream::new(tcp, app.limits.stall));
     let service = {
         let held = Arc::clone(&held);
