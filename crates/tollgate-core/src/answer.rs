@@ -17,6 +17,7 @@
 //! outside of code, or in JSON beside findings, and only when nothing of the answer was lost.
 
 mod bots;
+mod criterion;
 mod decision;
 mod draft;
 mod fields;
@@ -39,6 +40,7 @@ use serde_json::Value;
 use crate::answer::draft::{Claims, Problems};
 use crate::answer::lenient::{End, Node};
 use crate::answer::object::Found;
+use crate::board::Met;
 use crate::finding::{Category, LineRange, Severity, Side};
 use crate::report::{self, Content, Strictness};
 use crate::verdict::Verdict;
@@ -63,6 +65,8 @@ pub struct Answer {
     pub claims: Vec<Claim>,
     /// What it says in general.
     pub summary: Option<String>,
+    /// What it says of each acceptance criterion, by the name that it gives it.
+    pub criteria: Vec<(String, Met)>,
     /// What was odd about the answer and how it was taken, for people.
     pub problems: Vec<String>,
 }
@@ -165,6 +169,12 @@ pub fn schema() -> Value {
     schema::schema()
 }
 
+/// The JSON Schema of an answer that also says of each acceptance criterion whether it is met.
+#[must_use]
+pub fn schema_with_criteria() -> Value {
+    schema::with_criteria()
+}
+
 fn read_wrapped(text: &str, depth: usize) -> Result<Answer, NoAnswer> {
     if text.len() > MAX_BYTES {
         return Err(NoAnswer::Unparsable(format!("it has more than {MAX_BYTES} bytes")));
@@ -197,6 +207,7 @@ fn read_wrapped(text: &str, depth: usize) -> Result<Answer, NoAnswer> {
         (prose.form, Found { claims: prose.claims, summary, ..json.found })
     };
     found.decisions.extend(prose.decisions);
+    found.criteria.append(prose.criteria, &mut problems);
     found.cut |= json.cut || prose.cut;
     if found.claims.is_empty()
         && let Some(notice) = other::notice(text)
@@ -260,6 +271,7 @@ impl Reading {
             truncated: self.found.cut,
             claims,
             summary: self.found.summary.map(|summary| summary.trim().to_owned()).filter(|summary| !summary.is_empty()),
+            criteria: self.found.criteria.finish(),
             problems: self.problems.finish(),
         })
     }
@@ -316,7 +328,7 @@ fn find_json(text: &str, problems: &mut Problems) -> InText {
                 form = Form::Structured;
             }
         }
-        merge(&mut all, found);
+        merge(&mut all, found, problems);
     }
     rest.push_str(&text[at..]);
     if lost {
@@ -332,7 +344,8 @@ fn goes_on(after: &str) -> bool {
     after.starts_with([']', '}']) || more.is_some_and(|more| more.starts_with(['{', '[', '"']))
 }
 
-fn merge(all: &mut Found, found: Found) {
+fn merge(all: &mut Found, found: Found, problems: &mut Problems) {
+    all.criteria.append(found.criteria, problems);
     all.claims.append(found.claims);
     all.decisions.extend(found.decisions);
     all.summary = all.summary.take().or(found.summary);
@@ -356,7 +369,8 @@ fn is_schema(node: &Node) -> bool {
         Node::Object(finding) => finding.fields.iter().all(|(name, _)| schema::FINDING.contains(&name.as_str())),
         _ => false,
     };
-    object.fields.iter().all(|(name, _)| schema::ANSWER.contains(&name.as_str())) && list.items.iter().all(keeps)
+    let is_known = |name: &str| name == schema::CRITERIA || schema::ANSWER.contains(&name);
+    object.fields.iter().all(|(name, _)| is_known(name)) && list.items.iter().all(keeps)
 }
 
 /// Reads the texts in an envelope as one answer.
@@ -444,6 +458,7 @@ fn own_markdown(text: &str) -> Option<Answer> {
         truncated: false,
         claims: claims.collect(),
         summary: review.notes,
+        criteria: Vec::new(),
         problems: Vec::new(),
     })
 }

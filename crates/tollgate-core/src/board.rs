@@ -7,9 +7,16 @@
 //! Formats that others read (`feature.json`, events, commit messages) are kept to the byte here; files, processes and
 //! the database are elsewhere.
 
+pub mod brief;
+pub mod commit;
+pub mod criteria;
+pub mod document;
 pub mod id;
 pub mod iteration;
 pub mod machine;
+pub mod spec;
+pub mod wire;
 
+pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};
 pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark};

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::board::Criterion;
 use crate::diff::{FileDiff, Hunk};
 use crate::finding::{Category, Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
@@ -55,6 +56,8 @@ pub struct Setting<'a> {
     pub description: &'a str,
     /// What was asked for; may be empty.
     pub spec: &'a str,
+    /// What was asked for, one by one. Each is to be answered; may be empty.
+    pub criteria: &'a [Criterion],
     /// Files of the project that say how things are done here.
     pub context: &'a [ContextFile],
     /// What the author's declarations change in this review, in words.
@@ -189,6 +192,9 @@ pub fn overhead(setting: &Setting<'_>) -> usize {
 
 fn system(setting: &Setting<'_>) -> String {
     let mut text = setting.system.unwrap_or(DEFAULT_SYSTEM).trim_end().to_owned();
+    if !setting.criteria.is_empty() {
+        text.push_str(CRITERIA_FIRST);
+    }
     text.push_str(HOW_TO_READ);
     text.push_str("\n\n## How to answer\n");
     match setting.answer {
@@ -211,6 +217,20 @@ pub fn answer_in_words(schema: &Value) -> String {
     )
 }
 
+/// What comes before everything else when there are acceptance criteria, whatever the operator's own prompt says.
+const CRITERIA_FIRST: &str = "
+
+## Acceptance criteria come first
+The request lists acceptance criteria by name (C1, C2 …). Before anything else, answer each of them, once and by its name:
+- yes: the change meets it. The evidence names the file and the line, or quotes the code, that shows it.
+- no: the change does not meet it, or only in part. The evidence says what is missing.
+- unclear: what you are shown does not tell. You may be shown only a part of the change: what may well be elsewhere in it \
+is unclear, not missing.
+A yes without evidence counts as unclear. What is missing is answered here and needs no finding of its own. If one is not \
+met, the decision is REJECTED, also without a finding.
+If you answer in words and not in JSON, give each a line of its own: `C1: met – src/form.ts:12`, `C2: not met – what is \
+missing`, `C3: unclear – why`.";
+
 /// How the parts of a request are told apart. Whatever the operator's own prompt says, this holds.
 const HOW_TO_READ: &str = "
 
@@ -229,12 +249,18 @@ const NAMES_BOUNDARY: &str = "The boundary of this request is ";
 
 fn shared(setting: &Setting<'_>) -> String {
     let mut text = format!("{NAMES_BOUNDARY}{}.\n\n", setting.boundary.as_str());
+    if !setting.criteria.is_empty() {
+        let lines: Vec<String> =
+            setting.criteria.iter().map(|it| format!("{}: {}", one_line(&it.id), one_line(&it.text))).collect();
+        let fenced = setting.boundary.fence("criteria", &lines.join("\n"));
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "## Acceptance criteria\nAnswer each of these first, by its name:\n{fenced}\n");
+    }
     if !setting.context.is_empty() {
         text.push_str("## Project Context\nHow things are done in this project, by its own files:\n\n");
         for ContextFile { name, text: file } in setting.context {
             let shown = cut(file.trim_end(), MAX_CONTEXT_CHARS);
             let fenced = setting.boundary.fence("file of the project", &format!("{}\n{shown}", one_line(name)));
-            // Writing to a string cannot fail, here and below.
             let _ = writeln!(text, "{fenced}\n");
         }
     }

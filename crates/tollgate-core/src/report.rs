@@ -7,6 +7,7 @@
 mod foreign;
 pub mod github;
 pub mod html;
+pub mod iteration;
 pub mod json;
 pub mod junit;
 pub mod markdown;

@@ -12,10 +12,12 @@
 //! }
 //! ```
 //!
-//! [`settle`] holds a reviewer's decision against its own remarks. Whether a fix leaves a file that parses is not
-//! checked here: that takes a parser, and those run in child processes.
+//! [`settle`] holds a reviewer's decision against its own remarks; [`comply()`] makes one answer of what several say of
+//! what was asked for. Whether a fix leaves a file that parses is not checked here: that takes a parser, and those run in
+//! child processes.
 
 mod claim;
+mod comply;
 mod file;
 mod fix;
 mod place;
@@ -29,8 +31,9 @@ use crate::diff::FileDiff;
 use crate::finding::Finding;
 use crate::review::WithheldFinding;
 
+pub use comply::{Testimony, comply};
 pub use fix::fixed;
-pub use settle::settle;
+pub use settle::{Weight, settle};
 
 /// The extension field that says how a finding was verified.
 pub const VERIFICATION: &str = "x_verification";

@@ -27,8 +27,10 @@ use crate::tree::{self, Entry};
 
 mod environment;
 mod file;
+pub mod pipeline;
 pub mod reviewer;
 
+pub use pipeline::{Pipeline, PipelinePart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
@@ -82,6 +84,8 @@ pub struct Settings {
     pub budget: Budget,
     /// What they are told of some files.
     pub instructions: Vec<Instruction>,
+    /// How the board works.
+    pub pipeline: Pipeline,
     /// Each value with where it came from, for people.
     pub shown: Vec<Shown>,
 }
@@ -183,6 +187,7 @@ impl Default for Settings {
             consensus: 1,
             budget: Budget::default(),
             instructions: Vec::new(),
+            pipeline: Pipeline::default(),
             shown: Vec::new(),
         }
     }
@@ -283,6 +288,14 @@ impl Settings {
             ("budget.idle_seconds", budget.idle.as_secs().to_string()),
             ("budget.parallel", budget.parallel.to_string()),
             ("identity.bot", format!("\"{BOT}\"")),
+            ("identity.pipeline", format!("\"{}\"", self.pipeline.name)),
+            ("pipeline.at_once", self.pipeline.at_once.to_string()),
+            ("pipeline.reviews_at_once", self.pipeline.reviews_at_once.to_string()),
+            ("pipeline.rounds", self.pipeline.rounds.to_string()),
+            ("pipeline.minutes", (self.pipeline.time.as_secs() / 60).to_string()),
+            ("pipeline.idle_minutes", (self.pipeline.idle.as_secs() / 60).to_string()),
+            ("pipeline.hooks", self.pipeline.hooks.to_string()),
+            ("pipeline.dir", format!("\"{}\"", self.pipeline.dir)),
             ("store.enabled", "true".to_owned()),
             ("limits.file_bytes", limits.file_bytes.to_string()),
             ("limits.file_seconds", limits.file_seconds.to_string()),
@@ -308,6 +321,7 @@ impl Settings {
         self.max_diff_bytes = review.max_diff_bytes.map_or(self.max_diff_bytes, |bytes| bytes as usize);
         self.consensus = review.consensus.map_or(self.consensus, |needed| needed as usize);
         self.budget.take(&layer.values.budget);
+        self.pipeline.take(&layer.values.pipeline, layer.values.identity.pipeline.as_ref());
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -363,13 +377,30 @@ pub fn load(
     variables: &[(String, String)],
     flags: Layer,
 ) -> Result<Settings, Failure> {
+    let repository = root.map(|root| read_file(root, FILE_NAME)).transpose()?.flatten();
+    load_with(repository, user_dir, variables, flags)
+}
+
+/// The same for a repository whose file was read elsewhere, as of the commit that a change is compared with.
+pub fn load_at(
+    repository_file: Option<Vec<u8>>,
+    user_dir: Option<&Path>,
+    variables: &[(String, String)],
+    flags: Layer,
+) -> Result<Settings, Failure> {
+    let repository = repository_file.map(|text| of_repository(text, FILE_NAME.to_owned())).transpose()?;
+    load_with(repository, user_dir, variables, flags)
+}
+
+fn load_with(
+    repository: Option<Layer>,
+    user_dir: Option<&Path>,
+    variables: &[(String, String)],
+    flags: Layer,
+) -> Result<Settings, Failure> {
     let mut layers = Vec::new();
-    let files = [(user_dir, "tollgate/config.toml"), (root, FILE_NAME)];
-    for (dir, name) in files {
-        if let Some(dir) = dir {
-            layers.extend(read_file(dir, name)?);
-        }
-    }
+    layers.extend(user_dir.map(|dir| read_file(dir, "tollgate/config.toml")).transpose()?.flatten());
+    layers.extend(repository);
     layers.extend(environment::layers(variables)?);
     layers.push(flags);
     Settings::of_layers(&layers)
@@ -390,19 +421,33 @@ fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failure::unreadable(&dir.join(name), &error)),
     };
-    let source = if name == FILE_NAME { name.to_owned() } else { dir.join(name).display().to_string() };
-    let text = String::from_utf8(text).map_err(|_| failure::bad_config(&source, "the file is not UTF-8"))?;
-    let values = file::parse(&text, &source)?;
-    if name == FILE_NAME && values.store != StorePart::default() {
+    if name == FILE_NAME {
+        return of_repository(text, name.to_owned()).map(Some);
+    }
+    let source = dir.join(name).display().to_string();
+    Ok(Some(Layer { values: parse(text, &source)?, source }))
+}
+
+fn parse(text: Vec<u8>, source: &str) -> Result<File, Failure> {
+    let text = String::from_utf8(text).map_err(|_| failure::bad_config(source, "the file is not UTF-8"))?;
+    file::parse(&text, source)
+}
+
+/// The settings of a repository, which must not set what is the user's alone.
+fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
+    let values = parse(text, &source)?;
+    if values.store != StorePart::default() {
         return Err(failure::store_in_repository(&source));
     }
-    if name == FILE_NAME {
-        let mut own = values.reviewer.iter().flat_map(|(name, part)| part.own_only().map(move |field| (name, field)));
-        if let Some((name, field)) = own.next() {
+    if values.pipeline != PipelinePart::default() || values.identity.pipeline.is_some() {
+        return Err(failure::pipeline_in_repository(&source));
+    }
+    for (name, part) in &values.reviewer {
+        if let Some(field) = part.own_only().next() {
             return Err(failure::own_only(&source, name, field));
         }
     }
-    Ok(Some(Layer { values, source }))
+    Ok(Layer { values, source })
 }
 
 /// The JSON Schema of the configuration file.

@@ -203,6 +203,13 @@ pub fn dismissed_before(file: &str, reason: &str) -> Failure {
         .hint("Change the reason in the file, if it is another one now.")
 }
 
+/// A repository says how the board is to work on it.
+#[must_use]
+pub fn pipeline_in_repository(source: &str) -> Failure {
+    Failure::new(Kind::Config, format!("{source}: how the board works is the operator's to say, not the repository's"))
+        .hint("Set `[pipeline]` and `identity.pipeline` in your own configuration (~/.config/tollgate/config.toml).")
+}
+
 /// A repository says where the memory is to be.
 #[must_use]
 pub fn store_in_repository(source: &str) -> Failure {

@@ -1,9 +1,14 @@
 //! Where changes come from.
 //!
 //! [`local`] reads a repository on this machine through the one hardened way to
-//! call git, [`git`]. Pull requests will have a neighbour of their own.
+//! call git, [`git`]. Agents work in a [`project`], each in a [`worktree`], and
+//! what they did is committed by the [`gate`]. Pull requests will have a
+//! neighbour of their own.
 
+pub mod gate;
 pub mod git;
 mod limits;
 pub mod local;
+pub mod project;
 mod untracked;
+pub mod worktree;

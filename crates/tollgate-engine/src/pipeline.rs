@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use tollgate_core::board::{Compliance, Criterion};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
 use tollgate_core::delta::snapshot::Snapshot;
@@ -18,6 +19,8 @@ use tollgate_core::path::FilePath;
 use tollgate_core::policy::{self, Policy};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_core::suppress::Dismissal;
+use tollgate_core::verify::{self, Weight};
+use tollgate_core::visible::grouped;
 use tollgate_rules::catalog;
 use tollgate_rules::change::{Declared, is_by_file};
 
@@ -36,7 +39,7 @@ mod cache;
 mod models;
 mod since;
 
-pub use models::{Asking, Run, Sent};
+pub use models::{Asking, Run, Sent, Stated};
 pub use since::SinceLast;
 
 /// Everything a review needs from outside.
@@ -55,18 +58,41 @@ pub struct World<'a> {
     pub title: Option<&'a str>,
     /// What the author says about it.
     pub body: Option<&'a str>,
+    /// What was asked for in detail, for the reviewers who are told.
+    pub spec: Option<&'a str>,
+    /// What was asked for, one by one; reviewers are asked about each.
+    pub criteria: &'a [Criterion],
     /// Past reviews.
     pub memory: Memory,
     /// True to look only at what changed since the last review.
     pub since_last: bool,
     /// This very program, which scans files as a child of itself.
     pub executable: PathBuf,
+    /// Who the review is for.
+    pub standing: Standing,
     /// How models and agents are asked.
     pub asking: Asking<'a>,
     /// The time in milliseconds since 1970.
     pub clock: &'a dyn Fn() -> u64,
     /// Is told how the review goes.
     pub events: &'a (dyn Fn(Event<'_>) + Sync),
+}
+
+/// Who a review is for, and whose word counts in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// A person has their own work looked at: the rules of the working tree, marks in the code and tags in a title count.
+    Own,
+    /// A change is at a gate: what it says about its own review does not count, and rules are those of the base.
+    ///
+    /// Whoever keeps the gate stores the review together with what follows from it ([`Reviewed::completed`]).
+    Gate(Subject),
+}
+
+impl Standing {
+    fn is_gate(&self) -> bool {
+        matches!(self, Self::Gate(_))
+    }
 }
 
 /// Past reviews, as far as there is a memory.
@@ -114,6 +140,23 @@ pub enum Event<'a> {
     },
 }
 
+impl Event<'_> {
+    /// How it goes, in a few words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Fetched { n_files: 0, .. } => "reading the change".to_owned(),
+            Self::Fetched { n_files, .. } => format!("reviewed 0 of {n_files} files"),
+            Self::Scanned { n_done, n_files } => format!("reviewed {n_done} of {n_files} files"),
+            Self::Asking { reviewer, stage, about, n_done, n_calls, n_tokens } => {
+                let calls = if *n_calls == 1 { String::new() } else { format!(", {n_done} of {n_calls} calls done") };
+                let tokens = if *n_tokens == 0 { String::new() } else { format!(", {} tokens", grouped(*n_tokens)) };
+                format!("{reviewer} {stage}: {about}{calls}{tokens}")
+            }
+        }
+    }
+}
+
 /// A change and its review. A change without files has a review without findings.
 #[derive(Debug)]
 pub struct Reviewed {
@@ -131,6 +174,10 @@ pub struct Reviewed {
     pub since: Option<SinceLast>,
     /// What models and agents took.
     pub runs: Vec<Run>,
+    /// Whether what was asked for is there, each as its reviewers say; unclear where none does.
+    pub compliance: Compliance,
+    /// What models and agents said of passing, in the order of their calls. The verdict does not follow from it.
+    pub stated: Vec<Stated>,
     /// What was sent to them, or would have been.
     pub sent: Vec<Sent>,
     /// How many lines the change adds in all.
@@ -139,13 +186,34 @@ pub struct Reviewed {
     snapshot: Vec<u8>,
 }
 
+impl Reviewed {
+    /// The review as it is stored.
+    #[must_use]
+    pub fn completed(&self) -> Completed<'_> {
+        Completed {
+            review: &self.review,
+            gate: self.gate,
+            n_added: self.n_added,
+            snapshot: &self.snapshot,
+            prior: self.since.as_ref().map(|since| since.run),
+            new: self.since.as_ref().map(|since| since.new.as_slice()),
+        }
+    }
+}
+
 /// Reviews one change, from trigger to finished review, and remembers it.
 pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let started = (world.clock)();
-    let subject = subject(&world.forge);
+    let subject = match &world.standing {
+        Standing::Own => subject(&world.forge),
+        Standing::Gate(subject) => Some(subject.clone()),
+    };
     let reviewed = review_all_it_takes(world, subject.as_ref());
     process::wait_if_stopping();
-    let stored = remember(world, subject.as_ref(), started, &reviewed);
+    let stored = match world.standing {
+        Standing::Own => remember(world, subject.as_ref(), started, &reviewed),
+        Standing::Gate(_) => Ok(()),
+    };
     let mut reviewed = reviewed?;
     if let Err(failure) = stored {
         add_note(&mut reviewed.review, format!("this review was not stored: {}", failure.message));
@@ -194,7 +262,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         // What is asked to close the gate has to be counted.
         policy.floor = policy.floor.min(severity);
     }
-    if intent.no_review() && world.settings.allow_no_review {
+    if intent.no_review() && world.settings.allow_no_review && !world.standing.is_gate() {
         return Ok(Some(skipped(change, intent, policy)));
     }
     notes.extend(intent.remarks());
@@ -227,6 +295,8 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
     notes.extend(heard.notes);
+    let (compliance, problems) = verify::comply(world.criteria, &heard.testimony);
+    notes.extend(problems);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
 
     let mut findings: Vec<Finding> =
@@ -241,8 +311,13 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         let is_chosen = world.settings.reviewers.iter().any(|chosen| chosen.name == name);
         is_chosen || last.as_ref().is_some_and(|last| last.asked(name))
     };
-    let rules =
-        accept::Rules { settings: world.settings, policy: &policy, user: &answer.user_rules, is_model: &is_model };
+    let rules = accept::Rules {
+        settings: world.settings,
+        policy: &policy,
+        user: &answer.user_rules,
+        is_model: &is_model,
+        own_marks: !world.standing.is_gate(),
+    };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
     let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, &is_model));
     accept::number(&mut accepted);
@@ -270,8 +345,21 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
     let gate = gate::check(&review, world.settings.fail_on);
     let (n_added, snapshot) = (snapshot.n_added(), snapshot.to_bytes());
-    let (runs, sent) = (heard.runs, heard.sent);
-    Ok(Some(Reviewed { change, review, gate, intent, policy, since, runs, sent, n_added, snapshot }))
+    let models::Hearing { runs, sent, stated, .. } = heard;
+    Ok(Some(Reviewed {
+        change,
+        review,
+        gate,
+        intent,
+        policy,
+        since,
+        runs,
+        compliance,
+        stated,
+        sent,
+        n_added,
+        snapshot,
+    }))
 }
 
 /// Lets the rules and the models look at the change, at the same time where they do not need one another.
@@ -286,9 +374,19 @@ fn look(
 ) -> Result<Option<(embedded::Answer, models::Hearing)>, Failure> {
     let asking = std::mem::replace(&mut world.asking, Asking::nobody());
     let (forge, executable) = (world.forge.clone(), world.executable.clone());
-    let (settings, title, body, events) = (world.settings, world.title, world.body, world.events);
-    let scene =
-        models::Scene { settings, forge: &forge, executable: &executable, title, body, asking: &asking, events };
+    let (settings, events) = (world.settings, world.events);
+    let scene = models::Scene {
+        settings,
+        forge: &forge,
+        executable: &executable,
+        title: world.title,
+        body: world.body,
+        spec: world.spec,
+        criteria: world.criteria,
+        weight: if world.standing.is_gate() { Weight::Statement } else { Weight::Findings },
+        asking: &asking,
+        events,
+    };
     let asks = !settings.reviewers.is_empty() && !change.files.is_empty();
     // When files were left out all of it may have to be read after all; nobody is asked twice.
     let at_once = change.known.is_empty();
@@ -354,7 +452,9 @@ fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Inten
         Commits::default()
     });
     let read: Vec<Commit<'_>> = commits.listed.iter().map(Listed::as_commit).collect();
-    let intent = intent::read(world.title.unwrap_or_default(), world.body, &read, false);
+    // At a gate the messages are the author's of the change, who has no say in how it is looked at.
+    let heeded = if world.standing.is_gate() { &[][..] } else { &read };
+    let intent = intent::read(world.title.unwrap_or_default(), world.body, heeded, false);
     let subjects = read.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned());
     (intent, subjects.collect())
 }
@@ -384,6 +484,8 @@ fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
         policy,
         since: None,
         runs: Vec::new(),
+        compliance: Compliance::default(),
+        stated: Vec::new(),
         sent: Vec::new(),
         n_added: 0,
         snapshot: Vec::new(),
@@ -483,10 +585,14 @@ fn scan(
     let asked = embedded::asks_for_paths(change, declared);
     let paths = if asked { cache.paths(&change.base, || world.forge.paths_before(change)) } else { Vec::new() };
     let events = world.events;
+    let user_rules = match world.standing {
+        Standing::Own => embedded::UserRules::Below(world.forge.root()),
+        Standing::Gate(_) => embedded::UserRules::Texts(world.forge.before_below(change, embedded::RULES_FOLDER)?),
+    };
     let request = embedded::Request {
         change,
         settings: world.settings,
-        root: world.forge.root(),
+        user_rules: &user_rules,
         executable: &world.executable,
         declared: declared.in_repository(&paths),
         part,
@@ -517,14 +623,7 @@ fn remember(
     }
     let outcome = match reviewed {
         Ok(reviewed) if reviewed.gate == Gate::Skipped || is_about_nothing(reviewed) => return Ok(()),
-        Ok(reviewed) => Outcome::Completed(Completed {
-            review: &reviewed.review,
-            gate: reviewed.gate,
-            n_added: reviewed.n_added,
-            snapshot: &reviewed.snapshot,
-            prior: reviewed.since.as_ref().map(|since| since.run),
-            new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
-        }),
+        Ok(reviewed) => Outcome::Completed(reviewed.completed()),
         // Somebody asked for what cannot be: that is no review.
         Err(failure) if matches!(failure.kind, Kind::User | Kind::Config) => return Ok(()),
         Err(failure) => Outcome::Failed(&failure.message),

@@ -8,7 +8,6 @@ pub mod ask;
 pub mod call;
 pub mod command;
 pub mod embedded;
-pub mod held;
 pub mod imported;
 pub mod prompts;
 pub mod provider;

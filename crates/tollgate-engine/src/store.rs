@@ -11,25 +11,29 @@
 //! dismissal  what somebody decided not to hear again
 //! scanned    what the rules said of a text, by its content
 //! ```
+//!
+//! A server keeps its board in the same file: [`board`] says what is in it, [`Database`] is how many threads use it.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
-use tollgate_core::coverage::Coverage;
-use tollgate_core::finding::{Finding, Severity};
-use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::finding::Severity;
 use tollgate_core::gate::Gate;
-use tollgate_core::report::json;
 use tollgate_core::review::Review;
 
 use crate::failure::Failure;
 
+pub mod board;
+mod database;
 mod dismissal;
 mod open;
+mod record;
 mod row;
 mod scanned;
 
+pub use database::Database;
+pub use record::{Record, Reviewed};
 pub use row::{Counts, Run, State};
 
 /// The memory.
@@ -124,13 +128,7 @@ impl Store {
 
     /// Stores a run that has ended and gives back its number.
     pub fn record(&mut self, ended: &Ended<'_>) -> Result<i64, Failure> {
-        self.write(|transaction| {
-            let id = insert_run(transaction, ended)?;
-            if let Outcome::Completed(completed) = ended.outcome {
-                insert_findings(transaction, id, &completed)?;
-            }
-            Ok(id)
-        })
+        self.write(|transaction| record::record_in(transaction, ended))
     }
 
     /// The last completed run of a subject in another state than this one.
@@ -209,87 +207,6 @@ impl Store {
     fn failed(&self, error: &rusqlite::Error) -> Failure {
         open::explain(&self.path, error)
     }
-}
-
-fn insert_run(transaction: &Transaction<'_>, ended: &Ended<'_>) -> rusqlite::Result<i64> {
-    let Ended { subject, time, version, outcome } = ended;
-    let completed = match outcome {
-        Outcome::Completed(completed) => Some(completed),
-        Outcome::Failed(_) => None,
-    };
-    let review = completed.map(|completed| completed.review);
-    let covered = review.and_then(|review| review.coverage.as_ref()).map(Coverage::count).unwrap_or_default();
-    let text = completed.map(|completed| {
-        let options = json::Options { gate: Some(completed.gate), ..json::Options::default() };
-        json::review_value(completed.review, options).to_string()
-    });
-    let problem = match outcome {
-        Outcome::Failed(problem) => Some(*problem),
-        Outcome::Completed(_) => None,
-    };
-    transaction.execute(
-        "INSERT INTO run (repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared, \
-         title, verdict, gate, problem, n_added, reviewed, skipped, not_reviewed, prior, review, snapshot, snapshot_key) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
-        params![
-            subject.repository,
-            subject.name,
-            subject.scope,
-            if review.is_some() { "completed" } else { "failed" },
-            number(time.0),
-            number(time.1),
-            version,
-            review.map_or("", |review| review.reviewed.as_str()),
-            review.map_or("", |review| review.base.as_str()),
-            review.and_then(|review| review.compared.as_deref()).unwrap_or_default(),
-            review.and_then(|review| review.title.as_deref()),
-            review.map(|review| review.verdict().as_str()),
-            completed.map(|completed| completed.gate.as_str()),
-            problem,
-            completed.map_or(0, |completed| number(completed.n_added)),
-            number(covered.reviewed),
-            number(covered.skipped),
-            number(covered.not_reviewed),
-            completed.and_then(|completed| completed.prior),
-            text,
-            completed.map(|completed| completed.snapshot),
-            snapshot_key(completed.map_or(&[][..], |completed| completed.snapshot)),
-        ],
-    )?;
-    Ok(transaction.last_insert_rowid())
-}
-
-fn insert_findings(transaction: &Transaction<'_>, run: i64, completed: &Completed<'_>) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare(
-        "INSERT INTO finding (run, id, fingerprint, file, line_start, line_end, severity, category, rule, reviewer, \
-         summary, withheld, since_last) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?;
-    let mut add = |finding: &Finding, withheld: Option<&str>, since_last: Option<&str>| {
-        let (lines, origin) = (finding.location.lines, &finding.origin);
-        insert.execute(params![
-            run,
-            finding.id.to_string(),
-            Fingerprint::of(finding).to_string(),
-            finding.location.file.as_str(),
-            lines.start(),
-            lines.end(),
-            finding.severity.as_str(),
-            finding.category.as_str(),
-            origin.rule,
-            origin.reviewer,
-            finding.summary.as_str(),
-            withheld,
-            since_last,
-        ])
-    };
-    for (index, finding) in completed.review.findings.iter().enumerate() {
-        let since_last = completed.new.map(|new| if new.contains(&index) { "new" } else { "still open" });
-        add(finding, None, since_last)?;
-    }
-    for withheld in &completed.review.withheld {
-        add(&withheld.finding, Some(withheld.why.as_str()), None)?;
-    }
-    Ok(())
 }
 
 /// The name of a state of a change.

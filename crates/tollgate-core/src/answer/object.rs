@@ -7,6 +7,7 @@
 //! ```
 
 use crate::answer::Decision;
+use crate::answer::criterion::{self, Answers};
 use crate::answer::draft::{Claims, Draft, Problems, is_nothing, one_line};
 use crate::answer::fields::{self, find, key, text};
 use crate::answer::lenient::{List, Node, Object};
@@ -18,6 +19,8 @@ pub(super) struct Found {
     pub(super) claims: Claims,
     pub(super) decisions: Vec<Decision>,
     pub(super) summary: Option<String>,
+    /// What was said of acceptance criteria.
+    pub(super) criteria: Answers,
     /// True when a list of findings was there, though it may be empty.
     pub(super) lists_findings: bool,
     /// True when it was called so.
@@ -160,6 +163,10 @@ impl Walk<'_> {
         if is_of_others(object) || is_schema(object) {
             return;
         }
+        if let Some(answer) = criterion::of_object(object).filter(|_| object.whole) {
+            self.found.criteria.take(answer, self.problems);
+            return;
+        }
         let lists: Vec<(&str, &Node)> = lists(object).collect();
         let (is_answer, is_finding) = (!lists.is_empty() || states_decision(object), fields::is_finding(object));
         if is_finding && lists.is_empty() && find(object, DECISIONS).is_none() {
@@ -208,8 +215,19 @@ impl Walk<'_> {
         // An answer may hold another: `{"decision": …, "review": {"findings": …}}`.
         let listed = |value: &Node| lists.iter().any(|(_, list)| std::ptr::eq(*list, value));
         let nested = |value: &Node| matches!(value, Node::List(_) | Node::Object(_));
-        for (_, value) in object.fields.iter().filter(|(_, value)| nested(value) && !listed(value)) {
-            self.walk(value, &around, false);
+        for (name, value) in object.fields.iter().filter(|(_, value)| nested(value) && !listed(value)) {
+            match value {
+                Node::Object(inner) if criterion::is_list(name) => self.criteria(inner, &around),
+                value => self.walk(value, &around, false),
+            }
+        }
+    }
+
+    /// `"criteria": {"C1": "met"}`
+    fn criteria(&mut self, object: &Object, around: &Draft) {
+        match criterion::of_map(object).filter(|_| object.whole) {
+            Some(answers) => answers.into_iter().for_each(|answer| self.found.criteria.take(answer, self.problems)),
+            None => self.object(object, around, false),
         }
     }
 

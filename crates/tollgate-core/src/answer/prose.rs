@@ -15,6 +15,7 @@
 //! All shapes are read in one pass, because reviewers mix them; the shapes that occurred tell the form.
 
 use crate::answer::bots::{folded_file, is_footer, is_tag, linked, place_line};
+use crate::answer::criterion::{self, Answers};
 use crate::answer::draft::{Claims, Draft, Problems, one_line};
 use crate::answer::head::{self, Around, Shape};
 use crate::answer::label::{self, Label};
@@ -30,6 +31,7 @@ pub(super) struct Prose {
     pub(super) decisions: Vec<Decision>,
     pub(super) claims: Claims,
     pub(super) summary: Option<String>,
+    pub(super) criteria: Answers,
     /// True when a block of code was not closed.
     pub(super) cut: bool,
 }
@@ -40,12 +42,21 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
     let mut reader = Reader::default();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
+        if let Some(answer) = criterion::of_line(line.text).filter(|_| line.kind == Kind::Text) {
+            // Whatever was begun does not go on behind it.
+            reader.close();
+            reader.criteria.take(answer, problems);
+            at += 1;
+            continue;
+        }
         at += match table::read(&lines[at..]).filter(|_| line.kind == Kind::Text) {
             Some((drafts, n_lines)) => {
                 if !drafts.is_empty() {
                     reader.close();
                 }
                 reader.done.extend(drafts.into_iter().map(|draft| (draft, Shape::Item)));
+                let rows = lines[at..at + n_lines].iter().filter_map(|row| criterion::of_line(row.text));
+                rows.for_each(|answer| reader.criteria.take(answer, problems));
                 n_lines
             }
             None => {
@@ -97,6 +108,7 @@ struct Reader {
     decisions: Vec<Decision>,
     beside: Option<String>,
     summary: Vec<String>,
+    criteria: Answers,
     is_markdown: bool,
     is_comment: bool,
 }
@@ -466,7 +478,8 @@ impl Reader {
         let summary = self.summary.join("\n");
         let summary =
             Some(summary.trim().to_owned()).filter(|summary| !summary.is_empty() && !words::is_placeholder(summary));
-        Prose { form, decisions: self.decisions, claims, summary: summary.or(self.beside), cut }
+        let (decisions, criteria) = (self.decisions, self.criteria);
+        Prose { form, decisions, claims, summary: summary.or(self.beside), criteria, cut }
     }
 }
 

@@ -9,6 +9,8 @@ use crate::finding::{Category, Severity};
 
 /// The fields of an answer.
 pub(super) const ANSWER: &[&str] = &["decision", "summary", "findings"];
+/// The field of an answer that says of each acceptance criterion whether it is met.
+pub(super) const CRITERIA: &str = "criteria";
 /// The fields of a finding in it.
 pub(super) const FINDING: &[&str] = &[
     "severity",
@@ -26,6 +28,33 @@ pub(super) const FINDING: &[&str] = &[
 
 /// The schema of an answer.
 pub(super) fn schema() -> Value {
+    strict(answer())
+}
+
+/// The schema of an answer that begins with the acceptance criteria: what is decided follows from them.
+pub(super) fn with_criteria() -> Value {
+    let criterion = strict(json!({
+        "id": { "type": "string", "description": "Name of the criterion, e.g. C1." },
+        "met": {
+            "type": "string",
+            "enum": ["yes", "no", "unclear"],
+            "description": "Whether the change meets it; unclear when what you see does not tell.",
+        },
+        "evidence": {
+            "type": "string",
+            "description": "File and line or a quote that shows it; for no, what is missing.",
+        },
+    }));
+    let mut properties = json!({
+        CRITERIA: { "type": "array", "items": criterion, "description": "Each acceptance criterion, once." },
+    });
+    if let (Value::Object(all), Value::Object(rest)) = (&mut properties, answer()) {
+        all.extend(rest);
+    }
+    strict(properties)
+}
+
+fn answer() -> Value {
     let severities: Vec<&str> = Severity::ALL.iter().map(|severity| severity.as_str()).collect();
     let categories: Vec<&str> = Category::ALL.iter().map(|category| category.as_str()).collect();
     let text = |description: &str| json!({ "type": "string", "description": description });
@@ -48,7 +77,7 @@ pub(super) fn schema() -> Value {
         "suggestion": optional("What to do instead, for people."),
         "replacement": optional("What to write in place of lines line_start to line_end, exactly, or null."),
     }));
-    strict(json!({
+    json!({
         "decision": {
             "type": "string",
             "enum": ["approved", "rejected"],
@@ -56,7 +85,7 @@ pub(super) fn schema() -> Value {
         },
         "summary": text("One or two sentences on the decision."),
         "findings": { "type": "array", "items": finding, "description": "All that is wrong; empty when nothing is." },
-    }))
+    })
 }
 
 /// An object of which every property is there and nothing else.
@@ -79,11 +108,14 @@ mod tests {
         let finding = &schema["properties"]["findings"]["items"];
         assert_eq!(names(&schema), ANSWER);
         assert_eq!(names(finding), FINDING);
-        for object in [&schema, finding] {
+        let asked = with_criteria();
+        assert_eq!(names(&asked), [&[CRITERIA], ANSWER].concat());
+        assert_eq!(asked["properties"]["findings"], schema["properties"]["findings"]);
+        for object in [&schema, finding, &asked, &asked["properties"][CRITERIA]["items"]] {
             assert_eq!(json!(names(object)), object["required"]);
             assert_eq!(object["additionalProperties"], json!(false));
         }
-        let text = schema.to_string();
+        let text = asked.to_string();
         for word in ["$ref", "oneOf", "anyOf", "allOf", "$defs"] {
             assert!(!text.contains(word), "{word}");
         }

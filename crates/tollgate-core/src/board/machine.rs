@@ -120,8 +120,10 @@ pub struct State {
     pub restarts: u32,
     /// True when the hooks refused the commit of this iteration once.
     pub hook_failed: bool,
-    /// The commit of this iteration.
+    /// The last commit.
     pub commit: Option<String>,
+    /// True when it is the commit of this iteration.
+    pub committed: bool,
     /// True when steps behind the gate changed something that no review has seen.
     pub stale: bool,
     /// True when the steps behind the gate are done.
@@ -143,6 +145,7 @@ impl State {
             restarts: 0,
             hook_failed: false,
             commit: None,
+            committed: false,
             stale: false,
             stepped: false,
         }
@@ -316,11 +319,12 @@ impl Step<'_> {
     // What people do.
 
     fn start(&mut self) -> Result<(), String> {
-        if self.state.status != Status::Backlog {
+        // Another program may have left it in progress.
+        let is_idle = self.state.work == Work::Nothing && self.state.pause.is_none();
+        if self.state.status != Status::Backlog && !(self.state.status == Status::InProgress && is_idle) {
             return Err(self.state.in_words());
         }
-        self.begin(self.is_iteration_over());
-        self.state.round = 1;
+        self.begin_anew();
         Ok(())
     }
 
@@ -342,10 +346,7 @@ impl Step<'_> {
     fn resume(&mut self) -> Result<(), String> {
         self.need_pause()?;
         match self.state.status {
-            Status::InProgress => {
-                self.begin(self.is_iteration_over());
-                self.state.round = 1;
-            }
+            Status::InProgress => self.begin_anew(),
             _ => self.again(),
         }
         Ok(())
@@ -377,7 +378,7 @@ impl Step<'_> {
                 self.effects.push(Effect::ReviewStarted);
             }
             Status::Step(_) => self.state.work = Work::Stepping,
-            _ => self.begin(self.is_iteration_over()),
+            _ => self.begin(),
         }
     }
 
@@ -391,6 +392,9 @@ impl Step<'_> {
         }
         self.state.pause = None;
         self.state.review = Review::Approved;
+        self.state.stale = false;
+        // Whoever approves at a step does not want it any more.
+        self.state.stepped |= matches!(self.state.status, Status::Step(_));
         self.go_on();
         Ok(())
     }
@@ -400,22 +404,16 @@ impl Step<'_> {
         if self.state.work != Work::Nothing || !(passed || self.state.pause.is_some()) {
             return Err(self.state.in_words());
         }
-        self.state.review = Review::Rejected;
-        self.begin(self.state.commit.is_some() && !self.state.is_uncommitted());
-        self.state.round = 1;
+        self.begin_anew();
         Ok(())
     }
 
     fn shelve(&mut self) -> Result<(), String> {
-        match self.state.status {
-            Status::Backlog => return Err(self.state.in_words()),
-            Status::Other(_) => return Err(self.state.in_words()),
-            _ if self.state.work != Work::Nothing => return Err(self.state.in_words()),
-            _ => {}
+        let is_others = matches!(self.state.status, Status::Backlog | Status::Other(_));
+        if is_others || self.state.work != Work::Nothing {
+            return Err(self.state.in_words());
         }
-        self.state.status = Status::Backlog;
-        self.state.pause = None;
-        Ok(())
+        self.put(Status::Backlog)
     }
 
     fn complete(&mut self) -> Result<(), String> {
@@ -432,22 +430,29 @@ impl Step<'_> {
         if *status == self.state.status {
             return Ok(());
         }
-        let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified);
+        if self.state.work != Work::Nothing {
+            return Err(self.state.in_words());
+        }
+        // A feature that was here before, and that another program took away, may come back to where it was. What steps
+        // changed since its review has not passed.
+        let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified | Status::Other(_))
+            && self.state.review == Review::Approved
+            && !self.state.stale;
         match status {
-            Status::Backlog if self.state.work == Work::Nothing => self.shelve(),
-            Status::Completed if passed => self.complete(),
-            Status::WaitingApproval | Status::Verified if passed => {
-                self.state.status = status.clone();
-                Ok(())
+            Status::Backlog | Status::Other(_) => self.put(status.clone()),
+            Status::WaitingApproval | Status::Verified if passed => self.put(status.clone()),
+            Status::Completed if passed => {
+                self.effects.push(Effect::Clean);
+                self.put(Status::Completed)
             }
-            Status::Other(_) if self.state.work == Work::Nothing => {
-                self.state.status = status.clone();
-                self.state.pause = None;
-                Ok(())
-            }
-            _ if matches!(self.state.status, Status::Other(_)) && *status == Status::Backlog => self.shelve(),
             _ => Err("the gate decides about that".to_owned()),
         }
+    }
+
+    fn put(&mut self, status: Status) -> Result<(), String> {
+        self.state.status = status;
+        self.state.pause = None;
+        Ok(())
     }
 
     // What happens by itself.
@@ -475,6 +480,7 @@ impl Step<'_> {
 
     fn committed(&mut self, commit: &str) {
         self.state.commit = Some(commit.to_owned());
+        self.state.committed = true;
         self.review();
     }
 
@@ -537,9 +543,8 @@ impl Step<'_> {
             self.effects.push(Effect::MaxIterations);
             self.pause(Pause::MaxIterations);
         } else {
-            let round = self.state.round + 1;
-            self.begin(true);
-            self.state.round = round;
+            self.begin();
+            self.state.round += 1;
         }
     }
 
@@ -573,6 +578,7 @@ impl Step<'_> {
                 if self.state.stale {
                     // What the steps made is another implementation, though nobody's round.
                     self.state.iteration += 1;
+                    self.state.committed = true;
                     self.review();
                 } else {
                     self.arrive();
@@ -583,21 +589,29 @@ impl Step<'_> {
 
     // Where things go.
 
-    /// Queues the agent, for a new iteration or once more for the same.
-    fn begin(&mut self, is_new: bool) {
+    /// Queues the agent, for another iteration when the last one was committed or reviewed, else for the same.
+    fn begin(&mut self) {
         let state = &mut self.state;
-        if is_new || state.iteration == 0 {
+        let is_over = state.committed || matches!(state.review, Review::Approved | Review::Rejected);
+        if is_over || state.iteration == 0 {
             state.iteration += 1;
-            state.review = Review::Pending;
+            state.committed = false;
             state.hook_failed = false;
             state.restarts = 0;
             state.tries = 0;
         }
         state.status = Status::InProgress;
         state.work = Work::Queued;
+        state.review = Review::Pending;
         state.pause = None;
         state.stepped = false;
         state.stale = false;
+    }
+
+    /// The same, by a person's decision, which gives all the rounds anew.
+    fn begin_anew(&mut self) {
+        self.begin();
+        self.state.round = 1;
     }
 
     /// Beyond the gate: the first step, or the end.
@@ -643,18 +657,13 @@ impl Step<'_> {
     fn need_pause(&self) -> Result<Pause, String> {
         self.state.pause.filter(|_| self.state.work == Work::Nothing).ok_or_else(|| self.state.in_words())
     }
-
-    /// True when the iteration has had its review, so that the next work is another one.
-    fn is_iteration_over(&self) -> bool {
-        matches!(self.state.review, Review::Approved | Review::Rejected)
-    }
 }
 
 impl State {
-    /// True while the work of the current iteration is not in the commit.
+    /// True when there may be work of the current iteration that is not in the commit.
     #[must_use]
     pub fn is_uncommitted(&self) -> bool {
-        self.status == Status::InProgress && self.review == Review::Pending
+        !self.committed && self.review == Review::Pending
     }
 }
 

@@ -39,7 +39,7 @@ impl Boundary {
     }
 
     /// Puts a text of others between two lines with the boundary; `name` says what it is.
-    pub(super) fn fence(&self, name: &str, text: &str) -> String {
+    pub(crate) fn fence(&self, name: &str, text: &str) -> String {
         let text = visible(text);
         let text = text.replace(self.as_str(), BROKEN);
         format!("[data {0}: {name}]\n{text}\n[end {0}]", self.as_str())

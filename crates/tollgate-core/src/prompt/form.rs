@@ -62,9 +62,13 @@ mod tests {
 
     #[test]
     fn the_form_given_back_is_no_answer() {
-        let form = of(&crate::answer::schema());
-        assert!(form.starts_with("{\"decision\": …, "), "{form}");
-        let read = crate::answer::read(&form);
-        assert!(read.is_err(), "{read:?}");
+        let schemas = [crate::answer::schema(), crate::answer::schema_with_criteria()];
+        let [plain, with_criteria] = schemas.map(|schema| of(&schema));
+        assert!(plain.starts_with("{\"decision\": …, "), "{plain}");
+        assert!(with_criteria.starts_with("{\"criteria\": [{\"id\": …, \"met\": …, "), "{with_criteria}");
+        for form in [plain, with_criteria] {
+            let read = crate::answer::read(&form);
+            assert!(read.is_err(), "{read:?}");
+        }
     }
 }

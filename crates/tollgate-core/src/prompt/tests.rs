@@ -13,6 +13,7 @@ struct Written {
     title: String,
     description: String,
     spec: String,
+    criteria: Vec<String>,
     context: String,
     path: String,
     line: String,
@@ -28,6 +29,7 @@ impl Written {
             title: text.clone(),
             description: text.clone(),
             spec: text.clone(),
+            criteria: vec![text.clone()],
             context: text.clone(),
             path: text.clone(),
             line: text.clone(),
@@ -41,6 +43,7 @@ impl Written {
             title: "feat: keys for gates".to_owned(),
             description: "Gates open by key.".to_owned(),
             spec: String::new(),
+            criteria: Vec::new(),
             context: "Use tabs.".to_owned(),
             path: "src/gate.rs".to_owned(),
             line: "    self.log(key);".to_owned(),
@@ -99,12 +102,15 @@ fn prompt_of(written: &Written, system: Option<&str>, template: Option<&str>, an
     let instruction = |files: &str, text: &str| Instruction { files: files.to_owned(), text: text.to_owned() };
     let instructions = [instruction("**", "Keys are never logged."), instruction("docs/**", "Check links.")];
     let schema = json!({ "type": "object", "properties": { "decision": { "enum": ["APPROVED", "REJECTED"] } } });
+    let criterion = |text: &String| Criterion { id: "C1".to_owned(), text: text.clone() };
+    let criteria: Vec<Criterion> = written.criteria.iter().map(criterion).collect();
     let setting = Setting {
         system,
         template,
         title: &written.title,
         description: &written.description,
         spec: &written.spec,
+        criteria: &criteria,
         context: &context,
         effects: &["A fix should come with a test.".to_owned()],
         focus: &[Category::Security],
@@ -191,6 +197,36 @@ fn the_default_prompt_reads_well() {
 }
 
 #[test]
+fn acceptance_criteria_come_first() {
+    let written = Written { criteria: vec!["Keys are\nnever logged".to_owned()], ..Written::plain() };
+    let prompt = prompt_of(&written, Some("You are terse."), None, AnswerForm::Structured);
+    let first = prompt.shared.split("\n\n## Project Context").next().unwrap();
+    assert_snapshot!(first, @r"
+    The boundary of this request is tollgate-0123456789abcdef.
+
+    ## Acceptance criteria
+    Answer each of these first, by its name:
+    [data tollgate-0123456789abcdef: criteria]
+    C1: Keys are\nnever logged
+    [end tollgate-0123456789abcdef]
+    ");
+    let asked = prompt.system.split("\n\n## How to read the request").next().unwrap();
+    assert_snapshot!(asked, @r"
+    You are terse.
+
+    ## Acceptance criteria come first
+    The request lists acceptance criteria by name (C1, C2 …). Before anything else, answer each of them, once and by its name:
+    - yes: the change meets it. The evidence names the file and the line, or quotes the code, that shows it.
+    - no: the change does not meet it, or only in part. The evidence says what is missing.
+    - unclear: what you are shown does not tell. You may be shown only a part of the change: what may well be elsewhere in it is unclear, not missing.
+    A yes without evidence counts as unclear. What is missing is answered here and needs no finding of its own. If one is not met, the decision is REJECTED, also without a finding.
+    If you answer in words and not in JSON, give each a line of its own: `C1: met – src/form.ts:12`, `C2: not met – what is missing`, `C3: unclear – why`.
+    ");
+    let plain = prompt_of(&Written::plain(), Some("You are terse."), None, AnswerForm::Structured);
+    assert!(plain.system.starts_with("You are terse.\n\n## How to read the request"));
+}
+
+#[test]
 fn the_system_prompt_says_how_to_read_and_how_to_answer() {
     let prompt = prompt_of(&Written::plain(), Some("You are terse."), None, AnswerForm::Text);
     assert_snapshot!(prompt.system, @r#"
@@ -213,7 +249,8 @@ fn the_system_prompt_says_how_to_read_and_how_to_answer() {
 
 #[test]
 fn the_system_prompt_is_the_same_for_every_review() {
-    let one = prompt_of(&Written::plain(), None, None, AnswerForm::Text);
+    let written = Written { criteria: vec!["one".to_owned()], ..Written::plain() };
+    let one = prompt_of(&written, None, None, AnswerForm::Text);
     let other = prompt_of(&Written::all("other"), None, None, AnswerForm::Text);
     assert_eq!(one.system, other.system);
     assert!(!one.system.contains("tollgate-"));
@@ -278,6 +315,7 @@ fn files_that_are_not_shown_are_named_up_to_a_limit() {
         title: "",
         description: "",
         spec: "",
+        criteria: &[],
         context: &[],
         effects: &[],
         focus: &[],
@@ -361,19 +399,20 @@ fn take_apart(prompt: &Prompt) -> (Vec<(String, String)>, String) {
 #[track_caller]
 fn check_contained(written: &Written) {
     let expected = |text: &str| crate::visible::visible(text).replace(Boundary::new(BOUNDARY).as_str(), "[boundary]");
-    let benign = Written { spec: "Keys.".to_owned(), ..Written::plain() };
+    let benign = Written { spec: "Keys.".to_owned(), criteria: vec!["Keys".to_owned()], ..Written::plain() };
     let (_, outside) = take_apart(&prompt_of(&benign, None, None, AnswerForm::Structured));
     let (data, hostile) = take_apart(&prompt_of(written, None, None, AnswerForm::Structured));
     assert_eq!(hostile, outside);
     let names: Vec<&str> = data.iter().map(|(name, _)| name.as_str()).collect();
-    let all = ["file of the project", "files", "title", "description", "specification", "change", "earlier findings"];
-    assert_eq!(names, all);
-    assert_eq!(data[0].1, format!("AGENTS.md\n{}", expected(written.context.trim_end())));
-    assert_eq!(data[2].1, expected(written.title.trim()));
-    assert_eq!(data[3].1, expected(written.description.trim()));
-    assert_eq!(data[4].1, expected(written.spec.trim()));
+    let all = ["criteria", "file of the project", "files", "title", "description", "specification", "change"];
+    assert_eq!(names, [&all[..], &["earlier findings"]].concat());
+    assert_eq!(data[0].1.lines().count(), 1);
+    assert_eq!(data[1].1, format!("AGENTS.md\n{}", expected(written.context.trim_end())));
+    assert_eq!(data[3].1, expected(written.title.trim()));
+    assert_eq!(data[4].1, expected(written.description.trim()));
+    assert_eq!(data[5].1, expected(written.spec.trim()));
     // A header, and then lines with numbers: nothing else can begin a line of the change.
-    let change: Vec<&str> = data[5].1.lines().collect();
+    let change: Vec<&str> = data[6].1.lines().collect();
     assert_eq!(change.len(), 10, "{change:#?}");
     let begins = ["=== ", "...", "10|", "...", "40|", "@@ -41 +41 @@", "41 ", "42-", "42+", "43|"];
     for (line, begin) in change.iter().zip(begins) {
@@ -381,7 +420,7 @@ fn check_contained(written: &Written) {
     }
     let line = written.line.replace('\n', " ");
     assert_eq!(change[8], format!("42+{}", expected(&line)));
-    assert_eq!(data[6].1.lines().count(), 1);
+    assert_eq!(data[7].1.lines().count(), 1);
 }
 
 #[test]

@@ -38,7 +38,7 @@
 //! out which fields those are.
 
 pub(crate) mod escape;
-mod fence;
+pub(super) mod fence;
 mod read;
 mod write;
 

@@ -34,7 +34,7 @@
 mod details;
 mod draft;
 mod entry;
-mod escape;
+pub(super) mod escape;
 mod first;
 mod re_review;
 mod words;

@@ -1,18 +1,37 @@
 //! A reviewer's decision held against its own remarks.
 
 use crate::answer::{Answer, Decision};
+use crate::board::Met;
 
 /// Most characters of a summary that are quoted.
 const MAX_QUOTED: usize = 200;
+
+/// What of an answer keeps a change from passing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Only findings do. A rejection without any is no review: nothing would come of it.
+    Findings,
+    /// Findings do, and so does a rejection that gives a reason, or names a criterion that is not met.
+    Statement,
+}
 
 /// Settles what a reviewer decided with what it remarked.
 ///
 /// Gives a note when the two do not agree: the findings count then, not the decision. An answer that says too little to
 /// be a review is an error, with the reason: the gate must not take it for an approval.
-pub fn settle(answer: &Answer) -> Result<Option<String>, String> {
+pub fn settle(answer: &Answer, weight: Weight) -> Result<Option<String>, String> {
     let n_blockers = answer.claims.iter().filter(|claim| claim.severity.blocks()).count();
+    let n_unmet = answer.criteria.iter().filter(|(_, met)| matches!(met, Met::No { .. })).count();
     let summary = answer.summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
     match (answer.decision, answer.claims.is_empty()) {
+        (Some(Decision::Rejected), true) if weight == Weight::Statement && n_unmet > 0 => Ok(None),
+        (Some(Decision::Rejected), true) if weight == Weight::Statement && summary.is_some() => {
+            Ok(summary.map(|summary| format!("said REJECTED without a finding: {}", quoted(summary))))
+        }
+        (Some(Decision::Approved), _) if n_unmet > 0 && n_blockers == 0 => {
+            let criteria = if n_unmet == 1 { "1 criterion is".to_owned() } else { format!("{n_unmet} criteria are") };
+            Ok(Some(format!("said APPROVED and that {criteria} not met; the criteria count")))
+        }
         (None, true) => Err("it neither decided nor remarked anything".to_owned()),
         (Some(Decision::Rejected), true) => Err(match summary {
             Some(summary) => format!("it rejected the change without a finding, saying: {}", quoted(summary)),
@@ -46,6 +65,18 @@ mod tests {
 
     #[track_caller]
     fn check(decision: Option<Decision>, severities: &[Severity], summary: Option<&str>, expected: &str) {
+        check_weighed(decision, severities, summary, &[], Weight::Findings, expected);
+    }
+
+    #[track_caller]
+    fn check_weighed(
+        decision: Option<Decision>,
+        severities: &[Severity],
+        summary: Option<&str>,
+        criteria: &[Met],
+        weight: Weight,
+        expected: &str,
+    ) {
         let claim = |severity: &Severity| Claim {
             severity: *severity,
             category: Category::Logic,
@@ -64,9 +95,10 @@ mod tests {
             truncated: false,
             claims: severities.iter().map(claim).collect(),
             summary: summary.map(str::to_owned),
+            criteria: criteria.iter().map(|met| ("C1".to_owned(), met.clone())).collect(),
             problems: Vec::new(),
         };
-        let said = match settle(&answer) {
+        let said = match settle(&answer, weight) {
             Ok(None) => "fine".to_owned(),
             Ok(Some(note)) => format!("note: {note}"),
             Err(why) => format!("failed: {why}"),
@@ -103,5 +135,20 @@ mod tests {
         check(REJECTED, &[], Some(" \n"), "failed: it rejected the change without saying why");
         let said = "failed: it rejected the change without a finding, saying: No tests at all.";
         check(REJECTED, &[], Some("No tests\nat all."), said);
+    }
+    #[test]
+    fn where_statements_count_a_rejection_with_a_reason_is_a_review() {
+        let statement = |summary, criteria: &[Met], expected: &str| {
+            check_weighed(REJECTED, &[], summary, criteria, Weight::Statement, expected);
+        };
+        statement(Some("No tests\nat all."), &[], "note: said REJECTED without a finding: No tests at all.");
+        let unmet = Met::No { evidence: "nothing checks".to_owned() };
+        statement(None, std::slice::from_ref(&unmet), "fine");
+        statement(None, &[], "failed: it rejected the change without saying why");
+        statement(None, &[Met::Unclear { evidence: None }], "failed: it rejected the change without saying why");
+        let said = "failed: it neither decided nor remarked anything";
+        check_weighed(None, &[], Some("Nice."), std::slice::from_ref(&unmet), Weight::Statement, said);
+        let said = "note: said APPROVED and that 1 criterion is not met; the criteria count";
+        check_weighed(APPROVED, MILD, None, &[unmet], Weight::Statement, said);
     }
 }

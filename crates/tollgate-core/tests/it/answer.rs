@@ -3,6 +3,7 @@
 //! `answers/expected.txt` has the reading of every sample. `TOLLGATE_BLESS=1 cargo test -p tollgate-core --test it
 //! answer` writes it anew; read the difference before you believe it.
 
+mod criteria;
 mod cuts;
 mod growth;
 mod written;

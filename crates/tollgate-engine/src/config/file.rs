@@ -10,6 +10,7 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::policy::Profile;
 
+use super::pipeline::PipelinePart;
 use super::reviewer::{BudgetPart, InstructionPart, ReviewerPart};
 use crate::failure::{self, Failure};
 
@@ -37,6 +38,8 @@ pub struct File {
     pub budget: BudgetPart,
     /// What they are told of some files.
     pub instructions: Vec<InstructionPart>,
+    /// How the board works; never set in a repository.
+    pub pipeline: PipelinePart,
 }
 
 /// What is compared and what closes the gate.
@@ -160,6 +163,10 @@ pub struct IdentityPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
     #[schemars(length(min = 1, max = 40))]
     pub bot: Option<String>,
+    /// The name in the commit messages of the board. Never set in a repository.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[schemars(length(min = 1, max = 40))]
+    pub pipeline: Option<String>,
 }
 
 /// Where past reviews are kept.

@@ -416,7 +416,7 @@ fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, 
     if names.iter().all(|name| is_variable(name)) { Ok(Some(names)) } else { Err(D::Error::custom(NOT_A_VARIABLE)) }
 }
 
-fn dollars<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+pub(super) fn dollars<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let amount = f64::deserialize(from)?;
     if amount.is_finite() && (0.0..=1e6).contains(&amount) {
         Ok(Some(amount))

@@ -83,6 +83,7 @@ fn later_layers_win_and_lists_grow() {
     budget.seconds = 600 (default)
     budget.tokens = 200000 (default)
     identity.bot = "Kodiai" (default)
+    identity.pipeline = "Automaker" (default)
     limits.cpu_seconds = 5 (default)
     limits.file_bytes = 1048576 (default)
     limits.file_seconds = 10 (default)
@@ -90,6 +91,13 @@ fn later_layers_win_and_lists_grow() {
     limits.memory_mib = 512 (default)
     paths.exclude = ["*.md"] (user)
     paths.exclude = ["vendor/"] (.tollgate.toml)
+    pipeline.at_once = 2 (default)
+    pipeline.dir = ".automaker" (default)
+    pipeline.hooks = true (default)
+    pipeline.idle_minutes = 10 (default)
+    pipeline.minutes = 60 (default)
+    pipeline.reviews_at_once = 2 (default)
+    pipeline.rounds = 3 (default)
     review.allow_no_review = true (default)
     review.consensus = 1 (default)
     review.fail_on = "critical" (--fail-on)
@@ -204,6 +212,25 @@ fn a_repository_cannot_say_where_the_memory_is() {
     assert!(failure.message.contains("`store` cannot be set in a repository"), "{}", failure.message);
     let variable = [("TOLLGATE_STORE_PATH".to_owned(), "/data/x.db".to_owned())];
     assert_eq!(load(None, None, &variable, Layer::default()).unwrap().store, Some(PathBuf::from("/data/x.db")));
+}
+
+#[test]
+fn a_repository_cannot_say_how_the_board_works() {
+    for text in ["[pipeline]\nagent = 'claude'\n", "[identity]\npipeline = 'Mine'\n"] {
+        let failure = load_at(Some(text.into()), None, &[], Layer::default()).unwrap_err();
+        assert!(failure.message.contains("the operator's to say"), "{failure}");
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join(FILE_NAME), text).unwrap();
+        assert_eq!(load(Some(root.path()), None, &[], Layer::default()).unwrap_err(), failure);
+    }
+    let user = tempfile::tempdir().unwrap();
+    std::fs::create_dir(user.path().join("tollgate")).unwrap();
+    std::fs::write(user.path().join("tollgate/config.toml"), "[pipeline]\nagent = 'codex'\nminutes = 5\n").unwrap();
+    let pipeline = load_at(None, Some(user.path()), &[], Layer::default()).unwrap().pipeline;
+    assert_eq!((pipeline.agent.as_deref(), pipeline.time.as_secs()), (Some("codex"), 300));
+    for wrong in ["dir = '..'", "dir = 'a/b'", "dir = '.git'", "at_once = 0", "rounds = 4", "minutes = 0"] {
+        assert!(problem(&format!("[pipeline]\n{wrong}\n")).contains("expected"), "{wrong}");
+    }
 }
 
 #[test]

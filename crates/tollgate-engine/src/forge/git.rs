@@ -12,7 +12,7 @@
 //! configuration only a few plain values are ([`Git::adopt_settings`]).
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ mod settings;
 
 pub use blobs::{Blob, Blobs};
 pub use log::Commits;
+pub(crate) use settings::Value;
 
 /// How long one git command may take.
 const WALL: Duration = Duration::from_secs(120);
@@ -138,6 +139,28 @@ impl Git {
         self
     }
 
+    /// The same, run in another folder.
+    #[must_use]
+    pub(crate) fn in_folder(mut self, dir: &Path) -> Self {
+        dir.clone_into(&mut self.dir);
+        self
+    }
+
+    /// The same with one more variable in the environment of git, for what has no other way in.
+    #[must_use]
+    pub(crate) fn with_variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.repository.retain(|(known, _)| *known != name);
+        self.environment.repository.push((name, value.into()));
+        self
+    }
+
+    /// The same with one more setting, which holds whatever any configuration says.
+    #[must_use]
+    pub(crate) fn with_setting(mut self, key: &str, value: &str) -> Self {
+        self.overrides.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
     /// What we took from the environment.
     #[must_use]
     pub fn environment(&self) -> &Environment {
@@ -146,9 +169,26 @@ impl Git {
 
     /// Runs a command and gives back what it said, also when it failed.
     pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Answer, Failure> {
+        self.answer(args, Stdio::null())
+    }
+
+    /// The same with something to read.
+    pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Answer, Failure> {
+        // A file instead of a pipe: neither side has to wait for the other.
+        let written = || -> io::Result<std::fs::File> {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(input)?;
+            file.rewind()?;
+            Ok(file)
+        };
+        let file = written().map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
+        self.answer(args, file.into())
+    }
+
+    fn answer<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio) -> Result<Answer, Failure> {
         let mut stdout = Vec::new();
         let mut too_much = false;
-        let (ok, stderr) = self.stream(args, &mut |chunk| {
+        let (ok, stderr) = self.stream(args, stdin, &mut |chunk| {
             too_much |= stdout.len() + chunk.len() > MAX_ANSWER;
             if !too_much {
                 stdout.extend_from_slice(chunk);
@@ -169,7 +209,7 @@ impl Git {
 
     /// Runs a command that must succeed; `take` is given its output piece by piece and says whether to go on.
     pub fn run_into<S: AsRef<OsStr>>(&self, args: &[S], take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Failure> {
-        let (ok, stderr) = self.stream(args, take)?;
+        let (ok, stderr) = self.stream(args, Stdio::null(), take)?;
         if ok { Ok(()) } else { Err(self.explain(args, &stderr)) }
     }
 
@@ -190,9 +230,10 @@ impl Git {
     fn stream<S: AsRef<OsStr>>(
         &self,
         args: &[S],
+        stdin: Stdio,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(bool, String), Failure> {
-        let mut group = self.spawn(args, Stdio::null(), Stdio::piped())?;
+        let mut group = self.spawn(args, stdin, Stdio::piped())?;
         let failed = |error: io::Error| failure::git(&name_of(args), &error.to_string());
         let (Some(stdout), Some(stderr)) = (group.child().stdout.take(), group.child().stderr.take()) else {
             return Err(failure::git_unreadable(&name_of(args)));

@@ -37,6 +37,7 @@ mod known;
 mod open;
 mod range;
 
+pub(in crate::forge) use base::empty_tree;
 pub use contents::Contents;
 pub use known::{HasFile, Known};
 use range::Range;
@@ -264,8 +265,8 @@ impl Local {
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Failure> {
         let raw = more.contains(&std::ffi::OsStr::new(known::RAW));
-        let mut args: Vec<&std::ffi::OsStr> =
-            DIFF.iter().filter(|arg| !(raw && **arg == "--patch")).map(AsRef::as_ref).collect();
+        let flags = DIFF.iter().filter(|arg| !(raw && **arg == "--patch")).copied();
+        let mut args: Vec<&std::ffi::OsStr> = ["diff"].into_iter().chain(flags).map(AsRef::as_ref).collect();
         let (base, head);
         match &comparison.after {
             After::Commit(sha) => {
@@ -288,9 +289,8 @@ impl Local {
 /// A longer list of paths is not worth its time.
 const MAX_PATH_LIST: usize = 16 * 1024 * 1024;
 
-/// `git diff` with every setting that could change its output made explicit.
-const DIFF: [&str; 20] = [
-    "diff",
+/// What to say to `git diff` and its kin so that every setting that could change the output is explicit.
+pub(super) const DIFF: [&str; 19] = [
     "--patch",
     "--no-ext-diff",
     "--no-textconv",

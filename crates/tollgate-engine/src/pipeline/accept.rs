@@ -20,6 +20,8 @@ pub(super) struct Rules<'a> {
     pub(super) user: &'a [String],
     /// True for the names of models and agents.
     pub(super) is_model: &'a dyn Fn(&str) -> bool,
+    /// True when marks that the change itself adds suppress findings.
+    pub(super) own_marks: bool,
 }
 
 impl Rules<'_> {
@@ -38,7 +40,8 @@ impl Rules<'_> {
         let is_docs = |path: &[u8]| analysis::category(path) == Category::Docs;
         // Documents explain the comment more often than they use it.
         let with_code = change.files.iter().filter(|file| !is_docs(file.path().as_bytes()));
-        let ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
+        let mut ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
+        ignores.retain(|ignore| self.own_marks || !ignore.added);
         let weighed = findings.into_iter().map(|finding| Finding { severity: self.policy.weigh(&finding), ..finding });
         let merged = merge::merge(weighed.collect());
         let (merged, outvoted) = merge::consensus(merged, self.settings.consensus, self.is_model);

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::Claim;
+use tollgate_core::board::Criterion;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Looked};
 use tollgate_core::diff::{FileDiff, Hunk};
@@ -19,16 +21,16 @@ use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
 use tollgate_core::review::WithheldFinding;
-use tollgate_core::{answer, verify};
+use tollgate_core::verify::{self, Testimony, Weight};
 
 use super::Event;
 use super::since::Last;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::local::Local;
+use crate::held::Held;
 use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
 use crate::reviewer::call::Question;
-use crate::reviewer::held::Held;
 use crate::reviewer::provider::Net;
 use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
@@ -39,12 +41,15 @@ mod background;
 mod fixes;
 mod material;
 mod run;
+mod statements;
 mod telling;
 
 use ahead::Ahead;
 use background::Background;
 use material::{Material, Planned};
 pub use run::Run;
+pub use statements::Stated;
+use statements::Statements;
 use telling::Telling;
 
 /// How models and agents are asked.
@@ -102,6 +107,10 @@ pub(super) struct Hearing {
     /// What each of them looked at.
     pub(super) places: HashMap<String, Vec<Location>>,
     pub(super) runs: Vec<Run>,
+    /// What they said of passing.
+    pub(super) stated: Vec<Stated>,
+    /// What they said of acceptance criteria.
+    pub(super) testimony: Vec<Testimony>,
     pub(super) sent: Vec<Sent>,
 }
 
@@ -122,6 +131,10 @@ pub(super) struct Scene<'a> {
     pub(super) executable: &'a Path,
     pub(super) title: Option<&'a str>,
     pub(super) body: Option<&'a str>,
+    pub(super) spec: Option<&'a str>,
+    pub(super) criteria: &'a [Criterion],
+    /// What of an answer keeps the change from passing.
+    pub(super) weight: Weight,
     pub(super) asking: &'a Asking<'a>,
     pub(super) events: &'a (dyn Fn(Event<'_>) + Sync),
 }
@@ -189,7 +202,7 @@ impl Ready {
     }
 
     fn ask(self, scene: &Scene<'_>, change: &Change, plans: &[Planned]) -> Hearing {
-        let Self { team, held, notes, ahead: Ahead { files, .. }, .. } = self;
+        let Self { team, held, notes, background, ahead: Ahead { files, .. } } = self;
         let mut heard = Hearing { notes, ..Hearing::default() };
         for (member, planned) in team.iter().zip(plans) {
             let problems = planned.prompt.problems.iter();
@@ -209,7 +222,7 @@ impl Ready {
         }
         let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
         let limit = scene.settings.budget.tokens;
-        let (jobs, over) = within_budget(jobs(&team, plans, &files), limit);
+        let (jobs, over) = within_budget(jobs(&team, plans, &files, &background.schema), limit);
         for job in over {
             for hunk in plans[job.member].plan.calls[job.call].hunks() {
                 let why = || format!("{}: over the budget of {limit} tokens", names[job.member]);
@@ -243,7 +256,7 @@ fn places(file: &FileDiff, hunk: &Hunk) -> Vec<Location> {
 }
 
 /// One job for each call and pass, calls with more risk first whoever is asked.
-fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff]) -> Vec<Job> {
+fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff], schema: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (member, planned) in plans.iter().enumerate() {
         for pass in 1..=team[member].passes {
@@ -253,7 +266,7 @@ fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff]) -> Vec<Job> {
                     system: planned.prompt.system.clone(),
                     shared: planned.prompt.shared.clone(),
                     part: part.clone(),
-                    schema: answer::schema(),
+                    schema: schema.clone(),
                     repair: None,
                 };
                 let n_tokens = planned_call.tokens + planned.overhead;
@@ -305,6 +318,7 @@ fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], he
         idle: budget.idle,
         parallel: budget.parallel,
         usd: budget.usd,
+        weight: scene.weight,
         cancel: &scene.asking.cancel,
     };
     let mut telling = Telling::default();
@@ -317,6 +331,7 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
     let mut runs: Vec<Run> = names.iter().map(|name| Run::new(name)).collect();
     let mut said: BTreeMap<(usize, u32), Remarks> = BTreeMap::new();
     let mut notes: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    let mut statements = Statements::default();
     let mut seen = Vec::new();
     for (job, done) in jobs.iter().zip(done) {
         let (name, plan) = (&names[job.member], &plans[job.member].plan);
@@ -326,6 +341,7 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
         let why = match done.outcome {
             Ok(answered) => {
                 notes.entry(job.member).or_default().extend(answered.notes);
+                statements.hear(name, (job.member, job.pass), &answered.answer);
                 let remarks = said.entry((job.member, job.pass)).or_default();
                 remarks.claims.extend(answered.answer.claims);
                 remarks.hunks.extend(&hunks);
@@ -350,6 +366,7 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
             None => seen.extend(hunks.into_iter().map(|hunk| (job.member, hunk))),
         }
     }
+    (heard.stated, heard.testimony) = statements.finish();
     for (member, notes) in notes {
         heard.notes.extend(few(&names[member], notes));
     }

@@ -6,14 +6,17 @@
 //! throw-away folder. On Linux it adopts orphans, and where the kernel lets it, it is the first process of a PID
 //! namespace (by way of `unshare`), which takes everything along even when the guard itself is killed.
 //!
-//! A word on the lifeline ends the agent and keeps the folder for a look. What the guard says on it, in lines:
+//! A guard that is told to hold waits for `go` on the lifeline before it starts the agent, so that a [`ProcessMark`] can
+//! be stored first, by which survivors are found after a crash. Any other word ends the agent and keeps the folder for a
+//! look. What the guard says on the lifeline, in lines:
 //!
 //! ```text
 //! started 4711
 //! ended code 0
 //! ```
 //!
-//! It judges nothing: limits on time and output are kept by whoever started it.
+//! It judges nothing: limits on time and output are kept by whoever started it. Where the agent works may be elsewhere
+//! than in the throw-away folder; there it removes nothing.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,18 +25,24 @@ use std::time::Duration;
 
 #[cfg(unix)]
 mod keep;
+mod mark;
 #[cfg(unix)]
 mod namespace;
 #[cfg(unix)]
 mod stand;
+#[cfg(target_os = "linux")]
+mod table;
 
 #[cfg(unix)]
 pub(crate) use keep::{Guarded, stop_all};
+pub use mark::{ProcessMark, RUN_VARIABLE, end_survivors};
 
 /// The hidden argument with which the program runs as a guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 /// What the folders begin with that a guard removes; it removes no other.
 pub(crate) const FOLDER_PREFIX: &str = "tollgate-agent-";
+/// The word for which a guard waits that is to hold.
+pub(crate) const GO: &[u8; 3] = b"go\n";
 /// The guard's exit code when the agent could not be started.
 pub(crate) const NOT_STARTED: u8 = 126;
 
@@ -74,6 +83,8 @@ pub(crate) struct Duty {
     pub(crate) grace: Duration,
     /// How large a file may become.
     pub(crate) file_bytes: Option<u64>,
+    /// Whether to wait for [`GO`] before the agent is started.
+    pub(crate) hold: bool,
     /// Where the agent works.
     pub(crate) folder: PathBuf,
     /// What the agent gets as standard input.
@@ -90,13 +101,14 @@ impl Duty {
         let grace = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
         let input = self.input.clone().map_or_else(|| "-".into(), PathBuf::into_os_string);
         let mut arguments = vec![self.remove.clone().into(), number(Some(grace)), number(self.file_bytes)];
+        arguments.push(if self.hold { "hold" } else { "-" }.into());
         arguments.extend([self.folder.clone().into(), input, self.program.clone().into()]);
         arguments.extend(self.args.iter().cloned());
         arguments
     }
 
     fn of_arguments(args: &[OsString]) -> Option<Self> {
-        let [remove, grace, file_bytes, folder, input, program, args @ ..] = args else {
+        let [remove, grace, file_bytes, hold, folder, input, program, args @ ..] = args else {
             return None;
         };
         let optional = |text: &OsString| (text != "-").then(|| text.clone());
@@ -109,6 +121,11 @@ impl Duty {
             namespace: false,
             grace: Duration::from_millis(grace.to_str()?.parse().ok()?),
             file_bytes,
+            hold: match hold.to_str()? {
+                "hold" => true,
+                "-" => false,
+                _ => return None,
+            },
             folder: folder.into(),
             input: optional(input).map(PathBuf::from),
             program: program.into(),
@@ -174,6 +191,7 @@ mod tests {
             namespace: false,
             grace: Duration::from_millis(1500),
             file_bytes: Some(7),
+            hold: true,
             folder: "/tmp/x/tree".into(),
             input: Some("/tmp/x/prompt".into()),
             program: "/bin/agent".into(),
@@ -183,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_duty_survives_the_way_through_the_arguments() {
-        let bare = Duty { file_bytes: None, input: None, args: Vec::new(), ..duty() };
+        let bare = Duty { file_bytes: None, hold: false, input: None, args: Vec::new(), ..duty() };
         for duty in [duty(), bare] {
             assert_eq!(Duty::of_arguments(&duty.to_arguments()), Some(duty));
         }
@@ -192,10 +210,10 @@ mod tests {
     #[test]
     fn a_guard_without_a_readable_duty_does_not_start() {
         let arguments = duty().to_arguments();
-        for n_arguments in 0..6 {
+        for n_arguments in 0..7 {
             assert_eq!(guard_main(&arguments[..n_arguments]), 2);
         }
-        for (index, wrong) in [(0, "/home"), (0, "tollgate-agent-x"), (1, "soon"), (2, "-1")] {
+        for (index, wrong) in [(0, "/home"), (0, "tollgate-agent-x"), (1, "soon"), (2, "-1"), (3, "go")] {
             let mut arguments = arguments.clone();
             arguments[index] = wrong.into();
             assert_eq!(guard_main(&arguments), 2, "{wrong}");

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::{self, Answer, NoAnswer};
-use tollgate_core::{prompt, tokens, verify};
+use tollgate_core::verify::{self, Weight};
+use tollgate_core::{prompt, tokens};
 use tollgate_rules::text::mask::mask;
 
 use super::call::{Backend, CallFailure, Heard, Question, Repair, Reply, Stop, Usage, Watch, Why};
-use super::held::{Held, in_strings};
 use super::provider::price::{self, Price};
 use super::tape::{Place, Tape};
+use crate::held::{Held, in_strings};
 
 /// Somebody who can be asked.
 pub struct Member {
@@ -98,6 +99,8 @@ pub struct Terms<'a> {
     pub parallel: usize,
     /// How many US dollars there are.
     pub usd: Option<f64>,
+    /// What of an answer keeps a change from passing, and so must hold together.
+    pub weight: Weight,
     /// Stops everything.
     pub cancel: &'a CancellationToken,
 }
@@ -245,9 +248,9 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn run(&mut self) -> Result<Said, NotSaid> {
-        let shared = &self.job.question.shared;
+        let (shared, weight) = (&self.job.question.shared, self.terms.weight);
         let reply = self.ask(1, &self.job.question)?;
-        let problem = match read(&reply, shared) {
+        let problem = match read(&reply, shared, weight) {
             Ok(said) => return Ok(said),
             Err(Unread::Final(why)) => return Err(NotSaid::NoReview(why)),
             Err(Unread::Repairable(problem)) => problem,
@@ -255,7 +258,7 @@ impl Talk<'_> {
         let repair = Repair { answer: text_of(&reply), request: prompt::repair(&problem) };
         let question = Question { repair: Some(repair), ..self.job.question.clone() };
         let reply = self.ask(2, &question)?;
-        match read(&reply, shared) {
+        match read(&reply, shared, weight) {
             Ok(mut said) => {
                 said.notes.insert(0, format!("its first answer could not be read ({problem}), its second could"));
                 Ok(said)
@@ -308,7 +311,7 @@ enum Unread {
 }
 
 /// Reads a reply to a request that began with `shared`.
-fn read(reply: &Reply, shared: &str) -> Result<Said, Unread> {
+fn read(reply: &Reply, shared: &str, weight: Weight) -> Result<Said, Unread> {
     if reply.stop == Stop::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
     }
@@ -327,7 +330,7 @@ fn read(reply: &Reply, shared: &str) -> Result<Said, Unread> {
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == Stop::Length;
-    let note = verify::settle(&answer).map_err(Unread::Final)?;
+    let note = verify::settle(&answer, weight).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(Said { answer, notes })
 }

@@ -31,6 +31,8 @@ mod parent;
 mod pool;
 mod user;
 
+pub use user::FOLDER as RULES_FOLDER;
+
 pub use child::child_main;
 pub use outline::{Outlined, enclose, parse_errors};
 pub use parent::SCAN_ARGUMENT;
@@ -48,8 +50,8 @@ pub struct Request<'a> {
     pub change: &'a Change,
     /// How it is to be reviewed.
     pub settings: &'a Settings,
-    /// The top of the working tree, where the user's own rules are.
-    pub root: Option<&'a Path>,
+    /// Where the user's own rules are.
+    pub user_rules: &'a UserRules<'a>,
     /// The program to start for scanning, with [`SCAN_ARGUMENT`].
     pub executable: &'a Path,
     /// What the author said of the change.
@@ -58,6 +60,15 @@ pub struct Request<'a> {
     pub part: Option<Part<'a>>,
     /// Is told how many of how many files were scanned.
     pub progress: &'a dyn Fn(usize, usize),
+}
+
+/// Where the user's own rules are.
+#[derive(Debug, Clone)]
+pub enum UserRules<'a> {
+    /// In [`RULES_FOLDER`] below the top of a working tree, if there is one.
+    Below(Option<&'a Path>),
+    /// Here, by path; what is no rule file is left out.
+    Texts(Vec<(String, Vec<u8>)>),
 }
 
 /// A part of a change. Rules about the change as a whole still see all of it.
@@ -104,7 +115,10 @@ pub fn review(
     let Request { change, settings, .. } = *request;
     let mut skipped: Vec<Option<String>> = change.files.iter().map(|file| why_skipped(file, settings)).collect();
     let mut pool = pool::Pool::new(request.executable, settings.limits);
-    let sources = request.root.map_or(Ok(Vec::new()), user::read_sources)?;
+    let sources = match request.user_rules {
+        UserRules::Below(root) => root.map_or(Ok(Vec::new()), user::read_sources)?,
+        UserRules::Texts(texts) => user::of_texts(texts)?,
+    };
     let user_rules = pool.use_rules(sources)?;
 
     let mut found: Vec<(usize, Hit)> = Vec::new();

@@ -41,8 +41,8 @@ use reqwest::{RequestBuilder, Url};
 use tollgate_core::prompt;
 use tollgate_core::visible::visible;
 
+use crate::held::Held;
 use crate::reviewer::call::{Backend, CallFailure, Heard, Question, Reply, Watch, Why};
-use crate::reviewer::held::Held;
 use manner::Manner;
 use trouble::{Again, Trouble};
 

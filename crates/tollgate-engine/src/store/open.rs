@@ -13,15 +13,37 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use crate::failure::{self, Failure};
 
 /// The versions of the schema, each brought about by one text.
-const MIGRATIONS: [&str; 1] = [include_str!("0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("0001.sql"), include_str!("0002.sql")];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;
 /// How long another process may hold the file before we go on without it.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long it may hold the file before what many want to write is refused.
+const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn open(path: &Path) -> Result<Connection, Failure> {
     make(path)?;
     open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+/// Opens the file for the one who writes for many: what is committed stays, even when the power goes.
+pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
+    let connection = open(path)?;
+    let set = || {
+        connection.busy_timeout(WRITER_PATIENCE)?;
+        // A file of another process may have been left behind without it.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;")
+    };
+    set().map_err(|error| explain(path, &error))?;
+    Ok(connection)
+}
+
+/// Opens a file that is there, only to read it.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, Failure> {
+    let connection = open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.execute_batch("PRAGMA query_only = ON;").map_err(|error| explain(path, &error))?;
+    Ok(connection)
 }
 
 /// Opens a file that is there.
@@ -58,7 +80,12 @@ fn make(path: &Path) -> Result<(), Failure> {
     match new.into_temp_path().persist_noclobber(path) {
         // Another process was faster.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(|error| failed(error.error)),
+        Err(error) => Err(failed(error.error)),
+        // Its name is to last as long as what is written into it.
+        #[cfg(unix)]
+        Ok(()) => std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed),
+        #[cfg(not(unix))]
+        Ok(()) => Ok(()),
     }
 }
 
@@ -115,6 +142,7 @@ pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => failure::locked_store(path),
         Some(ErrorCode::NotADatabase) => failure::foreign_store(path),
         Some(ErrorCode::DatabaseCorrupt) => failure::damaged_store(path, &error.to_string()),
+        Some(ErrorCode::DiskFull) => failure::no_store(path, "the disk is full").hint("Make room, and try again."),
         Some(ErrorCode::ReadOnly) => failure::no_store(path, "it can only be read"),
         _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
             failure::damaged_store(path, &error.to_string())

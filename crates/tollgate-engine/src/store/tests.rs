@@ -4,7 +4,8 @@ use std::sync::Barrier;
 
 use rusqlite::OpenFlags;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
-use tollgate_core::finding::{Category, FindingId, LineRange, Location, Origin, Side, Summary};
+use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Side, Summary};
+use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
@@ -187,7 +188,7 @@ fn a_file_of_a_newer_version_is_left_alone() {
             drop(Store::open(path).unwrap());
             Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         },
-        "comes from a newer tollgate (version 99, known is 1)",
+        "comes from a newer tollgate (version 99, known is 2)",
     );
 }
 

@@ -1,10 +1,15 @@
 //! The engine on real repositories.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod board_store;
 mod commits;
 mod compared;
+mod compliance;
 #[path = "../../../tollgate/tests/it/faults.rs"]
 mod faults;
+#[cfg(unix)]
+mod folder;
+mod gate;
 mod hostile;
 mod known;
 mod model;
@@ -13,3 +18,4 @@ mod read;
 mod reviewed;
 mod scratch;
 mod surroundings;
+mod worktree;

@@ -5,7 +5,8 @@ use tollgate_core::coverage::Looked;
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
-use tollgate_engine::pipeline::Reviewed;
+use tollgate_engine::pipeline::{Reviewed, Standing};
+use tollgate_engine::store::Subject;
 
 use crate::scratch::Scratch;
 
@@ -216,4 +217,48 @@ fn without_a_program_to_scan_with_there_is_no_review() {
     let failure = scratch.review(Trigger::Default, &settings(&scratch)).unwrap_err();
     assert_eq!(failure.kind, tollgate_engine::failure::Kind::Internal);
     assert!(failure.message.starts_with("cannot start `/nonexistent` to scan files"), "{failure}");
+}
+
+/// Reviews `main..work` as a gate does.
+fn review_at_gate(scratch: &Scratch, title: &str) -> Reviewed {
+    let settings = Settings { store: None, ..settings(scratch) };
+    let name = "feature f1".to_owned();
+    let subject = Subject { repository: "r".to_owned(), name, scope: "pipeline".to_owned() };
+    scratch.review_standing(Trigger::Range("main..work".to_owned()), &settings, title, Standing::Gate(subject)).unwrap()
+}
+
+#[test]
+fn at_a_gate_a_change_has_no_say_in_its_own_review() {
+    let scratch = Scratch::with_commit();
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.commit("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
+    scratch.git(&["commit", "-q", "--allow-empty", "-m", "[minimal-review] nothing to see"]);
+    let settings = settings(&scratch);
+    let range = || Trigger::Range("main..work".to_owned());
+    let own = scratch.review_standing(range(), &settings, "", Standing::Own).unwrap();
+    assert_eq!(own.review.findings.len(), 0, "{:?}", own.review.findings);
+    assert_eq!(own.review.withheld.len(), 1);
+    for title in ["", "[no-review] mine"] {
+        let gate = review_at_gate(&scratch, title);
+        assert_eq!(gate.review.verdict(), Verdict::ChangesRequested, "{title}");
+        assert_eq!(gate.review.findings.len(), 1, "{title}");
+    }
+}
+
+#[test]
+fn at_a_gate_the_rules_of_the_base_are_used() {
+    let scratch = Scratch::with_commit();
+    let rule =
+        |id: &str| format!("id: {id}\nlanguage: JavaScript\nmessage: m\nseverity: error\nrule:\n  pattern: f()\n");
+    scratch.commit(".tollgate/rules/deep/mine.yml", rule("mine"));
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.git(&["rm", "-q", ".tollgate/rules/deep/mine.yml"]);
+    scratch.commit(".tollgate/rules/other.yml", "not: [a rule");
+    // A rule of the head would be refused; that of the base asks for a scanning child, and here is none.
+    let name = "feature f1".to_owned();
+    let subject = Subject { repository: "r".to_owned(), name, scope: "pipeline".to_owned() };
+    let trigger = Trigger::Range("main..work".to_owned());
+    let failure = scratch.review_standing(trigger, &settings(&scratch), "", Standing::Gate(subject)).unwrap_err();
+    assert!(failure.message.contains("/nonexistent") || failure.message.contains("scan"), "{}", failure.message);
+    assert!(!failure.message.contains("other.yml"), "{}", failure.message);
 }

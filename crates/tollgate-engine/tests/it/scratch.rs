@@ -131,6 +131,42 @@ impl Scratch {
         settings: &Settings,
         executable: &Path,
     ) -> Result<Reviewed, Failure> {
+        self.review_as(trigger, settings, executable, None, pipeline::Standing::Own)
+    }
+
+    /// Reviews a change under a title, for somebody.
+    pub(crate) fn review_standing<'a>(
+        &self,
+        trigger: Trigger,
+        settings: &'a Settings,
+        title: &'a str,
+        standing: pipeline::Standing,
+    ) -> Result<Reviewed, Failure> {
+        self.review_as(trigger, settings, Path::new("/nonexistent"), Some(title), standing)
+    }
+
+    fn review_as<'a>(
+        &self,
+        trigger: Trigger,
+        settings: &'a Settings,
+        executable: &Path,
+        title: Option<&'a str>,
+        standing: pipeline::Standing,
+    ) -> Result<Reviewed, Failure> {
+        self.review_in(trigger, settings, |world| {
+            world.executable = executable.to_owned();
+            world.title = title;
+            world.standing = standing;
+        })
+    }
+
+    /// Reviews a change in a world that is like most, but for what is changed in it.
+    pub(crate) fn review_in<'a>(
+        &self,
+        trigger: Trigger,
+        settings: &'a Settings,
+        change: impl FnOnce(&mut World<'a>),
+    ) -> Result<Reviewed, Failure> {
         let mut world = World {
             settings,
             forge: Local::open(&self.dir, trigger, self.environment())?,
@@ -139,13 +175,17 @@ impl Scratch {
             scope: tollgate_engine::reviewer::imported::Scope::default(),
             title: None,
             body: None,
+            spec: None,
+            criteria: &[],
             memory: Memory::Off,
             since_last: false,
-            executable: executable.to_owned(),
+            executable: "/nonexistent".into(),
+            standing: pipeline::Standing::Own,
             asking: pipeline::Asking::nobody(),
             clock: &|| 0,
             events: &|_| {},
         };
+        change(&mut world);
         pipeline::review_change(&mut world)
     }
 }

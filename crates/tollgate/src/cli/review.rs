@@ -227,7 +227,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     output::end_cleanly_on_ctrl_c();
     let (outcome, mut contents, record) = {
         let progress = Progress::start();
-        let events = |event: Event<'_>| progress.tell(|| asking::words(&event));
+        let events = |event: Event<'_>| progress.tell(|| event.in_words());
         let mut world = World {
             settings: &settings,
             forge,
@@ -236,9 +236,12 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
             title: args.title.as_deref(),
             body: body.as_deref(),
+            spec: None,
+            criteria: &[],
             memory: memory(place, &settings, &args),
             since_last: args.since_last,
             executable: place.program()?,
+            standing: pipeline::Standing::Own,
             asking,
             clock: &memory::now,
             events: &events,

@@ -532,5 +532,5 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 fn a_guard_refuses_to_work_without_a_duty() {
     let scratch = crate::scratch::Scratch::folder();
     assert_eq!(scratch.tollgate(&["__guard"]).code, 2);
-    assert_eq!(scratch.tollgate(&["__guard", "/home", "1", "-", "/", "-", "/bin/true"]).code, 2);
+    assert_eq!(scratch.tollgate(&["__guard", "/home", "1", "-", "-", "/", "-", "/bin/true"]).code, 2);
 }

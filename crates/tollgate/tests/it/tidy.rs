@@ -58,7 +58,9 @@ fn crates_depend_only_on_those_before_them() {
 #[test]
 fn parts_of_the_engine_do_not_name_one_another() {
     let forbidden = [
-        ("forge", &["reviewer", "store", "pipeline", "board"][..]),
+        ("process", &["agent", "config", "forge", "reviewer", "store", "pipeline", "board"][..]),
+        ("agent", &["forge", "reviewer", "store", "pipeline", "board"]),
+        ("forge", &["reviewer", "store", "pipeline", "board"]),
         ("reviewer", &["forge", "store", "pipeline", "board"]),
         ("store", &["forge", "reviewer", "pipeline", "board"]),
         ("config", &["forge", "reviewer", "store", "pipeline", "board"]),

@@ -128,6 +128,7 @@ fn answers(
         truncated: false,
         claims,
         summary: Some(summary),
+        criteria: Vec::new(),
         problems: Vec::new(),
     })
 }

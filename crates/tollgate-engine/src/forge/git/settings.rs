@@ -18,6 +18,24 @@ const WORDS: [&str; 6] = ["filter", "include", "autocrlf", "eol", "excludesfile"
 /// A larger configuration file is asked about without looking.
 const MAX_LOOKED_AT: u64 = 1024 * 1024;
 
+/// One line of a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// Whose file it is.
+    pub(crate) scope: String,
+    /// What is set, section and name in lower case.
+    pub(crate) key: String,
+    /// What to.
+    pub(crate) value: String,
+}
+
+impl Value {
+    /// True when the operator wrote it, and not somebody with access to the repository.
+    pub(crate) fn is_operators(&self) -> bool {
+        self.scope == "global" || self.scope == "system"
+    }
+}
+
 impl Git {
     /// Empties the repository's filters and takes over the operator's plain values.
     ///
@@ -31,13 +49,8 @@ impl Git {
             return Ok(());
         }
         let pattern = r"^(filter\..*|core\.(autocrlf|eol|excludesfile|safecrlf))$";
-        let args = ["config", "--null", "--includes", "--show-scope", "--get-regexp", pattern];
-        // Exit code 1 means that nothing matched.
-        let answer = Self { config_files: ConfigFiles::Operators, ..self.clone() }.ask(&args)?;
-        let mut fields = answer.stdout.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
-            let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
-            self.adopt(&scope, key, value);
+        for Value { scope, key, value } in self.values(pattern)? {
+            self.adopt(&scope, &key, &value);
         }
         Ok(())
     }
@@ -61,6 +74,21 @@ impl Git {
 
     fn forget(&mut self, key: &str) {
         self.overrides.retain(|(known, _)| known != key);
+    }
+
+    /// All values of the keys that match, of the operator's files and the repository's, each with where it stands:
+    /// `system`, `global`, `local`, `worktree`. The last of several holds.
+    pub(crate) fn values(&self, pattern: &str) -> Result<Vec<Value>, Failure> {
+        let args = ["config", "--null", "--includes", "--show-scope", "--get-regexp", pattern];
+        // Exit code 1 means that nothing matched.
+        let answer = Self { config_files: ConfigFiles::Operators, ..self.clone() }.ask(&args)?;
+        let mut fields = answer.stdout.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        let mut values = Vec::new();
+        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
+            values.push(Value { scope: scope.into_owned(), key: key.to_owned(), value: value.to_owned() });
+        }
+        Ok(values)
     }
 
     /// The folders of other users that the operator trusts.

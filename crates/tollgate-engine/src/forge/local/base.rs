@@ -62,7 +62,7 @@ impl Local {
         uncommitted: Uncommitted,
         notes: Vec<String>,
     ) -> Result<Comparison, Failure> {
-        let base = repository.head.clone().map_or_else(|| empty_tree(repository), Ok)?;
+        let base = repository.head.clone().map_or_else(|| empty_tree(repository.sha256), Ok)?;
         let compared = match &repository.head {
             Some(head) => format!("uncommitted work against HEAD ({})", head.short()),
             None => format!("uncommitted work on {}, which has no commits yet", subject(repository)),
@@ -247,7 +247,7 @@ fn since_fork(repository: &Repository, a: &str, b: &str) -> Result<Comparison, F
 }
 
 fn staged(repository: &Repository) -> Result<Comparison, Failure> {
-    let base = repository.head.clone().map_or_else(|| empty_tree(repository), Ok)?;
+    let base = repository.head.clone().map_or_else(|| empty_tree(repository.sha256), Ok)?;
     let compared = match &repository.head {
         Some(head) => format!("staged changes against HEAD ({})", head.short()),
         None => format!("staged changes on {}, which has no commits yet", subject(repository)),
@@ -297,7 +297,7 @@ fn nothing(repository: &Repository) -> Sha {
 }
 
 /// The tree without files, which every repository has.
-fn empty_tree(repository: &Repository) -> Result<Sha, Failure> {
-    let name = if repository.sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
+pub(in crate::forge) fn empty_tree(sha256: bool) -> Result<Sha, Failure> {
+    let name = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
     Sha::parse(name).map_err(|_| failure::git_unreadable("hash-object"))
 }

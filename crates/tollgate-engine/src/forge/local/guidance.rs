@@ -14,6 +14,10 @@ use crate::tree::{self, Entry};
 
 /// More files of one folder are not read.
 const MAX_FILES: usize = 50;
+/// More files below a folder than this are not read.
+const MAX_BELOW: usize = 1_000;
+/// Larger ones are not read.
+const MAX_BELOW_BYTES: u64 = 256 * 1024;
 
 impl Local {
     /// The text of these files and of the files in these folders, by path, as they were before the change. What is not
@@ -53,17 +57,34 @@ impl Local {
         }
     }
 
+    /// The text of all files below a folder as they were before the change, wherever it ends.
+    pub fn before_below(&self, change: &Change, folder: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        self.listed_at_base(change, &["-r"], &[format!("{folder}/")], (MAX_BELOW, MAX_BELOW_BYTES))
+    }
+
     /// Reads files of the base; a path that ends with `/` stands for the files of a folder.
     fn at_base(&self, change: &Change, paths: &[String], max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        self.listed_at_base(change, &[], paths, (MAX_FILES, max_bytes))
+    }
+
+    fn listed_at_base(
+        &self,
+        change: &Change,
+        options: &[&str],
+        paths: &[String],
+        (max_files, max_bytes): (usize, u64),
+    ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         if paths.is_empty() || change.base.is_null() {
             return Ok(Vec::new());
         }
-        let mut args = vec!["ls-tree", "-z", "--full-tree", change.base.as_str(), "--"];
+        let mut args = vec!["ls-tree", "-z", "--full-tree"];
+        args.extend(options);
+        args.extend([change.base.as_str(), "--"]);
         args.extend(paths.iter().map(String::as_str));
         let listed = self.git.run(&args)?;
         let mut found = Vec::new();
         let mut blobs = None;
-        for entry in listed.split(|&byte| byte == 0).take(MAX_FILES) {
+        for entry in listed.split(|&byte| byte == 0).take(max_files) {
             let entry = String::from_utf8_lossy(entry);
             let Some((head, path)) = entry.split_once('\t') else { continue };
             let mut words = head.split(' ');

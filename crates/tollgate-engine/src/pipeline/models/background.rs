@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use tollgate_core::answer;
+use tollgate_core::board::Criterion;
 use tollgate_core::change::Change;
 use tollgate_core::finding::Finding;
 use tollgate_core::path::FilePath;
@@ -34,6 +35,8 @@ pub(super) struct Background {
     pub(super) prompts: prompts::Prompts,
     pub(super) title: String,
     pub(super) description: String,
+    pub(super) spec: String,
+    pub(super) criteria: Vec<Criterion>,
     pub(super) context: Vec<ContextFile>,
     pub(super) effects: Vec<String>,
     pub(super) instructions: Vec<prompt::Instruction>,
@@ -91,7 +94,8 @@ impl Background {
             None if told.subjects.len() > 1 => Cow::Owned(format!("Its commits:\n{}", commits())),
             None => Cow::Borrowed(""),
         };
-        for (what, text) in [("title", title), ("description", &description)] {
+        let spec = scene.spec.unwrap_or_default();
+        for (what, text) in [("title", title), ("description", &description), ("specification", spec)] {
             if let Some(phrase) = injection::speaks_to_reviewer(text) {
                 notes.push(format!("the {what} tries to instruct the reviewer: `{phrase}`"));
             }
@@ -118,6 +122,8 @@ impl Background {
             prompts,
             title: mask(title).into_owned(),
             description: mask(&description).into_owned(),
+            spec: mask(spec).into_owned(),
+            criteria: scene.criteria.iter().map(masked).collect(),
             context: context.collect(),
             effects: told.policy.changes.iter().map(|effect| mask(effect).into_owned()).collect(),
             instructions,
@@ -125,7 +131,11 @@ impl Background {
             prior: told.last.map(Last::open).unwrap_or_default(),
             skipped: skipped.collect(),
             boundary: Boundary::new(scene.asking.boundary.to_be_bytes()),
-            schema: answer::schema(),
+            schema: if scene.criteria.is_empty() { answer::schema() } else { answer::schema_with_criteria() },
         }
     }
+}
+
+fn masked(criterion: &Criterion) -> Criterion {
+    Criterion { id: criterion.id.clone(), text: mask(&criterion.text).into_owned() }
 }

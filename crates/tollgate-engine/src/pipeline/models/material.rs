@@ -13,7 +13,7 @@ use tollgate_core::tokens;
 use super::background::Background;
 use super::{Sent, Told, places};
 use crate::config::Settings;
-use crate::reviewer::held::Held;
+use crate::held::Held;
 use crate::reviewer::team::Prepared;
 
 /// A plan has no more calls for one reviewer.
@@ -49,7 +49,8 @@ impl Material<'_> {
             template: background.prompts.template.as_deref(),
             title: &background.title,
             description: &background.description,
-            spec: "",
+            spec: &background.spec,
+            criteria: &background.criteria,
             context: &background.context,
             effects: &background.effects,
             focus: &self.told.policy.focus,

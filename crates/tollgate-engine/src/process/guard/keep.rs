@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Duty, Ended, GUARD_ARGUMENT, namespace};
+use super::{Duty, Ended, GO, GUARD_ARGUMENT, namespace};
 
 /// How long a guard may take to tidy up, the time between signals apart.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -55,6 +55,16 @@ impl Guarded {
         Ok(Self { child, line, said: Vec::new(), grace: duty.grace, in_namespace: entrance.is_some() })
     }
 
+    /// The id of the first process: the guard's, or that of who brings it into a namespace.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets a guard that holds start the agent.
+    pub(crate) fn go(&self) -> io::Result<()> {
+        (&self.line).write_all(GO)
+    }
+
     /// Both outputs of the agent.
     pub(crate) fn outputs(&mut self) -> Option<(ChildStdout, ChildStderr)> {
         Some((self.child.stdout.take()?, self.child.stderr.take()?))
@@ -76,11 +86,6 @@ impl Guarded {
             Err(error) => return Err(error),
         }
         Ok(ended(&String::from_utf8_lossy(&self.said)))
-    }
-
-    /// Tells the guard to end the agent.
-    pub(crate) fn stop(&self) {
-        let _ = self.line.shutdown(Shutdown::Write);
     }
 
     /// Tells the guard to end the agent, and waits until it has; the folder is still there then.
@@ -106,7 +111,9 @@ impl Guarded {
     }
 
     fn let_go(&mut self) {
-        self.stop();
+        // In words first: a guard that only hears the line close gives the agent less time.
+        let _ = (&self.line).write_all(b"stop\n");
+        let _ = self.line.shutdown(Shutdown::Write);
         if !wait_for_the_end(&self.line, self.grace * 3 + PATIENCE) {
             // In a namespace this takes everything along; elsewhere there is nothing better left to do.
             let _ = self.child.kill();

@@ -12,10 +12,12 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, kill_process_group, setrlimit, wait as wait_for_any,
 };
 
-use super::{Duty, NOT_STARTED};
+use super::{Duty, GO, NOT_STARTED};
 
 /// How long to go on killing what is left; a process that cannot be killed hangs in the kernel.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How long to wait at most after each signal when who started us is gone: whoever comes next must find nothing left.
+const GRACE_OF_ORPHANS: Duration = Duration::from_secs(1);
 /// How long to wait at most before looking again.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -24,8 +26,16 @@ pub(super) fn stand(duty: &Duty) -> u8 {
     // Fails only when this is a session leader already.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    {
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        // So that the agent, which runs as the same user, can neither trace us nor take the lifeline from us.
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    }
     limit(duty.file_bytes);
+    if duty.hold && !may_go() {
+        let _ = super::remove(&duty.remove);
+        return 0;
+    }
     let code = match start(duty) {
         Ok(agent) => {
             say(&format!("started {}\n", agent.as_raw_nonzero()));
@@ -44,6 +54,19 @@ pub(super) fn stand(duty: &Duty) -> u8 {
     while hear(None) != Line::Closed {}
     let _ = super::remove(&duty.remove);
     code
+}
+
+/// Waits for the word with which the agent may start; false when another one comes, or none.
+fn may_go() -> bool {
+    let mut word = [0; GO.len()];
+    loop {
+        match rustix::io::read(io::stdin(), &mut word) {
+            // Not a byte more is read: what comes next may already be that the agent is to stop.
+            Ok(n_bytes) => return word.get(..n_bytes) == Some(&GO[..]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
 }
 
 fn limit(file_bytes: Option<u64>) {
@@ -67,7 +90,7 @@ fn start(duty: &Duty) -> io::Result<Pid> {
 }
 
 /// Waits until the agent ends, by itself or because the lifeline closed.
-fn wait(agent: Pid, grace: Duration) -> Option<WaitStatus> {
+fn wait(agent: Pid, mut grace: Duration) -> Option<WaitStatus> {
     let alive = watch_handle(agent);
     let mut signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter();
     let mut next: Option<Instant> = None;
@@ -76,7 +99,15 @@ fn wait(agent: Pid, grace: Duration) -> Option<WaitStatus> {
             return status;
         }
         let due = match next {
-            None => hear(alive.as_ref()) != Line::Quiet,
+            None => match hear(alive.as_ref()) {
+                Line::Quiet => false,
+                Line::Word => true,
+                // Nobody is there any more who could wait for the agent.
+                Line::Closed => {
+                    grace = grace.min(GRACE_OF_ORPHANS);
+                    true
+                }
+            },
             Some(next) => {
                 let left = next.saturating_duration_since(Instant::now());
                 wait_for(&mut handles(None, alive.as_ref()), left.min(TICK));
@@ -179,29 +210,9 @@ fn sweep(agent: Pid) {
 /// Every process that descends from this one; orphans do, because they were adopted.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<Pid> {
-    let parents: Vec<(i32, i32)> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|process: i32| Some((process, parent_of(process)?)))
-        .collect();
-    let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut index = 0;
-    while let Some(&parent) = found.get(index) {
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
-        index += 1;
-    }
-    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
-}
-
-/// The second field after the name, which stands in brackets and may hold anything.
-#[cfg(target_os = "linux")]
-fn parent_of(process: i32) -> Option<i32> {
-    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end_of_name + 1..)?).ok()?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let found = super::table::descendants(&super::table::all(), own);
+    found.into_iter().filter_map(|process| Pid::from_raw(process.id)).collect()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -46,6 +46,7 @@ fn run(members: &[Member], jobs: &[Job], tape: &Tape, usd: Option<f64>) -> Vec<D
         idle: Duration::from_secs(60),
         parallel: 2,
         usd,
+        weight: Weight::Findings,
         cancel: &cancel,
     };
     let mut signs = Vec::new();

@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 
-use super::area::Area;
 use super::seal::{self, Bounds, Change, Seal};
-use super::{Agent, explain, run};
+use super::{Agent, ask};
+use crate::agent::area::Area;
+use crate::agent::explain;
 use crate::reviewer::call::{CallFailure, Heard, Watch};
 
 /// The folder beside the agent's own.
@@ -58,7 +59,7 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
         "additionalProperties": false,
     });
     let write_prompt = |_: Option<&serde_json::Value>| prompt(&sibling);
-    let prepared = run::prepare(agent, &area, program, &schema, &write_prompt).map_err(no_area)?;
+    let prepared = ask::prepare(agent, &area, program, &schema, &write_prompt).map_err(no_area)?;
     let tools = Mutex::new(Vec::new());
     let heard = |heard: Heard| {
         if let Heard::Working(tool) = &heard {
@@ -67,13 +68,13 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
         (watch.heard)(heard);
     };
     let watch = Watch { heard: &heard, ..*watch };
-    let mut guarded = run::start(agent, executable, &prepared, &watch)?;
-    let ran = run::listen(agent, &area, &mut guarded, &watch);
+    let mut guarded = ask::start(agent, executable, &prepared, &watch)?;
+    let ran = ask::listen(agent, &area, &mut guarded, &watch);
     guarded.halt();
     let after = seals(&area, &sibling);
-    let last = prepared.read_last(agent.limits.output_bytes);
+    let judged = ran.and_then(|ran| ask::judge(agent, ran, &prepared));
     guarded.finish();
-    let asked = prepared.without_keys(agent, ran.and_then(|ran| run::judge(agent, ran, last.as_deref())));
+    let asked = prepared.without_keys(agent, judged);
     let changes = changes(before, after.map_err(no_area)?);
     let mut tools = tools.into_inner().unwrap_or_else(PoisonError::into_inner);
     tools.dedup();

@@ -8,7 +8,7 @@ use crate::failure::{self, Failure};
 use crate::tree::{self, Entry};
 
 /// Where the user's rules are, below the top of the repository.
-const FOLDER: &str = ".tollgate/rules";
+pub const FOLDER: &str = ".tollgate/rules";
 const MAX_FILES: usize = 500;
 const MAX_BYTES: u64 = 256 * 1024;
 const MAX_DEPTH: usize = 8;
@@ -19,6 +19,23 @@ pub(super) fn read_sources(root: &Path) -> Result<Vec<RuleSource>, Failure> {
     list(root, FOLDER, 0, &mut paths)?;
     paths.sort();
     paths.into_iter().map(|path| read(root, path)).collect()
+}
+
+/// Takes the rule files among texts that were read elsewhere.
+pub(super) fn of_texts(texts: &[(String, Vec<u8>)]) -> Result<Vec<RuleSource>, Failure> {
+    let rules: Vec<_> = texts.iter().filter(|(path, _)| is_rule_file(path)).collect();
+    if rules.len() > MAX_FILES {
+        return Err(too_many());
+    }
+    rules.into_iter().map(|(path, text)| source(path.clone(), text.clone())).collect()
+}
+
+fn is_rule_file(name: &str) -> bool {
+    name.ends_with(".yml") || name.ends_with(".yaml")
+}
+
+fn too_many() -> Failure {
+    failure::bad_rule(FOLDER, &format!("there are more than {MAX_FILES} rule files"))
 }
 
 fn list(root: &Path, folder: &str, depth: usize, paths: &mut Vec<String>) -> Result<(), Failure> {
@@ -38,11 +55,11 @@ fn list(root: &Path, folder: &str, depth: usize, paths: &mut Vec<String>) -> Res
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder {
             list(root, &path, depth + 1, paths)?;
-        } else if name.ends_with(".yml") || name.ends_with(".yaml") {
+        } else if is_rule_file(&name) {
             paths.push(path);
         }
         if paths.len() > MAX_FILES {
-            return Err(failure::bad_rule(FOLDER, &format!("there are more than {MAX_FILES} rule files")));
+            return Err(too_many());
         }
     }
     Ok(())
@@ -58,6 +75,10 @@ fn read(root: &Path, path: String) -> Result<RuleSource, Failure> {
         Ok(Entry::Other) => return Err(failure::bad_rule(&path, "not a plain file")),
         Err(error) => return Err(failure::unreadable(Path::new(&path), &error)),
     };
+    source(path, content)
+}
+
+fn source(path: String, content: Vec<u8>) -> Result<RuleSource, Failure> {
     let yaml = String::from_utf8(content).map_err(|_| failure::bad_rule(&path, "the file is not UTF-8"))?;
     Ok(RuleSource { path, yaml })
 }

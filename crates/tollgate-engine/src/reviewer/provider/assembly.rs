@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::held::Held;
 use crate::reviewer::call::{Reply, Stop, Usage};
-use crate::reviewer::held::Held;
 
 /// The name of the tool by which a model reports, where structured output is asked for as a tool call.
 pub(super) const TOOL: &str = "report_review";

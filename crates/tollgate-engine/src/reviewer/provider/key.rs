@@ -7,7 +7,7 @@ use std::fmt;
 
 use reqwest::header::HeaderValue;
 
-use crate::reviewer::held::Held;
+use crate::held::Held;
 
 /// What opens a provider's service: text that is never shown.
 #[derive(Clone, PartialEq, Eq)]

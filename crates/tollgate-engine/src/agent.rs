@@ -1,0 +1,191 @@
+//! Agents: programs that read a prompt, work on their own, and print what they did.
+//!
+//! A reviewer reads and answers, an implementer writes. Here is what both need: how an agent is set up and started, the
+//! environment it gets, the guard that leaves nothing of it running, limits, and what it prints. What only a reviewer
+//! needs, the copy it works in and the proof that it changed nothing, is with the reviewers.
+//!
+//! What an agent said is not judged here; it is text without our keys.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::call::CallFailure;
+
+pub(crate) mod area;
+mod environment;
+pub(crate) mod explain;
+mod hook;
+mod implement;
+pub(crate) mod preset;
+mod probe;
+mod read;
+#[cfg(unix)]
+pub(crate) mod run;
+mod speech;
+mod transcript;
+
+pub(crate) use environment::Role;
+pub use hook::{HookLimits, HookResult, HookRun, run_hooks};
+pub use implement::{Implement, ImplementLimits, Implemented, implement};
+pub use preset::Preset;
+pub use probe::{Probe, probe};
+pub(crate) use read::Reader;
+pub use speech::Spoken;
+pub use transcript::Transcript;
+
+/// An agent as it is set up.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// What it is called in settings and reports.
+    pub name: String,
+    /// What is started.
+    pub program: Program,
+    /// Where the program of a preset is, when it is not on the PATH.
+    pub path: Option<PathBuf>,
+    /// Which model it is to use, in its own words.
+    pub model: Option<String>,
+    /// How it gets the prompt; presets know.
+    pub prompt: PromptBy,
+    /// How it prints its answer.
+    pub output: Output,
+    /// Further variables that are handed on to it, by name.
+    pub environment: Vec<String>,
+    /// A key for it alone; without one it uses the log-in in the user's home.
+    pub key: Option<Key>,
+    /// Whether it gets a PID namespace of its own where the system allows that; some agents' own sandboxes need it off.
+    pub namespace: bool,
+    /// What it may use up.
+    pub limits: AgentLimits,
+}
+
+impl Agent {
+    /// A preset with its own name and nothing else set.
+    #[must_use]
+    pub fn preset(preset: Preset) -> Self {
+        Self::new(preset.name(), Program::Preset(preset), Output::OfPreset)
+    }
+
+    /// A command line of the user's that gets the prompt on standard input and prints text.
+    #[must_use]
+    pub fn command(name: &str, command: Vec<String>) -> Self {
+        Self::new(name, Program::Command(command), Output::Text)
+    }
+
+    fn new(name: &str, program: Program, output: Output) -> Self {
+        Self {
+            name: name.to_owned(),
+            program,
+            path: None,
+            model: None,
+            prompt: PromptBy::Stdin,
+            output,
+            environment: Vec::new(),
+            key: None,
+            namespace: true,
+            limits: AgentLimits::default(),
+        }
+    }
+
+    /// The program as it is named: a path, or a name to look for on the PATH.
+    fn program_name(&self) -> &Path {
+        match (&self.path, &self.program) {
+            (Some(path), Program::Preset(_)) => path,
+            (None, Program::Preset(preset)) => Path::new(preset.name()),
+            (_, Program::Command(command)) => Path::new(command.first().map_or("", String::as_str)),
+        }
+    }
+
+    /// Where its program is.
+    pub(crate) fn find(&self, path: Option<&OsStr>) -> Result<PathBuf, CallFailure> {
+        environment::find(self.program_name(), path).ok_or_else(|| explain::not_found(self))
+    }
+
+    pub(crate) fn form(&self) -> preset::Form {
+        match (&self.program, self.output) {
+            (Program::Preset(preset), Output::OfPreset) => preset.form(),
+            (Program::Command(_), Output::OfPreset) | (_, Output::Text) => preset::Form::Text,
+            (_, Output::Json) => preset::Form::Json,
+            (_, Output::JsonLines) => preset::Form::JsonLines,
+        }
+    }
+}
+
+/// What is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// An agent we know, with the flags that let it do what its role needs and no more.
+    Preset(Preset),
+    /// The user's own: a program and its arguments.
+    ///
+    /// In an argument, `{prompt}` stands for the path of a file with the prompt, `{schema}` for one with the answer's
+    /// JSON Schema, and `{model}` for the model.
+    Command(Vec<String>),
+}
+
+/// How an agent gets the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptBy {
+    /// On standard input.
+    Stdin,
+    /// As a file whose path takes the place of `{prompt}`; standard input is empty.
+    File,
+}
+
+/// How an agent prints its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// As the preset does.
+    OfPreset,
+    /// As text.
+    Text,
+    /// As one JSON value with the answer in `result`, `response` or `text`, or as the answer itself.
+    Json,
+    /// As JSON lines; the last message is the answer. An agent that prints nothing for long is taken for dead.
+    JsonLines,
+}
+
+/// A key and the variable in which the agent looks for it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    variable: String,
+    secret: String,
+}
+
+impl Key {
+    /// A key for this variable.
+    #[must_use]
+    pub fn new(variable: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self { variable: variable.into(), secret: secret.into() }
+    }
+
+    /// The variable in which the agent looks for it.
+    #[must_use]
+    pub fn variable(&self) -> &str {
+        &self.variable
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.variable)
+    }
+}
+
+/// What an agent may use up; time is limited by who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// How many bytes of its output are kept; it may print eight times that when it prints JSON lines.
+    pub output_bytes: usize,
+    /// How many bytes it may write to its throw-away folder.
+    pub disk_bytes: u64,
+    /// How long it is given after SIGINT, and again after SIGTERM, before the next signal.
+    pub grace: Duration,
+}
+
+impl Default for AgentLimits {
+    fn default() -> Self {
+        Self { output_bytes: 8 << 20, disk_bytes: 256 << 20, grace: Duration::from_secs(1) }
+    }
+}

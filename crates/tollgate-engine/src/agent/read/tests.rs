@@ -1,0 +1,267 @@
+use std::cell::RefCell;
+
+use insta::assert_snapshot;
+
+use super::*;
+
+/// What is read of an agent's output, and what was told on the way, in a few lines.
+fn read(form: Form, output: &str) -> String {
+    read_with(form, output, None)
+}
+
+fn read_with(form: Form, output: &str, last: Option<&str>) -> String {
+    let told = RefCell::new(Vec::new());
+    let mut reader = Reader::new(form, 10_000);
+    // Seven bytes at a time: pipes cut where they like.
+    for piece in output.as_bytes().chunks(7) {
+        assert!(reader.take(piece, &|said| told.borrow_mut().extend(said.heard())));
+    }
+    let told: Vec<String> = told.borrow().iter().filter(|_| form.streams()).map(|heard| format!("{heard:?}")).collect();
+    let told = if told.is_empty() { String::new() } else { format!("{}\n", told.join(" ")) };
+    match reader.finish(last) {
+        Ok(reply) => {
+            let structured = reply.structured.map_or("-".to_owned(), |value| value.to_string());
+            let (usage, cost, model) = (reply.usage, reply.cost, reply.model.unwrap_or_default());
+            let usage = format!("{}/{}/{}", usage.input, usage.cached, usage.output);
+            let text = if reply.text.is_empty() { "-" } else { &reply.text };
+            format!("{told}{:?}: {text}\n{structured}\n{usage} {cost:?} {model}", reply.stop)
+        }
+        Err(why) => format!("{told}{why:?}"),
+    }
+}
+
+#[test]
+fn claude_answers_in_its_result() {
+    let output = r#"{"type":"system","subtype":"init","model":"claude-x","tools":["Read"]}
+{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"hm"}}}
+{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"Let me look."}}}
+{"type":"assistant","message":{"content":[{"type":"text","text":"Let me look."},{"type":"tool_use","name":"Grep"}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","content":"a.rs"}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done.","structured_output":{"findings":[]},"total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}
+"#;
+    assert_snapshot!(read(Form::Claude, output), @r#"
+    Working("thinking") Answer(12) Working("Grep")
+    Finished: Done.
+    {"findings":[]}
+    115/100/7 Some(0.25) claude-x
+    "#);
+}
+
+#[test]
+fn figures_that_no_model_reaches_overflow_nothing() {
+    let turn = format!(r#"{{"type":"turn.completed","usage":{{"input_tokens":{}}}}}"#, u64::MAX);
+    assert_snapshot!(read(Form::Codex, &format!("{turn}\n{turn}\n")), @r#"Nothing("ended without an answer")"#);
+}
+
+#[test]
+fn claude_without_a_log_in_reports_success_and_is_not_believed() {
+    let output =
+        r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#;
+    assert_snapshot!(read(Form::Claude, output), @r#"Error("Not logged in · Please run /login")"#);
+    let output = r#"{"type":"result","subtype":"error_max_turns","is_error":false}"#;
+    assert_snapshot!(read(Form::Claude, output), @r#"Error("error_max_turns")"#);
+    let without_flag = r#"{"type":"result","subtype":"success","result":"approved"}"#;
+    assert_snapshot!(read(Form::Claude, without_flag), @r#"Error("approved")"#);
+}
+
+#[test]
+fn claude_that_only_talks_has_not_answered() {
+    let output = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"approved"}]}}"#;
+    assert_snapshot!(read(Form::Claude, output), @r#"Nothing("ended without an answer")"#);
+}
+
+#[test]
+fn codex_answers_in_its_last_message() {
+    let output = r#"{"type":"thread.started","thread_id":"t"}
+{"type":"turn.started"}
+{"type":"error","message":"Reconnecting... 2/5"}
+{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Looking."}}
+{"type":"item.started","item":{"id":"1","type":"command_execution","command":"cat a.rs"}}
+{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"cat a.rs","exit_code":0}}
+{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"{\"findings\":[]}"}}
+{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":9}}
+"#;
+    assert_snapshot!(read(Form::Codex, output), @r#"
+    Answer(8) Working("command_execution") Answer(15)
+    Finished: {"findings":[]}
+    {"findings":[]}
+    100/40/9 None
+    "#);
+    assert_snapshot!(read_with(Form::Codex, output, Some("{\"findings\":[1]}")), @r#"
+    Answer(8) Working("command_execution") Answer(15)
+    Finished: {"findings":[1]}
+    {"findings":[1]}
+    100/40/9 None
+    "#);
+}
+
+#[test]
+fn codex_that_failed_says_why() {
+    let output = r#"{"type":"item.completed","item":{"type":"agent_message","text":"approved"}}
+{"type":"turn.failed","error":{"message":"stream disconnected"}}"#;
+    assert_snapshot!(read(Form::Codex, output), @r#"
+    Answer(8)
+    Error("stream disconnected")
+    "#);
+    let output = r#"{"type":"error","message":"Reconnecting... 5/5"}"#;
+    assert_snapshot!(read(Form::Codex, output), @r#"Error("Reconnecting... 5/5")"#);
+}
+
+#[test]
+fn gemini_answers_in_pieces_or_as_a_whole() {
+    let lines = r#"{"type":"init","session_id":"s","model":"gemini-x"}
+{"type":"message","role":"user","content":"the prompt"}
+{"type":"message","role":"assistant","content":"Looking.","delta":true}
+{"type":"tool_use","tool_name":"read_file","tool_id":"1","parameters":{}}
+{"type":"tool_result","tool_id":"1","status":"success","output":""}
+{"type":"message","role":"assistant","content":"{\"find","delta":true}
+{"type":"message","role":"assistant","content":"ings\":[]}","delta":true}
+{"type":"result","status":"success","stats":{"total_tokens":12,"input_tokens":10,"output_tokens":2,"cached":4}}
+"#;
+    assert_snapshot!(read(Form::Gemini, lines), @r#"
+    Answer(8) Working("read_file") Answer(6) Answer(9)
+    Finished: {"findings":[]}
+    {"findings":[]}
+    10/4/2 None gemini-x
+    "#);
+    let whole =
+        r#"{"response":"fine","stats":{"models":{"gemini-x":{"tokens":{"prompt":5,"candidates":2,"cached":1}}}}}"#;
+    assert_snapshot!(read(Form::Gemini, whole), @r"
+    Finished: fine
+    -
+    5/1/2 None gemini-x
+    ");
+}
+
+#[test]
+fn gemini_that_failed_says_why() {
+    let lines = r#"{"type":"message","role":"assistant","content":"approved"}
+{"type":"result","status":"error","error":{"type":"ApiError","message":"quota"}}"#;
+    assert_snapshot!(read(Form::Gemini, lines), @r#"
+    Answer(8)
+    Error("quota")
+    "#);
+    let whole = r#"{"error":{"type":"Error","message":"Please set an Auth method","code":41}}"#;
+    assert_snapshot!(read(Form::Gemini, whole), @r#"Error("Please set an Auth method")"#);
+}
+
+#[test]
+fn cursor_answers_with_one_value() {
+    let answer = r#"{"type":"result","subtype":"success","is_error":false,"result":"fine","session_id":"s"}"#;
+    assert_snapshot!(read(Form::Cursor, answer), @r"
+    Finished: fine
+    -
+    0/0/0 None
+    ");
+    let error = r#"{"type":"result","subtype":"success","is_error":true,"result":"no"}"#;
+    assert_snapshot!(read(Form::Cursor, error), @r#"Error("no")"#);
+}
+
+#[test]
+fn opencode_answers_in_its_last_step() {
+    let output = r#"{"type":"step_start","part":{}}
+{"type":"text","part":{"text":"Looking."}}
+{"type":"tool_use","part":{"tool":"read","state":{}}}
+{"type":"step_finish","part":{"cost":0.5,"tokens":{"input":10,"output":2,"cache":{"read":3,"write":0}}}}
+{"type":"step_start","part":{}}
+{"type":"text","part":{"text":"{\"findings\":[]}"}}
+{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":20,"output":4,"cache":{"read":0,"write":0}}}}
+"#;
+    assert_snapshot!(read(Form::OpenCode, output), @r#"
+    Answer(8) Working("read") Answer(15)
+    Finished: {"findings":[]}
+    {"findings":[]}
+    33/3/6 Some(0.75)
+    "#);
+    let error = r#"{"type":"error","error":{"name":"APIError","data":{"message":"no such model"}}}"#;
+    assert_snapshot!(read(Form::OpenCode, error), @r#"Error("no such model")"#);
+}
+
+#[test]
+fn aider_answers_in_its_history() {
+    let printed = "Aider v0.86.2\nModel: m\n\n[APPROVED]\n\nTokens: 10 sent";
+    let history =
+        "TO LLM t\n-------\nUSER LLM RESPONSE x\nUSER ASSISTANT no\nLLM RESPONSE t\nASSISTANT {\nASSISTANT }\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some(history)), @r"
+    Finished: {
+    }
+    {}
+    0/0/0 None
+    ");
+    assert_snapshot!(read_with(Form::Aider, printed, Some("TO LLM t\nUSER x\nLLM RESPONSE t\n\n")), @r#"Nothing("ended without an answer")"#);
+    assert_snapshot!(read_with(Form::Aider, printed, None), @r#"Nothing("ended without an answer")"#);
+}
+
+#[test]
+fn aider_that_failed_ends_well_and_is_not_believed() {
+    let printed =
+        "Aider v0.86.2\n\nlitellm.AuthenticationError: OpenAIException - Incorrect \nAPI key provided\nCheck it.\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some("LLM RESPONSE t\n")), @r#"Error("litellm.AuthenticationError: OpenAIException - Incorrect API key provided Check it.")"#);
+    let mended = "TO LLM t\nUSER x\nLLM RESPONSE t\nASSISTANT fine\n";
+    assert_snapshot!(read_with(Form::Aider, printed, Some(mended)), @r"
+    Finished: fine
+    -
+    0/0/0 None
+    ");
+}
+
+#[test]
+fn other_agents_answer_in_the_usual_places() {
+    for output in [
+        r#"{"result":"fine"}"#,
+        r#"{"response":"fine"}"#,
+        r#"{"text":"fine"}"#,
+        r#"{"message":"fine"}"#,
+        r#"{"message":{"role":"assistant","content":[{"type":"text","text":"fi"},{"type":"text","text":"ne"}]}}"#,
+        "Warming up…\n{\"result\":\"fine\"}",
+    ] {
+        assert_eq!(read(Form::Json, output), "Finished: fine\n-\n0/0/0 None ", "{output}");
+    }
+    assert_snapshot!(read(Form::Json, r#"{"decision":"approved","findings":[]}"#), @r#"
+    Finished: -
+    {"decision":"approved","findings":[]}
+    0/0/0 None
+    "#);
+    assert_snapshot!(read(Form::Json, r#"{"result":"x","structured_output":{"findings":[]}}"#), @r#"
+    Finished: x
+    {"findings":[]}
+    0/0/0 None
+    "#);
+    assert_snapshot!(read(Form::JsonLines, "{\"text\":\"a\"}\nnote\n{\"type\":\"done\"}\n{\"text\":\"b\"}"), @r"
+    Answer(1)
+    Finished: b
+    -
+    0/0/0 None
+    ");
+}
+
+#[test]
+fn errors_of_other_agents_are_errors_whatever_else_they_say() {
+    for output in [
+        r#"{"result":"fine","is_error":true}"#,
+        r#"{"result":"fine","error":"fine"}"#,
+        r#"{"type":"error","message":"fine"}"#,
+        r#"{"status":"error","result":"fine"}"#,
+    ] {
+        assert_eq!(read(Form::Json, output), "Error(\"fine\")", "{output}");
+    }
+}
+
+#[test]
+fn half_an_answer_is_none() {
+    assert_snapshot!(read(Form::Json, r#"{"result":"fin"#), @r#"Nothing("printed JSON that is cut off")"#);
+    assert_snapshot!(read(Form::Claude, r#"{"type":"result","is_error":false,"res"#), @r#"Nothing("printed what is no JSON: `{\"type\":\"result\",\"is_error\":false,\"res`")"#);
+    assert_snapshot!(read(Form::Json, "nonsense"), @r#"Nothing("printed what is no JSON: expected ident at line 1 column 2")"#);
+    assert_snapshot!(read(Form::Text, "  \n "), @r#"Nothing("printed nothing")"#);
+}
+
+#[test]
+fn too_much_is_noticed_while_it_comes() {
+    for form in [Form::Text, Form::Json, Form::JsonLines] {
+        let mut reader = Reader::new(form, 10);
+        assert!(reader.take(b"0123456789", &|_| {}));
+        assert!(!reader.take(b"0", &|_| {}));
+    }
+    let mut reader = Reader::new(Form::JsonLines, 10);
+    assert!((0..100).all(|_| reader.take(b"{\"a\":1}\n", &|_| {})), "lines that are done with do not count");
+}

@@ -1,0 +1,132 @@
+use std::cell::Cell;
+use std::fs;
+
+use super::*;
+
+const BASE: &str = "{\"a\":1,\"b\":1}";
+const OURS: &str = "{\"a\":2,\"b\":1}";
+const THEIRS: &str = "{\"a\":1,\"b\":3}";
+
+/// A folder with one file, and what is beside it in the end.
+struct Scene {
+    dir: tempfile::TempDir,
+    place: Place,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), BASE).unwrap();
+        let place = Place::open(dir.path()).unwrap();
+        Self { dir, place }
+    }
+
+    /// Writes as another program does that renames a new file over the old one.
+    fn rename_over(&self, text: &str) {
+        fs::write(self.dir.path().join("theirs"), text).unwrap();
+        fs::rename(self.dir.path().join("theirs"), self.dir.path().join("file")).unwrap();
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.dir.path().join("file")).unwrap()
+    }
+
+    fn n_files(&self) -> usize {
+        fs::read_dir(self.dir.path()).unwrap().count()
+    }
+
+    /// Reads, lets somebody else do something, and then tries to put our version in place.
+    fn beaten_by(&self, between: impl FnOnce()) -> bool {
+        let (before, after) = (load(&self.place, "file", PATIENCE).unwrap(), document(OURS));
+        let mut temp = Temp::write(&self.place, &before, &after, true).unwrap();
+        between();
+        matches!(put(&mut temp, "file", &before, &after, Way::Exchange).unwrap(), Put::Beaten(None))
+    }
+}
+
+fn document(text: &str) -> Document {
+    Document::parse(text.as_bytes()).unwrap()
+}
+
+fn set_a(document: &mut Document) -> Result<(), Trouble> {
+    document.set_raw("a", "2").map_err(Trouble::Refused)
+}
+
+#[test]
+fn where_files_cannot_be_exchanged_they_are_renamed() {
+    for way in [Way::Rename, Way::Exchange] {
+        let scene = Scene::new();
+        let loaded = update(&scene.place, "file", &set_a, way).unwrap();
+        assert_eq!((scene.text().as_str(), loaded.document.as_str(), scene.n_files()), (OURS, OURS, 1));
+        assert_eq!(loaded.hash, hash(OURS.as_bytes()));
+        assert_eq!(Some(loaded.stamp), scene.place.stamp(None, "file"));
+    }
+}
+
+#[test]
+fn an_edit_is_done_again_to_what_somebody_wrote_meanwhile() {
+    for way in [Way::Rename, Way::Exchange] {
+        let (scene, n_edits) = (Scene::new(), Cell::new(0));
+        let edit = |document: &mut Document| {
+            n_edits.set(n_edits.get() + 1);
+            if n_edits.get() == 1 {
+                scene.rename_over(THEIRS);
+            }
+            set_a(document)
+        };
+        update(&scene.place, "file", &edit, way).unwrap();
+        assert_eq!((scene.text().as_str(), n_edits.get(), scene.n_files()), ("{\"a\":2,\"b\":3}", 2, 1));
+    }
+}
+
+#[test]
+fn whoever_wrote_in_the_last_moment_is_put_back() {
+    let scene = Scene::new();
+    assert!(scene.beaten_by(|| scene.rename_over(THEIRS)));
+    assert_eq!((scene.text().as_str(), scene.n_files()), (THEIRS, 1));
+}
+
+#[test]
+fn whoever_is_writing_into_the_old_file_goes_on_writing_into_it() {
+    let scene = Scene::new();
+    let mut writer = None;
+    assert!(scene.beaten_by(|| writer = Some(fs::File::create(scene.dir.path().join("file")).unwrap())));
+    writer.unwrap().write_all(THEIRS.as_bytes()).unwrap();
+    assert_eq!((scene.text().as_str(), scene.n_files()), (THEIRS, 1));
+}
+
+#[test]
+fn the_same_bytes_from_somebody_else_are_no_conflict() {
+    let scene = Scene::new();
+    assert!(!scene.beaten_by(|| scene.rename_over(BASE)));
+    assert_eq!((scene.text().as_str(), scene.n_files()), (OURS, 1));
+}
+
+#[test]
+fn what_somebody_wrote_over_our_version_is_kept_and_so_is_what_they_wrote_before() {
+    let scene = Scene::new();
+    let (before, after) = (load(&scene.place, "file", PATIENCE).unwrap(), document(OURS));
+    let mut temp = Temp::write(&scene.place, &before, &after, true).unwrap();
+    // They wrote `b` before our exchange and `c` after it, when they could see only our version.
+    scene.rename_over(THEIRS);
+    assert!(scene.place.exchange(&temp.name, "file").unwrap());
+    scene.rename_over("{\"a\":2,\"b\":1,\"c\":4}");
+    let first = content(&scene.place, &temp.name).ok();
+    let Put::Beaten(Some((base, theirs))) = put_back(&mut temp, "file", &after, first).unwrap() else {
+        panic!("nothing is carried over");
+    };
+    drop(temp);
+    assert_eq!((scene.text().as_str(), scene.n_files()), ("{\"a\":2,\"b\":1,\"c\":4}", 1));
+    let mut merged = document(&scene.text());
+    merged.adopt(&base, &theirs);
+    set_a(&mut merged).unwrap();
+    assert_eq!(merged.as_str(), "{\"a\":2,\"b\":3,\"c\":4}");
+}
+
+#[test]
+fn a_new_file_does_not_replace_one_that_is_there() {
+    let scene = Scene::new();
+    assert!(!create(&scene.place, "file", &document(OURS)).unwrap());
+    assert!(create(&scene.place, "new", &document(OURS)).unwrap());
+    assert_eq!((scene.text().as_str(), scene.n_files()), (BASE, 2));
+}

@@ -1,0 +1,371 @@
+//! Notices what others do to the cards of a project.
+//!
+//! The operating system says where something happened, and every few seconds all cards are looked at from outside, so
+//! that nothing is missed where it says nothing: network file systems, too many folders, a lost event. Cards are not
+//! read here. Our own writes are noticed like everybody's.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::{FEATURE, Folder, Stamp, failure};
+use crate::failure::Failure;
+
+/// How often all cards are looked at.
+pub const EVERY: Duration = Duration::from_secs(5);
+/// How long it has to be quiet before a change is told, and how long it is kept back at most.
+const QUIET: Duration = Duration::from_millis(50);
+const MAX_DELAY: Duration = Duration::from_millis(500);
+/// How many notices of the operating system wait; when there are more, all cards are looked at.
+const MAX_WAITING: usize = 4096;
+/// How many changes wait for whoever listens; what comes then is told later, together.
+const MAX_UNHEARD: usize = 16;
+/// A card that is written twice within this time may look the same, so it is told again.
+const SAME_TICK: Duration = Duration::from_millis(100);
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// The folders whose cards are new, other or gone.
+    pub names: BTreeSet<String>,
+    /// What a person should know, once: why changes are noticed late.
+    pub note: Option<String>,
+}
+
+/// Watches a project until it is dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    wake: SyncSender<Wake>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+enum Wake {
+    /// Something happened in the folder of a card, or anywhere.
+    Touched(Option<String>),
+    /// The operating system cannot say all.
+    Deaf(String),
+    Stop,
+}
+
+impl Watcher {
+    /// Begins to watch; `every` is usually [`EVERY`].
+    ///
+    /// What is there now is no change: whoever reads the cards after this misses nothing.
+    pub fn start(folder: Arc<Folder>, every: Duration) -> Result<(Self, Receiver<Changes>), Failure> {
+        let (wake, woken) = sync_channel(MAX_WAITING);
+        let (tell, told) = sync_channel(MAX_UNHEARD);
+        let mut eye = Eye::new(folder);
+        let listener = listen(eye.folder.features_path(), wake.clone());
+        if let Err(why) = &listener {
+            eye.say_deaf(why, every);
+        }
+        // Looked at after listening began, so that what happens between is not missed.
+        eye.look_at_all();
+        eye.pending.names.clear();
+        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+            let _listener = listener;
+            eye.watch(&woken, &tell, every);
+        });
+        let thread = thread.map_err(|error| failure::cannot_watch(&error))?;
+        Ok((Self { wake, thread: Some(thread) }, told))
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // The queue may be full, and then whoever empties it makes room.
+        let _ = self.wake.send(Wake::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What is known of the cards.
+struct Eye {
+    folder: Arc<Folder>,
+    seen: HashMap<String, Stamp>,
+    /// Cards that were written so short a time before they were seen that they have to be told again.
+    fresh: BTreeSet<String>,
+    pending: Changes,
+    is_deaf: bool,
+}
+
+impl Eye {
+    fn new(folder: Arc<Folder>) -> Self {
+        let (seen, fresh, pending) = (HashMap::new(), BTreeSet::new(), Changes::default());
+        Self { folder, seen, fresh, pending, is_deaf: false }
+    }
+
+    fn watch(&mut self, woken: &Receiver<Wake>, tell: &SyncSender<Changes>, every: Duration) {
+        let mut next_look = Instant::now() + every;
+        let mut touched: Option<Touched> = None;
+        loop {
+            let deadline = touched.as_ref().map_or(next_look, |touched| touched.due().min(next_look));
+            let deadline = if self.is_telling() { deadline.min(Instant::now() + QUIET) } else { deadline };
+            match woken.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Wake::Touched(name)) => touched.get_or_insert_with(Touched::new).add(name),
+                Ok(Wake::Deaf(why)) => self.say_deaf(&why, every),
+                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let now = Instant::now();
+            if let Some(done) = touched.take_if(|touched| touched.due() <= now) {
+                self.look_at(done.names);
+            }
+            if next_look <= now {
+                self.look_at_all();
+                next_look = now + every;
+            }
+            if !self.tell(tell) {
+                return;
+            }
+        }
+    }
+
+    fn is_telling(&self) -> bool {
+        self.pending != Changes::default()
+    }
+
+    /// Tells what is to be told, now or later; false when nobody listens any more.
+    fn tell(&mut self, tell: &SyncSender<Changes>) -> bool {
+        if !self.is_telling() {
+            return true;
+        }
+        match tell.try_send(std::mem::take(&mut self.pending)) {
+            Ok(()) => true,
+            Err(TrySendError::Full(changes)) => {
+                self.pending = changes;
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    fn say_deaf(&mut self, why: &str, every: Duration) {
+        if !std::mem::replace(&mut self.is_deaf, true) {
+            let note = format!("changes to features are noticed every {} s only: {why}", every.as_secs());
+            self.pending.note = Some(note);
+        }
+    }
+
+    /// Compares some cards, or all, with what was seen of them.
+    fn look_at(&mut self, names: Option<BTreeSet<String>>) {
+        let Some(names) = names else {
+            return self.look_at_all();
+        };
+        for name in names {
+            let stamp = self.folder.stamp(&name);
+            self.compare(name, stamp);
+        }
+    }
+
+    fn look_at_all(&mut self) {
+        // When the folder cannot be read now, it is tried again; its cards are not gone for that.
+        let Ok(stamps) = self.folder.stamps() else {
+            return;
+        };
+        self.pending.names.append(&mut self.fresh);
+        let now: BTreeSet<&String> = stamps.iter().map(|(name, _)| name).collect();
+        let gone: Vec<String> = self.seen.keys().filter(|name| !now.contains(name)).cloned().collect();
+        for name in gone {
+            self.compare(name, None);
+        }
+        for (name, stamp) in stamps {
+            self.compare(name, stamp);
+        }
+    }
+
+    fn compare(&mut self, name: String, stamp: Option<Stamp>) {
+        let before = match stamp {
+            Some(stamp) => self.seen.insert(name.clone(), stamp),
+            None => self.seen.remove(&name),
+        };
+        if before == stamp {
+            return;
+        }
+        if stamp.is_some_and(|stamp| stamp.is_fresh(SystemTime::now(), SAME_TICK)) {
+            self.fresh.insert(name.clone());
+        }
+        self.pending.names.insert(name);
+    }
+}
+
+/// What was touched since it was last quiet.
+struct Touched {
+    /// None when it can be anything.
+    names: Option<BTreeSet<String>>,
+    first: Instant,
+    last: Instant,
+}
+
+impl Touched {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { names: Some(BTreeSet::new()), first: now, last: now }
+    }
+
+    fn add(&mut self, name: Option<String>) {
+        self.last = Instant::now();
+        match (name, &mut self.names) {
+            (Some(name), Some(names)) if names.len() < MAX_WAITING => {
+                names.insert(name);
+            }
+            _ => self.names = None,
+        }
+    }
+
+    fn due(&self) -> Instant {
+        (self.last + QUIET).min(self.first + MAX_DELAY)
+    }
+}
+
+fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatcher, String> {
+    // The system may name the folder by another path than we do.
+    let features = features.canonicalize().unwrap_or(features);
+    let root = features.clone();
+    let lost = std::sync::atomic::AtomicBool::new(false);
+    let handler = move |event: notify::Result<notify::Event>| {
+        use std::sync::atomic::Ordering::Relaxed;
+        let wakes: Vec<Wake> = match event {
+            Ok(event) if event.need_rescan() => vec![Wake::Touched(None)],
+            Ok(event) if event.kind.is_access() => return,
+            Ok(event) => event.paths.iter().filter_map(|path| touched(&root, path)).collect(),
+            Err(error) => vec![Wake::Deaf(error.to_string())],
+        };
+        for message in wakes {
+            // What does not fit is made good by looking at everything, as soon as there is room to say so.
+            let message = if lost.swap(false, Relaxed) { Wake::Touched(None) } else { message };
+            if wake.try_send(message).is_err() {
+                lost.store(true, Relaxed);
+            }
+        }
+    };
+    let config = notify::Config::default().with_follow_symlinks(false);
+    let mut watcher = RecommendedWatcher::new(handler, config).map_err(|error| error.to_string())?;
+    watcher.watch(&features, RecursiveMode::Recursive).map_err(|error| error.to_string())?;
+    Ok(watcher)
+}
+
+/// The card that a path is about; none when it is about none.
+fn touched(root: &Path, path: &Path) -> Option<Wake> {
+    let Ok(below) = path.strip_prefix(root) else {
+        return Some(Wake::Touched(None));
+    };
+    let mut steps = below.components();
+    let Some(Component::Normal(name)) = steps.next() else {
+        return Some(Wake::Touched(None));
+    };
+    let is_card = steps.next().is_none_or(|step| step.as_os_str() == FEATURE);
+    is_card.then(|| Wake::Touched(Some(name.to_string_lossy().into_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<Option<&str>>) {
+        let found = touched(Path::new("/p/features"), Path::new(path)).map(|wake| match wake {
+            Wake::Touched(name) => name,
+            Wake::Deaf(_) | Wake::Stop => panic!("something else"),
+        });
+        assert_eq!(found.as_ref().map(Option::as_deref), expected, "{path}");
+    }
+
+    #[test]
+    fn only_cards_and_their_folders_count() {
+        check("/p/features/a/feature.json", Some(Some("a")));
+        check("/p/features/a", Some(Some("a")));
+        check("/p/features", Some(None));
+        check("/elsewhere/a", Some(None));
+        check("/p/features/a/agent-output.md", None);
+        check("/p/features/a/.tollgate-1-2-3-4", None);
+        check("/p/features/a/images/feature.json", None);
+    }
+
+    #[test]
+    fn too_many_touches_mean_everything() {
+        let mut touched = Touched::new();
+        for number in 0..=MAX_WAITING {
+            touched.add(Some(number.to_string()));
+        }
+        assert_eq!(touched.names, None);
+        touched.add(Some("a".to_owned()));
+        assert_eq!(touched.names, None);
+    }
+
+    /// What a look finds after something was done to the cards, without any notice of the system.
+    fn eye(folder: &Arc<Folder>) -> Eye {
+        let mut eye = Eye::new(Arc::clone(folder));
+        eye.look_at_all();
+        eye.pending = Changes::default();
+        eye.fresh.clear();
+        eye
+    }
+
+    #[test]
+    fn new_other_and_missing_cards_are_told_and_the_rest_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
+        let put = |name: &str, text: &str| {
+            let place = folder.features_path().join(name);
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join(FEATURE), text).unwrap();
+        };
+        for name in ["same", "other", "gone", "gone-with-folder"] {
+            put(name, "{}");
+        }
+        let mut eye = eye(&folder);
+        put("new", "{}");
+        put("other", "{ }");
+        std::fs::remove_file(folder.features_path().join("gone").join(FEATURE)).unwrap();
+        std::fs::remove_dir_all(folder.features_path().join("gone-with-folder")).unwrap();
+        std::fs::create_dir(folder.features_path().join("without")).unwrap();
+        eye.look_at_all();
+        let told: Vec<String> = std::mem::take(&mut eye.pending).names.into_iter().collect();
+        assert_eq!(told, ["gone", "gone-with-folder", "new", "other"]);
+        // Those that may have been written twice in one tick of the clock are told once more, and then no more.
+        eye.look_at_all();
+        let again = std::mem::take(&mut eye.pending).names;
+        assert!(again.iter().all(|name| name == "new" || name == "other"), "{again:?}");
+        eye.look_at_all();
+        assert_eq!(eye.pending, Changes::default());
+    }
+
+    #[test]
+    fn whoever_listens_late_is_told_all_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
+        let mut eye = eye(&folder);
+        let (tell, told) = sync_channel(1);
+        for name in ["a", "b", "c"] {
+            eye.pending.names.insert(name.to_owned());
+            assert!(eye.tell(&tell));
+        }
+        assert_eq!(told.recv().unwrap().names.len(), 1);
+        assert!(eye.tell(&tell));
+        assert_eq!(told.recv().unwrap().names.into_iter().collect::<Vec<_>>(), ["b", "c"]);
+        drop(told);
+        eye.say_deaf("a limit", EVERY);
+        assert!(!eye.tell(&tell));
+    }
+
+    #[test]
+    fn where_the_system_says_nothing_it_is_said_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
+        let mut eye = eye(&folder);
+        eye.say_deaf("no more watches", EVERY);
+        let note = eye.pending.note.take();
+        assert_eq!(note.as_deref(), Some("changes to features are noticed every 5 s only: no more watches"));
+        eye.say_deaf("another", EVERY);
+        assert_eq!(eye.pending.note, None);
+    }
+}

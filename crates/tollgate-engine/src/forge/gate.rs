@@ -1,0 +1,205 @@
+//! The gate's commit: what an agent left in its worktree becomes one commit on the branch of its feature.
+//!
+//! `git add`, `commit` and `status` run programs that an agent can plant (hooks, filters, a file system monitor …). So
+//! the commit is made by plumbing, with a git folder of our own that shares only objects and branches, and an index of
+//! our own. In it:
+//!
+//! - Bytes are stored as they are, unless `.gitattributes` or the plain values `core.autocrlf` and `core.eol` of the
+//!   repository or its operator say how lines end.
+//! - The only filter that runs is Git LFS, when the operator's own configuration names it. A changed file that asks for
+//!   another filter which somebody configured is refused: what the filter hides would be stored in the open.
+//! - Links are stored as links, submodules stay as they were, files that a sparse checkout leaves out stay too.
+//! - A repository inside the tree is refused.
+//! - The same attempt always makes the same commit: its time is passed in. A commit that no branch points to yet is
+//!   garbage and nothing else.
+//!
+//! The project's own hooks are not run here; whoever wants them runs them with the agent's limits.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_core::sha::Sha;
+
+use crate::failure::Failure;
+use crate::forge::git::Git;
+use crate::forge::project::own::Tree;
+use crate::forge::project::{Branch, Own, Project, Settings, failure, sha_of};
+use crate::forge::worktree::Worktree;
+use crate::forge::worktree::changed;
+
+mod author;
+mod filter;
+mod index;
+
+pub use author::Author;
+
+/// How far back a commit of ours is looked for.
+const MAX_LOOKED_AT: &str = "--max-count=20";
+/// What stands before the name of the attempt, in the last lines of a message.
+const ATTEMPT: &str = "Tollgate-Attempt: ";
+
+/// What is to be committed, and how.
+#[derive(Debug, Clone)]
+pub struct GateCommit<'a> {
+    /// Where the files are.
+    pub worktree: &'a Worktree,
+    /// A folder of ours for the index, one for each worktree, to which no agent has access. What is left in it makes the
+    /// next commit faster.
+    pub scratch: &'a Path,
+    /// The whole message. Its last lines should have `Tollgate-Attempt: <attempt>`, so that [`find_attempt`] finds it.
+    pub message: &'a str,
+    /// Who to name, instead of whom git's configuration names.
+    pub author: Option<Author>,
+    /// When, in seconds since 1970; the same for each try at one attempt.
+    pub time: u64,
+    /// Where the branch must be, when that matters. Otherwise what the agent itself committed becomes the parent.
+    pub expected_parent: Option<&'a Sha>,
+    /// The folder of the board, which is never committed: `.automaker`.
+    pub board_dir: &'a str,
+}
+
+/// What there is to commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Staged {
+    /// Nothing: the files are those of the branch.
+    Nothing,
+    /// A tree that is not the branch's.
+    Tree {
+        /// Its name.
+        tree: Sha,
+        /// The tip of the branch; `None` when it has no commit yet.
+        parent: Option<Sha>,
+        /// The index that it was made from.
+        index: PathBuf,
+    },
+}
+
+/// Stores the files of the worktree, without touching it, its index or its branch.
+pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
+    let worktree = gate.worktree;
+    worktree.verify()?;
+    let parent = worktree.place().tip(worktree.branch())?;
+    if gate.expected_parent.is_some_and(|expected| Some(expected) != parent.as_ref()) {
+        return Err(failure::branch_moved(worktree.branch().as_str()));
+    }
+    let sparse = changed::sparse(worktree)?;
+    let index = index::place(gate.scratch, sparse.is_empty())?;
+    let mut settings = Settings::read(worktree.place())?;
+    filter::allow_lfs(&mut settings);
+    let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    let git = own.git();
+    changed::load(git, parent.as_ref(), &sparse)?;
+    let mut changed = changed::look(git)?;
+    for paths in [&mut changed.removed, &mut changed.written, &mut changed.nested] {
+        paths.retain(|path| !is_below(path, gate.board_dir) && !is_below(path, ".worktrees"));
+    }
+    changed::refuse_nested(worktree.path(), &changed)?;
+    filter::refuse(git, &settings, &changed.written, worktree.path())?;
+    changed::feed(git, &["update-index", "--force-remove", "-z", "--stdin"], &changed.removed)?;
+    changed::feed(git, &["update-index", "--add", "--remove", "-z", "--stdin"], &changed.written)?;
+    // Objects that a partial clone left out may be missing, as they are in the parent.
+    let tree = sha_of("write-tree", &git.run(&["write-tree", "--missing-ok"])?)?;
+    if tree == tree_of(git, parent.as_ref(), worktree)? {
+        return Ok(Staged::Nothing);
+    }
+    Ok(Staged::Tree { tree, parent, index })
+}
+
+/// Makes a commit of what was staged and moves the branch to it, if the branch is still where it was.
+///
+/// Afterwards the worktree's own index is that of the commit; no file is touched.
+pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Failure> {
+    let Staged::Tree { tree, parent, index } = staged else {
+        return Ok(None);
+    };
+    let worktree = gate.worktree;
+    worktree.verify()?;
+    let commit = write_commit(gate, tree, parent.as_ref())?;
+    let nothing = "0".repeat(commit.as_str().len());
+    let from = parent.as_ref().map_or(nothing.as_str(), Sha::as_str);
+    worktree.place().move_branch(worktree.branch(), &commit, from)?;
+    index::hand_over(index, worktree);
+    Ok(Some(commit))
+}
+
+/// The commit that an attempt made, among the last ones of a branch.
+pub fn find_attempt(project: &Project, branch: &Branch, attempt: &str) -> Result<Option<Sha>, Failure> {
+    let Some(tip) = project.branch_head(branch)? else {
+        return Ok(None);
+    };
+    let own = Own::to_read(project.place())?;
+    let format = "--format=tformat:%H%n%B";
+    let args =
+        ["log", "-z", MAX_LOOKED_AT, format, "--encoding=UTF-8", "--no-patch", "--end-of-options", tip.as_str(), "--"];
+    let listed = own.git().run(&args)?;
+    for record in listed.split(|&byte| byte == 0) {
+        let record = String::from_utf8_lossy(record);
+        if let Some((sha, message)) = record.split_once('\n')
+            && is_attempt(message, attempt)
+        {
+            return sha_of("log", sha.as_bytes()).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// True when the last lines of a message name this attempt.
+fn is_attempt(message: &str, attempt: &str) -> bool {
+    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    last.lines().any(|line| line.strip_prefix(ATTEMPT).is_some_and(|found| found.trim_end() == attempt))
+}
+
+fn write_commit(gate: &GateCommit<'_>, tree: &Sha, parent: Option<&Sha>) -> Result<Sha, Failure> {
+    let place = gate.worktree.place();
+    let author = match &gate.author {
+        Some(author) => author.clone(),
+        None => Author::configured(&Settings::read(place)?),
+    };
+    let own = Own::to_read(place)?;
+    let git = author.sign(own.git().clone(), gate.time);
+    let mut args = vec!["commit-tree", tree.as_str()];
+    args.extend(parent.iter().flat_map(|parent| ["-p", parent.as_str()]));
+    args.extend(["-F", "-"]);
+    let answer = git.feed(&args, gate.message.as_bytes())?;
+    if answer.ok { sha_of("commit-tree", &answer.stdout) } else { Err(git.explain(&args, &answer.stderr)) }
+}
+
+/// The tree of a commit; that without files when there is none.
+fn tree_of(git: &Git, commit: Option<&Sha>, worktree: &Worktree) -> Result<Sha, Failure> {
+    match commit {
+        Some(commit) => {
+            let tree = format!("{commit}^{{tree}}");
+            sha_of("rev-parse", &git.run(&["rev-parse", "--verify", "--end-of-options", &tree])?)
+        }
+        None => worktree.place().empty_tree(),
+    }
+}
+
+/// True for a folder and what is in it.
+fn is_below(path: &[u8], folder: &str) -> bool {
+    let rest = path.strip_prefix(folder.trim_matches('/').as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_is_named_in_the_last_lines_only() {
+        let check = |message: &str, expected: bool| assert_eq!(is_attempt(message, "a1"), expected, "{message:?}");
+        check("feat: x\n\nTollgate-Feature: f\nTollgate-Attempt: a1\n", true);
+        check("feat: x\n\nTollgate-Attempt: a1\n\n\n", true);
+        check("feat: x\n\nTollgate-Attempt: a1\n\nTollgate-Feature: f", false);
+        check("feat: x\n\nTollgate-Attempt: a12", false);
+        check("feat: x\n\n Tollgate-Attempt: a1", false);
+        check("", false);
+    }
+
+    #[test]
+    fn a_folder_is_not_another_that_begins_alike() {
+        assert!(is_below(b".automaker/features/x", ".automaker"));
+        assert!(is_below(b".automaker", ".automaker/"));
+        assert!(!is_below(b".automaker2/x", ".automaker"));
+        assert!(!is_below(b"src/.automaker/x", ".automaker"));
+    }
+}

@@ -1,0 +1,60 @@
+//! Who a commit names.
+
+use crate::forge::git::Git;
+use crate::forge::project::Settings;
+
+/// A name and an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// The name: `Ada Lovelace`.
+    pub name: String,
+    /// The address: `ada@example.com`.
+    pub email: String,
+}
+
+impl Author {
+    /// Whom git's configuration names, or ourselves.
+    pub(super) fn configured(settings: &Settings) -> Self {
+        let name = settings.name.clone().unwrap_or_default();
+        let email = settings.email.clone().unwrap_or_default();
+        Self { name, email }
+    }
+
+    /// Git that writes commits of this author, at this time.
+    pub(super) fn sign(&self, git: Git, time: u64) -> Git {
+        let name = clean(&self.name).unwrap_or_else(|| "tollgate".to_owned());
+        let email = clean(&self.email).unwrap_or_else(|| "tollgate@localhost".to_owned());
+        let date = format!("{time} +0000");
+        git.with_variable("GIT_AUTHOR_NAME", &name)
+            .with_variable("GIT_AUTHOR_EMAIL", &email)
+            .with_variable("GIT_AUTHOR_DATE", &date)
+            .with_variable("GIT_COMMITTER_NAME", &name)
+            .with_variable("GIT_COMMITTER_EMAIL", &email)
+            .with_variable("GIT_COMMITTER_DATE", &date)
+    }
+}
+
+/// A name that git takes: on one line, without angle brackets, with something besides punctuation.
+fn clean(text: &str) -> Option<String> {
+    let kept: String = text.chars().filter(|found| !found.is_control() && !"<>".contains(*found)).take(200).collect();
+    kept.chars().any(char::is_alphanumeric).then(|| kept.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(clean(text).as_deref(), expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_line_of_the_commit() {
+        check("Ada Lovelace", Some("Ada Lovelace"));
+        check("a <b@c>\ncommitter x", Some("a b@ccommitter x"));
+        check(" . ", None);
+        check("\0\n", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,58 @@
+//! Files that ask to be stored through a program.
+//!
+//! `*.psd filter=lfs` in `.gitattributes` says so. Only Git LFS is run, and only as the operator configured it.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::forge::git::Git;
+use crate::forge::project::{Settings, failure};
+use crate::forge::worktree::changed;
+use crate::tree::{self, Entry};
+
+/// How a file begins that stands for one in Git LFS.
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+/// Pointers are smaller than this.
+const MAX_POINTER: u64 = 1024;
+
+/// Passes the operator's Git LFS on.
+pub(super) fn allow_lfs(settings: &mut Settings) {
+    if let Some(clean) = &settings.lfs_clean {
+        settings.plain.push(("filter.lfs.clean".to_owned(), clean.clone()));
+        settings.plain.push(("filter.lfs.required".to_owned(), "true".to_owned()));
+    }
+}
+
+/// Refuses changed files whose filter is not run.
+pub(super) fn refuse(git: &Git, settings: &Settings, paths: &[Vec<u8>], tree: &Path) -> Result<(), Failure> {
+    let answer = changed::feed(git, &["check-attr", "-z", "--stdin", "filter"], paths)?;
+    let fields: Vec<&[u8]> = answer.split(|&byte| byte == 0).collect();
+    let mut refused: Vec<(&[u8], String)> = Vec::new();
+    for field in fields.chunks_exact(3) {
+        let (path, filter) = (field[0], String::from_utf8_lossy(field[2]).into_owned());
+        if is_refused(settings, &filter) && !(filter == "lfs" && is_pointer(tree, path)) {
+            refused.push((path, filter));
+        }
+    }
+    let Some((path, filter)) = refused.first() else {
+        return Ok(());
+    };
+    let path = tollgate_core::visible::visible(&String::from_utf8_lossy(path)).into_owned();
+    Err(failure::filtered(&path, refused.len() - 1, &tollgate_core::visible::visible(filter)))
+}
+
+fn is_refused(settings: &Settings, filter: &str) -> bool {
+    match filter {
+        "lfs" => settings.lfs_clean.is_none(),
+        // Without a program git, too, stores such a file as it is.
+        name => settings.filters.contains(name),
+    }
+}
+
+fn is_pointer(root: &Path, path: &[u8]) -> bool {
+    match tree::read(root, path, MAX_POINTER) {
+        Ok(Entry::File { content, .. }) => content.starts_with(POINTER),
+        Ok(Entry::Link(_)) => true,
+        Ok(Entry::TooLarge(_) | Entry::Other) | Err(_) => false,
+    }
+}

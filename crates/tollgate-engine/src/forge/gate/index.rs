@@ -1,0 +1,57 @@
+//! The index that commits are made from, and that of the worktree.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::failure::Failure;
+use crate::forge::project::failure;
+use crate::forge::worktree::Worktree;
+
+/// A lock that is older belongs to a process that is no more: no command holds one that long without an agent alive.
+const STALE: Duration = Duration::from_secs(60);
+
+/// Where the index is. One that knows all files is used again; one of a sparse checkout is made anew.
+pub(super) fn place(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| failure::no_scratch(scratch, &error);
+    std::fs::create_dir_all(scratch).map_err(failed)?;
+    let index = scratch.join(if whole { "index" } else { "index-sparse" });
+    if !whole {
+        forget(&index).map_err(failed)?;
+    }
+    // Left by a process that was killed: only one at a time works here.
+    forget(&index.with_added_extension("lock")).map_err(failed)?;
+    Ok(index.canonicalize().unwrap_or(index))
+}
+
+/// Makes the index of the worktree that of the commit, so that `git status` there shows nothing.
+///
+/// The commit is made already: if this cannot be done, the next commit does it.
+pub(super) fn hand_over(index: &Path, worktree: &Worktree) {
+    let lock = worktree.git_dir().join("index.lock");
+    let is_stale = std::fs::symlink_metadata(&lock)
+        .and_then(|metadata| metadata.modified())
+        .is_ok_and(|modified| SystemTime::now().duration_since(modified).is_ok_and(|age| age > STALE));
+    if is_stale {
+        let _ = std::fs::remove_file(&lock);
+    }
+    let copy = || -> io::Result<()> {
+        let mut from = std::fs::File::open(index)?;
+        // Fails on whatever is there, also on a link.
+        let mut to = OpenOptions::new().write(true).create_new(true).open(&lock)?;
+        let done = io::copy(&mut from, &mut to).and_then(|_| std::fs::rename(&lock, worktree.git_dir().join("index")));
+        if done.is_err() {
+            let _ = std::fs::remove_file(&lock);
+        }
+        done
+    };
+    let _ = copy();
+}
+
+fn forget(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

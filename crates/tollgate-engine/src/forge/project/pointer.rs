@@ -1,0 +1,91 @@
+//! The small files with which a checkout and its git folder point at one another.
+//!
+//! ```text
+//! <worktree>/.git                      gitdir: /repo/.git/worktrees/user-auth
+//! /repo/.git/worktrees/<name>/gitdir   /repo/.worktrees/user-auth/.git
+//! /repo/.git/worktrees/<name>/HEAD     ref: refs/heads/feature/user-auth
+//! ```
+//!
+//! An agent can write all of them, so links are not followed and each is held against the other.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::tree::{self, Entry};
+
+/// Longer ones are not made by git.
+const MAX_BYTES: u64 = 16 * 1024;
+
+/// What a `HEAD` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::forge) enum Head {
+    /// The name of a branch.
+    Branch(String),
+    /// A commit, or something that is neither.
+    Other,
+}
+
+/// The text of a small plain file in a folder, without the line break at its end; `None` when there is none.
+pub(in crate::forge) fn read(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    match tree::read(folder, name.as_bytes(), MAX_BYTES) {
+        Ok(Entry::File { mut content, .. }) => {
+            while content.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+                content.pop();
+            }
+            Ok(Some(content))
+        }
+        Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The git folder that the `.git` file of a checkout names, as it is written.
+pub(in crate::forge) fn git_dir_of(checkout: &Path) -> io::Result<Option<PathBuf>> {
+    let text = read(checkout, ".git")?;
+    Ok(text.as_deref().and_then(|text| text.strip_prefix(b"gitdir: ")).map(|path| checkout.join(path_of(path))))
+}
+
+/// The checkout that a git folder of a worktree names, as it is written.
+pub(in crate::forge) fn checkout_of(git_dir: &Path) -> io::Result<Option<PathBuf>> {
+    let text = read(git_dir, "gitdir")?;
+    let file = text.as_deref().map(|path| git_dir.join(path_of(path)));
+    Ok(file.filter(|file| file.ends_with(".git")).and_then(|file| file.parent().map(Path::to_owned)))
+}
+
+/// What the `HEAD` of a git folder says.
+pub(in crate::forge) fn head(git_dir: &Path) -> io::Result<Head> {
+    let text = read(git_dir, "HEAD")?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let name = text.strip_prefix("ref:").map(str::trim).and_then(|name| name.strip_prefix("refs/heads/"));
+    Ok(name.map_or(Head::Other, |name| Head::Branch(name.to_owned())))
+}
+
+/// True when both paths are there and lead to the same place.
+pub(in crate::forge) fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A path as the system has it: its bytes need not be text.
+#[cfg(unix)]
+pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+/// The bytes of a path.
+#[cfg(unix)]
+pub(in crate::forge) fn bytes_of(path: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_os_str().as_bytes().to_vec()
+}
+
+#[cfg(not(unix))]
+pub(in crate::forge) fn bytes_of(path: &Path) -> Vec<u8> {
+    path.to_string_lossy().into_owned().into_bytes()
+}

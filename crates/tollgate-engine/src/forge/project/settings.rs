@@ -1,0 +1,100 @@
+//! Plain values of configuration that commits depend on: how lines end, what is ignored, who the author is.
+//!
+//! The repository's own values win over the operator's, as with git. None of them is a program, with one exception:
+//! the clean filter of Git LFS, and that only from the operator's own files.
+
+use std::collections::BTreeSet;
+
+use super::Place;
+use crate::failure::Failure;
+use crate::forge::git::Value;
+
+const PATTERN: &str = r"^(core\.(autocrlf|eol|excludesfile|filemode|symlinks|ignorecase|precomposeunicode)|filter\..*\.(clean|process)|(user|author)\.(name|email))$";
+
+/// What the repository and its operator set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::forge) struct Settings {
+    /// Keys and values to pass on.
+    pub(in crate::forge) plain: Vec<(String, String)>,
+    /// How the operator's Git LFS is called.
+    pub(in crate::forge) lfs_clean: Option<String>,
+    /// The filters that somebody configured.
+    pub(in crate::forge) filters: BTreeSet<String>,
+    /// The author's name.
+    pub(in crate::forge) name: Option<String>,
+    /// The author's address.
+    pub(in crate::forge) email: Option<String>,
+}
+
+impl Settings {
+    /// Reads the values that hold in a checkout.
+    pub(in crate::forge) fn read(place: &Place) -> Result<Self, Failure> {
+        Ok(Self::of(&place.git.values(PATTERN)?))
+    }
+
+    fn of(values: &[Value]) -> Self {
+        let mut settings = Self::default();
+        for value in values {
+            settings.take(value);
+        }
+        let last = |key: &str| values.iter().rev().find(|value| value.key == key && !value.value.trim().is_empty());
+        let either = |first: &str, second: &str| last(first).or_else(|| last(second)).map(|value| value.value.clone());
+        settings.name = either("author.name", "user.name");
+        settings.email = either("author.email", "user.email");
+        settings
+    }
+
+    fn take(&mut self, value: &Value) {
+        if let Some((name, part)) = value.key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')) {
+            if !value.value.is_empty() {
+                self.filters.insert(name.to_owned());
+            }
+            if name == "lfs" && part == "clean" && value.is_operators() {
+                self.lfs_clean = Some(value.value.clone()).filter(|clean| !clean.is_empty());
+            }
+        } else if value.key.starts_with("core.") && (value.key != "core.excludesfile" || value.is_operators()) {
+            self.plain.retain(|(known, _)| *known != value.key);
+            self.plain.push((value.key.clone(), value.value.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(values: &[(&str, &str, &str)], expected: &str) {
+        let values: Vec<Value> = values
+            .iter()
+            .map(|(scope, key, value)| Value {
+                scope: (*scope).to_owned(),
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect();
+        let Settings { plain, lfs_clean, filters, name, email } = Settings::of(&values);
+        let mut said: Vec<String> = plain.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        said.extend(lfs_clean.map(|clean| format!("lfs={clean}")));
+        said.extend(filters.iter().map(|filter| format!("filter {filter}")));
+        said.extend(name.map(|name| format!("name {name}")));
+        said.extend(email.map(|email| format!("email {email}")));
+        assert_eq!(said.join(", "), expected);
+    }
+
+    #[test]
+    fn the_repository_wins_over_the_operator() {
+        check(&[("global", "core.autocrlf", "true"), ("local", "core.autocrlf", "input")], "core.autocrlf=input");
+        let names = [("global", "author.name", "a"), ("local", "user.name", "b"), ("global", "user.email", "x@y")];
+        check(&names, "name a, email x@y");
+    }
+
+    #[test]
+    fn only_the_operator_names_programs_and_files() {
+        check(&[("global", "filter.lfs.clean", "git-lfs clean -- %f")], "lfs=git-lfs clean -- %f, filter lfs");
+        check(&[("local", "filter.lfs.clean", "evil")], "filter lfs");
+        check(&[("worktree", "filter.x.process", "evil")], "filter x");
+        check(&[("local", "core.excludesfile", "/x")], "");
+        check(&[("global", "core.excludesfile", "/x")], "core.excludesfile=/x");
+    }
+}

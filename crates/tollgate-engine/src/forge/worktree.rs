@@ -1,0 +1,199 @@
+//! Worktrees: the folders in which agents work, one for each feature.
+//!
+//! They are made and removed in our own code, to git's layout, instead of by `git worktree`, which runs hooks and filters
+//! of the repository. Files are written by git through a folder of our own ([`crate::forge::project`]).
+//!
+//! ```text
+//! <project>/.worktrees/user-auth/                   the files
+//! <project>/.worktrees/user-auth/.git               gitdir: <project>/.git/worktrees/user-auth
+//! <project>/.git/worktrees/user-auth/               HEAD, index, gitdir, commondir
+//! ```
+//!
+//! The main checkout is never touched, and work that is not committed is never thrown away. Files kept by Git LFS are
+//! pointers in a new worktree: nothing is downloaded here.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::forge::project::own::Tree;
+use crate::forge::project::pointer::{self, Head};
+use crate::forge::project::{Branch, Own, Place, Project, Settings, check_entry, failure};
+
+pub(in crate::forge) mod changed;
+mod ensure;
+mod lock;
+mod remove;
+
+pub use remove::Removed;
+
+/// More worktrees than anybody has.
+const MAX_WORKTREES: usize = 10_000;
+/// What stands in the lock of an entry whose files are not all there yet.
+const MAKING: &[u8] = b"tollgate is making this worktree";
+
+/// A folder in which an agent works.
+#[derive(Debug, Clone)]
+pub struct Worktree {
+    path: PathBuf,
+    branch: Branch,
+    git_dir: PathBuf,
+    place: Place,
+}
+
+/// A worktree that git knows of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Where its files are, or were.
+    pub path: PathBuf,
+    /// Its branch; `None` when it is on none.
+    pub branch: Option<String>,
+    /// False when the folder is gone.
+    pub exists: bool,
+    /// True when somebody locked it, or it is still being made.
+    pub locked: bool,
+}
+
+/// What the repository knows about one of its worktrees.
+#[derive(Debug)]
+struct Known {
+    git_dir: PathBuf,
+    checkout: Option<PathBuf>,
+    head: Head,
+    lock: Option<Vec<u8>>,
+}
+
+impl Worktree {
+    /// The top of its files; canonical.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its branch.
+    #[must_use]
+    pub fn branch(&self) -> &Branch {
+        &self.branch
+    }
+
+    /// Its own git folder, inside that of the repository.
+    #[must_use]
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    pub(in crate::forge) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sees that this is still the right tree, to be called before each use: no link on the way, its `.git` leads to its
+    /// entry in the repository and back, its `HEAD` is its branch, and it is not the main checkout.
+    pub fn verify(&self) -> Result<(), Failure> {
+        self.check().map_err(|problem| failure::not_the_worktree(&self.path, &problem))?;
+        let unreadable = |error: io::Error| failure::not_the_worktree(&self.path, &error.to_string());
+        match pointer::head(&self.git_dir).map_err(unreadable)? {
+            Head::Branch(name) if name == self.branch.as_str() => Ok(()),
+            Head::Branch(name) => {
+                let found = format!("the branch `{}`", tollgate_core::visible::visible(&name));
+                Err(failure::other_branch(&self.path, &found, self.branch.as_str()))
+            }
+            Head::Other => Err(failure::other_branch(&self.path, "no branch", self.branch.as_str())),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let is_folder = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        if !is_folder(&self.path) {
+            return Err("it is not a folder".to_owned());
+        }
+        if self.path.canonicalize().ok().as_deref() != Some(&self.path) {
+            return Err("a link is on the way to it".to_owned());
+        }
+        if self.place.root.starts_with(&self.path) || self.place.common.starts_with(&self.path) {
+            return Err("it holds the main checkout".to_owned());
+        }
+        let named = pointer::git_dir_of(&self.path).map_err(|error| format!("its `.git` cannot be read: {error}"))?;
+        let is_entry = self.git_dir.parent() == Some(&self.place.common.join("worktrees")) && is_folder(&self.git_dir);
+        if !is_entry || named.and_then(|named| named.canonicalize().ok()).as_deref() != Some(&self.git_dir) {
+            return Err("its `.git` leads elsewhere".to_owned());
+        }
+        check_entry(&self.place.common, &self.git_dir, &self.path)
+    }
+
+    /// How many files are changed, deleted or new, and not committed. Ignored files do not count.
+    ///
+    /// The worktree's own index is not asked, since it can be told to look away.
+    pub fn uncommitted(&self) -> Result<usize, Failure> {
+        self.verify()?;
+        let scratch = tempfile::tempdir().map_err(|error| failure::no_scratch(&std::env::temp_dir(), &error))?;
+        let index = scratch.path().join("index");
+        let settings = Settings::read(&self.place)?;
+        let own = Own::to_work(&self.place, Tree { path: &self.path, index: &index, settings: &settings })?;
+        let tip = self.place.tip(&self.branch)?;
+        changed::load(own.git(), tip.as_ref(), &changed::sparse(self)?)?;
+        let changed = changed::look(own.git())?;
+        Ok(changed.removed.len()
+            + changed.written.len()
+            + changed.nested.len()
+            + changed::n_submodules(self, own.git())?)
+    }
+}
+
+impl Project {
+    /// The worktrees that git knows of, the main checkout left out.
+    pub fn worktrees(&self) -> Result<Vec<Listed>, Failure> {
+        let known = known(self.place())?;
+        let listed = known.into_iter().filter_map(|known| {
+            let path = known.checkout?;
+            let branch = match known.head {
+                Head::Branch(name) => Some(name),
+                Head::Other => None,
+            };
+            Some(Listed { exists: path.is_dir(), path, branch, locked: known.lock.is_some() })
+        });
+        Ok(listed.collect())
+    }
+
+    /// The worktree of a branch, if there is one and it is in order.
+    pub fn worktree(&self, branch: &Branch) -> Result<Option<Worktree>, Failure> {
+        let is_it = |known: &Known| matches!(&known.head, Head::Branch(name) if name == branch.as_str());
+        let Some(known) = known(self.place())?.into_iter().find(is_it) else {
+            return Ok(None);
+        };
+        let Some(path) = known.checkout.as_deref().and_then(|path| path.canonicalize().ok()) else {
+            return Ok(None);
+        };
+        if known.lock.as_deref() == Some(MAKING) {
+            return Ok(None);
+        }
+        let worktree = Worktree { path, branch: branch.clone(), git_dir: known.git_dir, place: self.place().clone() };
+        worktree.verify()?;
+        Ok(Some(worktree))
+    }
+}
+
+/// Reads what the repository knows about its worktrees.
+fn known(place: &Place) -> Result<Vec<Known>, Failure> {
+    let folder = place.common.join("worktrees");
+    let failed = |error: io::Error| failure::no_worktree(&folder, &error);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut all = Vec::new();
+    for entry in entries.take(MAX_WORKTREES) {
+        let entry = entry.map_err(failed)?;
+        // What is not a folder, also what is a link to one, is not git's.
+        if !entry.file_type().map_err(failed)?.is_dir() {
+            continue;
+        }
+        let git_dir = entry.path();
+        let checkout = pointer::checkout_of(&git_dir).map_err(failed)?;
+        let head = pointer::head(&git_dir).map_err(failed)?;
+        let lock = pointer::read(&git_dir, "locked").map_err(failed)?;
+        all.push(Known { git_dir, checkout, head, lock });
+    }
+    all.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
+    Ok(all)
+}

@@ -1,0 +1,119 @@
+//! What is different in the files of a worktree, found with an index of our own.
+//!
+//! Plumbing instead of `git add` and `git status`: gitlinks are left alone without looking inside, a repository inside
+//! the tree is reported instead of becoming one, and no submodule's git is started.
+
+use std::path::Path;
+
+use tollgate_core::sha::Sha;
+
+use super::Worktree;
+use crate::failure::{self as shared, Failure};
+use crate::forge::git::Git;
+use crate::forge::project::{failure, pointer};
+
+/// Files that differ from a commit, by path.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::forge) struct Changed {
+    /// Gone, or now a folder.
+    pub(in crate::forge) removed: Vec<Vec<u8>>,
+    /// Changed or new.
+    pub(in crate::forge) written: Vec<Vec<u8>>,
+    /// Folders that are repositories of their own.
+    pub(in crate::forge) nested: Vec<Vec<u8>>,
+}
+
+/// Makes the index that of a commit, or empty, and tells it which files a sparse checkout leaves out.
+pub(in crate::forge) fn load(git: &Git, tip: Option<&Sha>, sparse: &[Vec<u8>]) -> Result<(), Failure> {
+    match tip {
+        // Entries that are the same keep what is known about their files, which saves reading them again.
+        Some(tip) if git.ask(&["read-tree", "-m", tip.as_str()])?.ok => {}
+        Some(tip) => drop(git.run(&["read-tree", "--reset", tip.as_str()])?),
+        None => drop(git.run(&["read-tree", "--empty"])?),
+    }
+    if !sparse.is_empty() {
+        let known = git.run(&["ls-files", "-z"])?;
+        let known: std::collections::HashSet<&[u8]> = known.split(|&byte| byte == 0).collect();
+        let sparse: Vec<Vec<u8>> = sparse.iter().filter(|path| known.contains(&path[..])).cloned().collect();
+        feed(git, &["update-index", "--skip-worktree", "-z", "--stdin"], &sparse)?;
+    }
+    Ok(())
+}
+
+/// Compares the files with the index.
+pub(in crate::forge) fn look(git: &Git) -> Result<Changed, Failure> {
+    // It ends with 1 when files differ, which is no error; what is one shows in the next command.
+    git.ask(&["update-index", "-q", "--ignore-submodules", "--unmerged", "--refresh"])?;
+    let mut changed = Changed::default();
+    let listed = git.run(&["diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=all"])?;
+    let mut fields = listed.split(|&byte| byte == 0);
+    while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
+        let paths = if status == b"D" { &mut changed.removed } else { &mut changed.written };
+        paths.push(path.to_vec());
+    }
+    let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    for path in others.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
+        // Only a repository of its own is listed as a folder.
+        match path.strip_suffix(b"/") {
+            Some(folder) => changed.nested.push(folder.to_vec()),
+            None => changed.written.push(path.to_vec()),
+        }
+    }
+    Ok(changed)
+}
+
+/// The files that a sparse checkout leaves out: without this they would look deleted.
+pub(in crate::forge) fn sparse(worktree: &Worktree) -> Result<Vec<Vec<u8>>, Failure> {
+    if !worktree.git_dir().join("index").exists() {
+        return Ok(Vec::new());
+    }
+    // The index may be split in two files of which only this folder has the second.
+    let git = worktree.place().git_in(worktree.path(), worktree.git_dir());
+    let listed = git.run(&["ls-files", "-t", "-z"])?;
+    let left_out = listed.split(|&byte| byte == 0).filter_map(|line| line.strip_prefix(b"S "));
+    let is_gone = |path: &&[u8]| std::fs::symlink_metadata(worktree.path().join(pointer::path_of(path))).is_err();
+    Ok(left_out.filter(is_gone).map(<[u8]>::to_vec).collect())
+}
+
+/// How many submodules have files in them: nobody knows what of those is kept elsewhere.
+pub(in crate::forge) fn n_submodules(worktree: &Worktree, git: &Git) -> Result<usize, Failure> {
+    let listed = git.run(&["ls-files", "-s", "-z"])?;
+    let paths = listed.split(|&byte| byte == 0).filter(|line| line.starts_with(b"160000 "));
+    let paths = paths.filter_map(|line| line.iter().position(|&byte| byte == b'\t').map(|tab| &line[tab + 1..]));
+    let has_files = |path: &&[u8]| {
+        let folder = worktree.path().join(pointer::path_of(path));
+        std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    Ok(paths.filter(has_files).count())
+}
+
+/// Refuses files that belong to a repository inside the tree, even one that lies over files of the project.
+pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<(), Failure> {
+    let name = |path: &[u8]| tollgate_core::visible::visible(&String::from_utf8_lossy(path)).into_owned();
+    if let Some(path) = changed.nested.first() {
+        return Err(failure::nested_repository(&name(path)));
+    }
+    let mut looked_at = std::collections::HashSet::new();
+    for path in &changed.written {
+        let mut folder = &path[..];
+        while let Some(slash) = folder.iter().rposition(|&byte| byte == b'/') {
+            folder = &folder[..slash];
+            if !looked_at.insert(folder) {
+                break;
+            }
+            if std::fs::symlink_metadata(tree.join(pointer::path_of(folder)).join(".git")).is_ok() {
+                return Err(failure::nested_repository(&name(folder)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command that reads paths.
+pub(in crate::forge) fn feed(git: &Git, args: &[&str], paths: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let answer = git.feed(args, &[paths.join(&0), vec![0]].concat())?;
+    if answer.ok { Ok(answer.stdout) } else { Err(shared::git(args.first().unwrap_or(&""), &answer.stderr)) }
+}

@@ -1,0 +1,235 @@
+//! By what a run is found again after a crash.
+//!
+//! A [`ProcessMark`] is stored before an agent does anything. When the server starts anew, [`end_survivors`] ends what is
+//! left of the run, and nothing else: a process counts only when it started at the very time that is written down, since
+//! this machine did, or when it was given the run's own random word in its environment.
+//!
+//! ```json
+//! {"pid": 4711, "started": 123456, "boot": "0b6d…", "run": "Xk29…"}
+//! ```
+
+use std::io;
+
+use serde_json::{Value, json};
+
+/// The variable by which the processes of a run are known.
+pub const RUN_VARIABLE: &str = "TOLLGATE_RUN";
+
+/// By what the processes of one run are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessMark {
+    /// The first process: the guard, or who brought it into its namespace. It leads its process group.
+    pub pid: u32,
+    /// When it started, in ticks since the machine did.
+    pub started: u64,
+    /// Since when the machine runs, in its own words.
+    pub boot: String,
+    /// The run's own random word.
+    pub run: String,
+}
+
+impl ProcessMark {
+    /// The mark of a process that is alive, and of the run that it is the first of.
+    pub fn of(pid: u32, run: &str) -> io::Result<Self> {
+        Ok(Self { pid, started: start_time(pid)?, boot: boot()?, run: run.to_owned() })
+    }
+
+    /// The mark as it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({"pid": self.pid, "started": self.started, "boot": self.boot, "run": self.run})
+    }
+
+    /// A mark as it was stored.
+    #[must_use]
+    pub fn of_json(value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+        Some(Self {
+            pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
+            started: value.get("started")?.as_u64()?,
+            boot: text("boot")?,
+            run: text("run")?,
+        })
+    }
+}
+
+/// Ends whatever is left of a run and waits until it is gone; says how many processes that were.
+///
+/// Does nothing to a process that only got the number of one of them. Fails when something cannot be killed.
+pub fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    return linux::end_survivors(mark);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = mark;
+        Ok(0)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn start_time(pid: u32) -> io::Result<u64> {
+    let process = i32::try_from(pid).ok().and_then(super::table::Process::of);
+    process.map(|process| process.started).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Elsewhere than on Linux a process cannot be told from a later one of the same number, and so none is ended.
+#[cfg(not(target_os = "linux"))]
+fn start_time(_pid: u32) -> io::Result<u64> {
+    Ok(0)
+}
+
+#[cfg(target_os = "linux")]
+fn boot() -> io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot() -> io::Result<String> {
+    Ok(String::new())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeSet;
+    use std::io;
+    use std::time::{Duration, Instant};
+
+    use super::super::table::{self, Process};
+    use super::{ProcessMark, RUN_VARIABLE};
+
+    /// How long to go on killing; what does not end hangs in the kernel.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const TICK: Duration = Duration::from_millis(2);
+
+    pub(super) fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
+        if super::boot()? != mark.boot {
+            return Ok(0);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let mut killed = BTreeSet::new();
+        loop {
+            let survivors = survivors(mark, &table::all());
+            if survivors.is_empty() {
+                return Ok(killed.len());
+            }
+            let mut refused = None;
+            for process in &survivors {
+                refused = process.kill().err().or(refused);
+                killed.insert((process.id, process.started));
+            }
+            if Instant::now() > deadline {
+                return Err(refused.map_or_else(|| io::ErrorKind::TimedOut.into(), io::Error::from));
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// What is alive of a run: its first process with all that descend from it or are in its session, and whatever
+    /// carries its word.
+    fn survivors(mark: &ProcessMark, processes: &[Process]) -> Vec<Process> {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let variable = format!("{RUN_VARIABLE}={}", mark.run).into_bytes();
+        let first = i32::try_from(mark.pid).ok().filter(|pid| *pid > 1);
+        let first = first.and_then(|pid| processes.iter().find(|it| it.id == pid && it.started == mark.started));
+        let of_first = first.map(|first| table::descendants(processes, first.id)).unwrap_or_default();
+        let is_of_first = |process: &Process| {
+            first.is_some_and(|first| process.id == first.id || process.session == first.id)
+                || of_first.iter().any(|known| known.id == process.id)
+        };
+        let is_survivor = |process: &Process| {
+            process.id > 1
+                && process.id != own
+                && !process.has_ended
+                && (is_of_first(process) || (!mark.run.is_empty() && process.has_variable(&variable)))
+        };
+        processes.iter().filter(|process| is_survivor(process)).copied().collect()
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A shell that has printed `ready`; its output ends when the last of its processes does.
+    fn shell(script: &str, run: Option<&str>) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(Stdio::null()).env_remove(RUN_VARIABLE);
+        command.envs(run.map(|run| (RUN_VARIABLE, run)));
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        child
+    }
+
+    #[track_caller]
+    fn check_gone(mut child: Child) {
+        let mut rest = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
+        child.wait().unwrap();
+    }
+
+    fn word() -> String {
+        let folder = tempfile::tempdir().unwrap();
+        folder.path().file_name().unwrap().to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn a_mark_comes_back_from_where_it_was_stored() {
+        let mark = ProcessMark::of(std::process::id(), "w").unwrap();
+        assert_eq!(ProcessMark::of_json(&mark.to_json()), Some(mark.clone()));
+        for broken in [json!({}), json!({"pid": -1, "started": 1, "boot": "", "run": ""}), json!([1])] {
+            assert_eq!(ProcessMark::of_json(&broken), None);
+        }
+        assert!(mark.started > 0 && mark.boot.len() == 36, "{mark:?}");
+    }
+
+    #[test]
+    fn the_first_process_and_all_below_it_are_ended() {
+        let child = shell("sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' & wait", None);
+        let mark = ProcessMark::of(child.id(), "").unwrap();
+        assert_eq!(end_survivors(&mark).unwrap(), 4);
+        assert_eq!(end_survivors(&mark).unwrap(), 0);
+        check_gone(child);
+    }
+
+    #[test]
+    fn whoever_hid_from_the_first_process_is_known_by_the_word() {
+        let word = word();
+        let mut first = shell("(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &)", Some(&word));
+        let mark = ProcessMark::of(first.id(), &word).unwrap();
+        // The first process has ended and nobody holds its number any more.
+        first.wait().unwrap();
+        assert_eq!(end_survivors(&mark).unwrap(), 3);
+        check_gone(first);
+    }
+
+    #[test]
+    fn another_process_that_got_the_number_lives_on() {
+        let mut child = shell("echo ready; exec sleep 1000", None);
+        let mark = ProcessMark::of(child.id(), "no-such-run").unwrap();
+        let other_time = ProcessMark { started: mark.started + 1, ..mark.clone() };
+        let other_boot = ProcessMark { boot: "another".to_owned(), ..mark };
+        for reused in [other_time, other_boot] {
+            assert_eq!(end_survivors(&reused).unwrap(), 0);
+            assert!(child.try_wait().unwrap().is_none());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_word_must_be_the_whole_word() {
+        let word = word();
+        let mut child = shell("echo ready; exec sleep 1000", Some(&format!("{word}x")));
+        let nobody = ProcessMark { pid: 0, started: 0, boot: boot().unwrap(), run: word };
+        assert_eq!(end_survivors(&nobody).unwrap(), 0);
+        assert_eq!(end_survivors(&ProcessMark { run: String::new(), ..nobody }).unwrap(), 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,52 @@
+//! The board: projects, features, their reviews, what happened to them, what is owed to them, what was announced.
+//!
+//! All of it are methods of [`Database`](super::Database). A feature changes its state in one way only,
+//! [`transition`](super::Database::transition): the new state, the record of what happened, a finished review, the work
+//! that is owed next and the announcements are stored together or not at all.
+//!
+//! ```text
+//! project ─► feature ─► iteration    finished reviews, never changed
+//!               │ ├───► transition   what happened, never changed
+//!               │ └───► work         what is owed, and who does it
+//!               └─────► event        what was announced
+//! ```
+//!
+//! What may follow what is not decided here but by `tollgate_core::board::machine`. Files are none of its business.
+
+use rusqlite::types::Type;
+use tollgate_core::board::FeatureId;
+
+mod card;
+mod event;
+mod failure;
+mod feature;
+mod iteration;
+mod project;
+mod state;
+mod transition;
+mod work;
+
+pub use card::{Card, CardFilter, Counts};
+pub use event::{EventRow, NewEvent};
+pub use feature::{Facts, FeatureRow, NewFeature, Projected, TakeIn, TakenIn, Unprojected};
+pub use iteration::{IterationRow, NewIteration};
+pub use project::ProjectRow;
+pub use transition::{
+    Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,
+};
+pub use work::{Bid, Candidate, Claim, ProcessRow, Room, Token};
+
+/// What stands in the database is not what was put there.
+fn damaged(problem: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into().into())
+}
+
+/// The name of a feature out of a column.
+fn id(text: String) -> rusqlite::Result<FeatureId> {
+    FeatureId::parse(&text).map_err(|error| damaged(format!("`{text}` is no name of a feature: {error}")))
+}
+
+/// A list of texts out of a column.
+fn strings(text: &str) -> rusqlite::Result<Vec<String>> {
+    serde_json::from_str(text).map_err(|error| damaged(error.to_string()))
+}

@@ -1,0 +1,120 @@
+//! What is announced to whoever watches: numbered, stored, and sent on by others.
+//!
+//! ```text
+//! 17  1767960000000  project 1  feature-1  feature:code-review-started  {"featureId":"feature-1","iterationNumber":1}
+//! ```
+
+use rusqlite::{Connection, Row, params};
+use tollgate_core::board::FeatureId;
+
+use super::damaged;
+use crate::failure::Failure;
+use crate::store::{Database, database, number};
+
+/// So many events go at once when old ones are dropped, so that nobody waits for it.
+const PRUNED_AT_ONCE: i64 = 5_000;
+
+/// Something to be announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// The project it is about.
+    pub project: Option<i64>,
+    /// The feature it is about.
+    pub feature: Option<FeatureId>,
+    /// Its name, e.g. `feature:code-review-started`.
+    pub kind: String,
+    /// What it says, as JSON.
+    pub payload: String,
+}
+
+/// Something that was announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    /// Its number; a later one is higher.
+    pub seq: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What was announced.
+    pub event: NewEvent,
+}
+
+impl Database {
+    /// Announces something that is no change of a state, and gives back its number.
+    pub fn announce(&self, event: NewEvent, at_ms: u64) -> Result<u64, Failure> {
+        self.announce_many(vec![event], at_ms)
+    }
+
+    /// Announces several things in their order, and gives back the number of the last event.
+    pub fn announce_many(&self, events: Vec<NewEvent>, at_ms: u64) -> Result<u64, Failure> {
+        self.write(move |connection| {
+            insert(connection, &events, at_ms)?;
+            database::last_seq(connection)
+        })
+    }
+
+    /// Announces something without waiting; `done` is told on another thread how it ended.
+    pub fn announce_then(
+        &self,
+        events: Vec<NewEvent>,
+        at_ms: u64,
+        done: impl FnOnce(Result<(), Failure>) + Send + 'static,
+    ) {
+        self.submit(
+            move |connection| insert(connection, &events, at_ms).map(Ok::<(), std::convert::Infallible>),
+            |decided| done(decided.map(|_| ())),
+        );
+    }
+
+    /// The events after a number, in their order, of one project or of all.
+    pub fn events_after(&self, seq: u64, limit: usize, project: Option<i64>) -> Result<Vec<EventRow>, Failure> {
+        let which = if project.is_some() { "project = ?3" } else { "?3 IS NULL" };
+        let sql = format!(
+            "SELECT seq, at_ms, project, feature, kind, payload FROM event WHERE seq > ?1 AND {which} \
+             ORDER BY seq LIMIT ?2"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare(&sql)?;
+            statement.query_map(params![seq, number(limit), project], of_row)?.collect()
+        })
+    }
+
+    /// The number of the last event there ever was.
+    pub fn last_seq(&self) -> Result<u64, Failure> {
+        self.read(database::last_seq)
+    }
+
+    /// The number of the oldest event that is still kept; who has seen less must look at everything anew.
+    pub fn oldest_seq(&self) -> Result<Option<u64>, Failure> {
+        self.read(|connection| connection.query_row("SELECT min(seq) FROM event", [], |row| row.get(0)))
+    }
+
+    /// Forgets events from before a time, some thousands of them at most; true when there may be more.
+    pub fn prune_events(&self, before_ms: u64) -> Result<bool, Failure> {
+        self.write(move |connection| {
+            let sql = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
+            let n_gone = connection.execute(sql, params![before_ms, PRUNED_AT_ONCE])?;
+            Ok(number(n_gone) >= PRUNED_AT_ONCE)
+        })
+    }
+}
+
+pub(super) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO event (at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut statement = connection.prepare(sql)?;
+    for event in events {
+        let feature = event.feature.as_ref().map(FeatureId::as_str);
+        statement.execute(params![at_ms, event.project, feature, event.kind, event.payload])?;
+    }
+    Ok(())
+}
+
+fn of_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    let feature: Option<String> = row.get("feature")?;
+    let feature = feature.map(|id| FeatureId::parse(&id).map_err(|error| damaged(error.to_string()))).transpose()?;
+    let event =
+        NewEvent { project: row.get("project")?, feature, kind: row.get("kind")?, payload: row.get("payload")? };
+    Ok(EventRow { seq: row.get("seq")?, at_ms: row.get("at_ms")?, event })
+}

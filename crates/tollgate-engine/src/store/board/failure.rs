@@ -1,0 +1,11 @@
+//! What people are told when something of the board cannot be stored.
+
+use std::path::Path;
+
+use crate::failure::{Failure, Kind};
+
+/// The path of a project cannot be written down.
+pub(super) fn unwritable_path(path: &Path) -> Failure {
+    Failure::new(Kind::User, format!("the path `{}` is not valid UTF-8", path.display()))
+        .hint("Rename the folder, or add it through a link with a plain name.")
+}

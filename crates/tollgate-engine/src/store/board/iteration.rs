@@ -1,0 +1,348 @@
+//! Reviews of features as they are stored, with what was reviewed.
+//!
+//! A stored review is JSON that mirrors [`Iteration`], apart from what a person says of it later (`overridden`, `note`),
+//! which stands beside it. Diffs are stored once, by their SHA-256.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tollgate_core::board::iteration::Identity;
+use tollgate_core::board::{Compliance, Criterion, FeatureId, Iteration, Met, Outcome, Override, Remark, StepId};
+use tollgate_core::finding::{Category, Severity};
+
+use super::damaged;
+use crate::failure::Failure;
+use crate::store::{Database, Record, number, record};
+
+/// A finished review, to be stored.
+#[derive(Debug, Clone)]
+pub struct NewIteration {
+    /// What it said.
+    pub iteration: Iteration,
+    /// The whole change that was reviewed.
+    pub diff: Option<Vec<u8>>,
+    /// What changed since the last review.
+    pub delta: Option<Vec<u8>>,
+    /// The run, as it is to be remembered.
+    pub review: Option<Record>,
+}
+
+/// A stored review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IterationRow {
+    /// Its number in this database; a later one is higher.
+    pub row: i64,
+    /// What it said, and what a person said of it since.
+    pub iteration: Iteration,
+    /// The name of the whole change; see [`Database::diff`].
+    pub diff: Option<[u8; 32]>,
+    /// The name of what changed since the last review.
+    pub delta: Option<[u8; 32]>,
+    /// The run in the memory.
+    pub run: Option<i64>,
+    /// When it was stored, in milliseconds since 1970.
+    pub stored_ms: u64,
+}
+
+const SELECT: &str = "SELECT id, diff, delta, run, stored_ms, overridden, note, record FROM iteration \
+                      WHERE project = ?1 AND feature = ?2";
+
+impl Database {
+    /// All stored reviews of a feature, oldest first. A number can be there twice; the later one stands.
+    pub fn iterations(&self, project: i64, feature: &FeatureId) -> Result<Vec<IterationRow>, Failure> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(&format!("{SELECT} ORDER BY id"))?;
+            statement.query_map(params![project, feature.as_str()], of_row)?.collect()
+        })
+    }
+
+    /// The last stored review of a number.
+    pub fn iteration(&self, project: i64, feature: &FeatureId, number: u32) -> Result<Option<IterationRow>, Failure> {
+        self.read(|connection| {
+            let sql = format!("{SELECT} AND number = ?3 ORDER BY id DESC LIMIT 1");
+            connection.query_row(&sql, params![project, feature.as_str(), number], of_row).optional()
+        })
+    }
+
+    /// A diff by its name.
+    pub fn diff(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Failure> {
+        let sql = "SELECT bytes FROM blob WHERE hash = ?1";
+        self.read(|connection| connection.query_row(sql, [hash], |row| row.get(0)).optional())
+    }
+}
+
+/// Stores a review and gives back its row.
+pub(super) fn insert(
+    connection: &Connection,
+    project: i64,
+    feature: &FeatureId,
+    new: &NewIteration,
+    at_ms: u64,
+) -> rusqlite::Result<i64> {
+    let iteration = &new.iteration;
+    let run = new.review.as_ref().map(|run| record::record_in(connection, &run.ended())).transpose()?;
+    let diff = new.diff.as_deref().map(|diff| keep(connection, diff)).transpose()?;
+    let delta = new.delta.as_deref().map(|delta| keep(connection, delta)).transpose()?;
+    let stored = StoredIteration::from(iteration);
+    let count = |severity| iteration.findings.iter().filter(|remark| remark.severity == severity).count();
+    connection.execute(
+        "INSERT INTO iteration (project, feature, number, outcome, commit_id, outdated, n_critical, n_high, n_medium, \
+         n_low, n_nit, diff, delta, run, stored_ms, overridden, note, record) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        params![
+            project,
+            feature.as_str(),
+            iteration.number,
+            iteration.outcome.as_str(),
+            iteration.commit,
+            iteration.outdated,
+            number(count(Severity::Critical)),
+            number(count(Severity::High)),
+            number(count(Severity::Medium)),
+            number(count(Severity::Low)),
+            number(count(Severity::Nit)),
+            diff,
+            delta,
+            run,
+            at_ms,
+            iteration.overridden.as_ref().map(override_to_json).transpose()?,
+            iteration.note,
+            to_json(&stored)?,
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Adds to the last review of a feature that a person overruled it; one that was overruled before stays as it is.
+pub(super) fn add_override(
+    connection: &Connection,
+    project: i64,
+    feature: &FeatureId,
+    by: &Override,
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE iteration SET overridden = ?3 WHERE overridden IS NULL AND id = \
+               (SELECT max(id) FROM iteration WHERE project = ?1 AND feature = ?2)";
+    connection.execute(sql, params![project, feature.as_str(), override_to_json(by)?])?;
+    Ok(())
+}
+
+/// Adds to the last review of a feature what the person said who sent it back.
+pub(super) fn add_note(connection: &Connection, project: i64, feature: &FeatureId, note: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE iteration SET note = ?3 WHERE note IS NULL AND id = \
+               (SELECT max(id) FROM iteration WHERE project = ?1 AND feature = ?2)";
+    connection.execute(sql, params![project, feature.as_str(), note])?;
+    Ok(())
+}
+
+/// Stores bytes under their SHA-256.
+fn keep(connection: &Connection, bytes: &[u8]) -> rusqlite::Result<[u8; 32]> {
+    let hash: [u8; 32] = Sha256::digest(bytes).into();
+    connection
+        .execute("INSERT INTO blob (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![hash, bytes])?;
+    Ok(hash)
+}
+
+fn of_row(row: &Row<'_>) -> rusqlite::Result<IterationRow> {
+    let text: String = row.get("record")?;
+    let stored: StoredIteration = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let mut iteration = Iteration::try_from(stored).map_err(damaged)?;
+    let overridden: Option<String> = row.get("overridden")?;
+    iteration.overridden = overridden.as_deref().map(override_of_json).transpose()?;
+    iteration.note = row.get("note")?;
+    Ok(IterationRow {
+        row: row.get("id")?,
+        iteration,
+        diff: row.get("diff")?,
+        delta: row.get("delta")?,
+        run: row.get("run")?,
+        stored_ms: row.get("stored_ms")?,
+    })
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredIteration {
+    number: u32,
+    outcome: String,
+    reviewed_at: String,
+    model: String,
+    provider: String,
+    commit: Option<String>,
+    base: Option<String>,
+    findings: Vec<StoredRemark>,
+    late: Vec<StoredRemark>,
+    summary: String,
+    reason: Option<String>,
+    criteria: Vec<StoredCriterion>,
+    notes: Vec<String>,
+    outdated: bool,
+    after_step: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredRemark {
+    category: String,
+    severity: String,
+    title: String,
+    description: String,
+    suggestion: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    evidence: Option<String>,
+    identity: Option<StoredIdentity>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredIdentity {
+    id: String,
+    fingerprint: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredCriterion {
+    id: String,
+    text: String,
+    met: StoredMet,
+    evidence: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredMet {
+    Yes,
+    No,
+    Unclear,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredOverride {
+    who: String,
+    reason: String,
+    at: String,
+}
+
+fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| damaged(error.to_string()))
+}
+
+fn override_to_json(by: &Override) -> rusqlite::Result<String> {
+    to_json(&StoredOverride { who: by.who.clone(), reason: by.reason.clone(), at: by.at.clone() })
+}
+
+fn override_of_json(text: &str) -> rusqlite::Result<Override> {
+    let stored: StoredOverride = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
+    Ok(Override { who: stored.who, reason: stored.reason, at: stored.at })
+}
+
+impl From<&Iteration> for StoredIteration {
+    fn from(iteration: &Iteration) -> Self {
+        Self {
+            number: iteration.number,
+            outcome: iteration.outcome.as_str().to_owned(),
+            reviewed_at: iteration.reviewed_at.clone(),
+            model: iteration.model.clone(),
+            provider: iteration.provider.clone(),
+            commit: iteration.commit.clone(),
+            base: iteration.base.clone(),
+            findings: iteration.findings.iter().map(StoredRemark::from).collect(),
+            late: iteration.late.iter().map(StoredRemark::from).collect(),
+            summary: iteration.summary.clone(),
+            reason: iteration.reason.clone(),
+            criteria: iteration.compliance.criteria.iter().map(StoredCriterion::from).collect(),
+            notes: iteration.notes.clone(),
+            outdated: iteration.outdated,
+            after_step: iteration.after_step.as_ref().map(|step| step.as_str().to_owned()),
+        }
+    }
+}
+
+impl TryFrom<StoredIteration> for Iteration {
+    type Error = String;
+
+    fn try_from(stored: StoredIteration) -> Result<Self, String> {
+        let remarks = |remarks: Vec<StoredRemark>| remarks.into_iter().map(Remark::try_from).collect::<Result<_, _>>();
+        let step = |step: String| StepId::parse(&step).map_err(|error| format!("`{step}` is no step: {error}"));
+        let outcome = Outcome::parse(&stored.outcome);
+        Ok(Self {
+            number: stored.number,
+            outcome: outcome.ok_or_else(|| format!("`{}` is no outcome", stored.outcome))?,
+            reviewed_at: stored.reviewed_at,
+            model: stored.model,
+            provider: stored.provider,
+            commit: stored.commit,
+            base: stored.base,
+            findings: remarks(stored.findings)?,
+            late: remarks(stored.late)?,
+            summary: stored.summary,
+            reason: stored.reason,
+            compliance: Compliance { criteria: stored.criteria.into_iter().map(StoredCriterion::take).collect() },
+            notes: stored.notes,
+            outdated: stored.outdated,
+            after_step: stored.after_step.map(step).transpose()?,
+            overridden: None,
+            note: None,
+        })
+    }
+}
+
+impl From<&Remark> for StoredRemark {
+    fn from(remark: &Remark) -> Self {
+        let identity =
+            |identity: &Identity| StoredIdentity { id: identity.id.clone(), fingerprint: identity.fingerprint.clone() };
+        Self {
+            category: remark.category.as_str().to_owned(),
+            severity: remark.severity.as_str().to_owned(),
+            title: remark.title.clone(),
+            description: remark.description.clone(),
+            suggestion: remark.suggestion.clone(),
+            file: remark.file.clone(),
+            line: remark.line,
+            evidence: remark.evidence.clone(),
+            identity: remark.identity.as_ref().map(identity),
+        }
+    }
+}
+
+impl TryFrom<StoredRemark> for Remark {
+    type Error = String;
+
+    fn try_from(stored: StoredRemark) -> Result<Self, String> {
+        let category = Category::parse_exact(&stored.category);
+        let severity = Severity::parse_exact(&stored.severity);
+        Ok(Self {
+            category: category.ok_or_else(|| format!("`{}` is no category", stored.category))?,
+            severity: severity.ok_or_else(|| format!("`{}` is no severity", stored.severity))?,
+            title: stored.title,
+            description: stored.description,
+            suggestion: stored.suggestion,
+            file: stored.file,
+            line: stored.line,
+            evidence: stored.evidence,
+            identity: stored.identity.map(|stored| Identity { id: stored.id, fingerprint: stored.fingerprint }),
+        })
+    }
+}
+
+impl From<&(Criterion, Met)> for StoredCriterion {
+    fn from((criterion, met): &(Criterion, Met)) -> Self {
+        let (met, evidence) = match met {
+            Met::Yes { evidence } => (StoredMet::Yes, Some(evidence.clone())),
+            Met::No { evidence } => (StoredMet::No, Some(evidence.clone())),
+            Met::Unclear { evidence } => (StoredMet::Unclear, evidence.clone()),
+        };
+        Self { id: criterion.id.clone(), text: criterion.text.clone(), met, evidence }
+    }
+}
+
+impl StoredCriterion {
+    fn take(self) -> (Criterion, Met) {
+        let met = match self.met {
+            StoredMet::Yes => Met::Yes { evidence: self.evidence.unwrap_or_default() },
+            StoredMet::No => Met::No { evidence: self.evidence.unwrap_or_default() },
+            StoredMet::Unclear => Met::Unclear { evidence: self.evidence },
+        };
+        (Criterion { id: self.id, text: self.text }, met)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! The projects of a board.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::failure;
+use crate::failure::Failure;
+use crate::store::Database;
+
+/// A project on the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Its number in this database.
+    pub id: i64,
+    /// Its folder.
+    pub path: PathBuf,
+    /// What people call it.
+    pub name: String,
+    /// When it was added, in milliseconds since 1970.
+    pub added_ms: u64,
+}
+
+const SELECT: &str = "SELECT id, path, name, added_ms FROM project WHERE removed_ms IS NULL";
+
+impl Database {
+    /// Adds a project. One that is there already stays as it is; one that was removed comes back with all it had.
+    pub fn add_project(&self, path: &Path, name: &str, at_ms: u64) -> Result<ProjectRow, Failure> {
+        let text = path.to_str().ok_or_else(|| failure::unwritable_path(path))?.to_owned();
+        let name = name.to_owned();
+        self.write(move |connection| {
+            connection.execute(
+                "INSERT INTO project (path, name, added_ms) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (path) DO UPDATE SET removed_ms = NULL, name = excluded.name WHERE removed_ms IS NOT NULL",
+                params![text, name, at_ms],
+            )?;
+            connection.query_row(&format!("{SELECT} AND path = ?1"), [text], of_row)
+        })
+    }
+
+    /// All projects, by name.
+    pub fn projects(&self) -> Result<Vec<ProjectRow>, Failure> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(&format!("{SELECT} ORDER BY name, id"))?;
+            statement.query_map([], of_row)?.collect()
+        })
+    }
+
+    /// A project by its number.
+    pub fn project(&self, id: i64) -> Result<Option<ProjectRow>, Failure> {
+        self.read(|connection| connection.query_row(&format!("{SELECT} AND id = ?1"), [id], of_row).optional())
+    }
+
+    /// A project by its folder, as it was added.
+    pub fn project_at(&self, path: &Path) -> Result<Option<ProjectRow>, Failure> {
+        let Some(path) = path.to_str() else { return Ok(None) };
+        self.read(|connection| connection.query_row(&format!("{SELECT} AND path = ?1"), [path], of_row).optional())
+    }
+
+    /// Takes a project off the board. What is stored of it is kept. False when there is none.
+    pub fn remove_project(&self, id: i64, at_ms: u64) -> Result<bool, Failure> {
+        self.write(move |connection| {
+            let sql = "UPDATE project SET removed_ms = ?2 WHERE id = ?1 AND removed_ms IS NULL";
+            Ok(connection.execute(sql, params![id, at_ms])? > 0)
+        })
+    }
+}
+
+/// True when there is such a project.
+pub(super) fn exists(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
+    connection.query_row(&format!("SELECT EXISTS ({SELECT} AND id = ?1)"), [id], |row| row.get(0))
+}
+
+fn of_row(row: &Row<'_>) -> rusqlite::Result<ProjectRow> {
+    let path: String = row.get("path")?;
+    Ok(ProjectRow { id: row.get("id")?, path: path.into(), name: row.get("name")?, added_ms: row.get("added_ms")? })
+}

@@ -1,0 +1,33 @@
+//! What people are told when something cannot be written.
+
+use crate::failure::{Failure, Kind};
+
+/// A piece of work ended in a panic, which is our mistake.
+pub(super) fn panicked() -> Failure {
+    Failure::new(Kind::Internal, "something went wrong inside while it was stored, and nothing of it was kept")
+        .hint("This is a mistake in tollgate; please report it.")
+}
+
+/// Too much waits to be written.
+pub(super) fn too_busy() -> Failure {
+    Failure::new(Kind::External, "more waits to be stored than the disk can take").hint("Try again in a moment.")
+}
+
+/// Nobody writes any more.
+pub(super) fn closed() -> Failure {
+    Failure::new(Kind::Internal, "the database is closed")
+}
+
+/// The thread that writes would wait for itself.
+pub(super) fn inside_itself() -> Failure {
+    Failure::new(Kind::Internal, "something is to be stored from where storing is done")
+        .hint("This is a mistake in tollgate; please report it.")
+}
+
+/// SQLite ended a transaction by itself, as it does when the disk fails.
+pub(super) fn ended_by_itself() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
+        Some("the disk is full or failing".to_owned()),
+    )
+}

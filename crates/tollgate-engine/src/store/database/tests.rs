@@ -1,0 +1,321 @@
+//! The database under many hands, on real files.
+
+use std::convert::Infallible;
+use std::sync::mpsc::Receiver;
+use std::sync::{Barrier, Mutex};
+
+use super::*;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("tollgate.db")
+    }
+
+    fn open(&self) -> Database {
+        Database::open(&self.path()).unwrap()
+    }
+
+    /// What is stored, as whoever opens the file next sees it.
+    fn stored(&self) -> Vec<String> {
+        kinds(&self.open())
+    }
+}
+
+fn put(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
+    connection.execute("INSERT INTO event (at_ms, kind, payload) VALUES (0, ?1, '')", [kind]).map(|_| ())
+}
+
+fn kinds(database: &Database) -> Vec<String> {
+    let sql = "SELECT kind FROM event ORDER BY seq";
+    database.read(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()).unwrap()
+}
+
+/// What came of each of several pieces of work that were committed together.
+struct Together {
+    database: Database,
+    go: mpsc::Sender<()>,
+    ends: Vec<Receiver<Result<Result<(), String>, Failure>>>,
+}
+
+impl Together {
+    /// Keeps the writer busy, so that what follows waits and is taken at once.
+    fn new(folder: &Folder) -> Self {
+        let database = folder.open();
+        let (go, wait) = mpsc::channel::<()>();
+        let (begun, is_busy) = mpsc::channel();
+        database.submit(
+            move |_| {
+                begun.send(()).unwrap();
+                wait.recv().unwrap();
+                Ok(Ok::<(), Infallible>(()))
+            },
+            |_| {},
+        );
+        is_busy.recv().unwrap();
+        Self { database, go, ends: Vec::new() }
+    }
+
+    fn and(mut self, work: impl FnOnce(&Connection) -> Decided<(), String> + Send + 'static) -> Self {
+        let (end, ended) = mpsc::channel();
+        self.database.submit(work, move |decided| end.send(decided).unwrap());
+        self.ends.push(ended);
+        self
+    }
+
+    fn end(self) -> Vec<String> {
+        self.go.send(()).unwrap();
+        let words = |ended: Receiver<Result<Result<(), String>, Failure>>| match ended.recv().unwrap() {
+            Ok(Ok(())) => "stored".to_owned(),
+            Ok(Err(refusal)) => format!("refused: {refusal}"),
+            Err(failure) => failure.message.replace(self.database.path().to_str().unwrap(), "FILE"),
+        };
+        self.ends.into_iter().map(words).collect()
+    }
+}
+
+#[test]
+fn what_many_write_at_once_is_all_there() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let barrier = Barrier::new(16);
+    std::thread::scope(|scope| {
+        for writer in 0..16 {
+            let (database, barrier) = (database.clone(), &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for number in 0..20 {
+                    let kind = format!("{writer}-{number}");
+                    let expected = kind.clone();
+                    database.write(move |connection| put(connection, &kind)).unwrap();
+                    assert!(kinds(&database).contains(&expected), "who wrote sees it");
+                }
+            });
+        }
+    });
+    drop(database);
+    assert_eq!(folder.stored().len(), 320);
+}
+
+#[test]
+fn a_piece_that_fails_takes_no_other_with_it() {
+    let folder = Folder::new();
+    let ends = Together::new(&folder)
+        .and(|connection| put(connection, "first").map(Ok))
+        .and(|connection| {
+            put(connection, "half")?;
+            put(connection, "half")?;
+            connection.execute("INSERT INTO nowhere VALUES (1)", []).map(|_| Ok(()))
+        })
+        .and(|connection| {
+            put(connection, "refused")?;
+            Ok(Err("not now".to_owned()))
+        })
+        .and(|connection| {
+            put(connection, "panicked")?;
+            panic!("said by a test")
+        })
+        .and(|connection| put(connection, "last").map(Ok))
+        .end();
+    insta::assert_snapshot!(ends.join("\n"), @r"
+    stored
+    the memory at `FILE` cannot be used: no such table: nowhere
+    refused: not now
+    something went wrong inside while it was stored, and nothing of it was kept
+    stored
+    ");
+    assert_eq!(folder.stored(), ["first", "last"]);
+}
+
+#[test]
+fn when_the_batch_cannot_be_committed_nobody_is_told_it_was() {
+    let folder = Folder::new();
+    let ends = Together::new(&folder)
+        .and(|connection| put(connection, "first").map(Ok))
+        .and(|connection| {
+            // As SQLite does by itself when the disk fails.
+            connection.execute_batch("ROLLBACK")?;
+            Ok(Ok(()))
+        })
+        .and(|connection| put(connection, "last").map(Ok))
+        .end();
+    assert_eq!(ends, ["the memory at `FILE` cannot be used: the disk is full"; 3]);
+    let database = folder.open();
+    assert_eq!(kinds(&database), [""; 0]);
+    database.write(|connection| put(connection, "later")).unwrap();
+    assert_eq!(kinds(&database), ["later"]);
+}
+
+#[test]
+fn a_full_disk_is_said_and_once_there_is_room_it_goes_on() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let limit = |n_pages: u32| {
+        let pragma = format!("PRAGMA max_page_count = {n_pages}");
+        database.write(move |connection| connection.query_row(&pragma, [], |row| row.get::<_, u32>(0))).unwrap()
+    };
+    let n_pages = limit(1);
+    limit(n_pages + 10);
+    let mut written = Vec::new();
+    let failure = loop {
+        let kind = format!("{}-{}", written.len(), "x".repeat(3_000));
+        match database.write({
+            let kind = kind.clone();
+            move |connection| put(connection, &kind)
+        }) {
+            Ok(()) => written.push(kind),
+            Err(failure) => break failure,
+        }
+        assert!(written.len() < 1_000);
+    };
+    assert!(failure.message.ends_with("the disk is full"), "{}", failure.message);
+    assert!(!written.is_empty());
+    assert_eq!(kinds(&database), written);
+    limit(1_000_000);
+    database.write(|connection| put(connection, "room")).unwrap();
+    written.push("room".to_owned());
+    drop(database);
+    assert_eq!(folder.stored(), written);
+}
+
+#[test]
+fn a_file_that_another_process_holds_is_said_to_be_in_use() {
+    let folder = Folder::new();
+    let database = folder.open();
+    database.write(|connection| connection.busy_timeout(Duration::ZERO)).unwrap();
+    let other = Connection::open(folder.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let failure = database.write(|connection| put(connection, "one")).unwrap_err();
+    assert!(failure.message.contains("in use by another process"), "{}", failure.message);
+    put(&other, "theirs").unwrap();
+    other.execute_batch("COMMIT").unwrap();
+    database.write(|connection| put(connection, "two")).unwrap();
+    assert_eq!(kinds(&database), ["theirs", "two"]);
+}
+
+#[test]
+fn what_was_handed_over_is_written_before_the_last_handle_is_gone() {
+    let folder = Folder::new();
+    let database = folder.open();
+    for number in 0..300 {
+        database.submit(
+            move |connection| put(connection, &number.to_string()).map(Ok::<(), Infallible>),
+            |decided| _ = decided.unwrap(),
+        );
+    }
+    drop(database);
+    assert_eq!(folder.stored().len(), 300);
+}
+
+#[test]
+fn the_last_handle_may_go_where_the_writing_is_done() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let (end, ended) = mpsc::channel();
+    let last = Mutex::new(Some(database.clone()));
+    let (go, wait) = mpsc::channel::<()>();
+    database.submit(
+        move |connection| put(connection, "one").map(Ok::<(), Infallible>),
+        move |_| {
+            wait.recv().unwrap();
+            drop(last.lock().unwrap().take());
+            end.send(()).unwrap();
+        },
+    );
+    drop(database);
+    go.send(()).unwrap();
+    ended.recv().unwrap();
+    assert_eq!(folder.stored(), ["one"]);
+}
+
+#[test]
+fn who_would_wait_for_himself_is_refused() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let (end, ended) = mpsc::channel();
+    let inside = database.clone();
+    database.submit(
+        |_| Ok(Ok::<(), Infallible>(())),
+        move |_| end.send(inside.write(|connection| put(connection, "one"))).unwrap(),
+    );
+    let failure = ended.recv().unwrap().unwrap_err();
+    assert_eq!(failure.message, "something is to be stored from where storing is done");
+}
+
+#[test]
+fn who_does_not_wait_is_told_when_too_much_waits_already() {
+    let folder = Folder::new();
+    let mut together = Together::new(&folder);
+    for _ in 0..=MAX_WAITING {
+        together = together.and(|_| Ok(Ok(())));
+    }
+    let ends = together.end();
+    assert_eq!(ends[..MAX_WAITING], vec!["stored"; MAX_WAITING]);
+    assert_eq!(ends[MAX_WAITING], "more waits to be stored than the disk can take");
+}
+
+#[test]
+fn readers_see_one_state_and_write_nothing() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let failure = database.read(|connection| put(connection, "one")).unwrap_err();
+    assert!(failure.message.contains("it can only be read"), "{}", failure.message);
+    let count = "SELECT count(*) FROM event";
+    let counts = database
+        .read(|connection| {
+            let before: u32 = connection.query_row(count, [], |row| row.get(0))?;
+            database.write(|connection| put(connection, "one")).unwrap();
+            let after: u32 = connection.query_row(count, [], |row| row.get(0))?;
+            Ok((before, after))
+        })
+        .unwrap();
+    assert_eq!((counts, kinds(&database).len()), ((0, 0), 1));
+}
+
+#[test]
+fn a_reader_that_panics_takes_no_place_away() {
+    let folder = Folder::new();
+    let database = folder.open();
+    for _ in 0..10 {
+        let database = database.clone();
+        let panicked =
+            std::thread::spawn(move || database.read(|_| -> rusqlite::Result<()> { panic!("said by a test") }));
+        assert!(panicked.join().is_err());
+    }
+    assert_eq!(kinds(&database), [""; 0]);
+}
+
+#[test]
+fn events_wake_whoever_waits_for_them() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let other_process = folder.open();
+    assert!(!database.wait_for_events(0, Duration::ZERO).unwrap());
+    for (seq, writer) in [(0, &database), (1, &other_process)] {
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| database.wait_for_events(seq, Duration::from_secs(60)));
+            writer.write(|connection| put(connection, "one")).unwrap();
+            assert!(waiting.join().unwrap().unwrap());
+        });
+    }
+    assert!(database.wait_for_events(1, Duration::ZERO).unwrap(), "what is there already is not waited for");
+}
+
+#[test]
+fn numbers_of_events_are_never_given_twice() {
+    let folder = Folder::new();
+    let database = folder.open();
+    for _ in 0..3 {
+        database.write(|connection| put(connection, "one")).unwrap();
+    }
+    database.write(|connection| connection.execute("DELETE FROM event", [])).unwrap();
+    drop(database);
+    let database = folder.open();
+    assert_eq!(database.read(last_seq).unwrap(), 3);
+    assert!(database.wait_for_events(2, Duration::ZERO).unwrap());
+}
