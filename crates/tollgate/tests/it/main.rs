@@ -6,8 +6,10 @@ mod agents;
 mod board;
 mod chaos;
 mod check_comment;
+mod crash;
 mod declared;
 mod delta;
+mod desk;
 mod faults;
 mod formats;
 #[cfg(unix)]
