@@ -458,3 +458,23 @@ fn what_an_agent_plants_in_git_does_not_run() {
     let _ = Command::new("git").current_dir(desk.path("project")).args(["status"]).output();
     assert!(desk.path("ran").exists());
 }
+
+#[test]
+fn a_teams_prompt_and_context_reach_the_reviewer() {
+    let stub = Stub::answering(|_| answer("APPROVED", "Good.", &[], &[]));
+    let desk = Desk::configured(&works(), &with_model(&stub));
+    let folder = desk.path("project/.automaker");
+    std::fs::create_dir_all(folder.join("context")).unwrap();
+    std::fs::write(folder.join("context/style.md"), "We never use tabs.\n").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("context/link.md")).unwrap();
+    let prompt = r#"{"enabled":true,"value":"You are the reviewer of our team."}"#;
+    let settings = format!(r#"{{"promptCustomization":{{"codeReview":{{"reviewSystemPrompt":{prompt}}}}}}}"#);
+    std::fs::write(folder.join("settings.json"), settings).unwrap();
+    let ended = Ended::of(&desk, "Prompted", "");
+    ended.is(Status::WaitingApproval, None, 1);
+    let heard = stub.heard();
+    assert!(heard.contains("You are the reviewer of our team."), "{heard}");
+    assert!(heard.contains("We never use tabs."), "{heard}");
+    assert!(!heard.contains("link.md"), "{heard}");
+    ended.stop();
+}

@@ -264,6 +264,7 @@ impl Job<'_> {
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: false,
                 prompts: Some(home.data.join("settings.json")),
+                board: Some(self.project.path.join(&settings.pipeline.dir)),
                 variable: &variable,
                 cancel: self.cancel.child_token(),
             },
