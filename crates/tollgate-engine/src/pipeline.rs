@@ -20,6 +20,7 @@ use tollgate_core::policy::{self, Policy};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_core::suppress::Dismissal;
 use tollgate_core::verify::{self, Weight};
+use tollgate_core::visible::grouped;
 use tollgate_rules::catalog;
 use tollgate_rules::change::{Declared, is_by_file};
 
@@ -137,6 +138,23 @@ pub enum Event<'a> {
         /// About how many tokens were written until now.
         n_tokens: u64,
     },
+}
+
+impl Event<'_> {
+    /// How it goes, in a few words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Fetched { n_files: 0, .. } => "reading the change".to_owned(),
+            Self::Fetched { n_files, .. } => format!("reviewed 0 of {n_files} files"),
+            Self::Scanned { n_done, n_files } => format!("reviewed {n_done} of {n_files} files"),
+            Self::Asking { reviewer, stage, about, n_done, n_calls, n_tokens } => {
+                let calls = if *n_calls == 1 { String::new() } else { format!(", {n_done} of {n_calls} calls done") };
+                let tokens = if *n_tokens == 0 { String::new() } else { format!(", {} tokens", grouped(*n_tokens)) };
+                format!("{reviewer} {stage}: {about}{calls}{tokens}")
+            }
+        }
+    }
 }
 
 /// A change and its review. A change without files has a review without findings.

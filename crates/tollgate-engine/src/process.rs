@@ -92,6 +92,27 @@ pub fn stop_all() {
     guard::stop_all();
 }
 
+/// The variable that names the point at which a program under test is to die.
+const CRASH: &str = "TOLLGATE_CRASH_AT";
+
+/// Dies here, when a test wants it: as if the machine had been switched off. A program that is shipped never does.
+///
+/// `TOLLGATE_CRASH_AT=B4` dies when the point is reached, `B4#3` when it is reached for the third time.
+pub fn crash_point(name: &str) {
+    #[cfg(all(debug_assertions, unix))]
+    {
+        use std::sync::atomic::AtomicU32;
+        static N_PASSED: AtomicU32 = AtomicU32::new(0);
+        let Ok(wanted) = std::env::var(CRASH) else { return };
+        let (point, number) = wanted.split_once('#').unwrap_or((&wanted, "1"));
+        if point == name && (N_PASSED.fetch_add(1, Ordering::SeqCst) + 1).to_string() == number {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+    }
+    #[cfg(not(all(debug_assertions, unix)))]
+    let _ = (name, CRASH);
+}
+
 /// Takes a process off the list before it is reaped: after that its number may be another's.
 fn forget(id: u32) {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|&live| live != id);

@@ -41,6 +41,20 @@ pub struct Reviewed {
 }
 
 impl Record {
+    /// A run that ended with a review.
+    #[must_use]
+    pub fn of(completed: &Completed<'_>, subject: Subject, time: (u64, u64), version: &str) -> Self {
+        let reviewed = Reviewed {
+            review: completed.review.clone(),
+            gate: completed.gate,
+            n_added: completed.n_added,
+            snapshot: completed.snapshot.to_vec(),
+            prior: completed.prior,
+            new: completed.new.map(<[usize]>::to_vec),
+        };
+        Self { subject, time, version: version.to_owned(), outcome: Ok(Box::new(reviewed)) }
+    }
+
     /// The same, lent.
     #[must_use]
     pub fn ended(&self) -> Ended<'_> {

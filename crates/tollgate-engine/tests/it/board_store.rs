@@ -1,6 +1,6 @@
 //! The board in its database.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};
@@ -12,6 +12,7 @@ use tollgate_engine::store::board::{
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
 
+mod durable;
 mod model;
 
 /// A database with one project.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tollgate_core::visible::grouped;
 use tollgate_engine::config::{Settings, Shown};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::pipeline::{Asking, Event, Run, Sent};
+use tollgate_engine::pipeline::{Asking, Run, Sent};
 use tollgate_engine::reviewer::tape::{self, Tape};
 
 use super::{Place, memory, output};
@@ -53,20 +53,6 @@ fn boundary() -> u64 {
 /// The prompts in the user's data folder.
 fn own_prompts() -> Option<PathBuf> {
     Some(memory::data_folder()?.with_file_name("settings.json"))
-}
-
-/// How a review goes, in a few words.
-pub(crate) fn words(event: &Event<'_>) -> String {
-    match event {
-        Event::Fetched { n_files: 0, .. } => "reading the change".to_owned(),
-        Event::Fetched { n_files, .. } => format!("reviewed 0 of {n_files} files"),
-        Event::Scanned { n_done, n_files } => format!("reviewed {n_done} of {n_files} files"),
-        Event::Asking { reviewer, stage, about, n_done, n_calls, n_tokens } => {
-            let calls = if *n_calls == 1 { String::new() } else { format!(", {n_done} of {n_calls} calls done") };
-            let tokens = if *n_tokens == 0 { String::new() } else { format!(", {} tokens", grouped(*n_tokens)) };
-            format!("{reviewer} {stage}: {about}{calls}{tokens}")
-        }
-    }
 }
 
 /// What a model or agent took, in one line.

@@ -227,7 +227,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     output::end_cleanly_on_ctrl_c();
     let (outcome, mut contents, record) = {
         let progress = Progress::start();
-        let events = |event: Event<'_>| progress.tell(|| asking::words(&event));
+        let events = |event: Event<'_>| progress.tell(|| event.in_words());
         let mut world = World {
             settings: &settings,
             forge,

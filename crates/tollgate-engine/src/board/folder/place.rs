@@ -2,9 +2,11 @@
 //!
 //! Every name is one step; links are never followed, so that nothing which other programs put there leads elsewhere.
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
 
 #[cfg(not(unix))]
 mod portable;
@@ -15,6 +17,9 @@ mod unix;
 pub(super) use portable::{Place, like};
 #[cfg(unix)]
 pub(super) use unix::{Place, like};
+
+/// The pause between two tries to get hold of a folder.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// What is at a name.
 #[derive(Debug)]
@@ -52,7 +57,8 @@ pub struct Stamp {
 impl Stamp {
     /// True when it was written so short a time ago that it may be written again without a trace in the stamp, or that
     /// whoever writes it may not be done.
-    pub(super) fn is_fresh(&self, now: SystemTime, within: Duration) -> bool {
+    #[must_use]
+    pub fn is_fresh(&self, now: SystemTime, within: Duration) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
         let age = i128::try_from(now).unwrap_or(i128::MAX) - self.modified;
         (0..=i128::try_from(within.as_nanos()).unwrap_or(i128::MAX)).contains(&age)
@@ -84,6 +90,13 @@ impl Stamp {
     }
 }
 
+impl fmt::Display for Stamp {
+    /// All of it in one word, to be kept and compared.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}-{}", self.modified, self.changed, self.len, self.inode)
+    }
+}
+
 #[cfg(unix)]
 const NANOS: i128 = 1_000_000_000;
 
@@ -105,4 +118,39 @@ pub(super) fn read(file: &File, max_bytes: usize) -> io::Result<Result<Content, 
         return Ok(Err(metadata.len().max(bytes.len() as u64)));
     }
     Ok(Ok(Content { bytes, stamp: Stamp::of(&metadata), metadata }))
+}
+
+/// Waits until no other thread writes, where folders cannot be held.
+fn alone(patience: Duration) -> Option<MutexGuard<'static, ()>> {
+    static WRITER: Mutex<()> = Mutex::new(());
+    let start = Instant::now();
+    loop {
+        match WRITER.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_folders_cannot_be_held_one_thread_writes_at_a_time() {
+        let guard = alone(Duration::ZERO);
+        assert!(guard.is_some() && alone(Duration::ZERO).is_none());
+        drop(guard);
+        assert!(alone(Duration::ZERO).is_some());
+    }
+
+    #[test]
+    fn a_stamp_is_fresh_for_a_while_and_never_ahead_of_the_clock() {
+        let stamp = Stamp { modified: 5_000_000_000, changed: 1, len: 2, inode: 3 };
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!([4, 5, 6, 7].map(|now| stamp.is_fresh(at(now), Duration::from_secs(1))), [false, true, true, false]);
+        assert_eq!((stamp.modified(), stamp.to_string().as_str()), (at(5), "5000000000-1-2-3"));
+    }
 }

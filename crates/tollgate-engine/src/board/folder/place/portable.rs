@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use super::{Found, Kind, Stamp};
@@ -13,9 +14,11 @@ pub(in super::super) struct Place {
     path: PathBuf,
 }
 
-/// Would hold a folder for one writer.
+/// Holds all folders for one writer, in this process.
 #[derive(Debug)]
-pub(in super::super) struct Guard;
+pub(in super::super) struct Guard {
+    _process: MutexGuard<'static, ()>,
+}
 
 impl Place {
     /// Opens a folder by a path that the operator gave, links followed.
@@ -133,14 +136,19 @@ impl Place {
         std::fs::remove_file(self.path.join(name))
     }
 
+    /// Removes a folder, if it is empty.
+    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_dir(self.path.join(name))
+    }
+
     /// Names cannot be made sure of here.
     pub(in super::super) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Folders cannot be held here.
-    pub(in super::super) fn hold(&self, _patience: Duration) -> io::Result<Option<Guard>> {
-        Ok(Some(Guard))
+    /// Waits until no other thread of this process writes.
+    pub(in super::super) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
+        Ok(super::alone(patience).map(|process| Guard { _process: process }))
     }
 }
 

@@ -6,18 +6,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Found, Kind, NANOS, Stamp};
+use super::{Found, Kind, NANOS, PAUSE, Stamp};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 // Without NONBLOCK, opening a named pipe would wait for somebody at its other end.
 const PLAIN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
-/// The pause between two tries to get hold of a folder.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -29,7 +28,10 @@ pub(in super::super) struct Place {
 /// Holds a folder for one writer, among those that ask.
 #[derive(Debug)]
 pub(in super::super) struct Guard {
-    _handle: Option<OwnedFd>,
+    /// The folder is held by this handle,
+    _folder: Option<OwnedFd>,
+    /// or all folders are, in this process.
+    _process: Option<MutexGuard<'static, ()>>,
 }
 
 impl Place {
@@ -185,6 +187,11 @@ impl Place {
         Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
+    /// Removes a folder, if it is empty.
+    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+    }
+
     /// Makes sure that names survive a loss of power.
     pub(in super::super) fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.handle) {
@@ -201,13 +208,14 @@ impl Place {
         let start = std::time::Instant::now();
         loop {
             match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Guard { _handle: Some(handle) })),
+                Ok(()) => return Ok(Some(Guard { _folder: Some(handle), _process: None })),
                 Err(Errno::WOULDBLOCK) if start.elapsed() < patience => std::thread::sleep(PAUSE),
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(Errno::INTR) => {}
-                // Network file systems may not know holds on folders; files are exchanged safely without.
+                // Network file systems may not know holds on folders.
                 Err(Errno::NOLCK | Errno::BADF | Errno::NOTSUP | Errno::INVAL) => {
-                    return Ok(Some(Guard { _handle: None }));
+                    let process = super::alone(patience);
+                    return Ok(process.map(|process| Guard { _folder: None, _process: Some(process) }));
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -1,0 +1,87 @@
+//! What is announced when something happened to a feature.
+//!
+//! The order of a review's events is fixed: completed, then one of approved, rejected and failed, then that it was the
+//! last round. That the status changed comes last, since everything before it explains why.
+
+use tollgate_core::board::machine::{Effect, State};
+use tollgate_core::board::wire::{self, Announced};
+use tollgate_core::board::{FeatureId, Iteration};
+
+use crate::store::board::NewEvent;
+
+/// One announcement about a feature.
+pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &Announced<'_>) -> NewEvent {
+    NewEvent {
+        project: Some(project),
+        feature: Some(feature.clone()),
+        kind: announced.name().to_owned(),
+        payload: wire::payload(path, feature.as_str(), announced).to_string(),
+    }
+}
+
+/// What follows from a transition is announced.
+pub(super) struct Telling<'a> {
+    pub(super) project: i64,
+    pub(super) path: &'a str,
+    pub(super) feature: &'a FeatureId,
+    /// The review that was just finished.
+    pub(super) iteration: Option<&'a Iteration>,
+    /// What went wrong, in words.
+    pub(super) problem: Option<&'a str>,
+    /// What is announced before everything else.
+    pub(super) first: Vec<NewEvent>,
+}
+
+impl Telling<'_> {
+    /// The events of one transition, in order.
+    pub(super) fn events(mut self, before: &State, after: &State, effects: &[Effect]) -> Vec<NewEvent> {
+        let mut events = std::mem::take(&mut self.first);
+        for effect in effects {
+            events.extend(self.of_effect(effect, after));
+        }
+        if before.status != after.status {
+            let reason = after.pause.map(|pause| pause.in_words());
+            let (status, previous) = (&after.status, &before.status);
+            events.push(self.event(&Announced::StatusChanged { status, previous, reason }));
+        } else if events.is_empty() {
+            events.push(self.event(&Announced::Changed));
+        }
+        events
+    }
+
+    fn of_effect(&self, effect: &Effect, after: &State) -> Option<NewEvent> {
+        let iteration = self.iteration;
+        let number = iteration.map_or(after.iteration, |iteration| iteration.number);
+        let reason = iteration.and_then(|iteration| iteration.reason.as_deref()).or(self.problem);
+        let announced = match effect {
+            Effect::EndWork | Effect::Clean => return None,
+            Effect::ReviewStarted => Announced::ReviewStarted { iteration: after.iteration },
+            Effect::RecordNothing => {
+                Announced::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
+            }
+            Effect::ReviewCompleted => {
+                let iteration = iteration?;
+                Announced::ReviewCompleted {
+                    iteration: number,
+                    outcome: iteration.outcome,
+                    findings: &iteration.findings,
+                    summary: &iteration.summary,
+                }
+            }
+            Effect::ReviewApproved(next) => Announced::ReviewApproved { next },
+            Effect::ReviewRejected => {
+                Announced::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
+            }
+            Effect::ReviewFailed => Announced::ReviewFailed { error: reason.unwrap_or("no answer") },
+            Effect::MaxIterations => Announced::MaxIterations,
+            Effect::Paused(why) => {
+                Announced::Paused { why: *why, message: self.problem.unwrap_or_else(|| why.in_words()) }
+            }
+        };
+        Some(self.event(&announced))
+    }
+
+    fn event(&self, announced: &Announced<'_>) -> NewEvent {
+        event(self.project, self.path, self.feature, announced)
+    }
+}

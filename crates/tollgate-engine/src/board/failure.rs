@@ -1,0 +1,51 @@
+//! What goes wrong on the board, said to a person.
+
+use std::path::Path;
+
+use tollgate_core::board::FeatureId;
+
+use crate::failure::{Failure, Kind};
+
+/// Nobody is set up to implement features.
+pub(super) fn no_agent() -> Failure {
+    Failure::new(Kind::Config, "no agent is set up to implement features")
+        .hint("Set `agent` in `[pipeline]` of your configuration; `tollgate doctor` says which agents are here.")
+}
+
+/// Who is to implement features cannot.
+pub(super) fn not_an_agent(name: &str) -> Failure {
+    Failure::new(Kind::Config, format!("`{name}` is a service, and a service cannot change files"))
+        .hint("Set `agent` in `[pipeline]` to an agent, as `claude` or `codex`, or to one with a `command`.")
+}
+
+/// The branch of a feature has a name that is none.
+pub(super) fn bad_branch(name: &str, why: &str) -> Failure {
+    Failure::new(Kind::User, format!("the branch `{}` cannot be used: {why}", name.escape_debug()))
+        .hint("Give the feature another `branchName`, or none.")
+}
+
+/// The branch from which features start is not there.
+pub(super) fn no_target(project: &Path, name: Option<&str>) -> Failure {
+    match name {
+        Some(name) => Failure::new(Kind::User, format!("`{}` has no branch `{name}`", project.display()))
+            .hint("Set `review.base` to the branch that features are made for."),
+        None => Failure::new(Kind::User, format!("`{}` is on no branch", project.display()))
+            .hint("Check one out, or set `review.base` to the branch that features are made for."),
+    }
+}
+
+/// The system gives no thread.
+pub(super) fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::new(Kind::External, format!("no thread could be started: {error}"))
+}
+
+/// The file of a feature is gone.
+pub(super) fn gone(id: &FeatureId) -> Failure {
+    Failure::new(Kind::User, format!("the file of `{id}` is gone"))
+}
+
+/// The branch has lost its commits.
+pub(super) fn no_branch(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("the branch `{name}` is gone"))
+        .hint("Put it back, or move the feature to the backlog and start it again.")
+}

@@ -1,0 +1,301 @@
+//! Features as people and other programs write them, taken in.
+//!
+//! What stands on the card (title, description, priority …) is the file's; where the feature is on its way is the
+//! database's. So a card is changed by changing its file, which is then taken in like anybody else's change. A status
+//! that somebody writes into the file counts where a person may move a feature; otherwise the file is put right.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use serde_json::{Value, json};
+use tollgate_core::board::document::quote;
+use tollgate_core::board::machine::{Status, Work};
+use tollgate_core::board::wire::Announced;
+use tollgate_core::board::{Document, FeatureId, spec};
+
+use super::folder::{Broken, Folder, Held};
+use super::{Board, Refused, announce, failure, iso};
+use crate::failure::Failure;
+use crate::store::board::NewFeature as NewRow;
+use crate::store::board::{CardFilter, Changes, Facts, FeatureRow, Field, ProjectRow, TakeIn, TransitionError};
+
+/// Who is named when a file was changed by nobody knows whom.
+const FILE: &str = "file";
+
+/// A feature to be added.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewFeature {
+    /// What it is called.
+    pub title: String,
+    /// What is to be done.
+    pub description: String,
+    /// What exactly is required.
+    pub spec: Option<String>,
+    /// The kind of feature.
+    pub category: Option<String>,
+    /// 1 is most urgent, 3 least.
+    pub priority: Option<u8>,
+    /// False when nobody has to look at it in the end.
+    pub skip_tests: Option<bool>,
+    /// Features that must be done before.
+    pub dependencies: Vec<String>,
+    /// The model to use.
+    pub model: Option<String>,
+    /// The branch to make it on.
+    pub branch: Option<String>,
+}
+
+/// Changes of a card: keys of the file with their new values; `Null` takes one away.
+pub type Edits = Vec<(&'static str, Value)>;
+
+impl Board {
+    /// Adds a feature.
+    pub fn create(&self, project: i64, new: &NewFeature) -> Result<FeatureRow, Refused> {
+        let project = self.project(project)?;
+        if new.title.trim().is_empty() && new.description.trim().is_empty() {
+            return Err(Refused::Invalid("a feature needs a title or a description".to_owned()));
+        }
+        let now = self.home().now();
+        let id = new_id(now);
+        let document = document(new, &id, &iso(now)).map_err(Refused::Invalid)?;
+        let folder = self.folder(&project)?;
+        let held = folder.create(&id, &document)?;
+        self.take_in(&project, &folder, &held)?;
+        self.feature(project.id, &id)
+    }
+
+    /// Changes what stands on a card; `rev` is the revision that whoever changes it has seen.
+    pub fn edit(&self, project: i64, id: &FeatureId, edits: &Edits, rev: Option<u64>) -> Result<FeatureRow, Refused> {
+        let project = self.project(project)?;
+        let row = self.feature(project.id, id)?;
+        if rev.is_some_and(|rev| rev != row.rev) {
+            return Err(Refused::Stale(row.rev));
+        }
+        let begun = row.state.iteration > 0 || row.state.work != Work::Nothing;
+        if begun && edits.iter().any(|(key, _)| *key == "branchName") {
+            return Err(Refused::Invalid("the branch of a feature that was begun stays what it is".to_owned()));
+        }
+        let folder = self.folder(&project)?;
+        let at = iso(self.home().now());
+        let held = folder.update(id, &|document| {
+            for (key, value) in edits {
+                match value {
+                    Value::Null => document.remove(key),
+                    value => document.set_raw(key, &value.to_string())?,
+                }
+            }
+            document.set_text("updatedAt", &at)
+        })?;
+        self.take_in(&project, &folder, &held)?;
+        self.feature(project.id, id)
+    }
+
+    /// Takes a feature off the board. Its folder is put aside, its history stays.
+    pub fn delete(&self, project: i64, id: &FeatureId, who: &str) -> Result<(), Refused> {
+        let project = self.project(project)?;
+        let row = self.feature(project.id, id)?;
+        if row.state.work != Work::Nothing {
+            return Err(Refused::Invalid(format!("{}; stop it first", row.state.in_words())));
+        }
+        self.folder(&project)?.delete(id)?;
+        self.hide(&project, id, who)?;
+        Ok(())
+    }
+
+    /// Takes in all features of a project, and gives back what cannot be read.
+    pub fn take_in_all(&self, project: &ProjectRow) -> Result<Vec<Broken>, Failure> {
+        let folder = self.folder(project)?;
+        let (held, broken) = folder.scan()?;
+        let mut seen: HashSet<String> = broken.iter().map(|broken| broken.name.clone()).collect();
+        for held in &held {
+            seen.insert(held.id.to_string());
+            self.take_in(project, &folder, held)?;
+        }
+        for broken in &broken {
+            self.take_in_broken(project, broken)?;
+        }
+        let filter = CardFilter { limit: usize::MAX, ..CardFilter::default() };
+        for card in self.database().cards(project.id, &filter)? {
+            if !seen.contains(card.id.as_str()) && card.state.work == Work::Nothing {
+                self.hide(project, &card.id, FILE)?;
+            }
+        }
+        Ok(broken)
+    }
+
+    /// Takes in the feature of one folder, whatever has become of it.
+    pub(super) fn take_in_one(&self, project: &ProjectRow, name: &str) -> Result<(), Failure> {
+        let Ok(id) = FeatureId::parse(name) else { return Ok(()) };
+        let folder = self.folder(project)?;
+        match folder.read(&id) {
+            Ok(Some(held)) => self.take_in(project, &folder, &held),
+            Ok(None) => match self.database().feature(project.id, &id)? {
+                Some(row) if row.state.work == Work::Nothing => self.hide(project, &id, FILE),
+                _ => Ok(()),
+            },
+            Err(broken) => self.take_in_broken(project, &broken),
+        }
+    }
+
+    fn hide(&self, project: &ProjectRow, id: &FeatureId, who: &str) -> Result<(), Failure> {
+        let event = announce::event(project.id, &project.path.to_string_lossy(), id, &Announced::Changed);
+        self.database().hide_feature(project.id, id, who, self.home().now(), vec![event]).map(drop)
+    }
+
+    fn take_in_broken(&self, project: &ProjectRow, broken: &Broken) -> Result<(), Failure> {
+        let Ok(id) = FeatureId::parse(&broken.name) else { return Ok(()) };
+        let row = self.database().feature(project.id, &id)?;
+        if row.is_none_or(|row| row.broken.as_deref() == Some(&broken.why)) {
+            return Ok(());
+        }
+        let announced = Announced::Broken { error: &broken.why };
+        let event = announce::event(project.id, &project.path.to_string_lossy(), &id, &announced);
+        self.database().set_broken(project.id, &id, Some(&broken.why), self.home().now(), vec![event]).map(drop)
+    }
+
+    /// Takes in the file of a feature, if it is not what was last written or taken in.
+    pub(super) fn take_in(&self, project: &ProjectRow, folder: &Folder, held: &Held) -> Result<(), Failure> {
+        let Some(row) = self.database().feature(project.id, &held.id)? else {
+            return self.take_in_new(project, held);
+        };
+        if row.file_hash == Some(held.hash) && row.broken.is_none() {
+            return Ok(());
+        }
+        if row.broken.is_some() {
+            self.database().set_broken(project.id, &row.id, None, self.home().now(), Vec::new())?;
+        }
+        let status = held.document.status();
+        let before = Document::parse(&row.document).ok().map(|document| document.status());
+        // A file that is behind what is stored says nothing about where the feature is to go.
+        let edited = before.is_some_and(|before| before != status) && status != row.state.status;
+        let is_current = rev(&held.document).is_none_or(|rev| rev >= row.rev) && status == row.state.status;
+        let path = project.path.to_string_lossy().into_owned();
+        let (project_id, feature) = (project.id, held.id.clone());
+        let taking = TakeIn {
+            project: project.id,
+            feature: held.id.clone(),
+            document: held.document.to_bytes(),
+            file_hash: held.hash,
+            facts: facts(&held.document),
+            set: Changes { branch: branch(&held.document, &row), ..Changes::default() },
+            edit: edited.then_some(status),
+            rules: self.rules(folder, held.document.as_str().as_bytes()),
+            is_current,
+            who: FILE.to_owned(),
+            at_ms: self.home().now(),
+            announce: Box::new(move |after, before, effects| {
+                let telling = announce::Telling {
+                    project: project_id,
+                    path: &path,
+                    feature: &feature,
+                    iteration: None,
+                    problem: None,
+                    first: Vec::new(),
+                };
+                telling.events(before, &after.state, effects)
+            }),
+        };
+        let taken = self.database().take_in(taking).map_err(|error| match error {
+            TransitionError::Failure(failure) => failure,
+            TransitionError::Illegal(_)
+            | TransitionError::Stale
+            | TransitionError::NoSuchFeature
+            | TransitionError::Unfounded(_) => failure::gone(&held.id),
+        })?;
+        if taken.refused.is_some() || taken.feature.projected_rev < taken.feature.rev {
+            self.write_files(project, &held.id)?;
+        }
+        Ok(())
+    }
+
+    fn take_in_new(&self, project: &ProjectRow, held: &Held) -> Result<(), Failure> {
+        let now = self.home().now();
+        let reviews = held.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+        let reviews = reviews.unwrap_or(Value::Null);
+        let event = announce::event(project.id, &project.path.to_string_lossy(), &held.id, &Announced::Changed);
+        let new = NewRow {
+            project: project.id,
+            id: held.id.clone(),
+            state: spec::read_state(&reviews, &held.document.status()),
+            facts: facts(&held.document),
+            document: held.document.to_bytes(),
+            file_hash: Some(held.hash),
+            broken: None,
+            iterations: spec::read(&reviews),
+            set: Changes { branch: held.document.branch().map_or(Field::Keep, Field::Set), ..Changes::default() },
+            created_ms: now,
+            who: FILE.to_owned(),
+            at_ms: now,
+            events: vec![event],
+        };
+        self.database().insert_feature(new).map(drop)
+    }
+}
+
+/// What a list shows of a feature.
+fn facts(document: &Document) -> Facts {
+    let description = document.description();
+    Facts {
+        title: document.title().unwrap_or_default(),
+        first_line: description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned(),
+        priority: u32::from(document.priority()),
+        dependencies: document.dependencies(),
+    }
+}
+
+/// The branch in the file counts until work has begun.
+fn branch(document: &Document, row: &FeatureRow) -> Field<String> {
+    let begun = row.state.iteration > 0 || row.state.work != Work::Nothing;
+    match document.branch() {
+        Some(branch) if !begun => Field::Set(branch),
+        None if !begun => Field::Clear,
+        Some(_) | None => Field::Keep,
+    }
+}
+
+/// Up to which change a file says what is stored.
+pub(super) fn rev(document: &Document) -> Option<u64> {
+    document.object("codeReviewSpec")?.number("rev").and_then(|rev| u64::try_from(rev).ok())
+}
+
+/// A new feature's name, as boards make them: `feature-1767960000000-x7k2m9qpa`.
+fn new_id(now_ms: u64) -> FeatureId {
+    let mut random = RandomState::new().build_hasher().finish();
+    let mut tail = String::new();
+    for _ in 0..9 {
+        tail.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[(random % 36) as usize]));
+        random /= 36;
+    }
+    let name = format!("feature-{now_ms}-{tail}");
+    FeatureId::parse(&name).unwrap_or_else(|_| unreachable!("digits, letters and `-` are a name"))
+}
+
+/// The file of a new feature, in the order in which boards write one.
+fn document(new: &NewFeature, id: &FeatureId, at: &str) -> Result<Document, String> {
+    let text = |text: &str| quote(text);
+    let history = json!([{ "description": new.description, "timestamp": at, "source": "initial" }]);
+    let mut pairs: Vec<(&str, String)> = vec![
+        ("category", text(new.category.as_deref().unwrap_or("Uncategorized"))),
+        ("description", text(&new.description)),
+        ("title", text(&new.title)),
+        ("titleGenerating", "false".to_owned()),
+        ("images", "[]".to_owned()),
+        ("imagePaths", "[]".to_owned()),
+        ("skipTests", new.skip_tests.unwrap_or(true).to_string()),
+    ];
+    pairs.extend(new.model.iter().map(|model| ("model", text(model))));
+    pairs.extend(new.branch.iter().map(|branch| ("branchName", text(branch))));
+    pairs.extend(new.spec.iter().map(|spec| ("spec", text(spec))));
+    pairs.extend([
+        ("priority", new.priority.unwrap_or(2).to_string()),
+        ("planningMode", text("skip")),
+        ("requirePlanApproval", "false".to_owned()),
+        ("status", text(&Status::Backlog.to_string())),
+        ("dependencies", json!(new.dependencies).to_string()),
+        ("id", text(id.as_str())),
+        ("descriptionHistory", history.to_string()),
+        ("createdAt", text(at)),
+        ("updatedAt", text(at)),
+    ]);
+    Document::new(pairs.iter().map(|(key, value)| (*key, value.as_str()))).map_err(|error| error.to_string())
+}

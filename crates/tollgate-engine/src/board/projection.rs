@@ -1,0 +1,118 @@
+//! What is stored about features, written into their folders.
+//!
+//! The review files come first, then `feature.json`, which names them. A file that is newer than what is about to be
+//! written is left alone, so two programs that write at once do no harm.
+
+use tollgate_core::board::machine::{State, Status, Work};
+use tollgate_core::board::spec::{self, DiffRef, Spec};
+use tollgate_core::board::{Document, DocumentError, FeatureId, Iteration};
+use tollgate_core::report;
+
+use super::folder::{Attachment, Folder};
+use super::{Board, intake, iso};
+use crate::failure::Failure;
+use crate::store::board::{FeatureRow, IterationRow, ProjectRow, Projected};
+
+impl Board {
+    /// Writes everything that files do not say yet.
+    pub fn write_all_files(&self) -> Result<(), Failure> {
+        for behind in self.database().unprojected()? {
+            if let Some(project) = self.database().project(behind.project)? {
+                self.write_files(&project, &behind.feature)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is stored about a feature into its folder, if that is behind.
+    pub(super) fn write_files(&self, project: &ProjectRow, id: &FeatureId) -> Result<(), Failure> {
+        let Some(row) = self.database().feature(project.id, id)? else { return Ok(()) };
+        if row.projected_rev >= row.rev || row.broken.is_some() {
+            return Ok(());
+        }
+        let folder = self.folder(project)?;
+        let iterations = self.standing_iterations(project.id, id)?;
+        let mut shown = Vec::new();
+        for stored in iterations {
+            let diff = self.write_review(&folder, &row, &stored)?;
+            shown.push((stored.iteration, diff));
+        }
+        let written = self.review_json(&row, &shown);
+        let at = iso(self.home().now());
+        let held = folder.update(id, &|document| {
+            if intake::rev(document).is_some_and(|rev| rev > row.rev) {
+                return Ok(());
+            }
+            put(document, &row.state, written.as_deref(), &at)
+        })?;
+        let projected = Projected { document: held.document.to_bytes(), hash: held.hash };
+        self.database().mark_projected(project.id, id, row.rev, Some(projected))
+    }
+
+    /// The reviews of a feature, one for each number: of several the last one, and none that is outdated.
+    pub(super) fn standing_iterations(&self, project: i64, id: &FeatureId) -> Result<Vec<IterationRow>, Failure> {
+        let mut standing: Vec<IterationRow> = Vec::new();
+        for row in self.database().iterations(project, id)? {
+            standing.retain(|earlier| earlier.iteration.number != row.iteration.number);
+            if !row.iteration.outdated {
+                standing.push(row);
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Writes the files of one review, and gives back its diff as `feature.json` has it.
+    fn write_review(&self, folder: &Folder, row: &FeatureRow, stored: &IterationRow) -> Result<DiffRef, Failure> {
+        let number = stored.iteration.number;
+        let title = if row.facts.title.is_empty() { &row.facts.first_line } else { &row.facts.title };
+        let text = report::iteration::render(title, &stored.iteration, self.settings().pipeline.rounds);
+        write_changed(folder, &row.id, Attachment::Review(number), text.as_bytes())?;
+        let diff = match &stored.diff {
+            Some(hash) => self.database().diff(hash)?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let shown = DiffRef::of(&diff, number);
+        if shown.file.is_some() {
+            write_changed(folder, &row.id, Attachment::Diff(number), &diff)?;
+        }
+        Ok(shown)
+    }
+
+    fn review_json(&self, row: &FeatureRow, iterations: &[(Iteration, DiffRef)]) -> Option<String> {
+        let at = iso(row.updated_ms);
+        let spec = Spec {
+            state: &row.state,
+            max: self.settings().pipeline.rounds,
+            iterations,
+            paused_at: row.state.pause.is_some().then_some(&*at),
+            review_started_at: (row.state.work == Work::Reviewing).then_some(&*at),
+            rev: row.rev,
+        };
+        spec::write(&spec).map(|value| value.to_string())
+    }
+}
+
+/// Writes a file unless it is there as it is to be.
+fn write_changed(folder: &Folder, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
+    match folder.head(id, what, bytes.len() + 1) {
+        Ok(Some(present)) if present == bytes => Ok(()),
+        _ => folder.write(id, what, bytes),
+    }
+}
+
+/// Puts where a feature is into its file, and nothing else.
+fn put(document: &mut Document, state: &State, written: Option<&str>, at: &str) -> Result<(), DocumentError> {
+    let was_waiting = document.status() == Status::WaitingApproval;
+    if document.status() != state.status {
+        document.set_text("status", &state.status.to_string())?;
+    }
+    if state.status == Status::WaitingApproval && !was_waiting {
+        document.set_text("justFinishedAt", at)?;
+    } else if state.status != Status::WaitingApproval {
+        document.remove("justFinishedAt");
+    }
+    if let Some(written) = written {
+        document.set_raw("codeReviewSpec", written)?;
+    }
+    document.set_text("updatedAt", at)
+}

@@ -1,0 +1,369 @@
+//! Does the work that is owed to features, until it is told to end.
+//!
+//! One thread looks what is owed, claims what there is room for and starts a thread for each piece; another keeps the
+//! claims alive. A project is kept by one runner at a time. What an earlier runner left, because it was killed, is
+//! tidied up first: its processes are ended, its claims given back, files brought up to date.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::{Status, Work};
+
+use super::folder::Lock;
+use super::folder::watch::{self, Changes, Watcher};
+use super::{Board, work};
+use crate::failure::Failure;
+use crate::process::guard::{ProcessMark, end_survivors};
+use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
+
+/// How long a claim is good for without a sign of life.
+const LEASE: Duration = Duration::from_secs(30);
+/// How often signs of life are given.
+const BEAT: Duration = Duration::from_secs(2);
+/// How often to look what is owed, when nobody says that something changed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How much is looked at in one go.
+const MAX_CANDIDATES: usize = 500;
+/// The most commits that are made at once.
+const MAX_COMMITS: usize = 8;
+
+/// What a runner has to tell those who watch over it.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Does what is owed.
+pub struct Runner {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    board: Board,
+    owner: String,
+    /// The program ends.
+    ending: CancellationToken,
+    /// What is being done, and what ends it.
+    jobs: Mutex<HashMap<Token, Running>>,
+    /// A piece of work is over.
+    over: Condvar,
+    tell: Tell,
+}
+
+struct Running {
+    feature: FeatureId,
+    cancel: CancellationToken,
+}
+
+/// The projects that this runner keeps.
+#[derive(Default)]
+struct Kept {
+    locks: HashMap<i64, Keeping>,
+    /// Projects that somebody else keeps, so that this is said once.
+    elsewhere: HashSet<i64>,
+}
+
+/// What it takes to keep a project.
+struct Keeping {
+    _lock: Lock,
+    _watcher: Watcher,
+    changes: Receiver<Changes>,
+}
+
+impl Runner {
+    /// Tidies up and begins.
+    pub fn start(board: &Board, tell: Tell) -> Result<Self, Failure> {
+        let me = ProcessMark::of(std::process::id(), "").ok();
+        let owner = me.map_or_else(|| std::process::id().to_string(), |me| format!("{}-{}", me.pid, me.started));
+        let shared = Arc::new(Shared {
+            board: board.clone(),
+            owner,
+            ending: CancellationToken::new(),
+            jobs: Mutex::default(),
+            over: Condvar::new(),
+            tell,
+        });
+        shared.tidy_up()?;
+        let (supervisor, heart) = (Arc::clone(&shared), Arc::clone(&shared));
+        let threads = vec![
+            std::thread::Builder::new().name("board".to_owned()).spawn(move || supervisor.supervise()),
+            std::thread::Builder::new().name("board-claims".to_owned()).spawn(move || heart.beat()),
+        ];
+        let threads = threads.into_iter().collect::<Result<_, _>>();
+        let threads = threads.map_err(|error: std::io::Error| super::failure::no_thread(&error))?;
+        Ok(Self { shared, threads })
+    }
+
+    /// How many pieces of work are under way.
+    #[must_use]
+    pub fn n_running(&self) -> usize {
+        self.shared.jobs().len()
+    }
+
+    /// Ends everything: agents are stopped, and what they were at is done when the next runner starts.
+    ///
+    /// False when something did not end in time.
+    pub fn stop(self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        self.shared.ending.cancel();
+        for running in self.shared.jobs().values() {
+            running.cancel.cancel();
+        }
+        let mut jobs = self.shared.jobs();
+        while !jobs.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            jobs = self.shared.over.wait_timeout(jobs, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(jobs);
+        // Both look every moment whether it is over.
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+        let _ = self.shared.board.database().release_owner(&self.shared.owner);
+        true
+    }
+}
+
+impl Shared {
+    fn jobs(&self) -> MutexGuard<'_, HashMap<Token, Running>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.board.home().now()
+    }
+
+    // What an earlier runner left.
+
+    fn tidy_up(&self) -> Result<(), Failure> {
+        let database = self.board.database();
+        for owner in database.owners()? {
+            if owner != self.owner && !is_alive(&owner) {
+                database.release_owner(&owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what an earlier runner has left running for a project.
+    fn end_survivors(&self, project: &ProjectRow) -> Result<(), Failure> {
+        let database = self.board.database();
+        for process in database.processes()?.into_iter().filter(|process| process.project == project.id) {
+            let mark = serde_json::from_str(&process.mark).ok().and_then(|value| ProcessMark::of_json(&value));
+            match mark.map(|mark| end_survivors(&mark)) {
+                Some(Err(error)) => {
+                    self.say(&format!("what is left of `{}` cannot be ended: {error}", process.feature))
+                }
+                Some(Ok(n_ended)) => {
+                    if n_ended > 0 {
+                        self.say(&format!("ended {n_ended} processes that were left of `{}`", process.feature));
+                    }
+                    database.forget_process(process.token)?;
+                }
+                None => database.forget_process(process.token)?,
+            }
+        }
+        Ok(())
+    }
+
+    // Looking what is owed.
+
+    fn supervise(self: Arc<Self>) {
+        let mut kept = Kept::default();
+        let mut seen = 0;
+        while !self.ending.is_cancelled() {
+            if let Err(failure) = self.look(&mut kept) {
+                self.say(&format!("{}", failure.message));
+            }
+            let database = self.board.database();
+            let woken = database.wait_for_events(seen, LOOK_EVERY);
+            if woken.is_err() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            seen = database.last_seq().unwrap_or(seen);
+        }
+    }
+
+    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<(), Failure> {
+        let projects = self.board.projects()?;
+        self.keep(&projects, kept);
+        for project in &projects {
+            let Some(keeping) = kept.locks.get(&project.id) else { continue };
+            for changes in keeping.changes.try_iter() {
+                if let Some(note) = &changes.note {
+                    self.say(note);
+                }
+                for name in &changes.names {
+                    self.board.take_in_one(project, name)?;
+                }
+            }
+        }
+        let behind = self.board.database().unprojected()?;
+        for behind in behind.iter().filter(|behind| kept.locks.contains_key(&behind.project)) {
+            // Whoever is at it writes its files.
+            if !self.jobs().values().any(|running| running.feature == behind.feature)
+                && let Some(project) = projects.iter().find(|known| known.id == behind.project)
+                && let Err(failure) = self.board.write_files(project, &behind.feature)
+            {
+                self.say(&failure.message);
+            }
+        }
+        self.hand_out(kept)
+    }
+
+    /// Keeps new projects, and lets go of those that are gone.
+    fn keep(&self, projects: &[ProjectRow], kept: &mut Kept) {
+        kept.locks.retain(|id, _| projects.iter().any(|project| project.id == *id));
+        for project in projects {
+            if kept.locks.contains_key(&project.id) {
+                continue;
+            }
+            match self.take_over(project) {
+                Ok(lock) => {
+                    kept.elsewhere.remove(&project.id);
+                    kept.locks.insert(project.id, lock);
+                }
+                Err(failure) => {
+                    if kept.elsewhere.insert(project.id) {
+                        self.say(&failure.message);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_over(&self, project: &ProjectRow) -> Result<Keeping, Failure> {
+        let folder = self.board.folder(project)?;
+        let lock = folder.lock()?;
+        // From here on nobody else works on the project.
+        self.end_survivors(project)?;
+        folder.sweep()?;
+        let watched = Watcher::start(Arc::clone(&folder), watch::EVERY)?;
+        self.board.take_in_all(project)?;
+        Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1 })
+    }
+
+    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<(), Failure> {
+        let pipeline = &self.board.settings().pipeline;
+        let agents = vec![Work::Queued, Work::Implementing, Work::Stepping];
+        let kinds = [
+            (vec![Work::Committing, Work::CommittingStep], MAX_COMMITS),
+            (vec![Work::Reviewing], pipeline.reviews_at_once),
+            (agents, pipeline.at_once),
+        ];
+        for (works, most) in kinds {
+            let candidates = self.board.database().candidates(&works, self.now(), MAX_CANDIDATES)?;
+            for candidate in candidates {
+                let is_kept = kept.locks.contains_key(&candidate.project);
+                if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
+                    continue;
+                }
+                let room = Room { works: works.clone(), most };
+                let Some(claim) = self.claim(&candidate, room)? else { continue };
+                self.begin(claim);
+            }
+        }
+        Ok(())
+    }
+
+    /// True unless the feature waits for others.
+    fn may_begin(&self, candidate: &Candidate) -> Result<bool, Failure> {
+        if candidate.work != Work::Queued || candidate.dependencies.is_empty() {
+            return Ok(true);
+        }
+        let names: Vec<FeatureId> =
+            candidate.dependencies.iter().filter_map(|name| FeatureId::parse(name).ok()).collect();
+        let statuses = self.board.database().statuses(candidate.project, &names)?;
+        let is_done = |status: &Status| matches!(status, Status::Completed | Status::Verified);
+        // One that is not there holds nobody up: it may have been deleted after it was done.
+        Ok(statuses.iter().all(|(_, status)| is_done(status)))
+    }
+
+    fn claim(&self, candidate: &Candidate, room: Room) -> Result<Option<Claim>, Failure> {
+        self.board.database().claim(&Bid {
+            project: candidate.project,
+            feature: candidate.feature.clone(),
+            work: candidate.work,
+            owner: self.owner.clone(),
+            now_ms: self.now(),
+            lease_ms: u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX),
+            room: Some(room),
+        })
+    }
+
+    fn begin(self: &Arc<Self>, claim: Claim) {
+        let cancel = self.ending.child_token();
+        let (token, project, feature) = (claim.token, claim.project, claim.feature.clone());
+        let running = Running { feature: feature.clone(), cancel: cancel.clone() };
+        self.jobs().insert(token, running);
+        self.board.register(project, &feature, &cancel);
+        let shared = Arc::clone(self);
+        let work = move || {
+            let _over = Over { shared: &shared, token, project, feature: &feature };
+            if let Err(failure) = work::run(&shared.board, &claim, &cancel) {
+                shared.say(&format!("`{feature}`: {}", failure.message));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("board-work".to_owned()).spawn(work) {
+            // The claim runs out, and it is tried again.
+            self.jobs().remove(&token);
+            self.say(&format!("no thread could be started: {error}"));
+        }
+    }
+
+    // Signs of life.
+
+    fn beat(self: Arc<Self>) {
+        loop {
+            let jobs = self.jobs();
+            let (jobs, _) = self.over.wait_timeout(jobs, BEAT).unwrap_or_else(PoisonError::into_inner);
+            let tokens: Vec<Token> = jobs.keys().copied().collect();
+            drop(jobs);
+            if self.ending.is_cancelled() && tokens.is_empty() {
+                return;
+            }
+            let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+            for token in tokens {
+                // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
+                if let Ok(false) = self.board.database().renew(token, until)
+                    && let Some(running) = self.jobs().get(&token)
+                {
+                    running.cancel.cancel();
+                }
+            }
+        }
+    }
+
+    fn say(&self, message: &str) {
+        (self.tell)(message);
+    }
+}
+
+/// Notes the end of a piece of work, however it ends.
+struct Over<'a> {
+    shared: &'a Shared,
+    token: Token,
+    project: i64,
+    feature: &'a FeatureId,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.shared.board.unregister(self.project, self.feature);
+        self.shared.jobs().remove(&self.token);
+        self.shared.over.notify_all();
+    }
+}
+
+/// True when the runner of this name still runs on this machine.
+fn is_alive(owner: &str) -> bool {
+    let Some((pid, started)) = owner.split_once('-') else { return false };
+    let (Ok(pid), Ok(started)) = (pid.parse(), started.parse::<u64>()) else { return false };
+    ProcessMark::of(pid, "").is_ok_and(|mark| mark.started == started)
+}

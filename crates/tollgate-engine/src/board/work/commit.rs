@@ -1,0 +1,164 @@
+//! What an agent did is committed, once.
+//!
+//! The same attempt makes the same commit: its time is that of the attempt, and the attempt is named in the message. So
+//! a crash at any point leads to one commit: one that no branch has is garbage, one that the branch has is found again.
+
+use tollgate_core::board::commit::{self as message, Commit};
+use tollgate_core::board::machine::{Event, Status, Work};
+
+use super::super::{Change, Refused, judge};
+use super::{Feature, Job, implement};
+use crate::agent::{self, HookLimits, HookResult, HookRun};
+use crate::failure::Failure;
+use crate::forge::gate::{self, GateCommit, Staged};
+use crate::forge::project::Project as Repository;
+use crate::forge::worktree::Worktree;
+use crate::process;
+use crate::reviewer::team::{self, Way};
+use crate::store::board::{Field, Hold, NewIteration};
+
+/// What came of it.
+enum Done {
+    Commit(String),
+    Nothing,
+    Refused(String),
+}
+
+impl Job<'_> {
+    /// Commits what the agent did.
+    pub(super) fn commit(&self) -> Result<(), Refused> {
+        let feature = self.feature()?;
+        let is_step = feature.row.state.work == Work::CommittingStep;
+        let done = match self.make_commit(&feature) {
+            Ok(done) => done,
+            Err(failure) => return self.failed(&feature.row, Event::CommitFailed, &failure),
+        };
+        let row = &feature.row;
+        process::crash_point("B4");
+        let change = match done {
+            Done::Commit(commit) if is_step => Change::of(Event::StepCommitted(commit)),
+            Done::Commit(commit) => Change::of(Event::Committed(commit)),
+            Done::Nothing if is_step => Change::of(Event::StepCommitted(row.state.commit.clone().unwrap_or_default())),
+            Done::Nothing => {
+                let at = super::super::iso(self.board.home().now());
+                let criteria = feature.criteria();
+                let iteration = judge::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
+                let mut change = Change::of(Event::NothingChanged);
+                change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
+                change
+            }
+            Done::Refused(_) if row.state.hook_failed => {
+                let mut change = Change::of(Event::HookRefused);
+                change.set.problem = Field::Set("the project's hooks refused the commit twice".to_owned());
+                change
+            }
+            Done::Refused(output) => {
+                let mut change = Change::of(Event::HookRefused);
+                change.set.hook_output = Field::Set(output);
+                change
+            }
+        };
+        self.happened(row, Hold::LetGo, change)?;
+        process::crash_point("B5");
+        Ok(())
+    }
+
+    fn make_commit(&self, feature: &Feature) -> Result<Done, Failure> {
+        let repository = self.repository()?;
+        let worktree = self.worktree(&repository, &feature.row)?;
+        let attempt = format!("{}-{}", self.id(), self.claim.attempt);
+        if let Some(commit) = gate::find_attempt(&repository, worktree.branch(), &attempt)? {
+            return Ok(Done::Commit(commit.as_str().to_owned()));
+        }
+        let text = self.message(feature, &attempt);
+        let scratch = self.board.home().data.join("gate").join(format!("{}-{}", self.project.id, self.id()));
+        let mut commit = GateCommit {
+            worktree: &worktree,
+            scratch: &scratch,
+            message: &text,
+            author: None,
+            time: self.claim.since_ms / 1000,
+            expected_parent: None,
+            board_dir: &self.board.settings().pipeline.dir,
+        };
+        let mut staged = gate::stage(&commit)?;
+        if matches!(staged, Staged::Nothing) {
+            return self.committed_by_agent(&repository, &worktree, feature);
+        }
+        let mut told = text.clone();
+        if self.board.settings().pipeline.hooks {
+            match self.run_hooks(&worktree, &staged, &text)? {
+                HookResult::Passed { message } => told = message,
+                HookResult::Refused { hook, output } => {
+                    return Ok(Done::Refused(format!("The hook `{hook}` refused the commit:\n{output}")));
+                }
+            }
+            // A hook may have put things right.
+            staged = gate::stage(&commit)?;
+        }
+        commit.message = &told;
+        let made = gate::commit(&commit, &staged)?;
+        Ok(made.map_or(Done::Nothing, |commit| Done::Commit(commit.as_str().to_owned())))
+    }
+
+    /// An agent may have committed by itself; then there is nothing left to commit, and yet something to review.
+    fn committed_by_agent(
+        &self,
+        repository: &Repository,
+        worktree: &Worktree,
+        feature: &Feature,
+    ) -> Result<Done, Failure> {
+        let row = &feature.row;
+        let known = row.state.commit.as_deref().or(row.base.as_deref());
+        let head = repository.branch_head(worktree.branch())?;
+        Ok(match head {
+            Some(head) if known != Some(head.as_str()) => Done::Commit(head.as_str().to_owned()),
+            Some(_) | None => Done::Nothing,
+        })
+    }
+
+    fn run_hooks(&self, worktree: &Worktree, staged: &Staged, text: &str) -> Result<HookResult, Failure> {
+        let Staged::Tree { index, .. } = staged else {
+            return Ok(HookResult::Passed { message: text.to_owned() });
+        };
+        let settings = self.board.settings();
+        let chosen = settings.pipeline.agent.as_deref().and_then(|name| settings.reviewer(name).ok());
+        let prepared = chosen.map(|chosen| team::prepare(&chosen, &|name| std::env::var(name).ok()).way);
+        let Some(Way::Agent(agent)) = prepared else {
+            // Whose environment they would get is not known any more.
+            return Err(super::super::failure::no_agent());
+        };
+        let cancel = self.cancel.child_token();
+        let run = HookRun {
+            agent: &agent,
+            folder: worktree.path(),
+            index,
+            message: text,
+            limits: HookLimits::default(),
+            executable: &self.board.home().executable,
+            cancel: &cancel,
+            started: &|mark| self.record(mark, &cancel),
+        };
+        let done = agent::run_hooks(&run);
+        self.forget();
+        done.map_err(|failure| implement::call_failure(&failure))
+    }
+
+    fn message(&self, feature: &Feature, attempt: &str) -> String {
+        let (title, description) = (feature.title(), feature.document.description());
+        let steps = self.folder.steps().0;
+        let step = match &feature.row.state.status {
+            Status::Step(id) => steps.iter().find(|step| step.id == *id).map(|step| step.name.as_str()),
+            _ => None,
+        };
+        message::message(&Commit {
+            title: &title,
+            description: &description,
+            feature: self.id(),
+            work: step.map_or(message::Work::Implementation, message::Work::Step),
+            iteration: feature.row.state.iteration,
+            pipeline: &self.board.settings().pipeline.name,
+            attempt,
+        })
+    }
+}

@@ -1,0 +1,339 @@
+//! An agent implements a feature, repairs it, or does a step behind the gate.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tollgate_core::board::brief::{self, Begun, History, Task};
+use tollgate_core::board::machine::{Event, Status};
+use tollgate_core::board::wire::Announced;
+use tollgate_core::board::{Iteration, document};
+use tollgate_core::prompt::Boundary;
+
+use super::super::folder::Attachment;
+use super::super::{Change, Refused, announce, failure};
+use super::{Feature, Job, branch, model};
+use crate::agent::{self, Agent, Implement, ImplementLimits, Implemented};
+use crate::call::{CallFailure, Why};
+use crate::failure::{Failure, Kind};
+use crate::forge::worktree::Worktree;
+use crate::process;
+use crate::process::guard::ProcessMark;
+use crate::reviewer::team::{self, Way};
+use crate::store::board::{FeatureRow, Field, Hold};
+
+/// The last bytes of what an agent said that the next one is told.
+const MAX_OUTPUT: usize = 16 * 1024;
+/// How often what an agent says is announced.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+/// The most of it in one announcement.
+const TELL_BYTES: usize = 8 * 1024;
+/// The most an agent may print.
+const MAX_TRANSCRIPT: usize = 50_000_000;
+
+/// Everything that is ready before an agent starts.
+struct Ready {
+    agent: Agent,
+    worktree: Worktree,
+    target: String,
+    base: String,
+}
+
+impl Job<'_> {
+    /// Has the feature implemented, or repaired.
+    pub(super) fn implement(&self) -> Result<(), Refused> {
+        let feature = self.feature()?;
+        if self.is_over_budget(&feature.row) {
+            return self.failed(&feature.row, Event::OverBudget, &over_budget(&feature.row));
+        }
+        let ready = match self.ready(&feature) {
+            Ok(ready) => ready,
+            Err(failure) => return self.failed(&feature.row, Event::AgentFailed, &failure),
+        };
+        let iteration = feature.row.state.iteration;
+        let mut change = Change::of(Event::AgentStarted);
+        let (name, model) = (ready.agent.name.as_str(), ready.agent.model.as_deref());
+        change.first.push(Announced::AgentStarted { iteration, step: None, agent: name, model });
+        change.set.branch = Field::Set(ready.worktree.branch().as_str().to_owned());
+        change.set.target = Field::Set(ready.target.clone());
+        change.set.base = Field::Set(ready.base.clone());
+        change.set.worktree = Field::Set(ready.worktree.path().to_owned());
+        change.set.problem = Field::Clear;
+        let row = self.happened(&feature.row, Hold::Keep, change)?.feature;
+        let feature = Feature { row, ..feature };
+        let prompt = self.prompt(&feature)?;
+        let done = self.run_agent(&feature.row, &ready, &prompt);
+        self.agent_ended(&feature.row, done, Event::AgentDone, Event::AgentFailed)
+    }
+
+    /// Has a step behind the gate done.
+    pub(super) fn step(&self) -> Result<(), Refused> {
+        let feature = self.feature()?;
+        let Status::Step(id) = &feature.row.state.status else { return Ok(()) };
+        let Some(step) = self.folder.steps().0.into_iter().find(|step| step.id == *id) else {
+            // It is not configured any more: there is nothing to do.
+            return self.happened(&feature.row, Hold::LetGo, Change::of(Event::StepDone)).map(drop);
+        };
+        let ready = match self.ready(&feature) {
+            Ok(ready) => ready,
+            Err(failure) => return self.failed(&feature.row, Event::StepFailed, &failure),
+        };
+        let iteration = feature.row.state.iteration;
+        let (name, model) = (ready.agent.name.as_str(), ready.agent.model.as_deref());
+        let started = Announced::AgentStarted { iteration, step: Some(id.as_str()), agent: name, model };
+        self.announce(&started)?;
+        let prompt = self.step_prompt(&feature, &step)?;
+        let done = self.run_agent(&feature.row, &ready, &prompt);
+        self.agent_ended(&feature.row, done, Event::StepDone, Event::StepFailed)
+    }
+
+    fn agent_ended(
+        &self,
+        row: &FeatureRow,
+        done: Result<Implemented, CallFailure>,
+        event: Event,
+        failed: Event,
+    ) -> Result<(), Refused> {
+        process::crash_point("B1");
+        let iteration = row.state.iteration;
+        match done {
+            Ok(done) => {
+                let mut change = Change::of(event);
+                change.first.push(Announced::AgentFinished { iteration, result: "done", error: None });
+                change.set.note = Field::Clear;
+                change.set.hook_output = Field::Clear;
+                change.set.add_cost_usd = done.cost.unwrap_or_default();
+                change.set.add_tokens = done.usage.input.saturating_add(done.usage.output);
+                self.happened(row, Hold::Keep, change)?;
+                self.commit()
+            }
+            Err(failure) if failure.why == Why::Cancelled => {
+                // Stopped by a person, in which case this is refused; or the program ends.
+                let mut change = Change::of(Event::Interrupted);
+                change.first.push(Announced::AgentFinished { iteration, result: "interrupted", error: None });
+                self.happened(row, Hold::LetGo, change).map(drop)
+            }
+            Err(failure) => {
+                let problem = call_failure(&failure);
+                let mut change = Change::of(failed);
+                let error = Some(problem.message.as_str());
+                change.first.push(Announced::AgentFinished { iteration, result: "failed", error });
+                change.set.problem = Field::Set(super::in_words(&problem));
+                self.happened(row, Hold::LetGo, change).map(drop)
+            }
+        }
+    }
+
+    /// The agent and the work tree.
+    fn ready(&self, feature: &Feature) -> Result<Ready, Failure> {
+        let board = self.board;
+        let name = board.settings().pipeline.agent.as_deref().ok_or_else(failure::no_agent)?;
+        let mut chosen = board.settings().reviewer(name)?;
+        model::choose(&mut chosen.part, feature.document.model().as_deref());
+        let variable = |name: &str| std::env::var(name).ok();
+        let agent = match team::prepare(&chosen, &variable).way {
+            Way::Agent(agent) => *agent,
+            Way::Service(_) => return Err(failure::not_an_agent(name)),
+            Way::Unusable(why) => return Err(call_failure(&why)),
+        };
+        let repository = self.repository()?;
+        let row = &feature.row;
+        let wanted = board.settings().base.clone().or_else(|| row.target.clone());
+        let target = wanted.clone().or_else(|| repository.head_branch());
+        let target = target.ok_or_else(|| failure::no_target(&self.project.path, None))?;
+        let base = match &row.base {
+            Some(base) => base.clone(),
+            None => match repository.resolve(&target)? {
+                Some(commit) => commit.as_str().to_owned(),
+                // Nothing was ever committed: the feature is the first that is.
+                None if wanted.is_none() => String::new(),
+                None => return Err(failure::no_target(&self.project.path, Some(&target))),
+            },
+        };
+        let branch = branch(row)?;
+        let worktree = repository.ensure_worktree(&branch, &base, self.id())?;
+        worktree.verify()?;
+        Ok(Ready { agent, worktree, target, base })
+    }
+
+    fn prompt(&self, feature: &Feature) -> Result<String, Refused> {
+        let row = &feature.row;
+        let criteria = feature.criteria();
+        let boundary = boundary();
+        let (title, description) = (feature.title(), feature.document.description());
+        let spec = feature.document.spec().unwrap_or_default();
+        let task = Task {
+            title: &title,
+            description: &description,
+            spec: &spec,
+            criteria: &criteria,
+            note: row.note.as_deref(),
+            hook: row.hook_output.as_deref(),
+            begun: if row.state.restarts > 0 { Begun::Interrupted } else { Begun::No },
+            boundary: &boundary,
+        };
+        let reviews: Vec<Iteration> =
+            self.board.standing_iterations(self.project.id, self.id())?.into_iter().map(|row| row.iteration).collect();
+        if reviews.is_empty() {
+            return Ok(brief::implement(&task));
+        }
+        let output = self.last_output(row.state.iteration.saturating_sub(1))?;
+        Ok(brief::fix(&task, &History { reviews: &reviews, agent_output: &output }))
+    }
+
+    fn step_prompt(&self, feature: &Feature, step: &document::Step) -> Result<String, Refused> {
+        let boundary = boundary();
+        let (title, description) = (feature.title(), feature.document.description());
+        let task = Task {
+            title: &title,
+            description: &description,
+            spec: &feature.document.spec().unwrap_or_default(),
+            criteria: &[],
+            note: feature.row.note.as_deref(),
+            hook: None,
+            begun: if feature.row.state.restarts > 0 { Begun::Interrupted } else { Begun::No },
+            boundary: &boundary,
+        };
+        let output = self.last_output(feature.row.state.iteration)?;
+        Ok(brief::step(&task, &step.name, &step.instructions, &output))
+    }
+
+    /// The end of what an agent said in an iteration.
+    fn last_output(&self, iteration: u32) -> Result<String, Refused> {
+        let bytes = self.folder.tail(self.id(), Attachment::Output(iteration), MAX_OUTPUT)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Runs the agent, tells what it says, and keeps it.
+    fn run_agent(&self, row: &FeatureRow, ready: &Ready, prompt: &str) -> Result<Implemented, CallFailure> {
+        let pipeline = &self.board.settings().pipeline;
+        let transcript = Mutex::new(Transcript::new(self, row.state.iteration));
+        let cancel = self.cancel.child_token();
+        let job = Implement {
+            agent: &ready.agent,
+            folder: ready.worktree.path(),
+            prompt,
+            limits: ImplementLimits {
+                wall: pipeline.time,
+                idle: pipeline.idle,
+                output_bytes: MAX_TRANSCRIPT,
+                ..ImplementLimits::default()
+            },
+            executable: &self.board.home().executable,
+            cancel: &cancel,
+            started: &|mark| self.record(mark, &cancel),
+            heard: &|spoken| lock(&transcript).take(spoken.text()),
+        };
+        let done = agent::implement(&job);
+        lock(&transcript).finish();
+        self.forget();
+        done
+    }
+
+    /// Takes down by what a process is found again. It does not begin when that cannot be stored.
+    pub(super) fn record(&self, mark: &ProcessMark, cancel: &CancellationToken) {
+        let stored = self.board.database().record_process(self.claim.token, &mark.to_json().to_string());
+        if !stored.is_ok_and(|is_ours| is_ours) {
+            cancel.cancel();
+        }
+    }
+
+    /// The end of a process was seen, so nobody has to look for it any more.
+    pub(super) fn forget(&self) {
+        // One that is looked for in vain does no harm.
+        let _ = self.board.database().forget_process(self.claim.token);
+    }
+
+    pub(super) fn announce(&self, announced: &Announced<'_>) -> Result<(), Failure> {
+        let path = self.project.path.to_string_lossy();
+        let event = announce::event(self.project.id, &path, self.id(), announced);
+        self.board.database().announce(event, self.board.home().now()).map(drop)
+    }
+
+    pub(super) fn is_over_budget(&self, row: &FeatureRow) -> bool {
+        self.board.settings().pipeline.usd.is_some_and(|most| row.cost_usd >= most)
+    }
+}
+
+/// What an agent says: announced as it comes, and written into the feature's folder.
+struct Transcript<'a> {
+    job: &'a Job<'a>,
+    iteration: u32,
+    text: String,
+    told: usize,
+    told_at: Instant,
+    /// How long the text was when it was last written: the file is written anew each time it has grown by a quarter.
+    written: usize,
+}
+
+impl<'a> Transcript<'a> {
+    fn new(job: &'a Job<'a>, iteration: u32) -> Self {
+        // What an agent said before it was interrupted stays.
+        let before = job.folder.head(job.id(), Attachment::Output(iteration), MAX_TRANSCRIPT);
+        let mut text =
+            before.ok().flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        if !text.is_empty() {
+            text.push_str("\n\n---\n\n## Follow-up Session\n\n");
+        }
+        let told = text.len();
+        Self { job, iteration, text, told, told_at: Instant::now(), written: 0 }
+    }
+
+    fn take(&mut self, said: &str) {
+        if self.text.len() + said.len() <= MAX_TRANSCRIPT {
+            self.text.push_str(said);
+        }
+        if self.told_at.elapsed() >= TELL_EVERY {
+            self.tell();
+        }
+        if self.text.len() > self.written + self.written / 4 + 4096 {
+            self.write();
+        }
+    }
+
+    fn tell(&mut self) {
+        self.told_at = Instant::now();
+        while self.told < self.text.len() {
+            let end = self.text.floor_char_boundary(self.told + TELL_BYTES);
+            let text = &self.text[self.told..end];
+            let offset = self.told as u64;
+            // Whoever misses an announcement finds all of it in the file.
+            let _ = self.job.announce(&Announced::AgentOutput { iteration: self.iteration, offset, text });
+            self.told = end;
+        }
+    }
+
+    fn write(&mut self) {
+        self.written = self.text.len();
+        process::crash_point("B2");
+        for what in [Attachment::Output(self.iteration), Attachment::LastOutput] {
+            // The next writing, or the one at the end, may succeed.
+            let _ = self.job.folder.write(self.job.id(), what, self.text.as_bytes());
+        }
+    }
+
+    fn finish(&mut self) {
+        self.tell();
+        self.write();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn boundary() -> Boundary {
+    Boundary::new(RandomState::new().build_hasher().finish().to_be_bytes())
+}
+
+/// A call that failed, as a failure.
+pub(super) fn call_failure(call: &CallFailure) -> Failure {
+    let kind = if call.why == Why::Setup { Kind::Config } else { Kind::External };
+    Failure { kind, message: call.message.clone(), hint: call.hint.clone() }
+}
+
+pub(super) fn over_budget(row: &FeatureRow) -> Failure {
+    Failure::new(Kind::User, format!("it has cost ${:.2}, which is what it may", row.cost_usd))
+        .hint("Raise `pipeline.usd` and resume it, or approve it by hand.")
+}

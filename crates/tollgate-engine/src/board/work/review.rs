@@ -1,0 +1,280 @@
+//! A commit is reviewed, and what follows is stored with the review.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tollgate_core::board::machine::{Event, MAX_TRIES};
+use tollgate_core::board::wire::Announced;
+use tollgate_core::board::{Criterion, Iteration, Outcome};
+use tollgate_core::sha::Sha;
+
+use super::super::judge::{self, Facts, Judged};
+use super::super::{Change, Refused, iso};
+use super::{Feature, Job, model};
+use crate::config::Settings;
+use crate::failure::{self, Failure};
+use crate::forge::git::Blob;
+use crate::forge::local::{Local, Trigger};
+use crate::forge::project::Project as Repository;
+use crate::pipeline::{self, Asking, Event as Progress, Memory, Reviewed, Standing, World};
+use crate::process;
+use crate::reviewer::imported::Scope;
+use crate::reviewer::tape::Tape;
+use crate::store::board::{Field, Hold, NewIteration};
+use crate::store::{Record, Store, Subject};
+
+/// How often it is announced how a review goes.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait after a review that brought no answer; twice as long after the next.
+const AGAIN_MS: u64 = 2_000;
+/// The largest settings file of a project.
+const MAX_CONFIG: u64 = 1024 * 1024;
+
+/// What is compared.
+struct Compared {
+    repository: Repository,
+    base: Sha,
+    commit: Sha,
+    /// The commit of the last review.
+    last: Option<Sha>,
+}
+
+impl Job<'_> {
+    /// Reviews the commit of the iteration.
+    pub(super) fn review(&self) -> Result<(), Refused> {
+        let feature = self.feature()?;
+        let Some(commit) = feature.row.state.commit.clone() else { return Ok(()) };
+        let previous = self.board.standing_iterations(self.project.id, self.id())?;
+        let previous: Vec<Iteration> = previous.into_iter().map(|row| row.iteration).collect();
+        let compared = match self.compared(&feature, &commit, previous.last()) {
+            Ok(compared) => compared,
+            Err(failure) => return self.review_failed(&feature, &commit, &failure),
+        };
+        if compared.commit.as_str() != commit {
+            // Somebody committed to the branch: that is reviewed.
+            return self
+                .happened(&feature.row, Hold::LetGo, Change::of(Event::HeadMoved(compared.commit.as_str().to_owned())))
+                .map(drop);
+        }
+        let started = self.board.home().now();
+        let criteria = feature.criteria();
+        let settings = self.settings(&feature, &compared);
+        let subject = self.subject();
+        let reviewed = settings.and_then(|settings| {
+            let reviewed = self.look(&feature, &compared, &settings, &criteria, &subject)?;
+            Ok((reviewed, settings))
+        });
+        process::crash_point("B7");
+        if self.cancel.is_cancelled() {
+            // Somebody stopped it, or the program ends: it is made again.
+            let _ = self.board.database().release(self.claim.token, 0);
+            return Ok(());
+        }
+        let (reviewed, settings) = match reviewed {
+            Ok(reviewed) => reviewed,
+            Err(failure) => return self.review_failed(&feature, &commit, &failure),
+        };
+        let at = iso(self.board.home().now());
+        let facts = Facts {
+            number: feature.row.state.iteration,
+            at: &at,
+            fail_on: settings.fail_on,
+            previous: previous.last(),
+            base: compared.base.as_str(),
+            commit: &commit,
+            after_step: None,
+        };
+        let judged = judge::judge(&reviewed, &facts);
+        let record = record(&reviewed, subject, (started, self.board.home().now()));
+        self.conclude(&feature, &compared, judged, &reviewed, record)
+    }
+
+    /// Stores the review with what follows from it.
+    fn conclude(
+        &self,
+        feature: &Feature,
+        compared: &Compared,
+        judged: Judged,
+        reviewed: &Reviewed,
+        record: Record,
+    ) -> Result<(), Refused> {
+        let Judged { mut iteration, same_again } = judged;
+        let commit = compared.commit.as_str().to_owned();
+        let outcome = iteration.outcome;
+        let head = self.worktree(&compared.repository, &feature.row).ok().map(|tree| tree.branch().clone());
+        let head = head.map(|branch| compared.repository.branch_head(&branch)).transpose()?.flatten();
+        let moved = head.filter(|head| *head != compared.commit);
+        iteration.outdated = moved.is_some();
+        let reason = iteration.reason.clone();
+        let is_last_try = feature.row.state.tries + 1 >= MAX_TRIES;
+        let event = match (&moved, outcome) {
+            (Some(head), _) => Event::HeadMoved(head.as_str().to_owned()),
+            (None, Outcome::Approved) => Event::Approved(commit),
+            (None, Outcome::Rejected) => Event::Rejected { commit, same_again },
+            (None, Outcome::Failed) => Event::ReviewFailed,
+        };
+        let mut change = Change::of(event);
+        change.set.add_cost_usd = reviewed.runs.iter().filter_map(|run| run.cost).sum();
+        change.set.add_tokens = reviewed.runs.iter().map(|run| run.usage.input.saturating_add(run.usage.output)).sum();
+        change.set.problem = Field::Clear;
+        if outcome == Outcome::Failed && moved.is_none() {
+            change.set.problem = reason.map_or(Field::Keep, Field::Set);
+            if !is_last_try {
+                change.set.not_before_ms = Some(self.later(feature));
+                return self.happened(&feature.row, Hold::LetGo, change).map(drop);
+            }
+        }
+        let limit = self.board.settings().max_diff_bytes;
+        let diff = compared.repository.diff(&compared.base, &compared.commit, limit)?;
+        let delta = match &compared.last {
+            Some(last) => Some(compared.repository.diff(last, &compared.commit, limit)?.bytes),
+            None => None,
+        };
+        let record = (outcome != Outcome::Failed).then_some(record);
+        change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
+        process::crash_point("B8");
+        let after = self.happened(&feature.row, Hold::LetGo, change)?.feature.state;
+        match (outcome, after.pause) {
+            (Outcome::Approved, _) => process::crash_point("B12"),
+            (_, Some(_)) => process::crash_point("B11"),
+            (_, None) => process::crash_point("B10"),
+        }
+        Ok(())
+    }
+
+    /// A review without an answer is tried again, and then a person has to look.
+    fn review_failed(&self, feature: &Feature, commit: &str, why: &Failure) -> Result<(), Refused> {
+        let row = &feature.row;
+        let mut change = Change::of(Event::ReviewFailed);
+        change.set.problem = Field::Set(super::in_words(why));
+        if row.state.tries + 1 < MAX_TRIES {
+            change.set.not_before_ms = Some(self.later(feature));
+        } else {
+            let at = iso(self.board.home().now());
+            let base = row.base.clone().unwrap_or_default();
+            let facts = Facts {
+                number: row.state.iteration,
+                at: &at,
+                fail_on: self.board.settings().fail_on,
+                previous: None,
+                base: &base,
+                commit,
+                after_step: None,
+            };
+            let iteration = judge::failed(why, &feature.criteria(), &facts);
+            change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
+        }
+        self.happened(row, Hold::LetGo, change).map(drop)
+    }
+
+    fn later(&self, feature: &Feature) -> u64 {
+        self.board.home().now().saturating_add(AGAIN_MS << feature.row.state.tries.min(8))
+    }
+
+    fn compared(&self, feature: &Feature, commit: &str, previous: Option<&Iteration>) -> Result<Compared, Failure> {
+        let repository = self.repository()?;
+        let branch = super::branch(&feature.row)?;
+        let head = repository.branch_head(&branch)?.ok_or_else(|| super::failure::no_branch(branch.as_str()))?;
+        let target = feature.row.target.as_deref().unwrap_or_default();
+        let target = if target.is_empty() { None } else { repository.resolve(target)? };
+        let merged = match target {
+            Some(target) => repository.merge_base(&target, &head)?,
+            None => None,
+        };
+        let recorded = feature.row.base.as_deref().and_then(|base| Sha::parse(base).ok());
+        let base = match merged.or(recorded) {
+            Some(base) => base,
+            None => repository.empty_tree()?,
+        };
+        let last = previous.and_then(|previous| previous.commit.as_deref()).filter(|last| *last != commit);
+        let last = last.and_then(|last| Sha::parse(last).ok());
+        Ok(Compared { repository, base, commit: head, last })
+    }
+
+    /// The settings as of the commit that the feature is compared with, so that it cannot change its own review.
+    fn settings(&self, feature: &Feature, compared: &Compared) -> Result<Settings, Failure> {
+        let file = match compared.repository.blob(&compared.base, crate::config::FILE_NAME, MAX_CONFIG)? {
+            Blob::Whole(text) => Some(text),
+            Blob::Missing => None,
+            Blob::TooLarge(_) => {
+                return Err(failure::bad_config(crate::config::FILE_NAME, "the file is larger than 1 MiB"));
+            }
+        };
+        let mut settings = self.board.home().settings_at(file)?;
+        let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
+        for chosen in &mut settings.reviewers {
+            model::choose(&mut chosen.part, wanted.as_deref());
+        }
+        if let Some(most) = settings.pipeline.usd {
+            let left = (most - feature.row.cost_usd).max(0.0);
+            settings.budget.usd = Some(settings.budget.usd.map_or(left, |usd| usd.min(left)));
+        }
+        Ok(settings)
+    }
+
+    fn subject(&self) -> Subject {
+        Subject {
+            repository: self.project.path.to_string_lossy().into_owned(),
+            name: format!("feature {}", self.id()),
+            scope: "pipeline".to_owned(),
+        }
+    }
+
+    fn look(
+        &self,
+        feature: &Feature,
+        compared: &Compared,
+        settings: &Settings,
+        criteria: &[Criterion],
+        subject: &Subject,
+    ) -> Result<Reviewed, Failure> {
+        let home = self.board.home();
+        let range = format!("{}..{}", compared.base.as_str(), compared.commit.as_str());
+        let memory = Store::open(self.board.database().path());
+        let told = Mutex::new(None::<Instant>);
+        let iteration = feature.row.state.iteration;
+        let tell = |progress: Progress<'_>| {
+            let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+                *told = Some(Instant::now());
+                let message = progress.in_words();
+                // How it goes is a courtesy.
+                let _ = self.announce(&Announced::ReviewProgress { iteration, message: &message });
+            }
+        };
+        let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());
+        let variable = |name: &str| std::env::var(name).ok();
+        let mut world = World {
+            settings,
+            forge: Local::open(&self.project.path, Trigger::Range(range), home.git.clone())?,
+            imported: Vec::new(),
+            imported_withheld: Vec::new(),
+            scope: Scope::ChangedLines,
+            title: Some(&title),
+            body: Some(&body),
+            spec: spec.as_deref(),
+            criteria,
+            memory: memory.map_or_else(Memory::Unavailable, Memory::Open),
+            since_last: false,
+            executable: home.executable.clone(),
+            standing: Standing::Gate(subject.clone()),
+            asking: Asking {
+                tape: Tape::Off,
+                boundary: RandomState::new().build_hasher().finish(),
+                only_print: false,
+                prompts: Some(home.data.join("settings.json")),
+                variable: &variable,
+                cancel: self.cancel.child_token(),
+            },
+            clock: &home.clock,
+            events: &tell,
+        };
+        pipeline::review_change(&mut world)
+    }
+}
+
+/// The run as the memory keeps it.
+fn record(reviewed: &Reviewed, subject: Subject, time: (u64, u64)) -> Record {
+    Record::of(&reviewed.completed(), subject, time, env!("CARGO_PKG_VERSION"))
+}
