@@ -329,6 +329,7 @@ fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], he
         parallel: budget.parallel,
         usd: budget.usd,
         weight: scene.weight,
+        criteria: scene.criteria,
         cancel: &scene.asking.cancel,
     };
     let mut telling = Telling::default();
