@@ -237,25 +237,32 @@ impl Database {
     }
 }
 
-const SELECT: &str = "SELECT f.*, t.document, t.note, t.hook_output FROM feature f \
-     JOIN feature_text t ON t.project = f.project AND t.feature = f.id \
-     JOIN project p ON p.id = f.project AND p.removed_ms IS NULL";
-
 /// The feature of this name, if it is on the board.
 pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> rusqlite::Result<Option<FeatureRow>> {
-    let sql = format!("{SELECT} WHERE f.project = ?1 AND f.id = ?2 AND f.deleted_ms IS NULL");
+    let sql = format!(
+        "SELECT {}, f.*, t.document, t.note, t.hook_output FROM feature f \
+         JOIN feature_text t ON t.project = f.project AND t.feature = f.id \
+         JOIN project p ON p.id = f.project AND p.removed_ms IS NULL \
+         WHERE f.project = ?1 AND f.id = ?2 AND f.deleted_ms IS NULL",
+        state::COLUMNS
+    );
     connection.query_row(&sql, params![project, id.as_str()], of_row).optional()
 }
 
 fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
-    let worktree: Option<String> = row.get("worktree")?;
+    let (worktree, dependencies): (Option<String>, String) = (row.get("worktree")?, row.get("dependencies")?);
     Ok(FeatureRow {
         project: row.get("project")?,
         id: id(row.get("id")?)?,
         rev: row.get("rev")?,
         projected_rev: row.get("projected_rev")?,
         state: state::of_row(row)?,
-        facts: facts(row)?,
+        facts: Facts {
+            title: row.get("title")?,
+            first_line: row.get("first_line")?,
+            priority: row.get("priority")?,
+            dependencies: super::strings(&dependencies)?,
+        },
         document: row.get("document")?,
         file_hash: row.get("file_hash")?,
         broken: row.get("broken")?,
@@ -270,17 +277,6 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
         n_tokens: row.get("n_tokens")?,
         created_ms: row.get("created_ms")?,
         updated_ms: row.get("updated_ms")?,
-    })
-}
-
-/// What a list shows of a feature, out of its columns.
-pub(super) fn facts(row: &Row<'_>) -> rusqlite::Result<Facts> {
-    let dependencies: String = row.get("dependencies")?;
-    Ok(Facts {
-        title: row.get("title")?,
-        first_line: row.get("first_line")?,
-        priority: row.get("priority")?,
-        dependencies: super::strings(&dependencies)?,
     })
 }
 
