@@ -68,7 +68,8 @@ pub enum Staged {
         tree: Sha,
         /// The tip of the branch; `None` when it has no commit yet.
         parent: Option<Sha>,
-        /// The index that it was made from.
+        /// A copy of the index that it was made from, which hooks may see and change: the next [`stage`] starts from
+        /// the original.
         index: PathBuf,
     },
 }
@@ -101,7 +102,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     if tree == tree_of(git, parent.as_ref(), worktree)? {
         return Ok(Staged::Nothing);
     }
-    Ok(Staged::Tree { tree, parent, index })
+    Ok(Staged::Tree { tree, parent, index: index::copy(&index)? })
 }
 
 /// Makes a commit of what was staged and moves the branch to it, if the branch is still where it was.
@@ -149,6 +150,8 @@ fn tip(worktree: &Worktree) -> Result<Option<Sha>, Failure> {
 }
 
 /// The commit that an attempt made, among the last ones of a branch.
+///
+/// The name of the attempt should be one that an agent cannot guess, or the agent could have made the commit.
 pub fn find_attempt(project: &Project, branch: &Branch, attempt: &str) -> Result<Option<Sha>, Failure> {
     let Some(tip) = project.branch_head(branch)? else {
         return Ok(None);

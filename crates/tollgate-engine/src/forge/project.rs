@@ -1,6 +1,6 @@
 //! A repository in which agents work, as far as git is concerned: branches, commits, what changed between them.
 //!
-//! Everything is read through a git folder of our own ([`own`]), because an agent can write the repository's. Worktrees
+//! Everything is read through a git folder of our own (`own`), because an agent can write the repository's. Worktrees
 //! are next door in [`crate::forge::worktree`], commits in [`crate::forge::gate`].
 
 use std::path::{Path, PathBuf};

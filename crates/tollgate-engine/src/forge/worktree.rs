@@ -176,6 +176,9 @@ impl Project {
 fn known(place: &Place) -> Result<Vec<Known>, Failure> {
     let folder = place.common.join("worktrees");
     let failed = |error: io::Error| failure::no_worktree(&folder, &error);
+    if std::fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
+        return Err(failure::linked_git(&folder));
+    }
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -143,6 +143,9 @@ fn a_commit_that_no_branch_points_to_is_made_again_with_the_same_name() {
 #[test]
 fn the_first_commit_of_a_repository_can_be_the_gates() {
     let feature = Feature::of(Scratch::new());
+    let id = FeatureId::parse("f2").unwrap();
+    assert!(feature.project.ensure_worktree(&Branch::for_feature(&id), "", &id).is_ok());
+    assert!(feature.project.ensure_worktree(&Branch::parse("topic").unwrap(), "nowhere", &id).is_err());
     assert_eq!(feature.commit("empty").unwrap(), None);
     feature.write("a.txt", "one\n");
     let sha = feature.commit("first").unwrap().unwrap();
@@ -407,6 +410,30 @@ fn an_index_that_a_crash_left_behind_is_settled() {
     assert_eq!(feature.git(&["status", "--porcelain"]), "MM a.txt\n?? new");
     gate::settle(&feature.worktree, &feature.outside("index")).unwrap();
     assert_eq!(feature.git(&["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn what_a_hook_does_to_its_index_does_not_change_the_commit() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    feature.write("b.txt", "b\n");
+    let scratch = feature.outside("index");
+    let gate = feature.gate("x", &scratch);
+    let Staged::Tree { tree, index, .. } = gate::stage(&gate).unwrap() else { panic!("there is something to commit") };
+    for args in [&["update-index", "--assume-unchanged", "a.txt"][..], &["rm", "-q", "--cached", "b.txt"]] {
+        let mut git = feature.scratch.command(feature.worktree.path(), args);
+        assert!(git.env("GIT_INDEX_FILE", &index).status().unwrap().success());
+    }
+    feature.write("c.txt", "the hook added this\n");
+    let staged = gate::stage(&gate).unwrap();
+    assert!(matches!(&staged, Staged::Tree { tree: again, .. } if *again != tree));
+    gate::commit(&gate, &staged).unwrap().unwrap();
+    assert_snapshot!(feature.git(&["status", "--porcelain"]), @"");
+    assert_snapshot!(feature.files(), @r"
+    100644 a.txt
+    100644 b.txt
+    100644 c.txt
+    ");
 }
 
 #[test]

@@ -406,6 +406,19 @@ fn a_link_in_the_way_of_a_branch_is_not_followed() {
 }
 
 #[test]
+fn a_link_in_the_place_of_the_entries_is_not_followed() {
+    let trap = Trap::new();
+    let (entries, elsewhere) = (trap.git_folder().join("worktrees"), trap.feature.scratch.beside("elsewhere"));
+    std::fs::rename(&entries, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &entries).unwrap();
+    let id = FeatureId::parse("f2").unwrap();
+    let failure = trap.feature.project.ensure_worktree(&Branch::for_feature(&id), "HEAD", &id).unwrap_err();
+    assert!(failure.message.ends_with("is a symbolic link or no folder, which can lead anywhere"), "{failure}");
+    assert!(trap.feature.commit("x").is_err());
+    assert!(!elsewhere.join("f2").exists());
+}
+
+#[test]
 fn a_dirty_main_checkout_stays_as_it_is_to_the_byte() {
     let scratch = Scratch::with_commit();
     scratch.write("staged.txt", "staged\n");

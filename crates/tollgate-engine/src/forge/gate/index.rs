@@ -28,6 +28,15 @@ pub(super) fn place(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
     Ok(index.canonicalize().unwrap_or(index))
 }
 
+/// Copies the index for others.
+pub(super) fn copy(index: &Path) -> Result<PathBuf, Failure> {
+    let copy = index.with_added_extension("staged");
+    let failed = |error: io::Error| failure::no_scratch(&copy, &error);
+    forget(&copy).map_err(failed)?;
+    std::fs::copy(index, &copy).map_err(failed)?;
+    Ok(copy)
+}
+
 /// Makes the index of the worktree that of the commit, so that `git status` there shows nothing.
 ///
 /// The commit is made already: if this cannot be done, the next commit does it. An agent that was ended in the middle of
