@@ -33,9 +33,10 @@ pub struct ProcessMark {
 }
 
 impl ProcessMark {
-    /// The mark of a process that is alive, and of the run that it is the first of.
+    /// The mark of a process, and of the run that it is the first of; fails when the process has ended.
     pub fn of(pid: u32, run: &str) -> io::Result<Self> {
-        Ok(Self { pid, started: start_time(pid)?, boot: boot()?, run: run.to_owned() })
+        // Where the machine does not say since when it runs, survivors are known by their word alone.
+        Ok(Self { pid, started: start_time(pid)?, boot: boot().unwrap_or_default(), run: run.to_owned() })
     }
 
     /// The mark as it is stored.
@@ -83,7 +84,10 @@ fn folder_of(run: &str) -> Option<PathBuf> {
 #[cfg(target_os = "linux")]
 fn start_time(pid: u32) -> io::Result<u64> {
     let process = i32::try_from(pid).ok().and_then(super::table::Process::of);
-    process.map(|process| process.started).ok_or_else(|| io::ErrorKind::NotFound.into())
+    process
+        .filter(|process| !process.has_ended)
+        .map(|process| process.started)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Elsewhere than on Linux a process cannot be told from a later one of the same number, and so none is ended.
@@ -145,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_has_ended_has_no_mark() {
+        let mut child = shell("echo ready; exec sleep 1000", None);
+        assert!(ProcessMark::of(child.id(), "").is_ok());
+        child.kill().unwrap();
+        // Its output ends with it, and it is not waited for yet.
+        child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        while ProcessMark::of(child.id(), "").is_ok() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn the_first_process_and_all_below_it_are_ended() {
         let child = shell("sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' & wait", None);
         let mark = ProcessMark::of(child.id(), "").unwrap();
@@ -156,9 +173,10 @@ mod tests {
     #[test]
     fn whoever_hid_from_the_first_process_is_known_by_the_word() {
         let word = word();
-        let mut first = shell("(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &)", Some(&word));
+        let hides = "(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &); exec sleep 1000";
+        let mut first = shell(hides, Some(&word));
         let mark = ProcessMark::of(first.id(), &word).unwrap();
-        // The first process has ended and nobody holds its number any more.
+        first.kill().unwrap();
         first.wait().unwrap();
         assert_eq!(end_survivors(&mark).unwrap(), 3);
         check_gone(first);
