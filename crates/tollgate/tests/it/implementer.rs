@@ -203,20 +203,28 @@ fn check_stopped(work: &mut Work, expected: &str) {
 #[test]
 fn a_limit_on_time_ends_everything_and_keeps_the_work() {
     let mut work = Work::new(&deaf("while :; do echo alive; sleep 0.02; done"));
-    work.limits.wall = Duration::from_secs(1);
+    work.limits.wall = Duration::from_secs(3);
     check_stopped(&mut work, "TooSlow: `play` did not finish in time and was stopped");
-    let hint = work.run().unwrap_err().hint.unwrap();
-    assert_eq!(hint, "What it wrote is kept. Give it more room in the settings, or ask for less at once.");
 }
 
 #[test]
 fn a_limit_on_silence_ends_everything_whatever_the_agent_prints() {
-    for output in [Output::Text, Output::JsonLines] {
+    for (output, namespace) in [(Output::Text, true), (Output::JsonLines, false)] {
         let mut work = Work::new(&deaf("echo '{}'; while :; do sleep 1000; done"));
         work.agent.output = output;
-        work.limits.idle = Duration::from_secs(1);
-        check_stopped(&mut work, "TooSlow: `play` printed nothing for 1 s and was stopped");
+        work.agent.namespace = namespace;
+        work.limits.idle = Duration::from_secs(3);
+        check(&work, "TooSlow: `play` printed nothing for 3 s and was stopped");
+        assert_eq!(work.file("kept").as_deref(), Some("x\n"));
     }
+}
+
+#[test]
+fn whoever_was_stopped_is_told_that_nothing_is_lost() {
+    let mut work = Work::new("yes");
+    work.limits.output_bytes = 1000;
+    let hint = work.run().unwrap_err().hint.unwrap();
+    assert_eq!(hint, "What it wrote is kept. Give it more room in the settings, or ask for less at once.");
 }
 
 #[test]
