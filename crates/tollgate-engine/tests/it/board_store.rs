@@ -6,11 +6,12 @@ use tempfile::TempDir;
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, Remark};
 use tollgate_core::finding::{Category, Severity};
-use tollgate_engine::store::Database;
 use tollgate_engine::store::board::{
     Bid, CardFilter, Changes, Claim, Counts, Facts, FeatureRow, Field, Hold, NewEvent, NewFeature, NewIteration,
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
+
+use tollgate_engine::store::{Database, Filter, Record, Store, Subject};
 
 mod durable;
 mod model;
@@ -226,6 +227,27 @@ fn everything_that_follows_is_stored_together() {
     let card = &board.database.cards(board.project, &CardFilter { limit: 9, ..CardFilter::default() }).unwrap()[0];
     assert_eq!(card.pips, [Outcome::Rejected]);
     assert_eq!(card.counts, Counts { critical: 1, low: 2, ..Counts::default() });
+}
+
+#[test]
+fn a_review_is_remembered_with_what_it_meant() {
+    let board = Board::new();
+    let feature = board.add("one");
+    board.to_review(&feature, "c1");
+    let remembered = |event: Event| {
+        let subject = Subject { repository: "r".to_owned(), name: "branch one".to_owned(), scope: "branch".to_owned() };
+        let run = Record { subject, time: (1, 2), version: "0.1.0".to_owned(), outcome: Err("no answer".to_owned()) };
+        let mut transition = with_review(board.transition(&feature, event), review(1, Outcome::Failed, Some("c1")));
+        transition.iteration.as_mut().unwrap().review = Some(run);
+        board.database.transition(transition)
+    };
+    let runs = || Store::open(board.database.path()).unwrap().runs(&Filter { limit: 9, ..Filter::default() }).unwrap();
+    remembered(Event::Start).unwrap_err();
+    assert_eq!(runs(), [], "of what is refused nothing is remembered");
+    remembered(Event::ReviewFailed).unwrap();
+    let [(run, _)] = &runs()[..] else { panic!() };
+    assert_eq!(run.problem.as_deref(), Some("no answer"));
+    assert_eq!(board.database.iterations(board.project, &feature).unwrap()[0].run, Some(run.id));
 }
 
 #[test]
