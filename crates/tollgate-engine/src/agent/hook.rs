@@ -87,7 +87,6 @@ pub fn run_hooks(_job: &HookRun<'_>) -> Result<HookResult, CallFailure> {
 mod work {
     use std::io;
     use std::path::PathBuf;
-    use std::time::Instant;
 
     use tollgate_core::visible::visible;
 
@@ -130,7 +129,7 @@ mod work {
         let prepared = run::prepare(&agent, &area, setup(job, hook, &area, git).map_err(no_area)?).map_err(no_area)?;
         let listening = Listening {
             agent: &agent,
-            deadline: Instant::now() + job.limits.wall,
+            deadline: run::deadline(job.limits.wall),
             idle: None,
             most_bytes: MAX_PRINTED,
             most_stderr: job.limits.output_bytes,

@@ -99,7 +99,6 @@ mod work {
     use std::cell::RefCell;
     use std::io;
     use std::path::{Component, Path, PathBuf};
-    use std::time::{Duration, Instant};
 
     use super::super::area::Area;
     use super::super::preset::{Form, Given, implementer};
@@ -117,8 +116,6 @@ mod work {
     /// How many files an agent is named that has to be named files.
     const MAX_FILES: usize = 50;
     const MAX_WORDS: usize = 20_000;
-    /// A time that is longer than anybody waits.
-    const FOR_EVER: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
     pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure> {
         let agent = job.agent;
@@ -133,7 +130,7 @@ mod work {
         let speech = RefCell::new(Speech::new(&held, job.heard));
         let listening = Listening {
             agent,
-            deadline: Instant::now() + job.limits.wall.min(FOR_EVER),
+            deadline: run::deadline(job.limits.wall),
             idle: Some(job.limits.idle),
             most_bytes: job.limits.output_bytes,
             most_stderr: run::MAX_STDERR,
@@ -147,7 +144,7 @@ mod work {
         });
         marked.finish();
         let transcript_bytes = speech.into_inner().finish();
-        let worked = worked.map_err(|failure| run::without_keys(&held, kept(failure)))?;
+        let worked = worked.map_err(|failure| run::without_keys(&held, kept(agent, failure)))?;
         let text = held.hide(&worked.text);
         Ok(Implemented {
             text: text[text.ceil_char_boundary(text.len().saturating_sub(MAX_TEXT))..].to_owned(),
@@ -194,9 +191,11 @@ mod work {
     }
 
     /// Says that nothing is lost, where the agent was stopped in the middle of it.
-    fn kept(failure: CallFailure) -> CallFailure {
+    fn kept(agent: &Agent, failure: CallFailure) -> CallFailure {
         let was_stopped = matches!(failure.why, Why::TooSlow | Why::Garbled | Why::Misbehaved);
-        if failure.hint.is_some() || !was_stopped {
+        // Of a preset that says nothing, how to log in is told instead.
+        let is_told = failure.hint.is_some() && matches!(agent.program, Program::Preset(_));
+        if is_told || !was_stopped {
             return failure;
         }
         failure.hint("What it wrote is kept. Give it more room in the settings, or ask for less at once.")

@@ -181,6 +181,12 @@ impl Place {
         Ok(if answer.ok { Some(sha_of("rev-parse", &answer.stdout)?) } else { None })
     }
 
+    /// True when the branch of the main checkout has commits.
+    pub(in crate::forge) fn has_commits(&self) -> Result<bool, Failure> {
+        let own = Own::to_read(self)?;
+        Ok(own.git().ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.ok)
+    }
+
     /// The tree without files.
     pub(in crate::forge) fn empty_tree(&self) -> Result<Sha, Failure> {
         empty_tree(self.sha256)

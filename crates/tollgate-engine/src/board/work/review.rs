@@ -134,8 +134,12 @@ impl Job<'_> {
         let record = (outcome != Outcome::Failed).then_some(record);
         change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
         process::crash_point("B8");
-        self.happened(&feature.row, Hold::LetGo, change)?;
-        process::crash_point("B10");
+        let after = self.happened(&feature.row, Hold::LetGo, change)?.feature.state;
+        match (outcome, after.pause) {
+            (Outcome::Approved, _) => process::crash_point("B12"),
+            (_, Some(_)) => process::crash_point("B11"),
+            (_, None) => process::crash_point("B10"),
+        }
         Ok(())
     }
 

@@ -23,6 +23,7 @@ impl Project {
         let _lock = lock::take(self.place())?;
         self.refuse_main(branch)?;
         let wanted = self.place().worktrees().join(id.as_str());
+        remove::finish(&wanted)?;
         for known in known(self.place())? {
             if matches!(&known.head, Head::Branch(name) if name == branch.as_str())
                 && let Some(worktree) = self.find_again(known, branch, &wanted)?
@@ -123,7 +124,7 @@ impl Project {
     /// True when `start` means the branch of the main checkout, and that has no commit yet.
     fn has_no_commits(&self, start: &str) -> Result<bool, Failure> {
         let is_head = start == "HEAD" || self.head_branch().as_deref() == Some(start);
-        Ok(is_head && self.head_branch().is_some() && self.resolve("HEAD")?.is_none())
+        Ok(is_head && self.head_branch().is_some() && !self.place().has_commits()?)
     }
 
     fn make_branch(&self, branch: &Branch, start: &Sha) -> Result<(), Failure> {

@@ -9,6 +9,7 @@
 //! ```
 
 use std::io;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -53,17 +54,27 @@ impl ProcessMark {
     }
 }
 
-/// Ends whatever is left of a run and waits until it is gone; says how many processes that were.
+/// Ends whatever is left of a run and waits until it is gone, removes its throw-away folder, and says how many
+/// processes there were.
 ///
 /// Does nothing to a process that only got the number of one of them. Fails when something cannot be killed.
 pub fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
-    return linux::end_survivors(mark);
+    let ended = linux::end_survivors(mark);
     #[cfg(not(target_os = "linux"))]
-    {
-        let _ = mark;
-        Ok(0)
+    let ended = Ok(0);
+    // The guard does that, unless it was killed with us.
+    if let Some(folder) = folder_of(&mark.run) {
+        let _ = super::remove(&folder);
     }
+    ended
+}
+
+/// Where the throw-away folder of a run is.
+fn folder_of(run: &str) -> Option<PathBuf> {
+    let is_word = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let temp = std::env::temp_dir().canonicalize().ok()?;
+    is_word.then(|| temp.join(format!("{}{run}", super::FOLDER_PREFIX)))
 }
 
 #[cfg(target_os = "linux")]
@@ -220,6 +231,20 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_throw_away_folder_of_a_run_goes_and_no_other() {
+        let folder = tempfile::Builder::new().prefix(super::super::FOLDER_PREFIX).tempdir().unwrap();
+        let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+        let word = name.strip_prefix(super::super::FOLDER_PREFIX).unwrap();
+        let mark = |run: &str| ProcessMark { pid: 0, started: 0, boot: "another".to_owned(), run: run.to_owned() };
+        for other in ["", "..", &format!("x/../{name}"), &word[1..]] {
+            end_survivors(&mark(other)).unwrap();
+            assert!(folder.path().exists(), "{other}");
+        }
+        end_survivors(&mark(word)).unwrap();
+        assert!(!folder.path().exists());
     }
 
     #[test]
