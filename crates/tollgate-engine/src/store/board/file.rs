@@ -32,8 +32,9 @@ pub struct TakeIn {
     pub edit: Option<Status>,
     /// What the project wants.
     pub rules: Rules,
-    /// True when the file also says all that is stored, so that nothing is to be written into it.
-    pub is_current: bool,
+    /// The change up to which the file says all that is stored, so that nothing is to be written into it. What happened
+    /// while it was read is to be written.
+    pub current_rev: Option<u64>,
     /// Who did it.
     pub who: String,
     /// When, in milliseconds since 1970.
@@ -141,6 +142,7 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
         }
         Some(Err(illegal)) => (Vec::new(), Some(illegal)),
     };
+    let is_current = taking.current_rev == Some(feature.rev) && refused.is_none();
     feature.rev += 1;
     feature.document = taking.document;
     feature.file_hash = Some(taking.file_hash);
@@ -148,7 +150,7 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
     feature.broken = None;
     feature.updated_ms = taking.at_ms;
     taking.set.apply(&mut feature);
-    if taking.is_current && refused.is_none() {
+    if is_current {
         feature.projected_rev = feature.rev;
     }
     feature::write(connection, &feature)?;
