@@ -67,6 +67,17 @@ impl Folder {
         self.part(id, what, max_bytes, |len| len.saturating_sub(max_bytes as u64))
     }
 
+    /// The bytes of a file beside a feature's card from a place on, `max_bytes` at most; none when there is no such file.
+    pub fn after(
+        &self,
+        id: &FeatureId,
+        what: Attachment,
+        from: u64,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        self.part(id, what, max_bytes, |len| from.min(len))
+    }
+
     fn part(
         &self,
         id: &FeatureId,
