@@ -11,7 +11,10 @@ use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::Failure;
 use utoipa::ToSchema;
 
+use crate::json;
 use crate::problem::{Kind, Problem};
+
+pub(crate) mod prompt;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -175,6 +178,7 @@ pub struct NewFeature {
     #[schema(max_length = 200, example = "Core")]
     pub category: Option<String>,
     /// 1 is the most urgent, 3 the least.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 3)]
     pub priority: Option<u8>,
     /// True when a person looks at it in the end.
@@ -209,6 +213,7 @@ pub struct FeatureEdit {
     #[schema(max_length = 200)]
     pub category: Option<String>,
     /// 1 is the most urgent, 3 the least.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 3)]
     pub priority: Option<u8>,
     /// True when a person looks at it in the end.
@@ -326,13 +331,11 @@ pub struct Step {
 }
 
 /// A prompt that may be a team's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prompt {
     /// True to use it, false to use the default and keep this one.
     pub enabled: bool,
     /// The text.
-    #[schema(max_length = 200_000)]
     pub value: String,
 }
 
@@ -342,9 +345,11 @@ pub struct Prompt {
 pub struct Prompts {
     /// What the reviewer is told about its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = prompt::system)]
     pub review_system_prompt: Option<Prompt>,
     /// How a review is asked for; has `{gitDiff}` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = prompt::template)]
     pub review_prompt_template: Option<Prompt>,
 }
 
@@ -382,9 +387,11 @@ pub struct Settings {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettingsEdit {
     /// How many agents may work at once.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 64)]
     pub max_concurrency: Option<u32>,
     /// How many rounds there are before a person decides.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 10)]
     pub max_iterations: Option<u32>,
     /// The agent that implements; an empty name is none.

@@ -3,10 +3,13 @@
 
 #[cfg(unix)]
 mod agents;
+mod board;
 mod chaos;
 mod check_comment;
+mod crash;
 mod declared;
 mod delta;
+mod desk;
 mod faults;
 mod formats;
 #[cfg(unix)]
