@@ -294,6 +294,17 @@ impl Folder {
         self.part(id, what, max_bytes, |len| len.saturating_sub(max_bytes as u64))
     }
 
+    /// A file beside a feature's card from a place on, `max_bytes` at most; none when there is no such file.
+    pub fn from(
+        &self,
+        id: &FeatureId,
+        what: Attachment,
+        start: u64,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        self.part(id, what, max_bytes, |_| start)
+    }
+
     fn part(
         &self,
         id: &FeatureId,
@@ -315,6 +326,16 @@ impl Folder {
         let mut bytes = Vec::new();
         file.take(max_bytes as u64).read_to_end(&mut bytes).map_err(unreadable)?;
         Ok(Some(bytes))
+    }
+
+    /// True when some process keeps the project.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let kept = self.root().ok().and_then(|root| root.file(LOCK).ok());
+        match kept {
+            Some(Found::Is(file)) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
+            Some(Found::Missing | Found::Link | Found::Other) | None => false,
+        }
     }
 
     /// Keeps the project for this process, if no other does, and sweeps it.
