@@ -11,7 +11,10 @@ use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::Failure;
 use utoipa::ToSchema;
 
+use crate::json;
 use crate::problem::{Kind, Problem};
+
+pub(crate) mod prompt;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -192,6 +195,7 @@ pub struct NewFeature {
     #[schema(max_length = 200, example = "Core")]
     pub category: Option<String>,
     /// 1 is the most urgent, 3 the least.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 3)]
     pub priority: Option<u8>,
     /// True when a person looks at it in the end.
@@ -226,6 +230,7 @@ pub struct FeatureEdit {
     #[schema(max_length = 200)]
     pub category: Option<String>,
     /// 1 is the most urgent, 3 the least.
+    #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 3)]
     pub priority: Option<u8>,
     /// True when a person looks at it in the end.
@@ -343,13 +348,11 @@ pub struct Step {
 }
 
 /// A prompt that may be a team's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prompt {
     /// True to use it, false to use the default and keep this one.
     pub enabled: bool,
     /// The text.
-    #[schema(max_length = 200_000)]
     pub value: String,
 }
 
@@ -359,9 +362,11 @@ pub struct Prompt {
 pub struct Prompts {
     /// What the reviewer is told about its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = prompt::system)]
     pub review_system_prompt: Option<Prompt>,
     /// How a review is asked for; has `{gitDiff}` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = prompt::template)]
     pub review_prompt_template: Option<Prompt>,
 }
 

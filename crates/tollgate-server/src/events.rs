@@ -13,6 +13,7 @@
 //! {"type":"goodbye","seq":17}
 //! ```
 
+mod database;
 pub mod frame;
 pub mod hub;
 pub mod log;

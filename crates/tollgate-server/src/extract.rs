@@ -37,7 +37,10 @@ impl<T: DeserializeOwned + Default> FromRequest<Shared> for Optional<T> {
 
     async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
         let text = read(request.into_body(), app).await?;
-        if text.is_empty() { Ok(Self(T::default())) } else { parse(&text).map(Self) }
+        if text.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        parse::<Option<T>>(&text).map(|value| Self(value.unwrap_or_default()))
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use serde::Deserialize as _;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// How many arrays and objects may be inside one another.
@@ -22,14 +23,39 @@ pub enum JsonError {
     DoesNotFit(String),
 }
 
-/// Reads a text into a type.
+/// Reads a text into a type, which is an object. (What is derived would also take an array of the fields.)
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     Strict { depth: 0 }
         .deserialize(&mut reader)
         .and_then(|()| reader.end())
         .map_err(|problem| JsonError::NotJson(problem.to_string()))?;
+    if text.trim_ascii_start().first() == Some(&b'[') {
+        return Err(JsonError::DoesNotFit("expected an object, found an array".to_owned()));
+    }
     serde_json::from_slice(text).map_err(|problem| JsonError::DoesNotFit(problem.to_string()))
+}
+
+/// Reads a number without a fraction, also when it is written with one: to JSON, `1.0` is `1`.
+pub(crate) fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    from_number(&number).ok_or_else(|| serde::de::Error::custom(format_args!("{number} is no number that fits here")))
+}
+
+/// As [`whole`], for a number that may be missing.
+pub(crate) fn maybe_whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
+    let found = from_number(&number);
+    found.map(Some).ok_or_else(|| serde::de::Error::custom(format_args!("{number} is no number that fits here")))
+}
+
+fn from_number<T: TryFrom<u64>>(number: &serde_json::Number) -> Option<T> {
+    let whole = number.as_u64().or_else(|| {
+        let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..9e15).contains(float))?;
+        // Exact below 2^53.
+        Some(float as u64)
+    })?;
+    T::try_from(whole).ok()
 }
 
 /// Walks a value and keeps nothing of it.
@@ -132,9 +158,9 @@ mod tests {
 
     #[test]
     fn depth_is_bounded() {
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let nested = |depth: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(depth - 1), "]".repeat(depth - 1));
         assert_eq!(check(&nested(MAX_DEPTH)), nested(MAX_DEPTH));
-        assert_snapshot!(check(&nested(MAX_DEPTH + 1)), @"the body is not JSON: more than 32 levels at line 1 column 34");
+        assert_snapshot!(check(&nested(MAX_DEPTH + 1)), @"the body is not JSON: more than 32 levels at line 1 column 38");
         assert!(check(&"[".repeat(100_000)).starts_with("the body is not JSON"));
     }
 
@@ -143,6 +169,23 @@ mod tests {
         for text in ["", "{", "{} {}", "nul", "{\"a\":}", "\u{feff}{}", "'a'", "NaN"] {
             assert!(check(text).starts_with("the body is not JSON"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_body_is_an_object_and_no_list_of_its_fields() {
+        assert_snapshot!(check(" [1]"), @"the body does not fit: expected an object, found an array");
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction() {
+        #[derive(serde::Deserialize)]
+        struct Body {
+            #[serde(deserialize_with = "whole")]
+            n: u8,
+        }
+        let check = |text: &str| read::<Body>(format!(r#"{{"n":{text}}}"#).as_bytes()).ok().map(|body| body.n);
+        let found = ["7", "7.0", "70e-1", "7.5", "256", "-1", "1e300", "\"7\"", "null"].map(check);
+        assert_eq!(found, [Some(7), Some(7), Some(7), None, None, None, None, None, None]);
     }
 
     #[test]

@@ -177,13 +177,19 @@ impl Server {
 
 /// Answers the requests of one connection.
 async fn serve_connection(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
-    // A connection that says nothing costs a task and no buffers.
+    // A connection that says nothing costs a task and no buffers. Peeked, since `readable` may come too early.
+    let mut first = [0];
     tokio::select! {
-        ready = tcp.readable() => if ready.is_err() { return },
+        peeked = tcp.peek(&mut first) => if !matches!(peeked, Ok(1)) { return },
         () = held.cut_off() => return,
         () = tokio::time::sleep(app.limits.head) => return,
         () = grace(&app) => return,
     }
+    // On the heap, because it is large and most connections of a flood never get here.
+    Box::pin(talk(tcp, router, app, held)).await;
+}
+
+async fn talk(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
     let io = TokioIo::new(Stream::new(tcp, app.limits.stall));
     let service = {
         let held = Arc::clone(&held);

@@ -67,7 +67,7 @@ impl Board {
         let row = self.feature(project, id)?;
         let folder = self.folder(&self.project(project)?)?;
         let is_running = row.state.iteration == number && matches!(row.state.work, Work::Implementing | Work::Stepping);
-        let Some(bytes) = folder.from(id, Attachment::Output(number), from, MAX_OUTPUT)? else {
+        let Some(bytes) = folder.after(id, Attachment::Output(number), from, MAX_OUTPUT)? else {
             return Ok(Output { text: String::new(), next: from, is_open: is_running });
         };
         let n_whole = whole_characters(&bytes);

@@ -24,8 +24,9 @@ pub enum Next {
 pub struct Reader {
     hub: Hub,
     news: watch::Receiver<u64>,
-    /// The last event that was given or passed over; `None` while it is not known whether the wish can be met.
+    /// The last event that was given or passed over.
     seq: u64,
+    /// False while it is not known whether there ever was such an event.
     is_checked: bool,
     project: Option<u64>,
 }
@@ -57,10 +58,10 @@ impl Reader {
             }
             let ahead = match self.hub.0.after(self.seq) {
                 Ahead::Frames(frames) => frames,
-                Ahead::FellOut => match self.from_log().await {
+                Ahead::FellOut => match self.read_log().await {
                     Ok(Some(frames)) => frames,
-                    Ok(None) => return Next::Resync(last),
-                    Err(_) => return Next::Resync(last),
+                    // What is gone, or cannot be read now, the client has to get in another way.
+                    Ok(None) | Err(_) => return Next::Resync(last),
                 },
             };
             if let Some(newest) = ahead.last() {
@@ -95,7 +96,7 @@ impl Reader {
     }
 
     /// What comes after our place, from the log; `None` when some of it is gone.
-    async fn from_log(&self) -> Result<Option<Vec<Frame>>, Failure> {
+    async fn read_log(&self) -> Result<Option<Vec<Frame>>, Failure> {
         let gone = || Failure::new(Kind::Internal, "the event log is closed");
         let _turn = self.hub.0.log_readers.acquire().await.map_err(|_| gone())?;
         let (log, seq) = (Arc::clone(&self.hub.0.log), self.seq);

@@ -122,7 +122,7 @@ pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFe
     params(
         ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
         ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.", pattern = r#"^(\*|"\d{1,18}")$"#)
+        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.", nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
     ),
     request_body = FeatureEdit,
     responses(
@@ -175,10 +175,12 @@ fn revision(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     if text == "*" {
         return Ok(None);
     }
-    let rev = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
+    // Some clients drop the quotes on the way.
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let rev = inner.parse().ok().filter(|_| inner.bytes().all(|byte| byte.is_ascii_digit()));
     rev.map(Some).ok_or_else(|| {
-        Problem::new(Kind::PreconditionFailed, "no state of the feature has the name in `If-Match`")
-            .hint("Read the feature again and send its header `ETag`.")
+        Problem::new(Kind::BadRequest, "no state of a feature has the name in `If-Match`")
+            .hint("Read the feature and send its header `ETag` as it is.")
     })
 }
 
@@ -243,8 +245,9 @@ mod tests {
         check(None, Ok(None));
         check(Some("*"), Ok(None));
         check(Some("\"17\""), Ok(Some(17)));
-        for wrong in ["17", "W/\"17\"", "\"x\"", "\"1\", \"2\"", ""] {
-            check(Some(wrong), Err(412));
+        check(Some("17"), Ok(Some(17)));
+        for wrong in ["+17", "W/\"17\"", "\"x\"", "\"1\", \"2\"", ""] {
+            check(Some(wrong), Err(400));
         }
     }
 }

@@ -7,8 +7,9 @@ use axum::response::{IntoResponse, Response};
 
 use crate::desk::NewProject;
 use crate::extract::{Body, InProject};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
+use crate::routes::features::check_text;
 use crate::view::{ProjectBody, Projects};
 
 /// All projects.
@@ -35,6 +36,12 @@ pub(crate) async fn list(State(app): State<Shared>) -> Result<Json<Projects>, Pr
     )
 )]
 pub(crate) async fn add(State(app): State<Shared>, Body(new): Body<NewProject>) -> Result<Response, Problem> {
+    check_text("path", Some(&new.path), 4096)?;
+    check_text("name", new.name.as_ref(), 200)?;
+    if !new.path.starts_with('/') && !std::path::Path::new(&new.path).is_absolute() {
+        return Err(Problem::new(Kind::Unprocessable, format!("`{}` is not an absolute path", new.path))
+            .hint("The server does not run where you are; name the folder from the root."));
+    }
     let project = app.call(|desk| desk.add_project(new)).await?;
     let location = [(header::LOCATION, format!("/api/projects/{}", project.id))];
     Ok((StatusCode::CREATED, location, Json(ProjectBody::from(project))).into_response())

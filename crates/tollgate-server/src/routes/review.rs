@@ -10,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::desk::{FeatureName, ProjectId, ReviewRequest};
 use crate::extract::{Body, Query};
+use crate::json;
 use crate::problem::{self, Kind, Problem};
 use crate::routes::Shared;
 
@@ -23,6 +24,7 @@ pub(crate) struct Generate {
     /// The feature.
     feature_id: FeatureName,
     /// The iteration that is to be reviewed; the server counts.
+    #[serde(deserialize_with = "json::whole")]
     #[schema(minimum = 1, example = 1)]
     iteration_number: u32,
     /// The work tree of the feature.

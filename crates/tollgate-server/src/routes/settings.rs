@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::desk::{Agent, Prompt, Prompts, Settings};
+use crate::desk::{Agent, Prompt, Prompts, Settings, prompt};
 use crate::extract::{Body, InProject};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
@@ -113,7 +113,7 @@ fn check(prompts: &Prompts) -> Result<(), Problem> {
         ("reviewPromptTemplate", prompts.review_prompt_template.as_ref()),
     ];
     for (name, prompt) in named.into_iter().filter_map(|(name, prompt)| Some((name, prompt?))) {
-        check_text(name, Some(&prompt.value), 200_000)?;
+        check_text(name, Some(&prompt.value), prompt::MAX_CHARS)?;
         if prompt.enabled && prompt.value.trim().is_empty() {
             return Err(Problem::new(Kind::Unprocessable, format!("`{name}` is enabled and empty"))
                 .hint("Write a prompt, or set `enabled` to `false` to use the default."));

@@ -1,1 +1,116 @@
 //! What the API says about itself is true.
+
+use std::path::PathBuf;
+
+use tokio::process::Command;
+use tollgate_core::board::machine::{State, Status, Work};
+
+use crate::world::{TOKEN, World, story};
+
+fn api() -> serde_json::Value {
+    serde_json::to_value(tollgate_server::openapi()).unwrap()
+}
+
+/// Every operation: its path, its method and what is said about it.
+fn operations(api: &serde_json::Value) -> Vec<(String, String, serde_json::Value)> {
+    let items = api["paths"].as_object().unwrap().iter();
+    let of_item = |(path, item): (&String, &serde_json::Value)| {
+        let path = path.clone();
+        let operations = item.as_object().unwrap().clone().into_iter();
+        operations.map(move |(method, operation)| (path.clone(), method, operation)).collect::<Vec<_>>()
+    };
+    items.flat_map(of_item).collect()
+}
+
+#[test]
+fn every_operation_is_described() {
+    let api = api();
+    assert_eq!(api["openapi"], "3.1.0");
+    let mut problems = Vec::new();
+    let mut names = std::collections::BTreeSet::new();
+    for (path, method, operation) in operations(&api) {
+        let name = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        if name.is_empty() || name.contains('_') || !names.insert(name) {
+            problems.push(format!("{method} {path} has no name of its own"));
+        }
+        if operation["summary"].as_str().is_none_or(str::is_empty) || operation["tags"].as_array().is_none() {
+            problems.push(format!("{method} {path} is not described"));
+        }
+        if operation["responses"]["default"].is_null() {
+            problems.push(format!("{method} {path} does not say how it fails"));
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            if parameter["description"].as_str().is_none_or(str::is_empty) {
+                problems.push(format!("{method} {path} does not describe {}", parameter["name"]));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+#[test]
+fn the_server_gives_the_description_it_was_built_with() {
+    story(|| async {
+        let world = World::start();
+        assert_eq!(world.get("/api/openapi.json").await.json(), api());
+    });
+}
+
+/// The fuzzer, as `scripts/api-setup` leaves it.
+fn fuzzer() -> PathBuf {
+    let cache = match std::env::var_os("TOLLGATE_CACHE") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/tollgate"),
+    };
+    let program = cache.join("api/bin/schemathesis");
+    assert!(program.is_file(), "run scripts/api-setup first");
+    program
+}
+
+/// A fuzzer goes over every route, with what fits the description and what does not.
+#[test]
+fn no_request_brings_an_answer_that_is_not_described() {
+    story(|| async {
+        let world = World::start();
+        let (project, feature) = world.project_with_feature().await;
+        let at_the_gate = State { status: Status::CodeReview, work: Work::Reviewing, iteration: 1, ..State::new() };
+        world.desk.place(project, &feature, at_the_gate);
+        let folder = tempfile::tempdir().unwrap();
+        // A revision that fits the description need not be the current one.
+        let settings = "[checks.positive_data_acceptance]\n\
+                        expected-statuses = [\"2xx\", 401, 404, 409, 412, 429]\n\
+                        [checks.negative_data_rejection]\n\
+                        expected-statuses = [400, 401, 404, 409, 413, 415, 422, 429]\n";
+        std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
+        let output = Command::new(fuzzer())
+            .current_dir(folder.path())
+            .arg("run")
+            .arg(format!("{}/api/openapi.json", world.origin()))
+            .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
+            // A stream has no end that the fuzzer could wait for.
+            .args(["--exclude-path", "/api/events"])
+            .args(["--checks", "all", "--max-examples", "20", "--seed", "1", "--request-timeout", "30"])
+            .args(["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"])
+            .args(["--suppress-health-check", "all", "--warnings", "off"])
+            .env("NO_COLOR", "1")
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        println!(
+            "{}",
+            said.lines().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
+        );
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        let sick: Vec<String> = world
+            .served
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|served| served.status >= 500)
+            .map(|served| format!("{served:?}"))
+            .collect();
+        assert!(sick.is_empty(), "{sick:?}");
+    });
+}
