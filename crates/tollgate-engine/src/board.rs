@@ -38,13 +38,17 @@ pub mod folder;
 mod intake;
 mod judge;
 mod projection;
+mod prompts;
 pub mod runner;
+mod shown;
 mod time;
 mod work;
 
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
+pub use prompts::{OwnPrompt, OwnPrompts};
+pub use shown::{Output, Part};
 pub use time::iso;
 
 /// What the board needs from outside.
@@ -89,6 +93,8 @@ pub enum Refused {
     NoProject(i64),
     /// There is no such feature.
     NoFeature(String),
+    /// The feature has no review of this iteration.
+    NoReview(u32),
     /// Not where the feature is now.
     Illegal(Illegal),
     /// Somebody else was faster; what is there now has this revision.
@@ -114,6 +120,8 @@ impl Refused {
                 .hint("`tollgate project list` shows them; `tollgate project add PATH` adds one."),
             Self::NoFeature(id) => Failure::new(Kind::User, format!("there is no feature `{id}`"))
                 .hint("`tollgate feature list` shows them."),
+            Self::NoReview(number) => Failure::new(Kind::User, format!("iteration {number} has no review"))
+                .hint("`tollgate feature show ID` shows those that have one."),
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
             Self::Stale(_) => Failure::new(Kind::User, "somebody else changed the feature in the meantime")
                 .hint("Look at it again and repeat what you did."),
@@ -136,6 +144,8 @@ struct Inner {
     /// The settings that hold whatever the project.
     settings: Settings,
     folders: Mutex<HashMap<i64, Arc<Folder>>>,
+    /// Why folders of features cannot be read, by project and name.
+    broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
 }
@@ -144,8 +154,8 @@ impl Board {
     /// Opens the board.
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
-        let (folders, running) = (Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, running }) })
+        let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running }) })
     }
 
     /// What is stored, and what is announced.
@@ -202,7 +212,7 @@ impl Board {
 
     /// Takes a project off the board. Its folder and what is stored of it stay.
     pub fn remove_project(&self, id: i64) -> Result<(), Refused> {
-        let busy = self.features(id, &CardFilter::default())?;
+        let busy = self.features(id, &CardFilter { limit: usize::MAX, ..CardFilter::default() })?;
         if let Some(card) = busy.iter().find(|card| card.state.work != machine::Work::Nothing) {
             return Err(Refused::Invalid(format!("`{}` is still worked on; stop it first", card.id)));
         }
