@@ -2,6 +2,7 @@
 
 mod again;
 mod ask;
+mod cards;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
@@ -13,6 +14,7 @@ mod rules;
 mod secrets;
 mod tokens;
 mod version;
+mod writes;
 
 use std::ffi::OsString;
 use std::io;
@@ -38,6 +40,8 @@ pub(crate) const ALL: &[Measure] = &[
     delta::MEASURE,
     intent::MEASURE,
     tokens::MEASURE,
+    writes::MEASURE,
+    cards::MEASURE,
 ];
 
 /// Something that can be measured by name.

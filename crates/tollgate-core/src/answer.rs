@@ -40,7 +40,7 @@ use serde_json::Value;
 use crate::answer::draft::{Claims, Problems};
 use crate::answer::lenient::{End, Node};
 use crate::answer::object::Found;
-use crate::board::Met;
+use crate::board::{Criterion, Met};
 use crate::finding::{Category, LineRange, Severity, Side};
 use crate::report::{self, Content, Strictness};
 use crate::verdict::Verdict;
@@ -147,7 +147,15 @@ impl NoAnswer {
 
 /// Reads an answer in any of the forms.
 pub fn read(text: &str) -> Result<Answer, NoAnswer> {
-    read_wrapped(text, 0)
+    read_asked(text, &[])
+}
+
+/// Reads an answer to a question that asked for acceptance criteria.
+///
+/// A line such as `C1: met – …` says something of a criterion only when there is one of that name: reviewers also number
+/// what is critical so.
+pub fn read_asked(text: &str, criteria: &[Criterion]) -> Result<Answer, NoAnswer> {
+    read_wrapped(text, criteria, 0)
 }
 
 /// Reads an answer that came as a tool call or as structured output.
@@ -157,7 +165,7 @@ pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
     let mut found = Found::default();
     object::take(&node, &mut found, &mut problems);
     if !found.is_answer() {
-        return inner(found, false, 0, &mut problems);
+        return inner(found, false, &[], 0, &mut problems);
     }
     let form = Form::Structured;
     Reading { form, found, lost: false, problems }.conclude()
@@ -175,7 +183,7 @@ pub fn schema_with_criteria() -> Value {
     schema::with_criteria()
 }
 
-fn read_wrapped(text: &str, depth: usize) -> Result<Answer, NoAnswer> {
+fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answer, NoAnswer> {
     if text.len() > MAX_BYTES {
         return Err(NoAnswer::Unparsable(format!("it has more than {MAX_BYTES} bytes")));
     }
@@ -193,10 +201,10 @@ fn read_wrapped(text: &str, depth: usize) -> Result<Answer, NoAnswer> {
     let mut problems = Problems::default();
     let json = find_json(text, &mut problems);
     let mut in_prose = Problems::default();
-    let prose = prose::read(&json.rest, &mut in_prose);
+    let prose = prose::read(&json.rest, criteria, &mut in_prose);
     let says_nothing = !json.found.is_answer() && prose.claims.is_empty() && prose.decisions.is_empty();
     if says_nothing && !json.found.texts.is_empty() {
-        return inner(json.found, json.cut, depth, &mut problems);
+        return inner(json.found, json.cut, criteria, depth, &mut problems);
     }
     let in_json = !json.found.claims.is_empty() || (json.found.is_answer() && prose.claims.is_empty());
     let (form, mut found) = if in_json {
@@ -374,7 +382,13 @@ fn is_schema(node: &Node) -> bool {
 }
 
 /// Reads the texts in an envelope as one answer.
-fn inner(found: Found, cut: bool, depth: usize, problems: &mut Problems) -> Result<Answer, NoAnswer> {
+fn inner(
+    found: Found,
+    cut: bool,
+    criteria: &[Criterion],
+    depth: usize,
+    problems: &mut Problems,
+) -> Result<Answer, NoAnswer> {
     let mut joined = String::new();
     let mut last: Option<&str> = None;
     for inner in &found.texts {
@@ -392,7 +406,7 @@ fn inner(found: Found, cut: bool, depth: usize, problems: &mut Problems) -> Resu
         let error = Reading { form: Form::Json, found, lost: false, problems: std::mem::take(problems) }.conclude();
         return error;
     }
-    let read = read_wrapped(&joined, depth + 1);
+    let read = read_wrapped(&joined, criteria, depth + 1);
     match read {
         Ok(mut answer) => {
             if answer.form == Form::Structured {

@@ -7,8 +7,7 @@
 //! - C2 (Passwords have 8 characters): not met – nothing checks the length
 //! ```
 //!
-//! Only what begins with the name of a criterion and says in so many words whether it is met is taken. Which criteria
-//! were asked for is not known here.
+//! Only what begins with the name of a criterion and says in so many words whether it is met is taken.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,8 +17,8 @@ use crate::answer::fields::{find, key, text};
 use crate::answer::lenient::{Node, Object};
 use crate::answer::lines::marker;
 use crate::answer::words;
-use crate::board::Met;
 use crate::board::criteria::number;
+use crate::board::{Criterion, Met};
 
 /// A line in words has no more parts.
 const MAX_PARTS: usize = 8;
@@ -100,8 +99,15 @@ pub(super) fn is_list(name: &str) -> bool {
     matches!(key(name).as_str(), "criteria" | "acceptancecriteria" | "criteriaresults" | "compliance" | "requirements")
 }
 
-/// What a line of text says of a criterion.
-pub(super) fn of_line(line: &str) -> Option<(u32, Met)> {
+/// What a line of text says of a criterion that was asked for.
+pub(super) fn of_line(line: &str, asked: &[Criterion]) -> Option<(u32, Met)> {
+    if asked.is_empty() {
+        return None;
+    }
+    said(line).filter(|(id, _)| asked.iter().any(|criterion| number(&criterion.id) == Some(*id)))
+}
+
+fn said(line: &str) -> Option<(u32, Met)> {
     let text = marker(line).unwrap_or(line).trim_start_matches(['|', ' ']);
     let (ticked, text) = tick(text);
     let text = text.trim_start_matches(['*', '_', '`', '[', ' ']);
@@ -230,7 +236,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
-        let found = of_line(line).map(|(id, met)| in_words(format_args!("C{id}"), &met));
+        let found = said(line).map(|(id, met)| in_words(format_args!("C{id}"), &met));
         assert_eq!(found.as_deref().unwrap_or("nothing"), expected, "{line}");
     }
 
@@ -291,11 +297,19 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_asked_for_is_answered() {
+        let asked = [Criterion { id: "C2".to_owned(), text: "a".to_owned() }];
+        assert!(of_line("C2: met – a", &asked).is_some());
+        assert_eq!(of_line("C1: incomplete – the handler", &asked), None);
+        assert_eq!(of_line("C2: met – a", &[]), None);
+    }
+
+    #[test]
     fn of_two_answers_the_worse_counts() {
         let mut problems = Problems::default();
         let mut answers = Answers::default();
         for line in ["C1: met – a", "C2: unclear", "C1: not met – b", "C1: met – c", "C2: unclear – d"] {
-            answers.take(of_line(line).unwrap(), &mut problems);
+            answers.take(said(line).unwrap(), &mut problems);
         }
         let found: Vec<String> = answers.finish().iter().map(|(id, met)| in_words(id, met)).collect();
         assert_eq!(found, ["C1 no: b", "C2 unclear: -"]);

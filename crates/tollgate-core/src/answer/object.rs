@@ -163,7 +163,8 @@ impl Walk<'_> {
         if is_of_others(object) || is_schema(object) {
             return;
         }
-        if let Some(answer) = criterion::of_object(object).filter(|_| object.whole) {
+        let is_criterion = object.whole && !fields::is_finding(object);
+        if let Some(answer) = criterion::of_object(object).filter(|_| is_criterion) {
             self.found.criteria.take(answer, self.problems);
             return;
         }

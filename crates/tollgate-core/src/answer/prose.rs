@@ -23,6 +23,7 @@ use crate::answer::lines::{self, Kind, Line, heading, marker};
 use crate::answer::object::says_nothing;
 use crate::answer::section::{self, Section, found_issues, pseudo_heading, severity_line};
 use crate::answer::{Decision, Form, decision, place, table, words};
+use crate::board::Criterion;
 
 /// What was found in a text.
 #[derive(Debug)]
@@ -36,13 +37,13 @@ pub(super) struct Prose {
     pub(super) cut: bool,
 }
 
-/// Reads a text.
-pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
+/// Reads a text; `criteria` are those that were asked for.
+pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) -> Prose {
     let (lines, cut) = lines::scan(text);
     let mut reader = Reader::default();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
-        if let Some(answer) = criterion::of_line(line.text).filter(|_| line.kind == Kind::Text) {
+        if let Some(answer) = criterion::of_line(line.text, criteria).filter(|_| line.kind == Kind::Text) {
             // Whatever was begun does not go on behind it.
             reader.close();
             reader.criteria.take(answer, problems);
@@ -55,7 +56,7 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Prose {
                     reader.close();
                 }
                 reader.done.extend(drafts.into_iter().map(|draft| (draft, Shape::Item)));
-                let rows = lines[at..at + n_lines].iter().filter_map(|row| criterion::of_line(row.text));
+                let rows = lines[at..at + n_lines].iter().filter_map(|row| criterion::of_line(row.text, criteria));
                 rows.for_each(|answer| reader.criteria.take(answer, problems));
                 n_lines
             }

@@ -19,14 +19,15 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::board::id::IdError;
-use crate::board::machine::Status;
-use crate::board::{FeatureId, StepId};
 
+mod feature;
 mod layout;
 mod scan;
+mod step;
 
 use layout::Layout;
 use scan::{Member, Problem, Reader};
+pub use step::{Step, steps};
 
 /// The largest document.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -34,6 +35,10 @@ pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 pub const MAX_DEPTH: usize = 128;
 /// The most keys of one object.
 pub const MAX_KEYS: usize = 4096;
+/// The most items of a list that are read.
+pub const MAX_ITEMS: usize = 10_000;
+/// The most characters of a key that are shown.
+const MAX_SHOWN: usize = 64;
 /// The most keys that are carried over into somebody else's version.
 const MAX_CARRIED: usize = 64;
 
@@ -183,7 +188,7 @@ impl Document {
         self.raw(key).and_then(|json| Self::parse(json.as_bytes()).ok())
     }
 
-    /// The JSON of the items of a list; empty when it is none.
+    /// The JSON of the items of a list, [`MAX_ITEMS`] at most; empty when it is none.
     #[must_use]
     pub fn items(&self, key: &str) -> Vec<&str> {
         self.raw(key).map(items).unwrap_or_default()
@@ -318,120 +323,6 @@ impl Document {
     }
 }
 
-/// The few keys of a feature that mean something here.
-impl Document {
-    /// The feature's name.
-    pub fn id(&self) -> Result<FeatureId, DocumentError> {
-        let id = self.text("id").ok_or(DocumentError::NoId)?;
-        FeatureId::parse(&id).map_err(DocumentError::BadId)
-    }
-
-    /// What people call it, if there is something to call it by.
-    #[must_use]
-    pub fn title(&self) -> Option<String> {
-        self.text("title").filter(|title| !title.trim().is_empty())
-    }
-
-    /// What it is about; empty when nobody said.
-    #[must_use]
-    pub fn description(&self) -> String {
-        self.text("description").unwrap_or_default()
-    }
-
-    /// Its column; one without is in the backlog.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        self.text("status").map_or(Status::Backlog, |word| Status::parse(&word))
-    }
-
-    /// What it has to satisfy.
-    #[must_use]
-    pub fn spec(&self) -> Option<String> {
-        self.text("spec").filter(|spec| !spec.trim().is_empty())
-    }
-
-    /// The branch it is built on, if it has one of its own.
-    #[must_use]
-    pub fn branch(&self) -> Option<String> {
-        self.text("branchName").filter(|name| !name.is_empty())
-    }
-
-    /// The features that must be done before, as they are written: what is no name of a feature is never done.
-    #[must_use]
-    pub fn dependencies(&self) -> Vec<String> {
-        self.texts("dependencies")
-    }
-
-    /// True when a person looks at it in the end, which is so unless the file says otherwise.
-    #[must_use]
-    pub fn skip_tests(&self) -> bool {
-        self.flag("skipTests").unwrap_or(true)
-    }
-
-    /// The model that works on it.
-    #[must_use]
-    pub fn model(&self) -> Option<String> {
-        self.text("model").filter(|model| !model.is_empty())
-    }
-
-    /// How much it matters: 1 is high, 3 is low, 2 what is not said.
-    #[must_use]
-    pub fn priority(&self) -> u8 {
-        self.number("priority")
-            .and_then(|number| u8::try_from(number).ok())
-            .filter(|n| (1..=3).contains(n))
-            .unwrap_or(2)
-    }
-
-    /// Where it belongs.
-    #[must_use]
-    pub fn category(&self) -> Option<String> {
-        self.text("category").filter(|category| !category.is_empty())
-    }
-}
-
-/// A step that a team put behind the gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Its name in a status.
-    pub id: StepId,
-    /// What people call it.
-    pub name: String,
-    /// What the agent is to do.
-    pub instructions: String,
-}
-
-/// The steps of `pipeline.json`, in their order, and what could not be read of them.
-#[must_use]
-pub fn steps(document: &Document) -> (Vec<Step>, Vec<String>) {
-    let (mut steps, mut notes) = (Vec::new(), Vec::new());
-    for (index, json) in document.items("steps").into_iter().take(MAX_KEYS).enumerate() {
-        match step(json) {
-            Ok((order, step)) => steps.push((order.unwrap_or(i64::MAX), step)),
-            Err(why) => notes.push(format!("step {} is left out: {why}", index + 1)),
-        }
-    }
-    steps.sort_by_key(|(order, _)| *order);
-    let mut seen = HashSet::new();
-    steps.retain(|(_, step)| {
-        let is_new = seen.insert(step.id.clone());
-        if !is_new {
-            notes.push(format!("step `{}` is left out: there is another of that name", step.id));
-        }
-        is_new
-    });
-    (steps.into_iter().map(|(_, step)| step).collect(), notes)
-}
-
-fn step(json: &str) -> Result<(Option<i64>, Step), String> {
-    let document = Document::parse(json.as_bytes()).map_err(|error| error.to_string())?;
-    let id = document.text("id").ok_or("it has no `id`")?;
-    let id = StepId::parse(&id).map_err(|error| format!("its `id` cannot be used: {error}"))?;
-    let name = document.text("name").filter(|name| !name.trim().is_empty()).unwrap_or_else(|| id.to_string());
-    let instructions = document.text("instructions").unwrap_or_default();
-    Ok((document.number("order"), Step { id, name, instructions }))
-}
-
 impl Object {
     fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Self, Problem> {
         let start = reader.at();
@@ -450,7 +341,7 @@ impl Object {
         }
         let mut seen = HashSet::new();
         match self.members.iter().find(|member| !seen.insert(&member.key)) {
-            Some(member) => Err(DocumentError::Twice(member.key.clone())),
+            Some(member) => Err(DocumentError::Twice(member.key.chars().take(MAX_SHOWN).collect())),
             None => Ok(()),
         }
     }
@@ -485,7 +376,11 @@ fn items(json: &str) -> Vec<&str> {
     let mut found = Vec::new();
     if json.starts_with('[') {
         // It was read before as part of the document, so it is a list.
-        let _ = Reader::new(json, 0).list(0, &mut |span| found.push(&json[span]));
+        let _ = Reader::new(json, 0).list(0, &mut |span| {
+            if found.len() < MAX_ITEMS {
+                found.push(&json[span]);
+            }
+        });
     }
     found
 }

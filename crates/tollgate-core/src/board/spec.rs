@@ -95,6 +95,9 @@ pub fn write(spec: &Spec<'_>) -> Option<Value> {
     if iterations.is_empty() && state.review == Review::Pending && state.pause.is_none() {
         return None;
     }
+    // Until the next review starts, the last one stands.
+    let last = iterations.last().map(|(last, _)| last.outcome.as_str());
+    let status = last.filter(|_| state.review == Review::Pending).unwrap_or(state.review.as_str());
     let paused = state.pause.map(|why| object([("reason", json!(why.as_str())), ("at", json!(spec.paused_at))]));
     let pending = (state.work == Work::Reviewing).then(|| {
         object([
@@ -104,7 +107,7 @@ pub fn write(spec: &Spec<'_>) -> Option<Value> {
         ])
     });
     Some(object([
-        ("status", json!(state.review.as_str())),
+        ("status", json!(status)),
         ("currentIteration", json!(state.iteration)),
         ("maxIterations", json!(max)),
         ("iterations", iterations.iter().map(|(iteration, diff)| in_file(iteration, diff)).collect()),

@@ -23,6 +23,8 @@ use crate::tree::{self, Entry};
 const TICK: Duration = Duration::from_millis(50);
 /// How often to look how much was written, at most.
 const DISK_TICK: Duration = Duration::from_millis(500);
+/// A time that is longer than anybody waits.
+const FOR_EVER: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// How much of what is said on standard error is kept, from its end.
 pub(crate) const MAX_STDERR: usize = 16 * 1024;
 
@@ -178,6 +180,11 @@ impl Marked {
         // What cannot be killed hangs in the kernel; the mark is still known to who stored it.
         let _ = end_survivors(&self.mark);
     }
+}
+
+/// When a time is over that begins now.
+pub(crate) fn deadline(time: Duration) -> Instant {
+    Instant::now() + time.min(FOR_EVER)
 }
 
 /// How an agent is listened to.

@@ -15,23 +15,26 @@
 //! Everything is opened below a folder that is held open; links are refused by name. Files are replaced as a whole and
 //! made durable. Whether a feature may be where its file says is not decided here.
 
-use std::fmt;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate_core::board::document::{self, Step};
 use tollgate_core::board::{Document, DocumentError, FeatureId};
 
+mod attachment;
 mod edit;
 mod failure;
+mod lock;
 mod place;
+mod settings;
 mod sweep;
 pub mod watch;
 
+pub use attachment::Attachment;
 use edit::{Trouble, Way};
+pub use lock::Lock;
 pub use place::Stamp;
 use place::{Found, Kind, Place};
+pub use settings::update_file;
 
 use crate::failure::Failure;
 
@@ -42,9 +45,6 @@ pub const MAX_FEATURES: usize = 100_000;
 
 const FEATURES: &str = "features";
 const FEATURE: &str = "feature.json";
-const SETTINGS: &str = "settings.json";
-const PIPELINE: &str = "pipeline.json";
-const LOCK: &str = "tollgate.lock";
 const TRASH: &str = ".trash";
 /// The most deleted features of one name.
 const MAX_TRASH: u32 = 10_000;
@@ -78,37 +78,6 @@ pub struct Broken {
     pub name: String,
     /// Why, in words.
     pub why: String,
-}
-
-/// A file beside `feature.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Attachment {
-    /// What the review of an iteration says, for people.
-    Review(u32),
-    /// What it reviewed, as a whole.
-    Diff(u32),
-    /// What the agent of an iteration said.
-    Output(u32),
-    /// What the agent said last, where Automaker looks for it.
-    LastOutput,
-}
-
-impl fmt::Display for Attachment {
-    /// The name of the file.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Review(n) => write!(f, "code-review-iteration-{n}.md"),
-            Self::Diff(n) => write!(f, "code-review-iteration-{n}.diff"),
-            Self::Output(n) => write!(f, "agent-output-iteration-{n}.md"),
-            Self::LastOutput => f.write_str("agent-output.md"),
-        }
-    }
-}
-
-/// Keeps a project for this process until it is dropped.
-#[derive(Debug)]
-pub struct Lock {
-    _file: std::fs::File,
 }
 
 impl Folder {
@@ -236,7 +205,12 @@ impl Folder {
         check_id(document, id.as_str()).map_err(unwritable)?;
         features.make_folder(id.as_str()).map_err(|error| unwritable(error.into()))?;
         let place = folder(&features, id.as_str())?;
-        if !edit::create(&place, FEATURE, document).map_err(unwritable)? {
+        let made = edit::create(&place, FEATURE, document);
+        if made.is_err() {
+            // An empty folder would be shown as a broken feature; one that is not empty stays.
+            let _ = features.remove_folder(id.as_str());
+        }
+        if !made.map_err(unwritable)? {
             return Err(failure::feature_exists(id.as_str()));
         }
         features.sync().map_err(|error| unwritable(error.into()))?;
@@ -263,98 +237,6 @@ impl Folder {
         Err(failure::full_trash(trash.path()))
     }
 
-    /// Writes a file beside a feature's card, as a whole.
-    pub fn write(&self, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
-        let place = self.feature(id)?;
-        let name = what.to_string();
-        let written = edit::write(&place, &name, bytes);
-        written.map_err(|trouble| failure::unwritable(&place.path().join(name), &trouble))
-    }
-
-    /// Adds to a file beside a feature's card, for what is still being said. It is not made durable.
-    pub fn append(&self, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
-        let place = self.feature(id)?;
-        let name = what.to_string();
-        let unwritable = |trouble: Trouble| failure::unwritable(&place.path().join(&name), &trouble);
-        let mut file = match place.file_to_append(&name).map_err(|error| unwritable(error.into()))? {
-            Found::Is(file) => file,
-            Found::Link => return Err(unwritable(Trouble::Link)),
-            Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
-        };
-        file.write_all(bytes).map_err(|error| unwritable(error.into()))
-    }
-
-    /// The first bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
-    pub fn head(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
-        self.part(id, what, max_bytes, |_| 0)
-    }
-
-    /// The last bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
-    pub fn tail(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
-        self.part(id, what, max_bytes, |len| len.saturating_sub(max_bytes as u64))
-    }
-
-    /// The bytes of a file beside a feature's card from a place on, `max_bytes` at most; none when there is no such file.
-    pub fn after(
-        &self,
-        id: &FeatureId,
-        what: Attachment,
-        from: u64,
-        max_bytes: usize,
-    ) -> Result<Option<Vec<u8>>, Failure> {
-        self.part(id, what, max_bytes, |len| from.min(len))
-    }
-
-    fn part(
-        &self,
-        id: &FeatureId,
-        what: Attachment,
-        max_bytes: usize,
-        start: impl Fn(u64) -> u64,
-    ) -> Result<Option<Vec<u8>>, Failure> {
-        let place = self.feature(id)?;
-        let path = place.path().join(what.to_string());
-        let unreadable = |error: std::io::Error| failure::unreadable(&path, &error);
-        let mut file = match place.file(&what.to_string()).map_err(unreadable)? {
-            Found::Is(file) => file,
-            Found::Missing => return Ok(None),
-            Found::Link => return Err(failure::broken(&path, &Trouble::Link.to_string())),
-            Found::Other => return Err(failure::broken(&path, &Trouble::NotAFile.to_string())),
-        };
-        let len = file.metadata().map_err(unreadable)?.len();
-        file.seek(SeekFrom::Start(start(len))).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        file.take(max_bytes as u64).read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(Some(bytes))
-    }
-
-    /// Keeps the project for this process, if no other does, and sweeps it.
-    pub fn lock(&self) -> Result<Lock, Failure> {
-        let root = self.root()?;
-        let path = root.path().join(LOCK);
-        let unwritable = |trouble: Trouble| failure::unwritable(&path, &trouble);
-        let mut file = match root.file_to_keep(LOCK).map_err(|error| unwritable(error.into()))? {
-            Found::Is(file) => file,
-            Found::Link => return Err(unwritable(Trouble::Link)),
-            Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
-        };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                // Only said to a person, so that an unreadable one does not matter.
-                let _ = (&file).take(20).read_to_string(&mut pid);
-                let pid: String = pid.chars().take_while(char::is_ascii_digit).collect();
-                return Err(failure::held(root.path(), &pid));
-            }
-            Err(std::fs::TryLockError::Error(error)) => return Err(unwritable(error.into())),
-        }
-        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        written.map_err(|error| unwritable(error.into()))?;
-        self.sweep()?;
-        Ok(Lock { _file: file })
-    }
-
     /// Clears away what processes that were killed left behind, and says how much that was.
     ///
     /// Names that begin with `.tollgate-` and no others are looked at; what somebody else wrote just then is put back.
@@ -369,42 +251,13 @@ impl Folder {
         };
         // What cannot be swept is in nobody's way; it is tried again next time.
         let swept = |place: &Place, name: &str| sweep::sweep(place, name, &|temp| trash(place, temp)).unwrap_or(0);
-        let mut n_swept = swept(&root, SETTINGS);
+        let mut n_swept = swept(&root, settings::SETTINGS);
         for (name, _) in list(&features)?.0.into_iter().filter(|(_, kind)| *kind == Kind::Folder) {
             if let Ok(Found::Is(place)) = features.folder(&name) {
                 n_swept += swept(&place, FEATURE);
             }
         }
         Ok(n_swept)
-    }
-
-    /// The steps behind the gate, in order, and what of `pipeline.json` could not be read.
-    #[must_use]
-    pub fn steps(&self) -> (Vec<Step>, Vec<String>) {
-        match self.root().map(|root| edit::load(&root, PIPELINE, edit::HALF_WRITTEN)) {
-            Ok(Ok(loaded)) => document::steps(&loaded.document),
-            Ok(Err(Trouble::Missing)) => (Vec::new(), Vec::new()),
-            Ok(Err(trouble)) => (Vec::new(), vec![format!("`{PIPELINE}` cannot be read: {trouble}")]),
-            Err(failure) => (Vec::new(), vec![failure.message]),
-        }
-    }
-
-    /// The project's `settings.json`; none when there is none.
-    pub fn settings(&self) -> Result<Option<Document>, Failure> {
-        let root = self.root()?;
-        match edit::load(&root, SETTINGS, edit::HALF_WRITTEN) {
-            Ok(loaded) => Ok(Some(loaded.document)),
-            Err(Trouble::Missing) => Ok(None),
-            Err(trouble) => Err(failure::broken(&root.path().join(SETTINGS), &trouble.to_string())),
-        }
-    }
-
-    /// Edits the project's `settings.json`, which is made if it is missing.
-    pub fn update_settings(
-        &self,
-        edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,
-    ) -> Result<Document, Failure> {
-        update_in(&self.root()?, SETTINGS, edit)
     }
 
     fn root(&self) -> Result<Place, Failure> {
@@ -422,38 +275,6 @@ impl Folder {
             _ => folder(&features, id.as_str()),
         }
     }
-}
-
-/// Edits a JSON file of the operator's own folder, as `settings.json` of the server's data; made if it is missing.
-pub fn update_file(
-    folder: &Path,
-    name: &str,
-    edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,
-) -> Result<Document, Failure> {
-    let place = Place::open(folder).map_err(|error| failure::unreadable(folder, &error))?;
-    update_in(&place, name, edit)
-}
-
-fn update_in(
-    place: &Place,
-    name: &str,
-    edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,
-) -> Result<Document, Failure> {
-    let unwritable = |trouble: Trouble| failure::unwritable(&place.path().join(name), &trouble);
-    let refused = |document: &mut Document| edit(document).map_err(Trouble::Refused);
-    // Once more, for the case that somebody made the file meanwhile.
-    for _ in 0..2 {
-        match edit::update(place, name, &refused, Way::Exchange) {
-            Err(Trouble::Missing) => {}
-            other => return other.map(|loaded| loaded.document).map_err(unwritable),
-        }
-        let mut document = Document::new([("version", "1")]).map_err(|error| unwritable(Trouble::Refused(error)))?;
-        refused(&mut document).map_err(unwritable)?;
-        if edit::create(place, name, &document).map_err(unwritable)? {
-            return Ok(document);
-        }
-    }
-    Err(unwritable(Trouble::Contended))
 }
 
 fn folder(place: &Place, name: &str) -> Result<Place, Failure> {

@@ -180,7 +180,7 @@ impl Board {
             set: Changes { branch: branch(&held.document, &row), ..Changes::default() },
             edit: edited.then_some(status),
             rules: self.rules(folder, held.document.as_str().as_bytes()),
-            is_current,
+            current_rev: is_current.then_some(row.rev),
             who: FILE.to_owned(),
             at_ms: self.home().now(),
             announce: Box::new(move |after, before, effects| {

@@ -179,7 +179,7 @@ impl Shared {
         let mut seen = 0;
         while !self.ending.is_cancelled() {
             if let Err(failure) = self.look(&mut kept) {
-                self.say(&format!("{}", failure.message));
+                self.say(&failure.message);
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -243,7 +243,6 @@ impl Shared {
         let lock = folder.lock()?;
         // From here on nobody else works on the project.
         self.end_survivors(project)?;
-        folder.sweep()?;
         let watched = Watcher::start(Arc::clone(&folder), watch::EVERY)?;
         self.board.take_in_all(project)?;
         Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1 })

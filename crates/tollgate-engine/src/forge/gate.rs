@@ -42,8 +42,8 @@ const ATTEMPT: &str = "Tollgate-Attempt: ";
 pub struct GateCommit<'a> {
     /// Where the files are.
     pub worktree: &'a Worktree,
-    /// A folder of ours for the index, one for each worktree, to which no agent has access. What is left in it makes the
-    /// next commit faster.
+    /// A folder of ours for the index, one for each worktree, to which no agent has access. What is left in it makes
+    /// the next commit faster.
     pub scratch: &'a Path,
     /// The whole message. Its last lines should have `Tollgate-Attempt: <attempt>`, so that [`find_attempt`] finds it.
     pub message: &'a str,
@@ -68,7 +68,8 @@ pub enum Staged {
         tree: Sha,
         /// The tip of the branch; `None` when it has no commit yet.
         parent: Option<Sha>,
-        /// The index that it was made from.
+        /// A copy of the index that it was made from, which hooks may see and change: the next [`stage`] starts from
+        /// the original.
         index: PathBuf,
     },
 }
@@ -77,14 +78,13 @@ pub enum Staged {
 pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     let worktree = gate.worktree;
     worktree.verify()?;
-    let parent = worktree.place().tip(worktree.branch())?;
+    let parent = tip(worktree)?;
     if gate.expected_parent.is_some_and(|expected| Some(expected) != parent.as_ref()) {
         return Err(failure::branch_moved(worktree.branch().as_str()));
     }
     let sparse = changed::sparse(worktree)?;
     let index = index::place(gate.scratch, sparse.is_empty())?;
-    let mut settings = Settings::read(worktree.place())?;
-    filter::allow_lfs(&mut settings);
+    let settings = Settings::read(worktree.place())?;
     let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
     let git = own.git();
     changed::load(git, parent.as_ref(), &sparse)?;
@@ -93,6 +93,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
         paths.retain(|path| !is_below(path, gate.board_dir) && !is_below(path, ".worktrees"));
     }
     changed::refuse_nested(worktree.path(), &changed)?;
+    changed::refuse_heaps(worktree.path(), &changed)?;
     filter::refuse(git, &settings, &changed.written, worktree.path())?;
     changed::feed(git, &["update-index", "--force-remove", "-z", "--stdin"], &changed.removed)?;
     changed::feed(git, &["update-index", "--add", "--remove", "-z", "--stdin"], &changed.written)?;
@@ -101,7 +102,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     if tree == tree_of(git, parent.as_ref(), worktree)? {
         return Ok(Staged::Nothing);
     }
-    Ok(Staged::Tree { tree, parent, index })
+    Ok(Staged::Tree { tree, parent, index: index::copy(&index)? })
 }
 
 /// Makes a commit of what was staged and moves the branch to it, if the branch is still where it was.
@@ -114,6 +115,7 @@ pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Fai
     let worktree = gate.worktree;
     worktree.verify()?;
     let commit = write_commit(gate, tree, parent.as_ref())?;
+    crate::process::crash_point("B3");
     let nothing = "0".repeat(commit.as_str().len());
     let from = parent.as_ref().map_or(nothing.as_str(), Sha::as_str);
     worktree.place().move_branch(worktree.branch(), &commit, from)?;
@@ -121,7 +123,35 @@ pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Fai
     Ok(Some(commit))
 }
 
+/// Makes the worktree's own index that of its branch, without touching a file: for a commit that was found again after
+/// a crash, which may have come before this was done.
+pub fn settle(worktree: &Worktree, scratch: &Path) -> Result<(), Failure> {
+    worktree.verify()?;
+    let tip = tip(worktree)?;
+    let sparse = changed::sparse(worktree)?;
+    let index = index::place(scratch, sparse.is_empty())?;
+    let settings = Settings::read(worktree.place())?;
+    let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    changed::load(own.git(), tip.as_ref(), &sparse)?;
+    changed::look(own.git())?;
+    index::hand_over(&index, worktree);
+    Ok(())
+}
+
+/// The tip of the branch. There is none only as long as the repository has no commits: a commit without a parent in
+/// place of a branch that somebody deleted would leave its history behind.
+fn tip(worktree: &Worktree) -> Result<Option<Sha>, Failure> {
+    let (place, branch) = (worktree.place(), worktree.branch());
+    let tip = place.tip(branch)?;
+    if tip.is_none() && place.has_commits()? {
+        return Err(failure::branch_gone(branch.as_str()));
+    }
+    Ok(tip)
+}
+
 /// The commit that an attempt made, among the last ones of a branch.
+///
+/// The name of the attempt should be one that an agent cannot guess, or the agent could have made the commit.
 pub fn find_attempt(project: &Project, branch: &Branch, attempt: &str) -> Result<Option<Sha>, Failure> {
     let Some(tip) = project.branch_head(branch)? else {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! A repository in which agents work, as far as git is concerned: branches, commits, what changed between them.
 //!
-//! Everything is read through a git folder of our own ([`own`]), because an agent can write the repository's. Worktrees
+//! Everything is read through a git folder of our own (`own`), because an agent can write the repository's. Worktrees
 //! are next door in [`crate::forge::worktree`], commits in [`crate::forge::gate`].
 
 use std::path::{Path, PathBuf};
@@ -179,6 +179,12 @@ impl Place {
         let peeled = format!("{}^{{commit}}", branch.reference());
         let answer = own.git().ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled])?;
         Ok(if answer.ok { Some(sha_of("rev-parse", &answer.stdout)?) } else { None })
+    }
+
+    /// True when the branch of the main checkout has commits.
+    pub(in crate::forge) fn has_commits(&self) -> Result<bool, Failure> {
+        let own = Own::to_read(self)?;
+        Ok(own.git().ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.ok)
     }
 
     /// The tree without files.

@@ -1,7 +1,7 @@
 //! Worktrees: the folders in which agents work, one for each feature.
 //!
-//! They are made and removed in our own code, to git's layout, instead of by `git worktree`, which runs hooks and filters
-//! of the repository. Files are written by git through a folder of our own ([`crate::forge::project`]).
+//! They are made and removed in our own code, to git's layout, instead of by `git worktree`, which runs hooks and
+//! filters of the repository. Files are written by git through a folder of our own ([`crate::forge::project`]).
 //!
 //! ```text
 //! <project>/.worktrees/user-auth/                   the files
@@ -86,8 +86,8 @@ impl Worktree {
         &self.place
     }
 
-    /// Sees that this is still the right tree, to be called before each use: no link on the way, its `.git` leads to its
-    /// entry in the repository and back, its `HEAD` is its branch, and it is not the main checkout.
+    /// Sees that this is still the right tree, to be called before each use: no link on the way, its `.git` leads to
+    /// its entry in the repository and back, its `HEAD` is its branch, and it is not the main checkout.
     pub fn verify(&self) -> Result<(), Failure> {
         self.check().map_err(|problem| failure::not_the_worktree(&self.path, &problem))?;
         let unreadable = |error: io::Error| failure::not_the_worktree(&self.path, &error.to_string());
@@ -176,6 +176,9 @@ impl Project {
 fn known(place: &Place) -> Result<Vec<Known>, Failure> {
     let folder = place.common.join("worktrees");
     let failed = |error: io::Error| failure::no_worktree(&folder, &error);
+    if std::fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
+        return Err(failure::linked_git(&folder));
+    }
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

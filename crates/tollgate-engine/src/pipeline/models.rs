@@ -62,6 +62,8 @@ pub struct Asking<'a> {
     pub only_print: bool,
     /// The operator's file with prompts.
     pub prompts: Option<PathBuf>,
+    /// The folder of the project's board, when one asks: its prompts and its context go before those of the base.
+    pub board: Option<PathBuf>,
     /// Looks up the environment, for keys.
     pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Stops the asking.
@@ -73,7 +75,15 @@ impl Asking<'static> {
     #[must_use]
     pub fn nobody() -> Self {
         let cancel = CancellationToken::new();
-        Self { tape: Tape::Off, boundary: 0, only_print: false, prompts: None, variable: &|_| None, cancel }
+        Self {
+            tape: Tape::Off,
+            boundary: 0,
+            only_print: false,
+            prompts: None,
+            board: None,
+            variable: &|_| None,
+            cancel,
+        }
     }
 }
 
@@ -319,6 +329,7 @@ fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], he
         parallel: budget.parallel,
         usd: budget.usd,
         weight: scene.weight,
+        criteria: scene.criteria,
         cancel: &scene.asking.cancel,
     };
     let mut telling = Telling::default();

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::{self, Answer, NoAnswer};
+use tollgate_core::board::Criterion;
 use tollgate_core::verify::{self, Weight};
 use tollgate_core::{prompt, tokens};
 use tollgate_rules::text::mask::mask;
@@ -101,6 +102,8 @@ pub struct Terms<'a> {
     pub usd: Option<f64>,
     /// What of an answer keeps a change from passing, and so must hold together.
     pub weight: Weight,
+    /// What was asked about beside findings.
+    pub criteria: &'a [Criterion],
     /// Stops everything.
     pub cancel: &'a CancellationToken,
 }
@@ -248,9 +251,9 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn run(&mut self) -> Result<Said, NotSaid> {
-        let (shared, weight) = (&self.job.question.shared, self.terms.weight);
+        let shared = &self.job.question.shared;
         let reply = self.ask(1, &self.job.question)?;
-        let problem = match read(&reply, shared, weight) {
+        let problem = match read(&reply, shared, self.terms) {
             Ok(said) => return Ok(said),
             Err(Unread::Final(why)) => return Err(NotSaid::NoReview(why)),
             Err(Unread::Repairable(problem)) => problem,
@@ -258,7 +261,7 @@ impl Talk<'_> {
         let repair = Repair { answer: text_of(&reply), request: prompt::repair(&problem) };
         let question = Question { repair: Some(repair), ..self.job.question.clone() };
         let reply = self.ask(2, &question)?;
-        match read(&reply, shared, weight) {
+        match read(&reply, shared, self.terms) {
             Ok(mut said) => {
                 said.notes.insert(0, format!("its first answer could not be read ({problem}), its second could"));
                 Ok(said)
@@ -311,7 +314,7 @@ enum Unread {
 }
 
 /// Reads a reply to a request that began with `shared`.
-fn read(reply: &Reply, shared: &str, weight: Weight) -> Result<Said, Unread> {
+fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> {
     if reply.stop == Stop::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
     }
@@ -321,16 +324,16 @@ fn read(reply: &Reply, shared: &str, weight: Weight) -> Result<Said, Unread> {
     let structured = reply.structured.as_ref().map(answer::read_structured);
     let read = match structured {
         // What came beside a tool call that cannot be used may be an answer after all.
-        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read(&reply.text),
+        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_asked(&reply.text, terms.criteria),
         Some(read) => read,
-        None => answer::read(&reply.text),
+        None => answer::read_asked(&reply.text, terms.criteria),
     };
     let mut answer = read.map_err(|problem: NoAnswer| {
         let why = problem.to_string();
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == Stop::Length;
-    let note = verify::settle(&answer, weight).map_err(Unread::Final)?;
+    let note = verify::settle(&answer, terms.weight).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(Said { answer, notes })
 }

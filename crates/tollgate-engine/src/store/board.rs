@@ -20,6 +20,7 @@ mod card;
 mod event;
 mod failure;
 mod feature;
+mod file;
 mod iteration;
 mod project;
 mod state;
@@ -28,7 +29,8 @@ mod work;
 
 pub use card::{Card, CardFilter, Counts};
 pub use event::{EventRow, NewEvent};
-pub use feature::{Facts, FeatureRow, NewFeature, Projected, TakeIn, TakenIn, Unprojected};
+pub use feature::{Facts, FeatureRow, NewFeature};
+pub use file::{Projected, TakeIn, TakenIn, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
 pub use project::ProjectRow;
 pub use transition::{

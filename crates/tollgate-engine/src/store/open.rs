@@ -42,7 +42,9 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
 /// Opens a file that is there, only to read it.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, Failure> {
     let connection = open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection.execute_batch("PRAGMA query_only = ON;").map_err(|error| explain(path, &error))?;
+    connection
+        .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8000;")
+        .map_err(|error| explain(path, &error))?;
     Ok(connection)
 }
 

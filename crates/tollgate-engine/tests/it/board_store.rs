@@ -6,11 +6,12 @@ use tempfile::TempDir;
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, Remark};
 use tollgate_core::finding::{Category, Severity};
-use tollgate_engine::store::Database;
 use tollgate_engine::store::board::{
     Bid, CardFilter, Changes, Claim, Counts, Facts, FeatureRow, Field, Hold, NewEvent, NewFeature, NewIteration,
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
+
+use tollgate_engine::store::{Database, Filter, Record, Store, Subject};
 
 mod durable;
 mod model;
@@ -229,6 +230,27 @@ fn everything_that_follows_is_stored_together() {
 }
 
 #[test]
+fn a_review_is_remembered_with_what_it_meant() {
+    let board = Board::new();
+    let feature = board.add("one");
+    board.to_review(&feature, "c1");
+    let remembered = |event: Event| {
+        let subject = Subject { repository: "r".to_owned(), name: "branch one".to_owned(), scope: "branch".to_owned() };
+        let run = Record { subject, time: (1, 2), version: "0.1.0".to_owned(), outcome: Err("no answer".to_owned()) };
+        let mut transition = with_review(board.transition(&feature, event), review(1, Outcome::Failed, Some("c1")));
+        transition.iteration.as_mut().unwrap().review = Some(run);
+        board.database.transition(transition)
+    };
+    let runs = || Store::open(board.database.path()).unwrap().runs(&Filter { limit: 9, ..Filter::default() }).unwrap();
+    remembered(Event::Start).unwrap_err();
+    assert_eq!(runs(), [], "of what is refused nothing is remembered");
+    remembered(Event::ReviewFailed).unwrap();
+    let [(run, _)] = &runs()[..] else { panic!() };
+    assert_eq!(run.problem.as_deref(), Some("no answer"));
+    assert_eq!(board.database.iterations(board.project, &feature).unwrap()[0].run, Some(run.id));
+}
+
+#[test]
 fn of_what_is_refused_nothing_is_stored() {
     let board = Board::new();
     let feature = board.add("one");
@@ -427,7 +449,7 @@ fn take_in(board: &Board, feature: &FeatureId, edit: Option<Status>) -> TakeIn {
         set: Changes::default(),
         edit,
         rules: tollgate_core::board::machine::Rules::default(),
-        is_current: true,
+        current_rev: Some(board.feature(feature).rev),
         who: "file".to_owned(),
         at_ms: 20,
         announce: silence(),
@@ -457,6 +479,18 @@ fn a_file_is_taken_in_and_a_status_the_gate_forbids_is_not() {
 }
 
 #[test]
+fn what_happened_while_a_file_was_read_is_still_written_into_it() {
+    let board = Board::new();
+    let feature = board.add("one");
+    let taking = take_in(&board, &feature, None);
+    board.happen(&feature, Event::Start);
+    board.database.take_in(taking).unwrap();
+    assert_eq!(board.database.unprojected().unwrap()[0].rev, 3);
+    board.database.take_in(take_in(&board, &feature, None)).unwrap();
+    assert_eq!(board.database.unprojected().unwrap(), []);
+}
+
+#[test]
 fn taking_in_a_file_does_not_disturb_the_work_on_it() {
     let board = Board::new();
     let feature = board.add("one");
@@ -480,7 +514,7 @@ fn what_was_written_into_a_file_never_replaces_what_was_taken_in_since() {
     mark(2, "second");
     assert_eq!(board.feature(&feature).document, b"second", "it moved on, but nobody wrote the file");
     let mut taking = take_in(&board, &feature, None);
-    taking.is_current = false;
+    taking.current_rev = None;
     let rev = board.database.take_in(taking).unwrap().feature.rev;
     mark(rev - 1, "too late");
     let row = board.feature(&feature);

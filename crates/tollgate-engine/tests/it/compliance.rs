@@ -17,7 +17,7 @@ use crate::scratch::Scratch;
 
 fn asking(tape: Tape, only_print: bool) -> Asking<'static> {
     let cancel = CancellationToken::new();
-    Asking { tape, boundary: 1, only_print, prompts: None, variable: &|_| None, cancel }
+    Asking { tape, boundary: 1, only_print, prompts: None, board: None, variable: &|_| None, cancel }
 }
 
 fn gate() -> Standing {
@@ -127,13 +127,13 @@ fn a_part_can_show_that_something_is_there_and_another_reviewer_that_it_is_not()
     let reviewed = review(&criteria(), gate, &|name, call| match (name, call) {
         ("one", 1) => answers("approved", &[("C1", "no", "not here"), ("C2", "yes", "b.txt:2"), ("C9", "yes", "x")]),
         ("one", _) => answers("approved", &[("C1", "yes", "c.txt:1"), ("C2", "unclear", "")]),
-        (_, 1) => answers("approved", &[("C1", "yes", ""), ("C2", "no", "no key")]),
+        (_, 1) => answers("approved", &[("C1", "yes", ""), ("C2", "unclear", "")]),
         _ => "**[REJECTED]** - no key\n\nC1: unclear\nC2: not met – no key at all\n".to_owned(),
     });
-    assert_eq!(told(&reviewed), ["C1 yes: c.txt:1", "C2 no: no key"]);
+    assert_eq!(told(&reviewed), ["C1 yes: c.txt:1", "C2 no: no key at all"]);
     let notes = reviewed.review.notes.as_deref().unwrap();
     assert!(notes.contains("one: it answers 1 criterion that nobody asked about"), "{notes}");
-    assert!(notes.contains("two: said APPROVED and that 1 criterion is not met; the criteria count"), "{notes}");
+    assert!(notes.contains("one: said APPROVED and that 1 criterion is not met; the criteria count"), "{notes}");
     assert_eq!(n_missed(&reviewed), 0);
 }
 

@@ -494,6 +494,8 @@ fn a_writer_without_room() {
     assert!(failure.message.contains("cannot write") && failure.hint.is_some(), "{failure}");
     folder.write(&id("a"), Attachment::Review(1), large_card(1).as_bytes()).unwrap_err();
     folder.write(&id("a"), Attachment::Review(2), b"small").unwrap();
+    let card = large_card(0).replace("\"a\"", "\"b\"");
+    folder.create(&id("b"), &Document::parse(card.as_bytes()).unwrap()).unwrap_err();
 }
 
 #[test]
@@ -507,6 +509,7 @@ fn without_room_the_old_file_stays() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(project.text("a") == large_card(0));
     assert_eq!(project.names("a"), ["code-review-iteration-2.md", "feature.json"]);
+    assert_eq!(names(&project.path("features")), ["a"]);
 }
 
 #[test]

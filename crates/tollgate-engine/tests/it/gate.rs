@@ -143,6 +143,9 @@ fn a_commit_that_no_branch_points_to_is_made_again_with_the_same_name() {
 #[test]
 fn the_first_commit_of_a_repository_can_be_the_gates() {
     let feature = Feature::of(Scratch::new());
+    let id = FeatureId::parse("f2").unwrap();
+    assert!(feature.project.ensure_worktree(&Branch::for_feature(&id), "", &id).is_ok());
+    assert!(feature.project.ensure_worktree(&Branch::parse("topic").unwrap(), "nowhere", &id).is_err());
     assert_eq!(feature.commit("empty").unwrap(), None);
     feature.write("a.txt", "one\n");
     let sha = feature.commit("first").unwrap().unwrap();
@@ -382,14 +385,69 @@ fn a_lock_that_a_crashed_git_left_on_the_branch_is_named() {
     assert!(failure.message.starts_with("another git process holds `"), "{failure}");
     assert!(failure.message.contains("refs/heads/feature/f1.lock`, "), "{failure}");
     std::fs::remove_file(feature.scratch.dir.join(".git/refs/heads/feature/f1.lock")).unwrap();
-    // A lock on the worktree's own index is not in the way.
-    std::fs::write(feature.worktree.git_dir().join("index.lock"), "").unwrap();
     feature.commit("x").unwrap().unwrap();
+}
+
+#[test]
+fn a_lock_that_a_killed_agent_left_on_its_index_is_not_in_the_way() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    let lock = std::fs::File::create(feature.worktree.git_dir().join("index.lock")).unwrap();
+    lock.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    feature.commit("x").unwrap().unwrap();
+    assert_eq!(feature.git(&["status", "--porcelain"]), "");
+    feature.git(&["commit", "-q", "--allow-empty", "-m", "the agent goes on"]);
+}
+
+#[test]
+fn an_index_that_a_crash_left_behind_is_settled() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    let before = std::fs::read(feature.worktree.git_dir().join("index")).unwrap();
+    feature.commit("x").unwrap().unwrap();
+    std::fs::write(feature.worktree.git_dir().join("index"), before).unwrap();
+    feature.write("new", "x");
+    assert_eq!(feature.git(&["status", "--porcelain"]), "MM a.txt\n?? new");
+    gate::settle(&feature.worktree, &feature.outside("index")).unwrap();
+    assert_eq!(feature.git(&["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn what_a_hook_does_to_its_index_does_not_change_the_commit() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    feature.write("b.txt", "b\n");
+    let scratch = feature.outside("index");
+    let gate = feature.gate("x", &scratch);
+    let Staged::Tree { tree, index, .. } = gate::stage(&gate).unwrap() else { panic!("there is something to commit") };
+    for args in [&["update-index", "--assume-unchanged", "a.txt"][..], &["rm", "-q", "--cached", "b.txt"]] {
+        let mut git = feature.scratch.command(feature.worktree.path(), args);
+        assert!(git.env("GIT_INDEX_FILE", &index).status().unwrap().success());
+    }
+    feature.write("c.txt", "the hook added this\n");
+    let staged = gate::stage(&gate).unwrap();
+    assert!(matches!(&staged, Staged::Tree { tree: again, .. } if *again != tree));
+    gate::commit(&gate, &staged).unwrap().unwrap();
+    assert_snapshot!(feature.git(&["status", "--porcelain"]), @"");
+    assert_snapshot!(feature.files(), @r"
+    100644 a.txt
+    100644 b.txt
+    100644 c.txt
+    ");
+}
+
+#[test]
+fn a_branch_that_was_deleted_is_not_begun_anew() {
+    let feature = Feature::new();
+    feature.git(&["update-ref", "-d", "refs/heads/feature/f1"]);
+    feature.write("a.txt", "two\n");
+    assert_snapshot!(feature.commit("x").unwrap_err(), @"the branch `feature/f1` is gone");
 }
 
 #[cfg(unix)]
 #[test]
 fn files_for_git_lfs_need_the_operators_git_lfs() {
+    use std::os::unix::fs::PermissionsExt as _;
     let feature = Feature::new();
     feature.write(".gitattributes", "*.psd filter=lfs\n");
     feature.write("a.psd", "pixels");
@@ -400,8 +458,113 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
     // The repository's own word for it is not taken.
     feature.git(&["config", "filter.lfs.clean", "echo from the repository"]);
     assert!(feature.commit("x").is_err());
-    let operators = "[filter \"lfs\"]\nclean = \"wc -c\"\nprocess = false\nsmudge = false\nrequired = true\n";
+    // The operator's is; like the real one, it keeps what it is given in the git folder.
+    let clean = feature.outside("git-lfs");
+    let script = "#!/bin/sh\nx=`cat`\ncase $x in version*) echo \"$x\"; exit;; esac\n\
+                  printf %s \"$x\" >\"$GIT_DIR/lfs/object\"; echo version\n";
+    std::fs::write(&clean, script).unwrap();
+    std::fs::set_permissions(&clean, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let operators = format!("[filter \"lfs\"]\nclean = {}\nprocess = false\nrequired = true\n", clean.display());
     std::fs::write(feature.outside("home").join(".gitconfig"), operators).unwrap();
     feature.commit("x").unwrap().unwrap();
-    assert_eq!(feature.git(&["cat-file", "blob", "HEAD:a.psd"]).trim(), "6");
+    assert_eq!(feature.git(&["cat-file", "blob", "HEAD:a.psd"]), "version");
+    assert_eq!(std::fs::read_to_string(feature.scratch.dir.join(".git/lfs/object")).unwrap(), "pixels");
+    assert_eq!(feature.worktree.uncommitted().unwrap(), 0);
+}
+
+#[test]
+fn a_heap_of_data_is_not_committed() {
+    let feature = Feature::new();
+    feature.write("small", "x");
+    // A file of zeros that takes no room.
+    std::fs::File::create(feature.worktree.path().join("core")).unwrap().set_len(2 << 30).unwrap();
+    let failure = feature.commit("x").unwrap_err();
+    assert_snapshot!(failure, @"2048 MiB of changed files are more than 1024 MiB; the largest is `core` with 2048 MiB");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_blocks_nobody() {
+    let feature = Feature::new();
+    for name in ["a.txt", "pipe"] {
+        let path = feature.worktree.path().join(name);
+        let _ = std::fs::remove_file(&path);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    }
+    feature.write("b.txt", "b\n");
+    assert!(feature.worktree.uncommitted().unwrap() > 0);
+    let failure = feature.commit("x").unwrap_err();
+    assert!(failure.message.contains("a.txt"), "{failure}");
+}
+
+#[test]
+fn a_branch_that_stands_for_another_does_not_move_that() {
+    let feature = Feature::new();
+    let main = feature.scratch.git(&["rev-parse", "main"]);
+    feature.git(&["symbolic-ref", "refs/heads/feature/f1", "refs/heads/main"]);
+    feature.write("a.txt", "two\n");
+    let sha = feature.commit("x").unwrap().unwrap();
+    assert_eq!(feature.scratch.git(&["rev-parse", "main"]), main);
+    assert_eq!(feature.scratch.git(&["rev-parse", "feature/f1"]), sha.as_str());
+}
+
+/// Something that an agent does to a path.
+#[cfg(unix)]
+fn edit(root: &Path, path: &str, what: u8) {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let path = root.join(path);
+    let clear = |path: &Path| {
+        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_dir_all(path);
+    };
+    // What is in the way of its folder goes, be it a file or a link.
+    for above in path.ancestors().skip(1).take_while(|above| *above != root) {
+        if std::fs::symlink_metadata(above).is_ok_and(|metadata| !metadata.is_dir()) {
+            clear(above);
+        }
+    }
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    clear(&path);
+    match what {
+        0 => {}
+        1 => symlink("a.txt", &path).unwrap(),
+        2 => {
+            std::fs::write(&path, "run").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        number => std::fs::write(&path, [number, b'\r', b'\n']).unwrap(),
+    }
+}
+
+#[cfg(unix)]
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+    #[test]
+    fn the_tree_is_that_of_git_add(
+        rounds in proptest::collection::vec(
+            proptest::collection::vec(("[ab](/[ab*]){0,2}|[.]gitignore|x[.]o", 0u8..6), 1..8), 1..4)
+    ) {
+        let feature = Feature::new();
+        for edits in rounds {
+            for (path, what) in &edits {
+                edit(feature.worktree.path(), path, *what);
+            }
+            if std::fs::symlink_metadata(feature.worktree.path().join(".gitignore")).is_ok_and(|found| found.is_file()) {
+                feature.write(".gitignore", "*.o\n");
+            }
+            let index = feature.outside("plain-index");
+            let plain = |args: &[&str]| {
+                let mut git = feature.scratch.command(feature.worktree.path(), args);
+                let output = git.env("GIT_INDEX_FILE", &index).output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                String::from_utf8_lossy(&output.stdout).trim().to_owned()
+            };
+            plain(&["read-tree", "HEAD"]);
+            plain(&["add", "-A"]);
+            let expected = plain(&["write-tree"]);
+            feature.commit("x").unwrap();
+            proptest::prop_assert_eq!(feature.git(&["rev-parse", "HEAD^{tree}"]), expected);
+            proptest::prop_assert_eq!(feature.git(&["status", "--porcelain"]), "");
+        }
+    }
 }

@@ -13,6 +13,7 @@ mod gate;
 mod hostile;
 mod known;
 mod model;
+mod planted;
 mod provider;
 mod read;
 mod reviewed;

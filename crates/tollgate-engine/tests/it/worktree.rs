@@ -9,6 +9,9 @@ use tollgate_engine::forge::worktree::{Removed, Worktree};
 use crate::gate::Feature;
 use crate::scratch::Scratch;
 
+/// A name, and something done to a feature.
+type Plant = (&'static str, fn(&Feature));
+
 fn open(scratch: &Scratch) -> Project {
     Project::open(&scratch.dir, scratch.environment()).unwrap()
 }
@@ -164,8 +167,18 @@ fn a_worktree_without_uncommitted_work_is_removed_and_its_branch_stays() {
 }
 
 #[test]
+fn a_removal_that_was_cut_short_is_finished() {
+    let feature = Feature::new();
+    let gone = feature.scratch.dir.join(".worktrees/.gone-f1");
+    std::fs::rename(feature.worktree.path(), &gone).unwrap();
+    let again = ensure(&feature.project, "feature/f1", "f1").unwrap();
+    assert!(!gone.exists());
+    assert_eq!(again.uncommitted().unwrap(), 0);
+}
+
+#[test]
 fn work_that_is_not_committed_is_never_thrown_away() {
-    let plants: [(&str, fn(&Feature)); 6] = [
+    let plants: [Plant; 6] = [
         ("changed", |feature| feature.write("a.txt", "two\n")),
         ("new", |feature| feature.write("new", "x")),
         ("deleted", |feature| std::fs::remove_file(feature.worktree.path().join("a.txt")).unwrap()),
@@ -203,7 +216,7 @@ fn a_worktree_on_another_branch_is_neither_used_nor_removed() {
 #[test]
 fn a_worktree_that_leads_elsewhere_is_refused() {
     use std::os::unix::fs::symlink;
-    let plants: [(&str, fn(&Feature)); 7] = [
+    let plants: [Plant; 7] = [
         ("its `.git` leads elsewhere", |feature| {
             let evil = Scratch::with_commit();
             feature.write(".git", format!("gitdir: {}\n", evil.dir.join(".git").display()));
@@ -317,6 +330,48 @@ fn the_merge_base_is_where_a_branch_left_its_target() {
     feature.scratch.git(&["commit", "-q", "-m", "other"]);
     let other = feature.project.resolve("other").unwrap().unwrap();
     assert_eq!(feature.project.merge_base(&other, &commit).unwrap(), None);
+}
+
+#[test]
+fn shallow_shared_and_packed_repositories_are_projects_too() {
+    let origin = Scratch::with_commit();
+    origin.commit("a.txt", "two\n");
+    for args in [&["--depth=1"][..], &["--shared"], &["--filter=blob:none"]] {
+        let scratch = Scratch::without_repository();
+        let url = format!("file://{}", origin.dir.display());
+        let from = if args == ["--shared"] { origin.dir.to_str().unwrap() } else { &url };
+        scratch.git(&[&["clone", "-q"], args, &[from, "."]].concat());
+        scratch.git(&["pack-refs", "--all"]);
+        let feature = Feature::of(scratch);
+        assert_eq!(feature.project.is_shallow(), args == ["--depth=1"]);
+        feature.write("b.txt", "b\n");
+        let commit = feature.commit("x").unwrap().unwrap();
+        feature.scratch.git(&["pack-refs", "--all"]);
+        assert_eq!(feature.project.branch_head(feature.worktree.branch()).unwrap().as_ref(), Some(&commit));
+        let main = feature.project.resolve("origin/main").unwrap().unwrap();
+        assert_eq!(feature.project.merge_base(&main, &commit).unwrap().as_ref(), Some(&main));
+        assert!(feature.project.diff(&main, &commit, 1000).unwrap().n_bytes > 0);
+        feature.write("b.txt", "c\n");
+        feature.commit("x").unwrap().unwrap();
+    }
+}
+
+#[test]
+fn folders_of_the_board_can_be_ignored_without_a_change_to_the_project() {
+    let feature = Feature::new();
+    feature.scratch.write(".automaker/features/f1/feature.json", "{}");
+    assert_eq!(feature.scratch.git(&["status", "--porcelain"]), "?? .automaker/\n?? .worktrees/");
+    feature.project.ignore_board(".automaker").unwrap();
+    assert_eq!(feature.scratch.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_stops_the_gate() {
+    let feature = Feature::new();
+    feature.write("a.txt", "two\n");
+    feature.scratch.write(".git/config", "[core\n");
+    let failure = feature.commit("x").unwrap_err();
+    assert!(failure.message.contains("bad config"), "{failure}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tollgate_engine::reviewer::command::{
 use crate::scratch::program;
 
 /// Long enough for everything that ends by itself.
-const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// A script that plays an agent, and what it may use up.
 struct Play {
@@ -102,7 +102,7 @@ impl Play {
 
 /// The processes with a mark in their arguments or environment, us apart.
 #[cfg(target_os = "linux")]
-fn marked(mark: &str) -> Vec<String> {
+pub(crate) fn marked(mark: &str) -> Vec<String> {
     let own = std::process::id().to_string();
     let holds = |path: String| {
         std::fs::read(path).is_ok_and(|bytes| bytes.windows(mark.len()).any(|word| word == mark.as_bytes()))
@@ -173,7 +173,7 @@ fn writing_to_its_own_temporary_folder_is_fine() {
 }
 
 /// A process that hides: in a session of its own, forked twice, deaf to what can be ignored.
-const HIDERS: &str = "
+pub(crate) const HIDERS: &str = "
 hide() { trap '' INT TERM HUP; sleep 1000 & sleep 1000; }
 (setsid sh -c \"trap '' INT TERM HUP; sleep 1000 & sleep 1000 # $0\" &)
 ( ( hide ) & ) &
@@ -324,7 +324,7 @@ fn what_cannot_be_started_is_named() {
 }
 
 /// Variables a shell makes for itself.
-const OF_THE_SHELL: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+pub(crate) const OF_THE_SHELL: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 #[test]
 fn an_agent_sees_only_what_it_is_given() {
@@ -520,7 +520,7 @@ fn ctrl_c_leaves_nothing_of_the_agent() {
 }
 
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + LONG;
     while !is_so() {
         assert!(Instant::now() < deadline, "never: {what}");

@@ -3,12 +3,19 @@
 
 #[cfg(unix)]
 mod agents;
+mod board;
 mod chaos;
 mod check_comment;
+mod crash;
 mod declared;
 mod delta;
+mod desk;
 mod faults;
 mod formats;
+#[cfg(unix)]
+mod hooks;
+#[cfg(unix)]
+mod implementer;
 mod intent;
 mod isolation;
 mod memory;

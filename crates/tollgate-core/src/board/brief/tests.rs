@@ -99,13 +99,15 @@ fn the_next_agent_is_told_what_reviews_found() {
     let style = remark(Category::Style, Severity::Nit, "Odd name", "fp-3");
     let closed = remark(Category::Perf, Severity::High, "Slow loop", "fp-4");
     let nobody = Remark { identity: None, ..closed.clone() };
+    let late = remark(Category::Doc, Severity::Low, "No word on keys", "fp-5");
     let mut current = review(2, vec![missing.clone(), tests, style]);
+    current.late = vec![late.clone()];
     current.compliance.criteria = vec![
         (criterion(), Met::No { evidence: "there is no route".to_owned() }),
         (criterion(), Met::Yes { evidence: "a.ts:1".to_owned() }),
         (criterion(), Met::Unclear { evidence: None }),
     ];
-    let reviews = [review(1, vec![missing, closed, nobody]), current];
+    let reviews = [review(1, vec![missing, closed, nobody, late]), current];
     let history = History { reviews: &reviews, agent_output: "I added the routes.\n" };
     assert_snapshot!(fix(&task(&boundary(), &[]), &history), @r"
     # Feature: Add user authentication
@@ -122,6 +124,7 @@ fn the_next_agent_is_told_what_reviews_found() {
     - open: [COMPLIANCE] Missing password validation (src/auth/validator.ts:45)
     - closed: [PERFORMANCE] Slow loop
     - check: [PERFORMANCE] Slow loop
+    - open: [CODE] No word on keys
     [end tollgate-abababababababab]
 
     ## Current Code Review Findings from Iteration 2
@@ -304,6 +307,16 @@ fn nothing_that_others_said_stands_outside_of_the_boundary() {
 }
 
 #[test]
+fn what_cannot_be_seen_is_shown_to_the_agent_too() {
+    let boundary = boundary();
+    let hidden = "a\u{202e}b";
+    let task = Task { title: hidden, description: hidden, spec: hidden, note: Some(hidden), ..task(&boundary, &[]) };
+    let text = step(&task, hidden, hidden, hidden);
+    assert!(!text.contains('\u{202e}'));
+    assert_eq!(text.matches("a\\u{202e}b").count(), 7);
+}
+
+#[test]
 fn a_thousand_findings_make_no_endless_prompt() {
     let many = vec![
         Remark { description: "x".repeat(100_000), ..remark(Category::Logic, Severity::High, "a", "fp-1") };
@@ -313,4 +326,5 @@ fn a_thousand_findings_make_no_endless_prompt() {
     let text = fix(&task(&boundary(), &[]), &History { reviews: &reviews, agent_output: "" });
     assert!(text.len() < 600_000, "{}", text.len());
     assert!(text.contains("and 900 more"));
+    assert_eq!(text.matches("\n- open: ").count(), MAX_FINDINGS);
 }

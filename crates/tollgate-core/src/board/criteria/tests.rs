@@ -75,6 +75,8 @@ fn sentences_that_say_what_must_be_are_asked_for() {
         "The token shall expire after 1.5 hours. A name is required.",
         &["The token shall expire after 1.5 hours.", "A name is required."],
     );
+    check("It must use a token, e.g. JWT, or a key.", &["It must use a token, e.g. JWT, or a key."]);
+    check("It must use a token (e.g. JWT).", &["It must use a token (e.g. JWT)."]);
     check("Logs mustn't hold keys", &["Logs mustn't hold keys"]);
     check("A line must go\non in the next\nMuster is a city", &["A line must go on in the next Muster is a city"]);
     check("Names must be unique\nEmails must be valid", &["Names must be unique", "Emails must be valid"]);

@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
+use crate::board::machine::Status;
 
 /// A file as Automaker writes it, with the block that the gate adds.
 const FEATURE: &str = r#"{
@@ -213,6 +214,12 @@ fn what_is_missing_or_of_another_kind_has_a_harmless_meaning() {
 }
 
 #[test]
+fn lists_without_end_are_read_in_part() {
+    let many = document(&format!("{{\"dependencies\":[{}\"a\"]}}", "\"b\",".repeat(2 * MAX_ITEMS)));
+    assert_eq!(many.dependencies().len(), MAX_ITEMS);
+}
+
+#[test]
 fn half_characters_are_shown_as_unknown() {
     let text = |json: &str| document(&format!("{{\"a\":{json}}}")).text("a").unwrap();
     assert_eq!(text(r#""x\ud83d""#), "x\u{fffd}");
@@ -248,6 +255,9 @@ fn what_is_no_document_is_refused_with_its_place() {
     check_refused(b"{\"a\":\n\"\xff\"}", "line 2: it is not UTF-8");
     check_refused(&[b'['; 2_000_000], "line 1: it is nested more than 128 deep");
     check_refused(&vec![b' '; MAX_BYTES + 1], "it has 33554433 bytes, and 33554432 are the most");
+    let long = "k".repeat(1000);
+    let shown = format!("it has the key `{}` twice", &long[..64]);
+    check_refused(format!("{{\"{long}\":1,\"{long}\":2}}").as_bytes(), &shown);
     let many: Vec<String> = (0..=MAX_KEYS).map(|n| format!("\"{n}\":0")).collect();
     check_refused(format!("{{{}}}", many.join(",")).as_bytes(), "it has more than 4096 keys");
 }

@@ -47,6 +47,8 @@ pub fn read_state(spec: &Value, status: &Status) -> State {
     state.review = match spec["status"].as_str().and_then(Review::parse) {
         // It was under way and is not any more.
         Some(Review::Reviewing) | None => Review::Pending,
+        // What stands there is said of an earlier one.
+        Some(_) if last_number < state.iteration => Review::Pending,
         Some(review) => review,
     };
     state.stale = spec["stale"] == Value::Bool(true);

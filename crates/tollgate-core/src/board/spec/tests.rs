@@ -160,6 +160,10 @@ fn a_diff_of_one_endless_line_or_of_no_text_is_cut_too() {
     assert!(diff.inline.len() <= MAX_INLINE_DIFF && diff.file.is_some());
     let diff = DiffRef::of(line.as_bytes(), 1);
     assert!(line.starts_with(&diff.inline) && diff.inline.len() > MAX_INLINE_DIFF - 2);
+    // A character that is cut in two is left out.
+    let line = format!("a{}", "🙂".repeat(MAX_INLINE_DIFF));
+    let diff = DiffRef::of(line.as_bytes(), 1);
+    assert!(line.starts_with(&diff.inline) && diff.inline.len() == MAX_INLINE_DIFF - 3);
     let diff = DiffRef::of(&[0xff; MAX_INLINE_DIFF], 1);
     assert!(diff.inline.len() <= MAX_INLINE_DIFF && diff.file.is_some());
     assert_eq!(DiffRef::of(&[b'a'; MAX_INLINE_DIFF], 1).file, None);

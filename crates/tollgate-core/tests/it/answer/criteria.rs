@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tollgate_core::answer::{self, Answer, Form};
-use tollgate_core::board::Met;
+use tollgate_core::board::{Criterion, Met};
 
 fn told(answer: &Answer) -> Vec<String> {
     let line = |(id, met): &(String, Met)| match met {
@@ -15,7 +15,8 @@ fn told(answer: &Answer) -> Vec<String> {
 
 #[track_caller]
 fn check(text: &str, n_claims: usize, expected: &[&str]) {
-    let answer = answer::read(text).unwrap();
+    let asked = ["C1", "C2"].map(|id| Criterion { id: id.to_owned(), text: "a".to_owned() });
+    let answer = answer::read_asked(text, &asked).unwrap();
     assert_eq!(told(&answer), expected, "{text}");
     assert_eq!(answer.claims.len(), n_claims, "{:?}", answer.claims);
 }
@@ -72,6 +73,16 @@ One thing is missing.
     check(&text.replace("### Acceptance Criteria", "### Issues Found"), 1, &BOTH);
     let table = "REJECTED: not done\n\n| Criterion | Met | Evidence |\n|---|---|---|\n| C1 | yes | src/a.rs:3 |\n| C2 | no | nothing checks |\n";
     check(table, 0, &BOTH);
+}
+
+#[test]
+fn findings_with_names_like_those_of_criteria_stay_findings() {
+    let text = "**[REJECTED]**\n\n### Issues Found\n- C1: Incomplete - the handler\n- C7: Missing – a test\n";
+    let answer = answer::read(text).unwrap();
+    assert_eq!((answer.claims.len(), answer.criteria.len()), (2, 0));
+    check(text, 1, &["C1 no: the handler"]);
+    let finding = r#"{"id": "C1", "title": "Bug", "severity": "high", "file": "a.rs", "line": 3, "status": "failed"}"#;
+    check(&format!(r#"{{"decision": "rejected", "review": {finding}, "findings": []}}"#), 1, &[]);
 }
 
 #[test]

@@ -33,13 +33,12 @@ fn tool(name: Option<&str>, input: Option<&Value>, said: &dyn Fn(Said<'_>)) {
     said(Said::Tool { name: name.unwrap_or("a tool"), input });
 }
 
-/// Keeps the name of the conversation, which is the agent's to choose and ours to store.
+/// Keeps the name of the conversation, which is the agent's to choose and may become an argument.
 fn name_session(name: Option<&str>, found: &mut Found) {
-    let is_plain = |name: &&str| {
-        (1..=MAX_SESSION).contains(&name.len())
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
-    if let Some(name) = name.filter(is_plain) {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let is_name =
+        |name: &&str| (1..=MAX_SESSION).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_part);
+    if let Some(name) = name.filter(is_name) {
         found.session = Some(name.to_owned());
     }
 }

@@ -265,3 +265,103 @@ fn too_much_is_noticed_while_it_comes() {
     let mut reader = Reader::new(Form::JsonLines, 10);
     assert!((0..100).all(|_| reader.take(b"{\"a\":1}\n", &|_| {})), "lines that are done with do not count");
 }
+
+/// What is read of the work of an agent, and what it said on the way.
+fn worked(form: Form, output: &str) -> String {
+    let told = RefCell::new(Vec::new());
+    let mut reader = Reader::of_work(form, 10_000);
+    for piece in output.as_bytes().chunks(7) {
+        assert!(reader.take(piece, &|said| match said {
+            Said::Bytes(_) | Said::Thinking => {}
+            Said::Text(text) => told.borrow_mut().push(text.to_owned()),
+            Said::End => told.borrow_mut().push("|".to_owned()),
+            Said::Tool { name, input } => told.borrow_mut().push(format!("{name}({})", input.unwrap_or(&Value::Null))),
+        }));
+    }
+    let worked = reader.finish_work(None).map(|worked| {
+        let (session, model) = (worked.session.unwrap_or_default(), worked.model.unwrap_or_default());
+        let usage = format!("{}/{}/{}", worked.usage.input, worked.usage.cached, worked.usage.output);
+        format!("{} [{session}] {usage} {:?} {model}", worked.text, worked.cost)
+    });
+    let told = format!("{}\n{}", told.borrow().join(" "), worked.unwrap_or_else(|why| format!("{why:?}")));
+    told.trim().to_owned()
+}
+
+#[test]
+fn the_work_of_each_agent_is_told_with_its_tools_and_its_session() {
+    let claude = r#"{"type":"system","subtype":"init","model":"c","session_id":"s-1"}
+{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"Hm."}}}
+{"type":"assistant","message":{"content":[{"type":"text","text":"Hm."},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"assistant","message":{"content":[{"type":"text","text":"Whole."}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done.","usage":{"output_tokens":7}}
+"#;
+    assert_snapshot!(worked(Form::Claude, claude), @r#"
+    Hm. | Bash({"command":"ls"}) Whole. |
+    Done. [s-1] 0/0/7 None c
+    "#);
+    let codex = r#"{"type":"thread.started","thread_id":"0199-a"}
+{"type":"item.started","item":{"type":"reasoning"}}
+{"type":"item.started","item":{"type":"command_execution","command":"ls"}}
+{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}
+{"type":"turn.completed","usage":{"input_tokens":5,"cached_input_tokens":3,"output_tokens":2}}
+"#;
+    assert_snapshot!(worked(Form::Codex, codex), @r#"
+    command_execution({"type":"command_execution","command":"ls"}) Done. |
+    Done. [0199-a] 5/3/2 None
+    "#);
+    let gemini = r#"{"type":"init","model":"g","session_id":"s-2"}
+{"type":"message","role":"assistant","content":"I ","delta":true}
+{"type":"message","role":"assistant","content":"look.","delta":true}
+{"type":"tool_use","tool_name":"write_file","parameters":{"file_path":"a"}}
+{"type":"message","role":"assistant","content":"Done."}
+{"type":"result","status":"success","stats":{"input_tokens":5,"output_tokens":2}}
+"#;
+    assert_snapshot!(worked(Form::Gemini, gemini), @r#"
+    I  look. | write_file({"file_path":"a"}) Done.
+    Done. [s-2] 5/0/2 None g
+    "#);
+    let opencode = r#"{"type":"step_start","sessionID":"ses_1"}
+{"type":"tool_use","sessionID":"ses_1","part":{"tool":"edit","state":{"input":{"filePath":"a"}}}}
+{"type":"text","sessionID":"ses_1","part":{"text":"Done."}}
+{"type":"step_finish","sessionID":"ses_1","part":{"cost":0.5,"tokens":{"input":5,"output":2,"cache":{"read":1}}}}
+"#;
+    assert_snapshot!(worked(Form::OpenCode, opencode), @r#"
+    edit({"filePath":"a"}) Done. |
+    Done. [ses_1] 6/1/2 Some(0.5)
+    "#);
+    let cursor = r#"{"type":"system","subtype":"init","model":"m","session_id":"s-3"}
+{"type":"assistant","message":{"content":[{"type":"text","text":"Hm."}]}}
+{"type":"tool_call","subtype":"started","tool_call":{"writeToolCall":{"args":{"path":"a"}}}}
+{"type":"tool_call","subtype":"completed","tool_call":{"writeToolCall":{"args":{"path":"a"}}}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done."}
+"#;
+    assert_snapshot!(worked(Form::CursorLines, cursor), @r#"
+    Hm. | writeToolCall({"path":"a"})
+    Done. [s-3] 0/0/0 None m
+    "#);
+}
+
+#[test]
+fn work_that_ends_without_a_word_is_done_and_with_an_error_is_not() {
+    assert_snapshot!(worked(Form::Codex, ""), @"[] 0/0/0 None");
+    assert_snapshot!(worked(Form::Json, "{\"cut"), @"[] 0/0/0 None");
+    let failed = r#"{"type":"turn.failed","error":{"message":"no credit"}}"#;
+    assert_snapshot!(worked(Form::Codex, failed), @r#"Error("no credit")"#);
+}
+
+#[test]
+fn of_a_long_text_the_end_is_the_last_message() {
+    let read = worked(Form::Text, &format!("begin{}the end", "x".repeat(20_000)));
+    assert!(read.contains("xthe end [] ") && read.len() < 10_100 && !read.contains("begin"), "{}", read.len());
+}
+
+#[test]
+fn what_is_no_name_of_a_session_is_not_kept() {
+    let init = |name: &str| format!("{}\n", serde_json::json!({"type": "thread.started", "thread_id": name}));
+    for strange in ["", "--yes", "a b", "a\nb", "$(x)", &"a".repeat(129)] {
+        let read = worked(Form::Codex, &init(strange));
+        // A name that begins like an option would be taken for one.
+        assert!(read.contains("[]"), "{strange}: {read}");
+    }
+    assert!(worked(Form::Codex, &init("0199-a_B")).contains("[0199-a_B]"));
+}

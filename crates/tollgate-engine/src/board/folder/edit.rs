@@ -31,6 +31,8 @@ pub(super) const HALF_WRITTEN: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So many tries are made durable before the exchange; against those who write without end, it is done after it.
 const CALM_TRIES: u32 = 8;
+/// How often what came out of an exchange is put back; each time somebody else must have written in between.
+const MAX_RETURNS: u32 = 64;
 /// The pause before something is looked at again.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -129,11 +131,11 @@ pub(super) fn content(place: &Place, name: &str) -> Result<Content, Trouble> {
 pub(super) fn update(place: &Place, name: &str, edit: Edit<'_>, way: Way) -> Result<Loaded, Trouble> {
     let _guard = place.hold(PATIENCE)?.ok_or(Trouble::Busy)?;
     let start = Instant::now();
-    let mut carried: Vec<(Document, Document)> = Vec::new();
+    let mut carried: Option<(Document, Document)> = None;
     for n_tries in 0.. {
         let before = load(place, name, PATIENCE)?;
         let mut after = before.document.clone();
-        for (base, theirs) in &carried {
+        if let Some((base, theirs)) = &carried {
             after.adopt(base, theirs);
         }
         edit(&mut after)?;
@@ -151,7 +153,7 @@ pub(super) fn update(place: &Place, name: &str, edit: Edit<'_>, way: Way) -> Res
                     let hash = hash(after.as_str().as_bytes());
                     return Ok(Loaded { document: after, hash, stamp, metadata: before.metadata });
                 }
-                Put::Beaten(theirs) => carried.extend(theirs),
+                Put::Beaten(theirs) => carried = theirs.or(carried),
             }
         }
         if start.elapsed() > PATIENCE {
@@ -228,22 +230,22 @@ fn put(temp: &mut Temp<'_>, name: &str, before: &Loaded, after: &Document, way: 
 /// Puts back what came out, and what comes out then, until it is what we put in.
 fn put_back(temp: &mut Temp<'_>, name: &str, after: &Document, theirs: Option<Content>) -> Result<Put, Trouble> {
     let place = temp.place;
-    let mut put_in = after.as_str().as_bytes().to_vec();
+    let mut put_in = Some(after.as_str().as_bytes().to_vec());
     let mut coming = theirs.map(|out| out.bytes);
     let mut carried = None;
-    for _ in 0..CALM_TRIES {
+    for _ in 0..MAX_RETURNS {
         if !place.exchange(&temp.name, name)? {
             break;
         }
-        let out = content(place, &temp.name)?;
-        if out.bytes == put_in {
-            temp.is_ours = true;
+        let out = content(place, &temp.name).ok().map(|out| out.bytes);
+        if out == put_in {
+            temp.is_ours = out.is_some();
             break;
         }
         // They wrote over our version, perhaps without having seen their own last one.
         let known = coming.as_deref().and_then(|bytes| Document::parse(bytes).ok());
         carried = carried.or(known.map(|theirs| (after.clone(), theirs)));
-        put_in = coming.replace(out.bytes).unwrap_or_default();
+        put_in = std::mem::replace(&mut coming, out);
     }
     place.sync()?;
     Ok(Put::Beaten(carried))

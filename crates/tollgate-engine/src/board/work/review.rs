@@ -134,8 +134,12 @@ impl Job<'_> {
         let record = (outcome != Outcome::Failed).then_some(record);
         change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
         process::crash_point("B8");
-        self.happened(&feature.row, Hold::LetGo, change)?;
-        process::crash_point("B10");
+        let after = self.happened(&feature.row, Hold::LetGo, change)?.feature.state;
+        match (outcome, after.pause) {
+            (Outcome::Approved, _) => process::crash_point("B12"),
+            (_, Some(_)) => process::crash_point("B11"),
+            (_, None) => process::crash_point("B10"),
+        }
         Ok(())
     }
 
@@ -260,6 +264,7 @@ impl Job<'_> {
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: false,
                 prompts: Some(home.data.join("settings.json")),
+                board: Some(self.project.path.join(&settings.pipeline.dir)),
                 variable: &variable,
                 cancel: self.cancel.child_token(),
             },

@@ -15,14 +15,6 @@ const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// Pointers are smaller than this.
 const MAX_POINTER: u64 = 1024;
 
-/// Passes the operator's Git LFS on.
-pub(super) fn allow_lfs(settings: &mut Settings) {
-    if let Some(clean) = &settings.lfs_clean {
-        settings.plain.push(("filter.lfs.clean".to_owned(), clean.clone()));
-        settings.plain.push(("filter.lfs.required".to_owned(), "true".to_owned()));
-    }
-}
-
 /// Refuses changed files whose filter is not run.
 pub(super) fn refuse(git: &Git, settings: &Settings, paths: &[Vec<u8>], tree: &Path) -> Result<(), Failure> {
     let answer = changed::feed(git, &["check-attr", "-z", "--stdin", "filter"], paths)?;

@@ -3,14 +3,17 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::failure::Failure;
 use crate::forge::project::failure;
 use crate::forge::worktree::Worktree;
 
-/// A lock that is older belongs to a process that is no more: no command holds one that long without an agent alive.
-const STALE: Duration = Duration::from_secs(60);
+/// A lock that is older belongs to a process that is no more: the agent has ended, and so has what it started.
+const STALE: Duration = Duration::from_secs(10);
+/// How long a lock is waited for that is not so old.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where the index is. One that knows all files is used again; one of a sparse checkout is made anew.
 pub(super) fn place(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
@@ -25,17 +28,23 @@ pub(super) fn place(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
     Ok(index.canonicalize().unwrap_or(index))
 }
 
+/// Copies the index for others.
+pub(super) fn copy(index: &Path) -> Result<PathBuf, Failure> {
+    let copy = index.with_added_extension("staged");
+    let failed = |error: io::Error| failure::no_scratch(&copy, &error);
+    forget(&copy).map_err(failed)?;
+    std::fs::copy(index, &copy).map_err(failed)?;
+    Ok(copy)
+}
+
 /// Makes the index of the worktree that of the commit, so that `git status` there shows nothing.
 ///
-/// The commit is made already: if this cannot be done, the next commit does it.
+/// The commit is made already: if this cannot be done, the next commit does it. An agent that was ended in the middle of
+/// a git command leaves its lock behind, which nobody else would remove.
 pub(super) fn hand_over(index: &Path, worktree: &Worktree) {
     let lock = worktree.git_dir().join("index.lock");
-    let is_stale = std::fs::symlink_metadata(&lock)
-        .and_then(|metadata| metadata.modified())
-        .is_ok_and(|modified| SystemTime::now().duration_since(modified).is_ok_and(|age| age > STALE));
-    if is_stale {
-        let _ = std::fs::remove_file(&lock);
-    }
+    wait_for(&lock);
+    let _ = std::fs::remove_file(&lock);
     let copy = || -> io::Result<()> {
         let mut from = std::fs::File::open(index)?;
         // Fails on whatever is there, also on a link.
@@ -47,6 +56,18 @@ pub(super) fn hand_over(index: &Path, worktree: &Worktree) {
         done
     };
     let _ = copy();
+}
+
+/// Waits until a lock is gone, or is one that nobody holds.
+fn wait_for(lock: &Path) {
+    let deadline = Instant::now() + PATIENCE;
+    let is_held = || {
+        let modified = std::fs::symlink_metadata(lock).and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|modified| SystemTime::now().duration_since(modified).is_ok_and(|age| age < STALE))
+    };
+    while is_held() && Instant::now() < deadline {
+        std::thread::sleep(PAUSE);
+    }
 }
 
 fn forget(path: &Path) -> io::Result<()> {

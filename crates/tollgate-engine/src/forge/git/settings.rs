@@ -80,8 +80,11 @@ impl Git {
     /// `system`, `global`, `local`, `worktree`. The last of several holds.
     pub(crate) fn values(&self, pattern: &str) -> Result<Vec<Value>, Failure> {
         let args = ["config", "--null", "--includes", "--show-scope", "--get-regexp", pattern];
-        // Exit code 1 means that nothing matched.
         let answer = Self { config_files: ConfigFiles::Operators, ..self.clone() }.ask(&args)?;
+        // It also fails when nothing matches, but then without a word.
+        if !answer.ok && answer.stderr.contains("fatal:") {
+            return Err(self.explain(&args, &answer.stderr));
+        }
         let mut fields = answer.stdout.split(|&byte| byte == 0).map(String::from_utf8_lossy);
         let mut values = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {

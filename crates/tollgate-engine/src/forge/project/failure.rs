@@ -85,6 +85,12 @@ pub(crate) fn branch_moved(branch: &str) -> Failure {
         .hint("Somebody else committed to it. Try again: their commit becomes part of the feature.")
 }
 
+/// A branch was deleted while an agent worked on it.
+pub(crate) fn branch_gone(branch: &str) -> Failure {
+    external(format!("the branch `{branch}` is gone"))
+        .hint(format!("Make it again with `git branch {branch} COMMIT`; the files in the worktree are untouched."))
+}
+
 /// A lock of git is in the way.
 pub(crate) fn locked(path: &str, seconds: Option<u64>) -> Failure {
     let age = seconds.map_or(String::new(), |seconds| format!(", {} old", age(seconds)));
@@ -140,6 +146,12 @@ pub(crate) fn worktree_locked(path: &Path) -> Failure {
 pub(crate) fn nested_repository(path: &str) -> Failure {
     user(format!("there is a nested repository at `{path}`, whose files would be left out of the commit"))
         .hint("Delete its `.git` if the files belong to the project, or add the folder to `.gitignore`.")
+}
+
+/// There is more to commit than anybody can want.
+pub(crate) fn too_much(mebibytes: u64, most: u64, path: &str, its: u64) -> Failure {
+    user(format!("{mebibytes} MiB of changed files are more than {most} MiB; the largest is `{path}` with {its} MiB"))
+        .hint("Delete what does not belong to the project, or add it to `.gitignore`.")
 }
 
 /// Files go through a filter that is not run.

@@ -1,7 +1,7 @@
 //! Looking at a folder that is to be a project.
 //!
-//! What git would search for is named here: the folder must be the top of a checkout, and its `.git` a folder, or a file
-//! that leads to a worktree's entry which leads back.
+//! What git would search for is named here: the folder must be the top of a checkout, and its `.git` a folder, or a
+//! file that leads to a worktree's entry which leads back.
 
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,7 @@
 //! refs          -> <repository>/refs
 //! packed-refs   -> <repository>/packed-refs
 //! shallow       -> <repository>/shallow
+//! lfs           -> <repository>/lfs, when the operator has Git LFS and files are stored
 //! info/         copies of exclude and attributes, for work on files only
 //! ```
 //!
@@ -64,6 +65,9 @@ impl Own {
                 std::fs::write(folder.path().join(name), content).map_err(failed)?;
             }
         }
+        if tree.settings.lfs_clean.is_some() {
+            share_lfs(place, folder.path())?;
+        }
         let git = git.in_folder(tree.path).with_variable("GIT_WORK_TREE", tree.path);
         let mut git = git.with_variable("GIT_INDEX_FILE", tree.index).with_variable("GIT_LITERAL_PATHSPECS", "1");
         for (key, value) in &tree.settings.plain {
@@ -103,6 +107,17 @@ fn fill(place: &Place, folder: &Path, bare: bool) -> io::Result<()> {
     link(&place.common.join("packed-refs"), &folder.join("packed-refs"))?;
     let shallow = place.common.join("shallow");
     if shallow.exists() { link(&shallow, &folder.join("shallow")) } else { Ok(()) }
+}
+
+/// Lets Git LFS keep its objects with the repository: what it put into our folder would be deleted with it.
+fn share_lfs(place: &Place, folder: &Path) -> Result<(), Failure> {
+    let lfs = place.common.join("lfs");
+    match std::fs::symlink_metadata(&lfs) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err(failure::linked_git(&lfs)),
+        Err(_) => std::fs::create_dir(&lfs).map_err(|error| failure::no_scratch(&lfs, &error))?,
+    }
+    link(&lfs, &folder.join("lfs")).map_err(|error| failure::no_scratch(folder, &error))
 }
 
 #[cfg(unix)]

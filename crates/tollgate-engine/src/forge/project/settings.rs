@@ -9,7 +9,10 @@ use super::Place;
 use crate::failure::Failure;
 use crate::forge::git::Value;
 
-const PATTERN: &str = r"^(core\.(autocrlf|eol|excludesfile|filemode|symlinks|ignorecase|precomposeunicode)|filter\..*\.(clean|process)|(user|author)\.(name|email))$";
+const PATTERN: &str = concat!(
+    r"^(core\.(autocrlf|eol|excludesfile|filemode|symlinks|ignorecase|precomposeunicode)",
+    r"|filter\..*\.(clean|process)|(user|author)\.(name|email))$"
+);
 
 /// What the repository and its operator set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +42,10 @@ impl Settings {
         }
         let last = |key: &str| values.iter().rev().find(|value| value.key == key && !value.value.trim().is_empty());
         let either = |first: &str, second: &str| last(first).or_else(|| last(second)).map(|value| value.value.clone());
+        if let Some(clean) = &settings.lfs_clean {
+            settings.plain.push(("filter.lfs.clean".to_owned(), clean.clone()));
+            settings.plain.push(("filter.lfs.required".to_owned(), "true".to_owned()));
+        }
         settings.name = either("author.name", "user.name");
         settings.email = either("author.email", "user.email");
         settings
@@ -73,9 +80,8 @@ mod tests {
                 value: (*value).to_owned(),
             })
             .collect();
-        let Settings { plain, lfs_clean, filters, name, email } = Settings::of(&values);
+        let Settings { plain, filters, name, email, .. } = Settings::of(&values);
         let mut said: Vec<String> = plain.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        said.extend(lfs_clean.map(|clean| format!("lfs={clean}")));
         said.extend(filters.iter().map(|filter| format!("filter {filter}")));
         said.extend(name.map(|name| format!("name {name}")));
         said.extend(email.map(|email| format!("email {email}")));
@@ -91,7 +97,10 @@ mod tests {
 
     #[test]
     fn only_the_operator_names_programs_and_files() {
-        check(&[("global", "filter.lfs.clean", "git-lfs clean -- %f")], "lfs=git-lfs clean -- %f, filter lfs");
+        check(
+            &[("local", "filter.lfs.clean", "evil"), ("global", "filter.lfs.clean", "git-lfs clean -- %f")],
+            "filter.lfs.clean=git-lfs clean -- %f, filter.lfs.required=true, filter lfs",
+        );
         check(&[("local", "filter.lfs.clean", "evil")], "filter lfs");
         check(&[("worktree", "filter.x.process", "evil")], "filter x");
         check(&[("local", "core.excludesfile", "/x")], "");

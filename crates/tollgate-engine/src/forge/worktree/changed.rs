@@ -12,6 +12,9 @@ use crate::failure::{self as shared, Failure};
 use crate::forge::git::Git;
 use crate::forge::project::{failure, pointer};
 
+/// The most that one commit may add.
+const MAX_BYTES: u64 = 1 << 30;
+
 /// Files that differ from a commit, by path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::forge) struct Changed {
@@ -107,6 +110,24 @@ pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<
         }
     }
     Ok(())
+}
+
+/// Refuses more than anybody meant to commit: a core dump, a disk image, a folder of data.
+pub(in crate::forge) fn refuse_heaps(tree: &Path, changed: &Changed) -> Result<(), Failure> {
+    let size =
+        |path: &[u8]| std::fs::symlink_metadata(tree.join(pointer::path_of(path))).map_or(0, |found| found.len());
+    let mut total = 0u64;
+    let mut largest = (0, &[][..]);
+    for path in &changed.written {
+        let n_bytes = size(path);
+        total = total.saturating_add(n_bytes);
+        largest = largest.max((n_bytes, path));
+    }
+    if total <= MAX_BYTES {
+        return Ok(());
+    }
+    let path = tollgate_core::visible::visible(&String::from_utf8_lossy(largest.1)).into_owned();
+    Err(failure::too_much(total >> 20, MAX_BYTES >> 20, &path, largest.0 >> 20))
 }
 
 /// Runs a command that reads paths.

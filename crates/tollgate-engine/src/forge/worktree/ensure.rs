@@ -18,11 +18,13 @@ const MAX_NAMES: usize = 100;
 impl Project {
     /// The worktree of a branch: the one there is, anywhere, or a new one at `.worktrees/<id>`.
     ///
-    /// A branch that does not exist yet starts at `start`. In a repository without commits it starts with nothing.
+    /// A branch that does not exist yet starts at `start`. In a repository without commits it starts with nothing, and
+    /// `start` is empty or stands for the branch of the main checkout.
     pub fn ensure_worktree(&self, branch: &Branch, start: &str, id: &FeatureId) -> Result<Worktree, Failure> {
         let _lock = lock::take(self.place())?;
         self.refuse_main(branch)?;
         let wanted = self.place().worktrees().join(id.as_str());
+        remove::finish(&wanted)?;
         for known in known(self.place())? {
             if matches!(&known.head, Head::Branch(name) if name == branch.as_str())
                 && let Some(worktree) = self.find_again(known, branch, &wanted)?
@@ -120,10 +122,10 @@ impl Project {
         if is_free { Ok(()) } else { Err(failure::place_taken(wanted)) }
     }
 
-    /// True when `start` means the branch of the main checkout, and that has no commit yet.
+    /// True when `start` means the branch of the main checkout or nothing, and that has no commit yet.
     fn has_no_commits(&self, start: &str) -> Result<bool, Failure> {
-        let is_head = start == "HEAD" || self.head_branch().as_deref() == Some(start);
-        Ok(is_head && self.head_branch().is_some() && self.resolve("HEAD")?.is_none())
+        let is_head = matches!(start, "" | "HEAD") || self.head_branch().as_deref() == Some(start);
+        Ok(is_head && self.head_branch().is_some() && !self.place().has_commits()?)
     }
 
     fn make_branch(&self, branch: &Branch, start: &Sha) -> Result<(), Failure> {

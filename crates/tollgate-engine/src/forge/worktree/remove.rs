@@ -25,29 +25,34 @@ impl Project {
     pub fn remove_worktree(&self, worktree: &Worktree) -> Result<Removed, Failure> {
         let _lock = lock::take(self.place())?;
         worktree.verify()?;
-        let name = worktree.path().file_name().filter(|_| worktree.path().parent() == Some(&self.place().worktrees()));
-        let Some(name) = name else {
+        if worktree.path().parent() != Some(&self.place().worktrees()) {
             return Ok(Removed::NotOurs);
-        };
+        }
         let uncommitted = worktree.uncommitted()?;
         if uncommitted > 0 {
             return Ok(Removed::Kept { uncommitted });
         }
-        // Away in one step: whatever ends us while thousands of files are deleted, half a worktree is never taken for one.
-        let mut gone = std::ffi::OsString::from(GONE);
-        gone.push(name);
-        let gone = self.place().worktrees().join(gone);
+        // Away in one step: whatever ends us while thousands of files are deleted, half a worktree is not taken for one.
         let failed = |error: std::io::Error| failure::no_worktree(worktree.path(), &error);
-        clear(&gone).map_err(failed)?;
-        std::fs::rename(worktree.path(), &gone).map_err(failed)?;
+        finish(worktree.path())?;
+        std::fs::rename(worktree.path(), gone(worktree.path())).map_err(failed)?;
         clear(worktree.git_dir()).map_err(failed)?;
-        clear(&gone).map_err(failed)?;
+        finish(worktree.path())?;
         Ok(Removed::Done)
     }
 }
 
-/// What the folder of a worktree is called while it is deleted.
-const GONE: &str = ".gone-";
+/// Deletes what is left of a worktree that was removed, also by a process that did not come to the end of it.
+pub(super) fn finish(path: &Path) -> Result<(), Failure> {
+    clear(&gone(path)).map_err(|error| failure::no_worktree(path, &error))
+}
+
+/// What the folder of a worktree is called while it is deleted. Ids have no such names.
+fn gone(path: &Path) -> std::path::PathBuf {
+    let mut name = std::ffi::OsString::from(".gone-");
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
 
 /// Deletes a folder that may not be there, without following links.
 pub(super) fn clear(folder: &Path) -> std::io::Result<()> {

@@ -1,6 +1,7 @@
 //! What stands in every prompt of a review beside the change.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde_json::Value;
 use tollgate_core::answer;
@@ -29,6 +30,8 @@ const GUIDANCE_FOLDER: &str = ".automaker/context";
 const PROJECT_PROMPTS: &str = ".automaker/settings.json";
 /// A larger file says too much to be read.
 const MAX_GUIDANCE: u64 = 1 << 20;
+/// More files of context than this are not read.
+const MAX_CONTEXT: usize = 50;
 
 /// What stands in every prompt of a review beside the change.
 pub(super) struct Background {
@@ -53,6 +56,21 @@ pub(super) fn guidance(forge: &Local, change: &Change) -> Result<Vec<(String, Ve
     forge.before(change, &files, &[GUIDANCE_FOLDER], MAX_GUIDANCE)
 }
 
+/// The prompts and the context of a board, by the paths they usually have.
+fn of_board(board: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = std::fs::read_dir(board.join("context")).into_iter().flatten().flatten().take(MAX_CONTEXT);
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| [".md", ".txt"].iter().any(|end| name.to_lowercase().ends_with(end)));
+    names.sort();
+    let context = names.into_iter().map(|name| (format!("context/{name}"), format!("{GUIDANCE_FOLDER}/{name}")));
+    let files = context.chain([("settings.json".to_owned(), PROJECT_PROMPTS.to_owned())]);
+    let read = |(place, path): (String, String)| match tree::read(board, place.as_bytes(), MAX_GUIDANCE) {
+        Ok(Entry::File { content, .. }) => Some((path, content)),
+        Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => None,
+    };
+    files.filter_map(read).collect()
+}
+
 impl Background {
     pub(super) fn gather(
         scene: &Scene<'_>,
@@ -65,6 +83,12 @@ impl Background {
             notes.push(format!("the project's own guidance was not read: {}", failure.message));
             Vec::new()
         });
+        if let Some(board) = &scene.asking.board {
+            for (path, text) in of_board(board) {
+                found.retain(|(known, _)| *known != path);
+                found.push((path, text));
+            }
+        }
         let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
         let own = scene.asking.prompts.as_ref().and_then(|path| {
             let name = path.display().to_string();

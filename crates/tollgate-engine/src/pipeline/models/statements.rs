@@ -42,3 +42,26 @@ impl Statements {
         (self.stated, self.testimony.into_values().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::answer;
+
+    use super::*;
+
+    #[test]
+    fn an_approval_that_was_cut_off_is_none() {
+        let mut statements = Statements::default();
+        let approved = r#"{"decision": "approved", "summary": "Fine.", "findings": []}"#;
+        for (text, truncated) in
+            [(approved, false), (approved, true), (&approved.replace("approved", "rejected"), true)]
+        {
+            let answer = Answer { truncated, ..answer::read(text).unwrap() };
+            statements.hear("m", (0, 1), &answer);
+        }
+        let (stated, testimony) = statements.finish();
+        let decisions: Vec<Decision> = stated.iter().map(|stated| stated.decision).collect();
+        assert_eq!(decisions, [Decision::Approved, Decision::Rejected]);
+        assert_eq!((testimony.len(), testimony[0].calls.len()), (1, 3));
+    }
+}

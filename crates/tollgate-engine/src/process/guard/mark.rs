@@ -9,8 +9,12 @@
 //! ```
 
 use std::io;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
+
+#[cfg(target_os = "linux")]
+mod survivors;
 
 /// The variable by which the processes of a run are known.
 pub const RUN_VARIABLE: &str = "TOLLGATE_RUN";
@@ -29,9 +33,10 @@ pub struct ProcessMark {
 }
 
 impl ProcessMark {
-    /// The mark of a process that is alive, and of the run that it is the first of.
+    /// The mark of a process, and of the run that it is the first of; fails when the process has ended.
     pub fn of(pid: u32, run: &str) -> io::Result<Self> {
-        Ok(Self { pid, started: start_time(pid)?, boot: boot()?, run: run.to_owned() })
+        // Where the machine does not say since when it runs, survivors are known by their word alone.
+        Ok(Self { pid, started: start_time(pid)?, boot: boot().unwrap_or_default(), run: run.to_owned() })
     }
 
     /// The mark as it is stored.
@@ -53,23 +58,36 @@ impl ProcessMark {
     }
 }
 
-/// Ends whatever is left of a run and waits until it is gone; says how many processes that were.
+/// Ends whatever is left of a run and waits until it is gone, removes its throw-away folder, and says how many
+/// processes there were.
 ///
 /// Does nothing to a process that only got the number of one of them. Fails when something cannot be killed.
 pub fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
-    return linux::end_survivors(mark);
+    let ended = survivors::end(mark);
     #[cfg(not(target_os = "linux"))]
-    {
-        let _ = mark;
-        Ok(0)
+    let ended = Ok(0);
+    // The guard does that, unless it was killed with us.
+    if let Some(folder) = folder_of(&mark.run) {
+        let _ = super::remove(&folder);
     }
+    ended
+}
+
+/// Where the throw-away folder of a run is.
+fn folder_of(run: &str) -> Option<PathBuf> {
+    let is_word = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let temp = std::env::temp_dir().canonicalize().ok()?;
+    is_word.then(|| temp.join(format!("{}{run}", super::FOLDER_PREFIX)))
 }
 
 #[cfg(target_os = "linux")]
 fn start_time(pid: u32) -> io::Result<u64> {
     let process = i32::try_from(pid).ok().and_then(super::table::Process::of);
-    process.map(|process| process.started).ok_or_else(|| io::ErrorKind::NotFound.into())
+    process
+        .filter(|process| !process.has_ended)
+        .map(|process| process.started)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Elsewhere than on Linux a process cannot be told from a later one of the same number, and so none is ended.
@@ -86,64 +104,6 @@ fn boot() -> io::Result<String> {
 #[cfg(not(target_os = "linux"))]
 fn boot() -> io::Result<String> {
     Ok(String::new())
-}
-
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::collections::BTreeSet;
-    use std::io;
-    use std::time::{Duration, Instant};
-
-    use super::super::table::{self, Process};
-    use super::{ProcessMark, RUN_VARIABLE};
-
-    /// How long to go on killing; what does not end hangs in the kernel.
-    const PATIENCE: Duration = Duration::from_secs(5);
-    const TICK: Duration = Duration::from_millis(2);
-
-    pub(super) fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
-        if super::boot()? != mark.boot {
-            return Ok(0);
-        }
-        let deadline = Instant::now() + PATIENCE;
-        let mut killed = BTreeSet::new();
-        loop {
-            let survivors = survivors(mark, &table::all());
-            if survivors.is_empty() {
-                return Ok(killed.len());
-            }
-            let mut refused = None;
-            for process in &survivors {
-                refused = process.kill().err().or(refused);
-                killed.insert((process.id, process.started));
-            }
-            if Instant::now() > deadline {
-                return Err(refused.map_or_else(|| io::ErrorKind::TimedOut.into(), io::Error::from));
-            }
-            std::thread::sleep(TICK);
-        }
-    }
-
-    /// What is alive of a run: its first process with all that descend from it or are in its session, and whatever
-    /// carries its word.
-    fn survivors(mark: &ProcessMark, processes: &[Process]) -> Vec<Process> {
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let variable = format!("{RUN_VARIABLE}={}", mark.run).into_bytes();
-        let first = i32::try_from(mark.pid).ok().filter(|pid| *pid > 1);
-        let first = first.and_then(|pid| processes.iter().find(|it| it.id == pid && it.started == mark.started));
-        let of_first = first.map(|first| table::descendants(processes, first.id)).unwrap_or_default();
-        let is_of_first = |process: &Process| {
-            first.is_some_and(|first| process.id == first.id || process.session == first.id)
-                || of_first.iter().any(|known| known.id == process.id)
-        };
-        let is_survivor = |process: &Process| {
-            process.id > 1
-                && process.id != own
-                && !process.has_ended
-                && (is_of_first(process) || (!mark.run.is_empty() && process.has_variable(&variable)))
-        };
-        processes.iter().filter(|process| is_survivor(process)).copied().collect()
-    }
 }
 
 #[cfg(test)]
@@ -189,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_has_ended_has_no_mark() {
+        let mut child = shell("echo ready; exec sleep 1000", None);
+        assert!(ProcessMark::of(child.id(), "").is_ok());
+        child.kill().unwrap();
+        // Its output ends with it, and it is not waited for yet.
+        child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        while ProcessMark::of(child.id(), "").is_ok() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn the_first_process_and_all_below_it_are_ended() {
         let child = shell("sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' & wait", None);
         let mark = ProcessMark::of(child.id(), "").unwrap();
@@ -200,9 +173,10 @@ mod tests {
     #[test]
     fn whoever_hid_from_the_first_process_is_known_by_the_word() {
         let word = word();
-        let mut first = shell("(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &)", Some(&word));
+        let hides = "(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &); exec sleep 1000";
+        let mut first = shell(hides, Some(&word));
         let mark = ProcessMark::of(first.id(), &word).unwrap();
-        // The first process has ended and nobody holds its number any more.
+        first.kill().unwrap();
         first.wait().unwrap();
         assert_eq!(end_survivors(&mark).unwrap(), 3);
         check_gone(first);
@@ -220,6 +194,20 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_throw_away_folder_of_a_run_goes_and_no_other() {
+        let folder = tempfile::Builder::new().prefix(super::super::FOLDER_PREFIX).tempdir().unwrap();
+        let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+        let word = name.strip_prefix(super::super::FOLDER_PREFIX).unwrap();
+        let mark = |run: &str| ProcessMark { pid: 0, started: 0, boot: "another".to_owned(), run: run.to_owned() };
+        for other in ["", "..", &format!("x/../{name}"), &word[1..]] {
+            end_survivors(&mark(other)).unwrap();
+            assert!(folder.path().exists(), "{other}");
+        }
+        end_survivors(&mark(word)).unwrap();
+        assert!(!folder.path().exists());
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn run(members: &[Member], jobs: &[Job], tape: &Tape, usd: Option<f64>) -> Vec<D
         parallel: 2,
         usd,
         weight: Weight::Findings,
+        criteria: &[],
         cancel: &cancel,
     };
     let mut signs = Vec::new();

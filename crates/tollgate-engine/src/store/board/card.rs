@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, Statement, params};
 use tollgate_core::board::machine::{State, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 
-use super::feature::{self, Facts};
+use super::feature::Facts;
 use super::{damaged, id, state};
 use crate::failure::Failure;
 use crate::store::{Database, number};
@@ -108,8 +108,10 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite
         None => "?4 IS NULL",
     };
     let sql = format!(
-        "SELECT * FROM feature WHERE project = ?1 AND deleted_ms IS NULL AND {status} AND {text} AND {after} \
-         ORDER BY created_ms, id LIMIT ?5"
+        "SELECT {}, id, rev, title, first_line, priority, dependencies, branch, problem, broken, cost_usd, n_tokens, \
+         created_ms, updated_ms FROM feature WHERE project = ?1 AND deleted_ms IS NULL AND {status} AND {text} AND {after} \
+         ORDER BY created_ms, id LIMIT ?5",
+        state::COLUMNS
     );
     let mut reviews = connection.prepare(
         "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit FROM iteration \
@@ -157,19 +159,25 @@ fn add_reviews(reviews: &mut Statement<'_>, project: i64, card: &mut Card) -> ru
 }
 
 fn of_row(row: &Row<'_>) -> rusqlite::Result<Card> {
+    let dependencies: String = row.get(18)?;
     Ok(Card {
-        id: id(row.get("id")?)?,
-        rev: row.get("rev")?,
         state: state::of_row(row)?,
-        facts: feature::facts(row)?,
-        branch: row.get("branch")?,
-        problem: row.get("problem")?,
-        broken: row.get("broken")?,
+        id: id(row.get(13)?)?,
+        rev: row.get(14)?,
+        facts: Facts {
+            title: row.get(15)?,
+            first_line: row.get(16)?,
+            priority: row.get(17)?,
+            dependencies: super::strings(&dependencies)?,
+        },
+        branch: row.get(19)?,
+        problem: row.get(20)?,
+        broken: row.get(21)?,
         pips: Vec::new(),
         counts: Counts::default(),
-        cost_usd: row.get("cost_usd")?,
-        n_tokens: row.get("n_tokens")?,
-        created_ms: row.get("created_ms")?,
-        updated_ms: row.get("updated_ms")?,
+        cost_usd: row.get(22)?,
+        n_tokens: row.get(23)?,
+        created_ms: row.get(24)?,
+        updated_ms: row.get(25)?,
     })
 }

@@ -1,16 +1,16 @@
-//! Features as they are stored: added, read, taken in from their files, hidden.
+//! Features as they are stored: added, read, hidden.
 
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use tollgate_core::board::machine::{self, Event, Illegal, Review, Rules, State, Status};
+use tollgate_core::board::machine::{Review, State};
 use tollgate_core::board::{FeatureId, Iteration};
 
-use super::transition::{self, Announce, Changes, Happening, TransitionError};
+use super::transition::{self, Changes, Happening};
 use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, id, iteration, project, state};
 use crate::failure::Failure;
-use crate::store::{Database, database, number};
+use crate::store::{Database, number};
 
 /// What a list shows of a feature, as it stands in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,65 +101,6 @@ pub struct NewFeature {
     pub events: Vec<NewEvent>,
 }
 
-/// The file of a feature changed, and is taken in.
-pub struct TakeIn {
-    /// The project.
-    pub project: i64,
-    /// The feature.
-    pub feature: FeatureId,
-    /// The file.
-    pub document: Vec<u8>,
-    /// Its SHA-256.
-    pub file_hash: [u8; 32],
-    /// What a list shows of it.
-    pub facts: Facts,
-    /// What else changes.
-    pub set: Changes,
-    /// The status in the file, when it is to count.
-    pub edit: Option<Status>,
-    /// What the project wants.
-    pub rules: Rules,
-    /// True when the file also says all that is stored, so that nothing is to be written into it.
-    pub is_current: bool,
-    /// Who did it.
-    pub who: String,
-    /// When, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// What is to be announced.
-    pub announce: Announce,
-}
-
-/// What came of taking in a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TakenIn {
-    /// The feature afterwards.
-    pub feature: FeatureRow,
-    /// Why the status in the file does not count; the file is to be put right.
-    pub refused: Option<Illegal>,
-    /// The number of the last event.
-    pub last_seq: u64,
-}
-
-/// The file of a feature as it was written.
-#[derive(Debug, Clone)]
-pub struct Projected {
-    /// The file.
-    pub document: Vec<u8>,
-    /// Its SHA-256.
-    pub hash: [u8; 32],
-}
-
-/// A feature whose file does not say what is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unprojected {
-    /// The project.
-    pub project: i64,
-    /// The feature.
-    pub feature: FeatureId,
-    /// The change up to which it is to be written.
-    pub rev: u64,
-}
-
 impl Database {
     /// Stores a feature. One that was hidden comes back with its history; `None` when it is there already.
     pub fn insert_feature(&self, new: NewFeature) -> Result<Option<FeatureRow>, Failure> {
@@ -169,34 +110,6 @@ impl Database {
     /// A feature, if there is one of this name.
     pub fn feature(&self, project: i64, feature: &FeatureId) -> Result<Option<FeatureRow>, Failure> {
         self.read(|connection| find(connection, project, feature))
-    }
-
-    /// Takes in the file of a feature.
-    ///
-    /// A status that the gate does not allow is refused, and all else is taken in.
-    pub fn take_in(&self, taking: TakeIn) -> Result<TakenIn, TransitionError> {
-        self.decide(move |connection| take_in(connection, taking)).map_err(TransitionError::Failure)?
-    }
-
-    /// Says that the file of a feature cannot be read, and why; `None` when it can. False when there is no such feature.
-    pub fn set_broken(
-        &self,
-        project: i64,
-        feature: &FeatureId,
-        broken: Option<&str>,
-        at_ms: u64,
-        events: Vec<NewEvent>,
-    ) -> Result<bool, Failure> {
-        let (feature, broken) = (feature.clone(), broken.map(str::to_owned));
-        self.write(move |connection| {
-            let sql = "UPDATE feature SET broken = ?3, updated_ms = ?4 \
-                       WHERE project = ?1 AND id = ?2 AND deleted_ms IS NULL";
-            let n_rows = connection.execute(sql, params![project, feature.as_str(), broken, at_ms])?;
-            if n_rows > 0 {
-                event::insert(connection, &events, at_ms)?;
-            }
-            Ok(n_rows > 0)
-        })
     }
 
     /// Takes a feature off the board. What is stored of it is kept, and nothing is owed to it any more.
@@ -211,51 +124,34 @@ impl Database {
         let (feature, who) = (feature.clone(), who.to_owned());
         self.write(move |connection| hide(connection, project, &feature, &who, at_ms, &events))
     }
-
-    /// Says that the file of a feature now says what was stored at a change.
-    pub fn mark_projected(
-        &self,
-        project: i64,
-        feature: &FeatureId,
-        rev: u64,
-        projected: Option<Projected>,
-    ) -> Result<(), Failure> {
-        let feature = feature.clone();
-        self.write(move |connection| mark_projected(connection, project, &feature, rev, projected))
-    }
-
-    /// Features whose files do not say what is stored. Files that cannot be read are left alone.
-    pub fn unprojected(&self) -> Result<Vec<Unprojected>, Failure> {
-        let sql = "SELECT f.project, f.id, f.rev FROM feature f JOIN project p ON p.id = f.project \
-                   WHERE f.projected_rev < f.rev AND f.deleted_ms IS NULL AND f.broken IS NULL \
-                   AND p.removed_ms IS NULL ORDER BY f.project, f.id";
-        self.read(|connection| {
-            let read =
-                |row: &Row<'_>| Ok(Unprojected { project: row.get(0)?, feature: id(row.get(1)?)?, rev: row.get(2)? });
-            connection.prepare(sql)?.query_map([], read)?.collect()
-        })
-    }
 }
-
-const SELECT: &str = "SELECT f.*, t.document, t.note, t.hook_output FROM feature f \
-     JOIN feature_text t ON t.project = f.project AND t.feature = f.id \
-     JOIN project p ON p.id = f.project AND p.removed_ms IS NULL";
 
 /// The feature of this name, if it is on the board.
 pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> rusqlite::Result<Option<FeatureRow>> {
-    let sql = format!("{SELECT} WHERE f.project = ?1 AND f.id = ?2 AND f.deleted_ms IS NULL");
+    let sql = format!(
+        "SELECT {}, f.*, t.document, t.note, t.hook_output FROM feature f \
+         JOIN feature_text t ON t.project = f.project AND t.feature = f.id \
+         JOIN project p ON p.id = f.project AND p.removed_ms IS NULL \
+         WHERE f.project = ?1 AND f.id = ?2 AND f.deleted_ms IS NULL",
+        state::COLUMNS
+    );
     connection.query_row(&sql, params![project, id.as_str()], of_row).optional()
 }
 
 fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
-    let worktree: Option<String> = row.get("worktree")?;
+    let (worktree, dependencies): (Option<String>, String) = (row.get("worktree")?, row.get("dependencies")?);
     Ok(FeatureRow {
         project: row.get("project")?,
         id: id(row.get("id")?)?,
         rev: row.get("rev")?,
         projected_rev: row.get("projected_rev")?,
         state: state::of_row(row)?,
-        facts: facts(row)?,
+        facts: Facts {
+            title: row.get("title")?,
+            first_line: row.get("first_line")?,
+            priority: row.get("priority")?,
+            dependencies: super::strings(&dependencies)?,
+        },
         document: row.get("document")?,
         file_hash: row.get("file_hash")?,
         broken: row.get("broken")?,
@@ -270,17 +166,6 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
         n_tokens: row.get("n_tokens")?,
         created_ms: row.get("created_ms")?,
         updated_ms: row.get("updated_ms")?,
-    })
-}
-
-/// What a list shows of a feature, out of its columns.
-pub(super) fn facts(row: &Row<'_>) -> rusqlite::Result<Facts> {
-    let dependencies: String = row.get("dependencies")?;
-    Ok(Facts {
-        title: row.get("title")?,
-        first_line: row.get("first_line")?,
-        priority: row.get("priority")?,
-        dependencies: super::strings(&dependencies)?,
     })
 }
 
@@ -404,7 +289,7 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
 }
 
 /// Stores the file of a feature.
-fn write_document(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
+pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO feature_text (project, feature, rev, document) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (project, feature) DO UPDATE SET rev = excluded.rev, document = excluded.document",
@@ -423,44 +308,13 @@ pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> rusq
     Ok(())
 }
 
-fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<TakenIn, TransitionError>> {
-    let Some(mut feature) = find(connection, taking.project, &taking.feature)? else {
-        return Ok(Err(TransitionError::NoSuchFeature));
-    };
-    let before = feature.state.clone();
-    let moved = taking.edit.map(|status| machine::next(&before, &Event::Edited(status), &taking.rules));
-    let (effects, refused) = match moved {
-        None => (Vec::new(), None),
-        Some(Ok((state, effects))) => {
-            feature.state = state;
-            (effects, None)
-        }
-        Some(Err(illegal)) => (Vec::new(), Some(illegal)),
-    };
-    feature.rev += 1;
-    feature.document = taking.document;
-    feature.file_hash = Some(taking.file_hash);
-    feature.facts = taking.facts;
-    feature.broken = None;
-    feature.updated_ms = taking.at_ms;
-    taking.set.apply(&mut feature);
-    if taking.is_current && refused.is_none() {
-        feature.projected_rev = feature.rev;
-    }
-    write(connection, &feature)?;
-    write_document(connection, &feature)?;
-    write_words(connection, &feature)?;
-    let word = if refused.is_some() { "edit_refused" } else { "edited" };
-    let note = refused.as_ref().map(ToString::to_string);
-    let happening = Happening { who: &taking.who, word, note: note.as_deref(), at_ms: taking.at_ms, iteration: None };
-    transition::record(connection, &feature, Some(&before), &happening)?;
-    settle(connection, Some(&before), &feature, taking.at_ms)?;
-    let events = (taking.announce)(&feature, &before, &effects);
-    event::insert(connection, &events, taking.at_ms)?;
-    Ok(Ok(TakenIn { feature, refused, last_seq: database::last_seq(connection)? }))
-}
-
-fn settle(connection: &Connection, before: Option<&State>, feature: &FeatureRow, at_ms: u64) -> rusqlite::Result<()> {
+/// Makes what is owed to a feature follow its state.
+pub(super) fn settle(
+    connection: &Connection,
+    before: Option<&State>,
+    feature: &FeatureRow,
+    at_ms: u64,
+) -> rusqlite::Result<()> {
     let settling = Settling {
         project: feature.project,
         feature: &feature.id,
@@ -491,25 +345,4 @@ fn hide(
     transition::record(connection, &feature, Some(&feature.state.clone()), &happening)?;
     event::insert(connection, events, at_ms)?;
     Ok(true)
-}
-
-fn mark_projected(
-    connection: &Connection,
-    project: i64,
-    feature: &FeatureId,
-    rev: u64,
-    projected: Option<Projected>,
-) -> rusqlite::Result<()> {
-    let key = (project, feature.as_str());
-    let sql =
-        "UPDATE feature SET projected_rev = ?3 WHERE project = ?1 AND id = ?2 AND projected_rev < ?3 AND rev >= ?3";
-    connection.execute(sql, params![key.0, key.1, rev])?;
-    let Some(projected) = projected else { return Ok(()) };
-    // A file that was taken in since then is newer than what was written.
-    let sql = "UPDATE feature_text SET document = ?4, rev = ?3 WHERE project = ?1 AND feature = ?2 AND rev <= ?3";
-    if connection.execute(sql, params![key.0, key.1, rev, projected.document])? > 0 {
-        let sql = "UPDATE feature SET file_hash = ?3 WHERE project = ?1 AND id = ?2";
-        connection.execute(sql, params![key.0, key.1, projected.hash])?;
-    }
-    Ok(())
 }

@@ -74,22 +74,26 @@ impl TryFrom<StoredState> for State {
     }
 }
 
-/// A state out of its columns.
+/// The columns of a state, in the order in which [`of_row`] reads them.
+pub(super) const COLUMNS: &str = "status, work, pause, iteration, round, review, tries, restarts, hook_failed, commit_id, \
+                                  committed, stale, stepped";
+
+/// A state out of its columns, which are the first of the row. By position, since a board reads thousands of them.
 pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<State> {
     let stored = StoredState {
-        status: row.get("status")?,
-        work: row.get("work")?,
-        pause: row.get("pause")?,
-        iteration: row.get("iteration")?,
-        round: row.get("round")?,
-        review: row.get("review")?,
-        tries: row.get("tries")?,
-        restarts: row.get("restarts")?,
-        hook_failed: row.get("hook_failed")?,
-        commit: row.get("commit_id")?,
-        committed: row.get("committed")?,
-        stale: row.get("stale")?,
-        stepped: row.get("stepped")?,
+        status: row.get(0)?,
+        work: row.get(1)?,
+        pause: row.get(2)?,
+        iteration: row.get(3)?,
+        round: row.get(4)?,
+        review: row.get(5)?,
+        tries: row.get(6)?,
+        restarts: row.get(7)?,
+        hook_failed: row.get(8)?,
+        commit: row.get(9)?,
+        committed: row.get(10)?,
+        stale: row.get(11)?,
+        stepped: row.get(12)?,
     };
     State::try_from(stored).map_err(damaged)
 }

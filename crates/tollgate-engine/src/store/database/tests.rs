@@ -199,6 +199,22 @@ fn a_file_that_another_process_holds_is_said_to_be_in_use() {
 }
 
 #[test]
+fn two_processes_may_write_at_once() {
+    let folder = Folder::new();
+    let (ours, theirs) = (folder.open(), folder.open());
+    std::thread::scope(|scope| {
+        for database in [&ours, &theirs].repeat(4) {
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    database.write(|connection| put(connection, "one")).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!((kinds(&ours).len(), kinds(&theirs).len()), (160, 160));
+}
+
+#[test]
 fn what_was_handed_over_is_written_before_the_last_handle_is_gone() {
     let folder = Folder::new();
     let database = folder.open();

@@ -4,8 +4,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use tollgate_engine::store::{Filter, Store};
-
 use super::*;
 
 const FOLDER: &str = "TOLLGATE_TEST_BOARD";

@@ -300,7 +300,7 @@ fn check_gate(after: &Seen, from: &State, event: &Event) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
     fn whatever_happens_the_board_keeps_its_promises(rules in rules(), ops in prop::collection::vec(op(), 1..70)) {
         let mut model = Model::new(rules);

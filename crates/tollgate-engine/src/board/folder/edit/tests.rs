@@ -130,3 +130,28 @@ fn a_new_file_does_not_replace_one_that_is_there() {
     assert!(create(&scene.place, "new", &document(OURS)).unwrap());
     assert_eq!((scene.text().as_str(), scene.n_files()), (BASE, 2));
 }
+
+#[test]
+fn a_link_that_somebody_put_there_in_the_last_moment_stays_and_is_not_followed() {
+    let scene = Scene::new();
+    let (file, target) = (scene.dir.path().join("file"), scene.dir.path().join("target"));
+    fs::write(&target, THEIRS).unwrap();
+    assert!(scene.beaten_by(|| {
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+    }));
+    assert!(file.is_symlink());
+    assert_eq!((fs::read_to_string(&target).unwrap().as_str(), scene.n_files()), (THEIRS, 2));
+    assert!(matches!(update(&scene.place, "file", &set_a, Way::Exchange), Err(Trouble::Link)));
+}
+
+#[test]
+fn a_file_that_is_gone_in_the_last_moment_is_not_made_again() {
+    let scene = Scene::new();
+    let (before, after) = (load(&scene.place, "file", PATIENCE).unwrap(), document(OURS));
+    let mut temp = Temp::write(&scene.place, &before, &after, true).unwrap();
+    fs::remove_file(scene.dir.path().join("file")).unwrap();
+    assert!(put(&mut temp, "file", &before, &after, Way::Exchange).is_err());
+    drop(temp);
+    assert_eq!(scene.n_files(), 0);
+}

@@ -136,6 +136,11 @@ impl Place {
         std::fs::remove_file(self.path.join(name))
     }
 
+    /// Removes a folder, if it is empty.
+    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_dir(self.path.join(name))
+    }
+
     /// Names cannot be made sure of here.
     pub(in super::super) fn sync(&self) -> io::Result<()> {
         Ok(())

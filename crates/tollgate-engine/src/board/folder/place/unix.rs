@@ -187,6 +187,11 @@ impl Place {
         Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
+    /// Removes a folder, if it is empty.
+    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+    }
+
     /// Makes sure that names survive a loss of power.
     pub(in super::super) fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.handle) {

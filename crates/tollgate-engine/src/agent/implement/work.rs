@@ -1,0 +1,155 @@
+//! One task of an agent that writes, from what it is given to what it says when it is done.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Implement, Implemented};
+use crate::agent::area::Area;
+use crate::agent::preset::{Form, Given, implementer};
+use crate::agent::read::Reader;
+use crate::agent::run::{self, Disk, Listening, Prepared, Setup};
+use crate::agent::speech::Speech;
+use crate::agent::{Agent, Key, Output, Preset, Program, PromptBy, Role, explain};
+use crate::call::{CallFailure, Why};
+
+/// How much of a last message is kept, from its end.
+const MAX_TEXT: usize = 64 * 1024;
+/// How long a line of JSON may be.
+const MAX_LINE: usize = 16 << 20;
+/// How many files an agent is named that has to be named files.
+const MAX_FILES: usize = 50;
+const MAX_WORDS: usize = 20_000;
+
+pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure> {
+    let agent = job.agent;
+    let no_area = |error: io::Error| explain::no_area(agent, &error);
+    let program = agent.find(std::env::var_os("PATH").as_deref())?;
+    let folder = std::path::absolute(job.folder).ok().filter(|folder| folder.is_dir());
+    let folder = folder.ok_or_else(|| explain::no_folder(agent, job.folder))?;
+    let area = Area::new().map_err(no_area)?;
+    let prepared = prepare(job, &area, program, &folder).map_err(no_area)?;
+    let disk = job.limits.disk_growth_bytes.map(|bytes| Disk::new(vec![area.root(), &folder], bytes));
+    let held = prepared.held(agent);
+    let speech = RefCell::new(Speech::new(&held, job.heard));
+    let listening = Listening {
+        agent,
+        deadline: run::deadline(job.limits.wall),
+        idle: Some(job.limits.idle),
+        most_bytes: job.limits.output_bytes,
+        most_stderr: run::MAX_STDERR,
+        cancel: job.cancel,
+        said: &|said| speech.borrow_mut().take(said),
+    };
+    let mut marked = run::start_marked(agent, job.executable, &prepared, job.cancel, job.started)?;
+    let worked = run::listen(&listening, &mut marked.guarded, reader(agent), disk).and_then(|ran| {
+        let last = prepared.read_last(MAX_LINE);
+        run::judge(agent, ran.ended, &ran.stderr, ran.reader.finish_work(last.as_deref()))
+    });
+    marked.finish();
+    let transcript_bytes = speech.into_inner().finish();
+    let worked = worked.map_err(|failure| run::without_keys(&held, kept(agent, failure)))?;
+    let text = held.hide(&worked.text);
+    Ok(Implemented {
+        text: text[text.ceil_char_boundary(text.len().saturating_sub(MAX_TEXT))..].to_owned(),
+        transcript_bytes,
+        usage: worked.usage,
+        cost: worked.cost,
+        model: worked.model.map(|model| held.hide(&model).into_owned()),
+        session: worked.session.map(|session| held.hide(&session).into_owned()),
+    })
+}
+
+fn prepare(job: &Implement<'_>, area: &Area, program: PathBuf, folder: &Path) -> io::Result<Prepared> {
+    let agent = job.agent;
+    let prompt_path = run::prompt_path(area);
+    let key = agent.key.as_ref().map(Key::variable);
+    let given = Given { model: agent.model.as_deref(), key, beside: area.root(), prompt: &prompt_path };
+    let (invocation, reads_stdin) = match &agent.program {
+        Program::Preset(preset) => {
+            let files = if *preset == Preset::Aider { named_files(job.prompt, folder) } else { Vec::new() };
+            (implementer::invoke(*preset, &given, &files), preset.reads_stdin())
+        }
+        Program::Command(command) => (given.fill(command, &[]), agent.prompt == PromptBy::Stdin),
+    };
+    let setup = Setup {
+        program,
+        invocation,
+        prompt: job.prompt.to_owned(),
+        reads_stdin,
+        folder: folder.to_owned(),
+        file_bytes: None,
+        grace: job.limits.grace,
+        role: Role::Implementer,
+    };
+    run::prepare(agent, area, setup)
+}
+
+fn reader(agent: &Agent) -> Reader {
+    let form = match (&agent.program, agent.output) {
+        (Program::Preset(preset), Output::OfPreset) => implementer::form(*preset),
+        _ => agent.form(),
+    };
+    // Of a text the end is enough; a value or a line must be whole to be read.
+    Reader::of_work(form, if matches!(form, Form::Text | Form::Aider) { MAX_TEXT } else { MAX_LINE })
+}
+
+/// Says that nothing is lost, where the agent was stopped in the middle of it.
+fn kept(agent: &Agent, failure: CallFailure) -> CallFailure {
+    let was_stopped = matches!(failure.why, Why::TooSlow | Why::Garbled | Why::Misbehaved);
+    // Of a preset that says nothing, how to log in is told instead.
+    let is_told = failure.hint.is_some() && matches!(agent.program, Program::Preset(_));
+    if is_told || !was_stopped {
+        return failure;
+    }
+    failure.hint("What it wrote is kept. Give it more room in the settings, or ask for less at once.")
+}
+
+/// The files of a folder that a text names, for an agent that does not look for them itself.
+fn named_files(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let is_part = |character: char| character.is_alphanumeric() || "._-/+@".contains(character);
+    let words = text.split(|character| !is_part(character)).filter(|word| word.len() > 1).take(MAX_WORDS);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for word in words.map(|word| word.trim_start_matches("./").trim_end_matches(['.', '/'])) {
+        let path = Path::new(word);
+        if files.len() < MAX_FILES && !files.iter().any(|known| known == path) && is_own_file(path, folder) {
+            files.push(path.to_owned());
+        }
+    }
+    files
+}
+
+/// True for a plain file below the folder, reached without links.
+fn is_own_file(path: &Path, folder: &Path) -> bool {
+    let mut steps = path.components();
+    let is_plain = !path.as_os_str().is_empty()
+        && !path.as_os_str().as_encoded_bytes().starts_with(b"-")
+        && steps.all(|step| matches!(step, Component::Normal(name) if name != ".git" && name != ".automaker"));
+    let reached = folder.join(path);
+    is_plain
+        && reached.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
+        && folder.canonicalize().is_ok_and(|folder| reached.canonicalize().is_ok_and(|it| it == folder.join(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_that_a_task_names_are_found_and_no_others() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("tree");
+        for name in ["src", ".git", "out"] {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        for name in ["src/a.rs", "README.md", ".git/config", "-o", "../secret"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink("../secret", folder.join("link")).unwrap();
+        std::os::unix::fs::symlink("..", folder.join("up")).unwrap();
+        let text = "Fix `src/a.rs:3` (see ./README.md), not src/b.rs, src, src/, -o, .git/config, ../secret, \
+            link, up/secret or /etc/passwd. Again src/a.rs.";
+        let found = named_files(text, &folder.canonicalize().unwrap());
+        assert_eq!(found, ["src/a.rs", "README.md"].map(PathBuf::from));
+    }
+}

@@ -1,0 +1,47 @@
+//! One server for a project: `tollgate.lock`, which holds the number of its process.
+//!
+//! The system lets go of it when the process ends, however it ends.
+
+use std::io::{Read as _, Write as _};
+
+use super::edit::Trouble;
+use super::place::Found;
+use super::{Folder, failure};
+use crate::failure::Failure;
+
+const LOCK: &str = "tollgate.lock";
+
+/// Keeps a project for this process until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: std::fs::File,
+}
+
+impl Folder {
+    /// Keeps the project for this process, if no other does, and sweeps it.
+    pub fn lock(&self) -> Result<Lock, Failure> {
+        let root = self.root()?;
+        let path = root.path().join(LOCK);
+        let unwritable = |trouble: Trouble| failure::unwritable(&path, &trouble);
+        let mut file = match root.file_to_keep(LOCK).map_err(|error| unwritable(error.into()))? {
+            Found::Is(file) => file,
+            Found::Link => return Err(unwritable(Trouble::Link)),
+            Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                // Only said to a person, so that an unreadable one does not matter.
+                let _ = (&file).take(20).read_to_string(&mut pid);
+                let pid: String = pid.chars().take_while(char::is_ascii_digit).collect();
+                return Err(failure::held(root.path(), &pid));
+            }
+            Err(std::fs::TryLockError::Error(error)) => return Err(unwritable(error.into())),
+        }
+        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        written.map_err(|error| unwritable(error.into()))?;
+        self.sweep()?;
+        Ok(Lock { _file: file })
+    }
+}

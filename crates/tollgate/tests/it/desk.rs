@@ -1,0 +1,124 @@
+//! A board with a project and a scripted agent, in a temporary folder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::Work;
+use tollgate_engine::board::{Board, Home};
+use tollgate_engine::config::Layer;
+use tollgate_engine::forge::git::Environment;
+use tollgate_engine::store::Database;
+use tollgate_engine::store::board::FeatureRow;
+
+pub(crate) const BAD: &str = "export const f = (text) => eval(text);";
+pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);";
+
+/// An agent that writes what a rule objects to, and puts it right when it is told.
+pub(crate) fn learns() -> String {
+    format!(
+        "if grep -q eval b.js 2>/dev/null; then echo '{GOOD}' > b.js; echo fixed; else echo '{BAD}' > b.js; echo written; fi"
+    )
+}
+
+/// An agent that does what is asked for at once.
+pub(crate) fn works() -> String {
+    format!("echo '{GOOD}' > b.js; echo done")
+}
+
+/// A project with one commit, an agent that is a shell script, and a board.
+pub(crate) struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    /// `script` is the agent: it finds its task in `$TASK` and works in the current folder.
+    pub(crate) fn new(script: &str) -> Self {
+        Self::configured(script, "")
+    }
+
+    /// The same with more settings of the operator's.
+    pub(crate) fn configured(script: &str, settings: &str) -> Self {
+        let desk = Self { folder: tempfile::tempdir().unwrap() };
+        for name in ["home", "config/tollgate", "data/tollgate", "project"] {
+            std::fs::create_dir_all(desk.path(name)).unwrap();
+        }
+        desk.git(&["init", "-q", "-b", "main"]);
+        std::fs::write(desk.path("project/a.js"), "export const one = 1;\n").unwrap();
+        desk.git(&["add", "a.js"]);
+        desk.git(&["commit", "-q", "-m", "first"]);
+        let agent = desk.path("agent.sh");
+        std::fs::write(&agent, format!("#!/bin/sh\nset -e\nTASK=$(cat)\n{script}\n")).unwrap();
+        let pipeline = "[pipeline]\nagent = 'script'\n[reviewer.script]\n";
+        let config = format!("{settings}\n{pipeline}command = ['sh', '{}']\n", agent.display());
+        std::fs::write(desk.path("config/tollgate/config.toml"), config).unwrap();
+        desk
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.path("project"), args)
+    }
+
+    #[track_caller]
+    pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .current_dir(dir)
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@example.com")])
+            .envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    pub(crate) fn board(&self) -> Board {
+        let database = Database::open(&self.path("data/tollgate/tollgate.db")).unwrap();
+        let git = Environment {
+            path: std::env::var_os("PATH"),
+            home: Some(self.path("home").into()),
+            ..Environment::default()
+        };
+        let home = Home {
+            executable: env!("CARGO_BIN_EXE_tollgate").into(),
+            config_dir: Some(self.path("config")),
+            variables: Vec::new(),
+            flags: Layer::default(),
+            data: self.path("data/tollgate"),
+            git,
+            clock: now,
+        };
+        Board::open(database, home).unwrap()
+    }
+
+    pub(crate) fn features(&self, id: &FeatureId) -> PathBuf {
+        self.path("project/.automaker/features").join(id.as_str())
+    }
+}
+
+fn now() -> u64 {
+    u64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+/// Waits until a feature is where nothing is owed to it, with generous patience.
+#[track_caller]
+pub(crate) fn settled(board: &Board, project: i64, id: &FeatureId) -> FeatureRow {
+    let begun = Instant::now();
+    loop {
+        let row = board.feature(project, id).unwrap();
+        if row.state.work == Work::Nothing && row.projected_rev == row.rev {
+            return row;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{row:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
