@@ -9,16 +9,12 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::store::board::Card;
 use utoipa::ToSchema;
 
 use crate::json;
 use crate::problem::{Kind, Problem};
 
-mod board;
 pub(crate) mod prompt;
-
-pub use board::BoardDesk;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -72,6 +68,18 @@ pub struct Project {
     pub path: PathBuf,
     /// How many features it has.
     pub n_features: u64,
+    /// Features whose files cannot be read, each with the reason.
+    pub broken: Vec<Broken>,
+}
+
+/// A feature whose file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Broken {
+    /// The name of its folder.
+    pub folder: String,
+    /// Why it cannot be read.
+    pub problem: String,
 }
 
 /// A feature.
@@ -112,12 +120,14 @@ pub struct Feature {
 }
 
 /// Some of a longer list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// In order.
     pub items: Vec<T>,
     /// Where the next part begins, when there is more.
     pub next: Option<String>,
+    /// How many there are in all.
+    pub total: u64,
 }
 
 /// Which features are asked for.
@@ -356,20 +366,20 @@ pub struct PromptsInForce {
     pub notes: Vec<String>,
 }
 
-/// Settings of the pipeline.
+/// Settings of the pipeline that can be changed while the server runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     /// How many agents may work at once.
     pub max_concurrency: u32,
-    /// How many reviews may run at once.
-    pub max_reviews: u32,
     /// How many rounds there are before a person decides.
     pub max_iterations: u32,
     /// The agent that implements.
     pub implementer: Option<String>,
     /// The model that reviews, if it is not that of the feature.
     pub review_model: Option<String>,
+    /// True when features that depend on others wait for them.
+    pub wait_for_dependencies: bool,
 }
 
 /// What is to be different about the settings. What is missing stays.
@@ -380,10 +390,6 @@ pub struct SettingsEdit {
     #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 64)]
     pub max_concurrency: Option<u32>,
-    /// How many reviews may run at once.
-    #[serde(default, deserialize_with = "json::maybe_whole")]
-    #[schema(minimum = 1, maximum = 64)]
-    pub max_reviews: Option<u32>,
     /// How many rounds there are before a person decides.
     #[serde(default, deserialize_with = "json::maybe_whole")]
     #[schema(minimum = 1, maximum = 10)]
@@ -394,6 +400,8 @@ pub struct SettingsEdit {
     /// The model that reviews; an empty name is that of the feature.
     #[schema(max_length = 200)]
     pub review_model: Option<String>,
+    /// True when features that depend on others wait for them.
+    pub wait_for_dependencies: Option<bool>,
 }
 
 /// An agent or model that can be asked.
@@ -430,14 +438,10 @@ pub struct ReviewRequest {
 pub struct ReviewTicket {
     /// The project.
     pub project: ProjectId,
-    /// The feature.
-    pub feature: FeatureId,
-    /// The iteration.
-    pub iteration: u32,
     /// The name of this review.
     pub review: String,
-    /// How many reviews of the feature were stored before it.
-    pub n_before: usize,
+    /// How it ended, if it did.
+    pub outcome: Option<Outcome>,
 }
 
 /// How much there is of everything, for those who watch.
@@ -469,7 +473,7 @@ pub trait Desk: Send + Sync + 'static {
     fn remove_project(&self, project: ProjectId) -> Answer<()>;
 
     /// Some features of a project.
-    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>>;
+    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Feature>>;
     /// One feature.
     fn feature(&self, project: ProjectId, feature: &FeatureId) -> Answer<Feature>;
     /// Adds a feature.
@@ -511,6 +515,6 @@ pub trait Desk: Send + Sync + 'static {
 
     /// Sees to it that a review runs, and says which. The same one when it runs already.
     fn start_review(&self, request: &ReviewRequest) -> Answer<ReviewTicket>;
-    /// How a review ended, if it did.
-    fn review_outcome(&self, ticket: &ReviewTicket) -> Answer<Option<Outcome>>;
+    /// How a review stands.
+    fn review_outcome(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Option<Outcome>>;
 }

@@ -3,11 +3,9 @@
 use serde::Serialize;
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{Compliance, Iteration, Met, Remark};
-use tollgate_engine::board::iso;
-use tollgate_engine::store::board::{Card, Counts};
 use utoipa::ToSchema;
 
-use crate::desk::{Feature, Page, Project, Prompts, PromptsInForce};
+use crate::desk::{Broken, Feature, Page, Project, Prompts, PromptsInForce};
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,6 +22,8 @@ pub(crate) struct ProjectBody {
     path: String,
     /// How many features it has.
     features: u64,
+    /// Features whose files cannot be read.
+    broken: Vec<Broken>,
 }
 
 impl From<Project> for ProjectBody {
@@ -33,6 +33,7 @@ impl From<Project> for ProjectBody {
             name: project.name,
             path: project.path.to_string_lossy().into_owned(),
             features: project.n_features,
+            broken: project.broken,
         }
     }
 }
@@ -86,7 +87,7 @@ pub(crate) struct FeatureBody {
     title: String,
     /// What is wanted.
     description: String,
-    /// The specification.
+    /// The specification. Only in the answer about this one feature.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     spec: Option<String>,
@@ -140,18 +141,25 @@ pub(crate) struct FeatureBody {
     updated_at: Option<String>,
 }
 
-impl From<Feature> for FeatureBody {
-    fn from(feature: Feature) -> Self {
+impl FeatureBody {
+    /// The whole feature.
+    pub(crate) fn whole(feature: Feature) -> Self {
+        let spec = feature.spec.clone();
+        Self { spec, ..Self::card(feature) }
+    }
+
+    /// A feature in a list: without the specification, and with no more of the description than a card shows.
+    pub(crate) fn card(feature: Feature) -> Self {
         Self {
             code_review_spec: CodeReviewSpec::of(&feature.state, feature.max_iterations),
-            paused: Paused::of(&feature.state),
+            paused: feature.state.pause.map(|pause| Paused { reason: pause.as_str(), detail: pause.in_words() }),
             status: feature.state.status.to_string(),
             work: feature.state.work.as_str(),
             commit: feature.state.commit,
             id: feature.id.to_string(),
             title: feature.title,
             description: feature.description,
-            spec: feature.spec,
+            spec: None,
             category: feature.category,
             priority: feature.priority,
             skip_tests: feature.skip_tests,
@@ -164,15 +172,7 @@ impl From<Feature> for FeatureBody {
             updated_at: feature.updated_at,
         }
     }
-}
 
-impl Paused {
-    fn of(state: &State) -> Option<Self> {
-        state.pause.map(|pause| Self { reason: pause.as_str(), detail: pause.in_words() })
-    }
-}
-
-impl FeatureBody {
     /// The header that names this state of the feature.
     pub(crate) fn etag(&self) -> String {
         format!("\"{}\"", self.rev)
@@ -185,116 +185,37 @@ impl CodeReviewSpec {
     }
 }
 
-/// A feature in a list: what a board shows of it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Card)]
-pub(crate) struct CardBody {
-    /// Its name.
-    #[schema(example = "feature-1767960000000-x7k2m9qpa")]
-    id: String,
-    /// A short title; may be empty.
-    #[schema(example = "Add login")]
-    title: String,
-    /// The first line of the description.
-    first_line: String,
-    /// 1 is the most urgent, 3 the least.
-    priority: u32,
-    /// Its column, as in the feature itself.
-    #[schema(example = "code_review")]
-    status: String,
-    /// The work that is owed to it, as in the feature itself.
-    #[schema(example = "reviewing")]
-    work: &'static str,
-    /// Why it waits for a person, if it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    paused: Option<Paused>,
-    /// The iteration that is worked on or was last; 0 before the first.
-    current_iteration: u32,
-    /// How its reviews ended: `approved`, `rejected` or `failed` each.
-    reviews: Vec<&'static str>,
-    /// How much the last review found.
-    findings: FindingCounts,
-    /// Features that have to be done before it.
-    dependencies: Vec<String>,
-    /// The branch it is worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    branch_name: Option<String>,
-    /// What went wrong last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    error: Option<String>,
-    /// Why its file cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    broken: Option<String>,
-    /// What it has cost, in US dollars, as providers say.
-    cost_usd: f64,
-    /// How many tokens it took.
-    tokens: u64,
-    /// Grows with every change.
-    rev: u64,
-    /// When it was added.
-    #[schema(example = "2026-01-09T14:22:00.000Z")]
-    created_at: String,
-    /// When it was last changed.
-    updated_at: String,
-}
-
-/// How much a review found, by severity.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FindingCounts {
-    critical: u32,
-    high: u32,
-    medium: u32,
-    low: u32,
-    nit: u32,
-}
-
-impl From<Card> for CardBody {
-    fn from(card: Card) -> Self {
-        let Counts { critical, high, medium, low, nit } = card.counts;
-        Self {
-            paused: Paused::of(&card.state),
-            status: card.state.status.to_string(),
-            work: card.state.work.as_str(),
-            current_iteration: card.state.iteration,
-            reviews: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
-            findings: FindingCounts { critical, high, medium, low, nit },
-            id: card.id.to_string(),
-            title: card.facts.title,
-            first_line: card.facts.first_line,
-            priority: card.facts.priority,
-            dependencies: card.facts.dependencies,
-            branch_name: card.branch,
-            error: card.problem,
-            broken: card.broken,
-            cost_usd: card.cost_usd,
-            tokens: card.n_tokens,
-            rev: card.rev,
-            created_at: iso(card.created_ms),
-            updated_at: iso(card.updated_ms),
-        }
-    }
-}
-
 /// Some features.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Features {
-    /// Oldest first.
-    features: Vec<CardBody>,
+    features: Vec<FeatureBody>,
+    /// How many there are that fit the question.
+    total: u64,
     /// To be given as `after`, when there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     next: Option<String>,
 }
 
-impl From<Page<Card>> for Features {
-    fn from(page: Page<Card>) -> Self {
-        Self { features: page.items.into_iter().map(CardBody::from).collect(), next: page.next }
+impl From<Page<Feature>> for Features {
+    fn from(page: Page<Feature>) -> Self {
+        Self {
+            features: page.items.into_iter().map(short).map(FeatureBody::card).collect(),
+            total: page.total,
+            next: page.next,
+        }
     }
+}
+
+/// How many characters of a description a list shows.
+const CARD_CHARS: usize = 300;
+
+fn short(mut feature: Feature) -> Feature {
+    if let Some((cut, _)) = feature.description.char_indices().nth(CARD_CHARS) {
+        feature.description.truncate(cut);
+        feature.description.push('…');
+    }
+    feature
 }
 
 /// One remark of a review.
@@ -520,10 +441,9 @@ impl From<PromptsInForce> for PromptsBody {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use tollgate_core::board::machine::{Pause, Review, Status, Work};
+    use tollgate_core::board::machine::{Pause, Review, Status};
     use tollgate_core::board::{Criterion, FeatureId, Outcome};
     use tollgate_core::finding::{Category, Severity};
-    use tollgate_engine::store::board::Facts;
 
     use super::*;
 
@@ -538,7 +458,7 @@ mod tests {
         Feature {
             id: FeatureId::parse("login").unwrap(),
             title: "Add login".to_owned(),
-            description: String::new(),
+            description: "x".repeat(400),
             spec: Some("long".to_owned()),
             category: "Core".to_owned(),
             priority: 2,
@@ -557,31 +477,16 @@ mod tests {
 
     #[test]
     fn a_feature_has_the_names_of_its_file() {
-        let whole = FeatureBody::from(Feature { description: "Users can sign in".to_owned(), ..feature() });
+        let whole = FeatureBody::whole(Feature { description: "Users can sign in".to_owned(), ..feature() });
         assert_eq!(whole.etag(), "\"9\"");
         assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","rev":9}"#);
     }
 
     #[test]
-    fn a_list_has_what_a_board_shows() {
-        let state = State { status: Status::CodeReview, work: Work::Reviewing, iteration: 2, ..State::new() };
-        let card = Card {
-            id: FeatureId::parse("login").unwrap(),
-            rev: 9,
-            state,
-            facts: Facts { title: "Add login".to_owned(), priority: 1, ..Facts::default() },
-            branch: None,
-            problem: None,
-            broken: None,
-            pips: vec![Outcome::Rejected],
-            counts: Counts { high: 1, ..Counts::default() },
-            cost_usd: 0.25,
-            n_tokens: 1000,
-            created_ms: 0,
-            updated_ms: 1,
-        };
-        let page = Page { items: vec![card], next: Some("login".to_owned()) };
-        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"","priority":1,"status":"code_review","work":"reviewing","currentIteration":2,"reviews":["rejected"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0},"dependencies":[],"costUsd":0.25,"tokens":1000,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.001Z"}],"next":"login"}"#);
+    fn a_list_has_neither_specifications_nor_long_texts() {
+        let page = Page { items: vec![feature()], next: None, total: 1 };
+        let text = serde_json::to_string(&Features::from(page)).unwrap();
+        assert!(!text.contains("\"spec\"") && text.contains(&format!("\"{}…\"", "x".repeat(300))), "{text}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Which {
     }
 }
 
-/// Features of a project as a board shows them, oldest first.
+/// Features of a project, without specifications and long descriptions.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features",
@@ -163,7 +163,7 @@ pub(crate) async fn remove(
 
 /// A feature with the header that names this state of it.
 pub(super) fn whole(feature: Feature) -> Response {
-    let body = FeatureBody::from(feature);
+    let body = FeatureBody::whole(feature);
     let etag = [(header::ETAG, body.etag())];
     (etag, Json(body)).into_response()
 }

@@ -56,8 +56,7 @@ pub(crate) async fn show(
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Json<IterationBody>, Problem> {
     let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
-    // A review that was made again stands for the one before.
-    let found = iterations.iter().rfind(|iteration| iteration.number == number);
+    let found = iterations.iter().find(|iteration| iteration.number == number);
     found.map(|iteration| Json(iteration.into())).ok_or_else(|| {
         Problem::new(Kind::NotFound, format!("iteration {number} has no review"))
             .hint("List the reviews with `GET …/iterations`.")

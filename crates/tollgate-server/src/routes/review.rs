@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tollgate_core::board::Outcome;
+use tollgate_core::board::{FeatureId, Outcome};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::{FeatureName, ReviewRequest, ReviewTicket};
+use crate::desk::{FeatureName, ProjectId, ReviewRequest};
 use crate::extract::{Body, Query};
 use crate::json;
 use crate::problem::{self, Kind, Problem};
@@ -104,12 +104,12 @@ async fn review(app: &Shared, asked: Generate, wait: bool) -> Result<Response, P
     }
     let request = ReviewRequest {
         project_path: asked.project_path,
-        feature,
+        feature: feature.clone(),
         iteration: number,
         worktree_path: asked.worktree_path,
     };
-    let feature_id = request.feature.to_string();
     let ticket = app.call(move |desk| desk.start_review(&request)).await?;
+    let feature_id = feature.to_string();
     if !wait {
         let started = Started {
             success: true,
@@ -120,17 +120,20 @@ async fn review(app: &Shared, asked: Generate, wait: bool) -> Result<Response, P
         };
         return Ok((StatusCode::ACCEPTED, Json(started)).into_response());
     }
-    let outcome = end_of(app, ticket).await?;
+    let outcome = match ticket.outcome {
+        Some(outcome) => outcome,
+        None => end_of(app, ticket.project, feature, number).await?,
+    };
     let ended = Ended { success: true, feature_id, iteration_number: number, status: outcome.as_str() };
     Ok(Json(ended).into_response())
 }
 
 /// Waits for the end of a review. Nothing is blocked meanwhile: the board is asked again when something happened there.
-async fn end_of(app: &Shared, ticket: ReviewTicket) -> Result<Outcome, Problem> {
-    let mut news = app.hub.listen(None, Some(ticket.project));
+async fn end_of(app: &Shared, project: ProjectId, feature: FeatureId, number: u32) -> Result<Outcome, Problem> {
+    let mut news = app.hub.listen(None, Some(project));
     loop {
-        let asked = ticket.clone();
-        if let Some(outcome) = app.call(move |desk| desk.review_outcome(&asked)).await? {
+        let asked = feature.clone();
+        if let Some(outcome) = app.call(move |desk| desk.review_outcome(project, &asked, number)).await? {
             return Ok(outcome);
         }
         tokio::select! {

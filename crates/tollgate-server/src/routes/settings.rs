@@ -38,9 +38,6 @@ pub(crate) async fn edit(State(app): State<Shared>, Body(edit): Body<SettingsEdi
     if !is_within(edit.max_concurrency, 64) {
         return Err(Problem::new(Kind::Unprocessable, "`maxConcurrency` is not from 1 to 64"));
     }
-    if !is_within(edit.max_reviews, 64) {
-        return Err(Problem::new(Kind::Unprocessable, "`maxReviews` is not from 1 to 64"));
-    }
     if !is_within(edit.max_iterations, 10) {
         return Err(Problem::new(Kind::Unprocessable, "`maxIterations` is not from 1 to 10"));
     }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::{Failure, Kind};
-use tollgate_engine::store::board::{Card, Counts, Facts};
 use tollgate_server::desk::{
     Act, Agent, Answer, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page, Part,
     Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings, SettingsEdit, Step,
@@ -138,7 +137,7 @@ impl Desk for MemoryDesk {
         }
         kept.next += 1;
         let name = new.name.unwrap_or_else(|| "project".to_owned());
-        let project = Project { id: kept.next, name, path, n_features: 0 };
+        let project = Project { id: kept.next, name, path, n_features: 0, broken: vec![] };
         kept.projects.insert(project.id, project.clone());
         Ok(project)
     }
@@ -151,7 +150,7 @@ impl Desk for MemoryDesk {
         Ok(())
     }
 
-    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>> {
+    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Feature>> {
         let kept = self.lock();
         kept.project(project)?;
         let fits = |feature: &Feature| {
@@ -163,11 +162,12 @@ impl Desk for MemoryDesk {
         let all: Vec<Feature> = all.into_iter().filter(fits).collect();
         let is_after =
             |feature: &Feature| query.after.as_ref().is_none_or(|after| feature.id.as_str() > after.as_str());
+        let total = all.len() as u64;
         let mut rest: Vec<Feature> = all.into_iter().filter(is_after).collect();
         let has_more = rest.len() > query.limit;
         rest.truncate(query.limit);
         let next = rest.last().filter(|_| has_more).map(|feature| feature.id.to_string());
-        Ok(Page { items: rest.into_iter().map(card).collect(), next })
+        Ok(Page { items: rest, next, total })
     }
 
     fn feature(&self, project: ProjectId, feature: &FeatureId) -> Answer<Feature> {
@@ -299,8 +299,13 @@ impl Desk for MemoryDesk {
     }
 
     fn settings(&self) -> Answer<Settings> {
-        let default =
-            Settings { max_concurrency: 2, max_reviews: 2, max_iterations: 3, implementer: None, review_model: None };
+        let default = Settings {
+            max_concurrency: 2,
+            max_iterations: 3,
+            implementer: None,
+            review_model: None,
+            wait_for_dependencies: true,
+        };
         Ok(self.lock().settings.clone().unwrap_or(default))
     }
 
@@ -337,31 +342,11 @@ impl Desk for MemoryDesk {
             return refuse(Refusal::Conflict, format!("it is at iteration {}", feature.state.iteration));
         }
         self.asked.notify_one();
-        let review = format!("{}-{}", request.feature, request.iteration);
-        let (feature, iteration) = (request.feature.clone(), request.iteration);
-        Ok(ReviewTicket { project, feature, iteration, review, n_before: 0 })
+        Ok(ReviewTicket { project, review: format!("{}-{}", request.feature, request.iteration), outcome: None })
     }
 
-    fn review_outcome(&self, ticket: &ReviewTicket) -> Answer<Option<Outcome>> {
-        let iterations = self.iterations(ticket.project, &ticket.feature)?;
-        Ok(iterations.iter().find(|found| found.number == ticket.iteration).map(|found| found.outcome))
-    }
-}
-
-fn card(feature: Feature) -> Card {
-    Card {
-        id: feature.id,
-        rev: feature.rev,
-        state: feature.state,
-        facts: Facts { title: feature.title, priority: u32::from(feature.priority), ..Facts::default() },
-        branch: feature.branch,
-        problem: feature.error,
-        broken: None,
-        pips: vec![],
-        counts: Counts::default(),
-        cost_usd: 0.0,
-        n_tokens: 0,
-        created_ms: 0,
-        updated_ms: 0,
+    fn review_outcome(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Option<Outcome>> {
+        let iterations = self.iterations(project, feature)?;
+        Ok(iterations.iter().find(|found| found.number == iteration).map(|found| found.outcome))
     }
 }

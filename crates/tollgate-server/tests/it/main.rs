@@ -3,7 +3,6 @@
 
 mod attacks;
 mod auth;
-mod board;
 mod client;
 mod contract;
 mod desk;
