@@ -363,6 +363,12 @@ fn cut(text: &str, max_chars: usize) -> String {
     }
 }
 
+/// What is odd about a template that can be used, for people.
+#[must_use]
+pub fn odd_about(template: &str) -> Vec<String> {
+    problems(&template::tokens(template))
+}
+
 /// What is odd about a template, for people.
 fn problems(tokens: &[template::Token<'_>]) -> Vec<String> {
     let near = |name: &str| {

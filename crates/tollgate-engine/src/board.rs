@@ -2,7 +2,7 @@
 //!
 //! A project is a repository that the operator added. Its features are files that people and other programs may edit
 //! ([`folder`]); where they are on their way through the gate is in the database, which is the truth. What happens to a
-//! feature goes through one transition of the database, then its file is written anew ([`projection`]). Agents, commits
+//! feature goes through one transition of the database, then its file is written anew (`projection`). Agents, commits
 //! and reviews are the work of a [`runner`]; everything else here only says what is to be done, so that the command line
 //! and the server can do the same, with or without a runner.
 //!
@@ -38,13 +38,17 @@ pub mod folder;
 mod intake;
 mod judge;
 mod projection;
+mod prompts;
 pub mod runner;
+mod shown;
 mod time;
 mod work;
 
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
+pub use prompts::{OwnPrompt, OwnPrompts};
+pub use shown::{Output, Part};
 pub use time::iso;
 
 /// What the board needs from outside.
@@ -89,6 +93,8 @@ pub enum Refused {
     NoProject(i64),
     /// There is no such feature.
     NoFeature(String),
+    /// The feature has no review of this iteration.
+    NoReview(u32),
     /// Not where the feature is now.
     Illegal(Illegal),
     /// Somebody else was faster; what is there now has this revision.
@@ -114,6 +120,8 @@ impl Refused {
                 .hint("`tollgate project list` shows them; `tollgate project add PATH` adds one."),
             Self::NoFeature(id) => Failure::new(Kind::User, format!("there is no feature `{id}`"))
                 .hint("`tollgate feature list` shows them."),
+            Self::NoReview(number) => Failure::new(Kind::User, format!("iteration {number} has no review"))
+                .hint("`tollgate feature show ID` shows those that have one."),
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
             Self::Stale(_) => Failure::new(Kind::User, "somebody else changed the feature in the meantime")
                 .hint("Look at it again and repeat what you did."),
@@ -136,6 +144,8 @@ struct Inner {
     /// The settings that hold whatever the project.
     settings: Settings,
     folders: Mutex<HashMap<i64, Arc<Folder>>>,
+    /// Why folders of features cannot be read, by project and name.
+    broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
 }
@@ -144,8 +154,8 @@ impl Board {
     /// Opens the board.
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
-        let (folders, running) = (Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, running }) })
+        let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running }) })
     }
 
     /// What is stored, and what is announced.
@@ -202,7 +212,7 @@ impl Board {
 
     /// Takes a project off the board. Its folder and what is stored of it stay.
     pub fn remove_project(&self, id: i64) -> Result<(), Refused> {
-        let busy = self.features(id, &CardFilter::default())?;
+        let busy = self.features(id, &CardFilter { limit: usize::MAX, ..CardFilter::default() })?;
         if let Some(card) = busy.iter().find(|card| card.state.work != machine::Work::Nothing) {
             return Err(Refused::Invalid(format!("`{}` is still worked on; stop it first", card.id)));
         }
@@ -418,10 +428,23 @@ impl Board {
         }
         let repository = Repository::open(&project.path, self.home().git.clone())?;
         let branch = work::branch(&row)?;
+        // What staging left behind is of no use to anybody.
+        let _ = std::fs::remove_dir_all(self.scratch(project.id, id));
         match repository.worktree(&branch)? {
             Some(worktree) => Ok(repository.remove_worktree(&worktree)?),
             None => Ok(Removed::Done),
         }
+    }
+
+    /// Where the commits of a feature are staged.
+    fn scratch(&self, project: i64, id: &FeatureId) -> PathBuf {
+        self.home().data.join("gate").join(format!("{project}-{id}"))
+    }
+
+    /// Where it is kept what reviewers of a feature were asked and said.
+    #[must_use]
+    pub fn records(&self, project: i64, id: &FeatureId) -> PathBuf {
+        self.home().data.join("records").join(format!("{project}-{id}"))
     }
 
     /// Takes note of what ends the work on a feature.

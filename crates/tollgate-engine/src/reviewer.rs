@@ -9,6 +9,7 @@ pub mod call;
 pub mod command;
 pub mod embedded;
 pub mod imported;
+pub mod look;
 pub mod prompts;
 pub mod provider;
 pub mod tape;

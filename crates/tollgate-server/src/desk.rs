@@ -83,7 +83,7 @@ pub struct Broken {
 }
 
 /// A feature.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Feature {
     /// Its name.
     pub id: FeatureId,
@@ -105,18 +105,35 @@ pub struct Feature {
     pub model: Option<String>,
     /// The branch it is worked on.
     pub branch: Option<String>,
+    /// Its work tree, once there is one.
+    pub worktree: Option<PathBuf>,
     /// Where it is.
     pub state: State,
     /// How many iterations there may be before a person decides.
     pub max_iterations: u32,
     /// What went wrong last, to people.
     pub error: Option<String>,
+    /// Why its file cannot be read, if it cannot.
+    pub broken: Option<String>,
+    /// What it has cost, in US dollars.
+    pub cost_usd: f64,
+    /// How many tokens it took.
+    pub n_tokens: u64,
     /// Grows with every change.
     pub rev: u64,
     /// When it was made, if that is known.
     pub created_at: Option<String>,
     /// When it was last changed, if that is known.
     pub updated_at: Option<String>,
+}
+
+/// A feature as a list shows it: without its texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// What is stored of it.
+    pub card: tollgate_engine::store::board::Card,
+    /// How many iterations there may be before a person decides.
+    pub max_iterations: u32,
 }
 
 /// Some of a longer list.
@@ -135,7 +152,7 @@ pub struct Page<T> {
 pub struct FeatureQuery {
     /// Only those in this column.
     pub status: Option<String>,
-    /// Only those with this text in name, title or description, in any case.
+    /// Only those with this text in name, title or first line, in any case.
     pub text: Option<String>,
     /// At most so many.
     pub limit: usize,
@@ -366,42 +383,28 @@ pub struct PromptsInForce {
     pub notes: Vec<String>,
 }
 
-/// Settings of the pipeline that can be changed while the server runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+/// How the pipeline works. The operator's configuration file is where that is changed.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
-    /// How many agents may work at once.
-    pub max_concurrency: u32,
+    /// How many features agents work on at once.
+    pub max_concurrency: usize,
+    /// How many reviews are made at once.
+    pub max_reviews: usize,
     /// How many rounds there are before a person decides.
     pub max_iterations: u32,
     /// The agent that implements.
     pub implementer: Option<String>,
+    /// Who reviews, beside the rules.
+    pub reviewers: Vec<String>,
     /// The model that reviews, if it is not that of the feature.
     pub review_model: Option<String>,
-    /// True when features that depend on others wait for them.
-    pub wait_for_dependencies: bool,
-}
-
-/// What is to be different about the settings. What is missing stays.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SettingsEdit {
-    /// How many agents may work at once.
-    #[serde(default, deserialize_with = "json::maybe_whole")]
-    #[schema(minimum = 1, maximum = 64)]
-    pub max_concurrency: Option<u32>,
-    /// How many rounds there are before a person decides.
-    #[serde(default, deserialize_with = "json::maybe_whole")]
-    #[schema(minimum = 1, maximum = 10)]
-    pub max_iterations: Option<u32>,
-    /// The agent that implements; an empty name is none.
-    #[schema(max_length = 200)]
-    pub implementer: Option<String>,
-    /// The model that reviews; an empty name is that of the feature.
-    #[schema(max_length = 200)]
-    pub review_model: Option<String>,
-    /// True when features that depend on others wait for them.
-    pub wait_for_dependencies: Option<bool>,
+    /// US dollars for one feature.
+    pub budget_usd: Option<f64>,
+    /// True when the project's hooks have a say in commits.
+    pub hooks: bool,
+    /// The folder of a project that holds its features.
+    pub folder: String,
 }
 
 /// An agent or model that can be asked.
@@ -473,7 +476,7 @@ pub trait Desk: Send + Sync + 'static {
     fn remove_project(&self, project: ProjectId) -> Answer<()>;
 
     /// Some features of a project.
-    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Feature>>;
+    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>>;
     /// One feature.
     fn feature(&self, project: ProjectId, feature: &FeatureId) -> Answer<Feature>;
     /// Adds a feature.
@@ -508,8 +511,6 @@ pub trait Desk: Send + Sync + 'static {
     fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce>;
     /// The settings.
     fn settings(&self) -> Answer<Settings>;
-    /// Changes settings.
-    fn edit_settings(&self, edit: SettingsEdit) -> Answer<Settings>;
     /// Who can be asked to implement or review.
     fn agents(&self) -> Answer<Vec<Agent>>;
 

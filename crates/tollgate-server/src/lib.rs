@@ -5,6 +5,7 @@
 
 pub mod access;
 mod app;
+pub mod board;
 pub mod desk;
 pub mod events;
 mod extract;

@@ -75,7 +75,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(iterations::review))
         .routes(routes!(iterations::output))
         .routes(routes!(iterations::history))
-        .routes(routes!(settings::show, settings::edit))
+        .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))

@@ -3,9 +3,11 @@
 use serde::Serialize;
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{Compliance, Iteration, Met, Remark};
+use tollgate_engine::board::iso;
+use tollgate_engine::store::board::Counts;
 use utoipa::ToSchema;
 
-use crate::desk::{Broken, Feature, Page, Project, Prompts, PromptsInForce};
+use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -87,7 +89,7 @@ pub(crate) struct FeatureBody {
     title: String,
     /// What is wanted.
     description: String,
-    /// The specification. Only in the answer about this one feature.
+    /// The specification, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     spec: Option<String>,
@@ -125,10 +127,22 @@ pub(crate) struct FeatureBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     branch_name: Option<String>,
+    /// Its work tree, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    worktree_path: Option<String>,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,
+    /// Why its file cannot be read, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    broken: Option<String>,
+    /// What it has cost, in US dollars.
+    cost_usd: f64,
+    /// How many tokens it took.
+    tokens: u64,
     /// Grows with every change; the header `ETag` of this one feature.
     rev: u64,
     /// When it was made.
@@ -144,29 +158,27 @@ pub(crate) struct FeatureBody {
 impl FeatureBody {
     /// The whole feature.
     pub(crate) fn whole(feature: Feature) -> Self {
-        let spec = feature.spec.clone();
-        Self { spec, ..Self::card(feature) }
-    }
-
-    /// A feature in a list: without the specification, and with no more of the description than a card shows.
-    pub(crate) fn card(feature: Feature) -> Self {
         Self {
             code_review_spec: CodeReviewSpec::of(&feature.state, feature.max_iterations),
-            paused: feature.state.pause.map(|pause| Paused { reason: pause.as_str(), detail: pause.in_words() }),
+            paused: Paused::of(&feature.state),
             status: feature.state.status.to_string(),
             work: feature.state.work.as_str(),
             commit: feature.state.commit,
             id: feature.id.to_string(),
             title: feature.title,
             description: feature.description,
-            spec: None,
+            spec: feature.spec,
             category: feature.category,
             priority: feature.priority,
             skip_tests: feature.skip_tests,
             dependencies: feature.dependencies,
             model: feature.model,
             branch_name: feature.branch,
+            worktree_path: feature.worktree.map(|path| path.to_string_lossy().into_owned()),
             error: feature.error,
+            broken: feature.broken,
+            cost_usd: feature.cost_usd,
+            tokens: feature.n_tokens,
             rev: feature.rev,
             created_at: feature.created_at,
             updated_at: feature.updated_at,
@@ -179,16 +191,117 @@ impl FeatureBody {
     }
 }
 
+impl Paused {
+    fn of(state: &State) -> Option<Self> {
+        state.pause.map(|pause| Self { reason: pause.as_str(), detail: pause.in_words() })
+    }
+}
+
 impl CodeReviewSpec {
     fn of(state: &State, max_iterations: u32) -> Self {
         Self { status: state.review.as_str(), current_iteration: state.iteration, max_iterations }
     }
 }
 
+/// A feature as a list shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Card)]
+pub(crate) struct CardBody {
+    /// Its name.
+    #[schema(example = "feature-1767960000000-x7k2m9qpa")]
+    id: String,
+    /// A short title; may be empty.
+    #[schema(example = "Add login")]
+    title: String,
+    /// The first line of what is wanted.
+    first_line: String,
+    /// Its column, as in the feature itself.
+    #[schema(example = "code_review")]
+    status: String,
+    /// The work that is owed to it, as in the feature itself.
+    #[schema(example = "reviewing")]
+    work: &'static str,
+    /// Why it waits for a person, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    paused: Option<Paused>,
+    /// 1 is the most urgent, 3 the least.
+    priority: u32,
+    /// Features that have to be done before it.
+    dependencies: Vec<String>,
+    /// The branch it is worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    branch_name: Option<String>,
+    /// The iteration that is worked on or was last; 0 before the first.
+    iteration: u32,
+    /// How many rounds there are before a person decides.
+    max_iterations: u32,
+    /// How its reviews ended, in order: `approved`, `rejected` or `failed`.
+    #[schema(example = json!(["rejected", "approved"]))]
+    outcomes: Vec<&'static str>,
+    /// What the last review found.
+    findings: CountsBody,
+    /// What it has cost, in US dollars.
+    cost_usd: f64,
+    /// What went wrong last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    problem: Option<String>,
+    /// Why its file cannot be read, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    broken: Option<String>,
+    /// Grows with every change.
+    rev: u64,
+    /// When it was added.
+    created_at: String,
+    /// When it was last changed.
+    updated_at: String,
+}
+
+/// How many findings there are, by severity.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CountsBody {
+    critical: u32,
+    high: u32,
+    medium: u32,
+    low: u32,
+    nit: u32,
+}
+
+impl From<Card> for CardBody {
+    fn from(Card { card, max_iterations }: Card) -> Self {
+        let Counts { critical, high, medium, low, nit } = card.counts;
+        Self {
+            id: card.id.to_string(),
+            title: card.facts.title,
+            first_line: card.facts.first_line,
+            status: card.state.status.to_string(),
+            work: card.state.work.as_str(),
+            paused: Paused::of(&card.state),
+            priority: card.facts.priority,
+            dependencies: card.facts.dependencies,
+            branch_name: card.branch,
+            iteration: card.state.iteration,
+            max_iterations,
+            outcomes: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
+            findings: CountsBody { critical, high, medium, low, nit },
+            cost_usd: card.cost_usd,
+            problem: card.problem,
+            broken: card.broken,
+            rev: card.rev,
+            created_at: iso(card.created_ms),
+            updated_at: iso(card.updated_ms),
+        }
+    }
+}
+
 /// Some features.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Features {
-    features: Vec<FeatureBody>,
+    features: Vec<CardBody>,
     /// How many there are that fit the question.
     total: u64,
     /// To be given as `after`, when there are more.
@@ -197,25 +310,10 @@ pub(crate) struct Features {
     next: Option<String>,
 }
 
-impl From<Page<Feature>> for Features {
-    fn from(page: Page<Feature>) -> Self {
-        Self {
-            features: page.items.into_iter().map(short).map(FeatureBody::card).collect(),
-            total: page.total,
-            next: page.next,
-        }
+impl From<Page<Card>> for Features {
+    fn from(page: Page<Card>) -> Self {
+        Self { features: page.items.into_iter().map(CardBody::from).collect(), total: page.total, next: page.next }
     }
-}
-
-/// How many characters of a description a list shows.
-const CARD_CHARS: usize = 300;
-
-fn short(mut feature: Feature) -> Feature {
-    if let Some((cut, _)) = feature.description.char_indices().nth(CARD_CHARS) {
-        feature.description.truncate(cut);
-        feature.description.push('…');
-    }
-    feature
 }
 
 /// One remark of a review.
@@ -444,6 +542,7 @@ mod tests {
     use tollgate_core::board::machine::{Pause, Review, Status};
     use tollgate_core::board::{Criterion, FeatureId, Outcome};
     use tollgate_core::finding::{Category, Severity};
+    use tollgate_engine::store::board::Facts;
 
     use super::*;
 
@@ -468,7 +567,11 @@ mod tests {
             branch: Some("feature/login".to_owned()),
             state,
             max_iterations: 3,
+            worktree: None,
             error: None,
+            broken: None,
+            cost_usd: 0.5,
+            n_tokens: 1200,
             rev: 9,
             created_at: None,
             updated_at: None,
@@ -479,14 +582,34 @@ mod tests {
     fn a_feature_has_the_names_of_its_file() {
         let whole = FeatureBody::whole(Feature { description: "Users can sign in".to_owned(), ..feature() });
         assert_eq!(whole.etag(), "\"9\"");
-        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","rev":9}"#);
+        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","costUsd":0.5,"tokens":1200,"rev":9}"#);
     }
 
     #[test]
-    fn a_list_has_neither_specifications_nor_long_texts() {
-        let page = Page { items: vec![feature()], next: None, total: 1 };
-        let text = serde_json::to_string(&Features::from(page)).unwrap();
-        assert!(!text.contains("\"spec\"") && text.contains(&format!("\"{}…\"", "x".repeat(300))), "{text}");
+    fn a_list_has_cards_without_texts() {
+        let feature = feature();
+        let card = tollgate_engine::store::board::Card {
+            id: feature.id,
+            rev: feature.rev,
+            state: feature.state,
+            facts: Facts {
+                title: feature.title,
+                first_line: "Users can".to_owned(),
+                priority: 2,
+                dependencies: vec![],
+            },
+            branch: None,
+            problem: None,
+            broken: None,
+            pips: vec![Outcome::Rejected, Outcome::Failed],
+            counts: Counts { high: 1, ..Counts::default() },
+            cost_usd: 0.25,
+            n_tokens: 7,
+            created_ms: 0,
+            updated_ms: 1_767_968_520_000,
+        };
+        let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
+        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"dependencies":[],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z"}],"total":1}"#);
     }
 
     #[test]

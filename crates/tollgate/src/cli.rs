@@ -16,12 +16,15 @@ use tollgate_engine::forge::local::{Local, Trigger};
 
 mod analyze;
 mod asking;
+mod board;
 mod check_comment;
 mod completions;
 mod convert;
 mod delta;
+mod demo;
 mod doctor;
 mod failure;
+mod feature;
 mod history;
 mod hook;
 mod init;
@@ -31,9 +34,11 @@ mod memory;
 mod output;
 mod parse_answer;
 mod progress;
+mod project;
 mod review;
 mod rules;
 mod schema;
+mod serve;
 
 /// What a command has to say to the shell.
 pub(crate) enum Done {
@@ -53,6 +58,7 @@ pub(crate) enum Done {
         tollgate review                   review your branch and uncommitted work against the main branch\n  \
         tollgate review --staged          review what the next commit would contain\n  \
         tollgate review HEAD~3..HEAD      review the last three commits\n  \
+        tollgate serve --demo             see features go through the gate, with a pretend agent\n  \
         tollgate init                     write a commented configuration\n\n\
         Exit codes: 0 fine, 1 the gate says no, 2 wrong use or bad input, 3 something failed."
 )]
@@ -81,6 +87,9 @@ pub(crate) enum Color {
 #[derive(Subcommand)]
 enum Command {
     Review(review::Args),
+    Serve(serve::Args),
+    Project(project::Args),
+    Feature(feature::Args),
     Analyze(analyze::Args),
     Intent(intent::Args),
     CheckComment(check_comment::Args),
@@ -118,6 +127,9 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     };
     finish(match cli.command {
         Command::Review(args) => review::run(&place, args),
+        Command::Serve(args) => serve::run(&place, args),
+        Command::Project(args) => project::run(&place, args),
+        Command::Feature(args) => feature::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
         Command::CheckComment(args) => check_comment::run(&place, args),
@@ -160,12 +172,19 @@ impl Place {
 
     /// The settings that hold in a repository, or outside of one.
     pub(crate) fn settings(&self, root: Option<&Path>, flags: Layer) -> Result<Settings, Failure> {
+        config::load(root, Self::config_dir().as_deref(), &Self::variables(), flags)
+    }
+
+    /// Where the user keeps configuration.
+    pub(crate) fn config_dir() -> Option<PathBuf> {
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-        let user = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or(home);
-        let variables: Vec<(String, String)> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        config::load(root, user.as_deref(), &variables, flags)
+        std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or(home)
+    }
+
+    /// The variables of the environment that are text.
+    pub(crate) fn variables() -> Vec<(String, String)> {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        std::env::vars_os().filter_map(text).collect()
     }
 
     /// This very program, which scans files as a child of itself.

@@ -107,6 +107,9 @@ impl Board {
         let folder = self.folder(project)?;
         let (held, broken) = folder.scan()?;
         let mut seen: HashSet<String> = broken.iter().map(|broken| broken.name.clone()).collect();
+        for gone in self.broken(project.id).iter().filter(|gone| !seen.contains(&gone.name)) {
+            self.note_broken(project.id, &gone.name, None);
+        }
         for held in &held {
             seen.insert(held.id.to_string());
             self.take_in(project, &folder, held)?;
@@ -125,9 +128,14 @@ impl Board {
 
     /// Takes in the feature of one folder, whatever has become of it.
     pub(super) fn take_in_one(&self, project: &ProjectRow, name: &str) -> Result<(), Failure> {
-        let Ok(id) = FeatureId::parse(name) else { return Ok(()) };
         let folder = self.folder(project)?;
-        match folder.read(&id) {
+        let Ok(id) = FeatureId::parse(name) else {
+            self.note_broken(project.id, name, folder.read_named(name).err().as_ref().map(|broken| &*broken.why));
+            return Ok(());
+        };
+        let found = folder.read(&id);
+        self.note_broken(project.id, name, found.as_ref().err().map(|broken| &*broken.why));
+        match found {
             Ok(Some(held)) => self.take_in(project, &folder, &held),
             Ok(None) => match self.database().feature(project.id, &id)? {
                 Some(row) if row.state.work == Work::Nothing => self.hide(project, &id, FILE),
@@ -143,6 +151,7 @@ impl Board {
     }
 
     fn take_in_broken(&self, project: &ProjectRow, broken: &Broken) -> Result<(), Failure> {
+        self.note_broken(project.id, &broken.name, Some(&broken.why));
         let Ok(id) = FeatureId::parse(&broken.name) else { return Ok(()) };
         let row = self.database().feature(project.id, &id)?;
         if row.is_none_or(|row| row.broken.as_deref() == Some(&broken.why)) {

@@ -28,7 +28,7 @@ pub(crate) struct Which {
     /// Only those in this column.
     #[param(max_length = 100)]
     status: Option<String>,
-    /// Only those with this text in name, title or description.
+    /// Only those with this text in name, title or first line, in any case.
     #[param(max_length = 200)]
     q: Option<String>,
     /// At most so many.
@@ -53,7 +53,7 @@ impl Which {
     }
 }
 
-/// Features of a project, without specifications and long descriptions.
+/// Features of a project as cards: without descriptions, specifications and diffs.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features",

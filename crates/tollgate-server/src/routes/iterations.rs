@@ -56,7 +56,8 @@ pub(crate) async fn show(
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Json<IterationBody>, Problem> {
     let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
-    let found = iterations.iter().find(|iteration| iteration.number == number);
+    // Of several with one number the last one stands.
+    let found = iterations.iter().rfind(|iteration| iteration.number == number);
     found.map(|iteration| Json(iteration.into())).ok_or_else(|| {
         Problem::new(Kind::NotFound, format!("iteration {number} has no review"))
             .hint("List the reviews with `GET …/iterations`.")

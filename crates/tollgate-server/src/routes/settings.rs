@@ -5,14 +5,14 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::desk::{Agent, Prompt, Prompts, Settings, SettingsEdit, prompt};
+use crate::desk::{Agent, Prompt, Prompts, Settings, prompt};
 use crate::extract::{Body, InProject};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::check_text;
 use crate::view::PromptsBody;
 
-/// The settings of the pipeline.
+/// How the pipeline works.
 #[utoipa::path(
     get,
     path = "/api/settings",
@@ -22,28 +22,6 @@ use crate::view::PromptsBody;
 )]
 pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<Settings>, Problem> {
     Ok(Json(app.call(|desk| desk.settings()).await?))
-}
-
-/// Changes settings of the pipeline.
-#[utoipa::path(
-    patch,
-    path = "/api/settings",
-    operation_id = "editSettings",
-    tag = "settings",
-    request_body = SettingsEdit,
-    responses((status = 200, description = "The settings as they are now.", body = Settings))
-)]
-pub(crate) async fn edit(State(app): State<Shared>, Body(edit): Body<SettingsEdit>) -> Result<Json<Settings>, Problem> {
-    let is_within = |number: Option<u32>, most| number.is_none_or(|number| (1..=most).contains(&number));
-    if !is_within(edit.max_concurrency, 64) {
-        return Err(Problem::new(Kind::Unprocessable, "`maxConcurrency` is not from 1 to 64"));
-    }
-    if !is_within(edit.max_iterations, 10) {
-        return Err(Problem::new(Kind::Unprocessable, "`maxIterations` is not from 1 to 10"));
-    }
-    check_text("implementer", edit.implementer.as_ref(), 200)?;
-    check_text("reviewModel", edit.review_model.as_ref(), 200)?;
-    Ok(Json(app.call(|desk| desk.edit_settings(edit)).await?))
 }
 
 /// The prompts of code reviews for all projects.

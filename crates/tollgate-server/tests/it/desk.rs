@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::store::board as stored;
+use tollgate_engine::store::board::Facts;
 use tollgate_server::desk::{
-    Act, Agent, Answer, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page, Part,
-    Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings, SettingsEdit, Step,
+    Act, Agent, Answer, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page,
+    Part, Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings, Step,
 };
 
 use crate::log::MemoryLog;
@@ -27,7 +29,6 @@ struct Kept {
     projects: BTreeMap<u64, Project>,
     features: BTreeMap<(u64, String), (Feature, Vec<Iteration>)>,
     prompts: BTreeMap<Option<u64>, Prompts>,
-    settings: Option<Settings>,
     next: u64,
     is_sick: bool,
 }
@@ -94,6 +95,28 @@ fn iteration(number: u32, outcome: Outcome) -> Iteration {
     }
 }
 
+fn card(feature: Feature) -> Card {
+    let first_line = feature.description.lines().next().unwrap_or_default().to_owned();
+    let Feature { id, rev, state, title, branch, dependencies, .. } = feature;
+    let facts = Facts { title, first_line, priority: u32::from(feature.priority), dependencies };
+    let card = stored::Card {
+        id,
+        rev,
+        state,
+        facts,
+        branch,
+        problem: None,
+        broken: None,
+        pips: vec![],
+        counts: stored::Counts::default(),
+        cost_usd: 0.0,
+        n_tokens: 0,
+        created_ms: 0,
+        updated_ms: 0,
+    };
+    Card { card, max_iterations: 3 }
+}
+
 impl Kept {
     fn project(&self, id: u64) -> Answer<&Project> {
         match self.projects.get(&id) {
@@ -150,7 +173,7 @@ impl Desk for MemoryDesk {
         Ok(())
     }
 
-    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Feature>> {
+    fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>> {
         let kept = self.lock();
         kept.project(project)?;
         let fits = |feature: &Feature| {
@@ -167,7 +190,7 @@ impl Desk for MemoryDesk {
         let has_more = rest.len() > query.limit;
         rest.truncate(query.limit);
         let next = rest.last().filter(|_| has_more).map(|feature| feature.id.to_string());
-        Ok(Page { items: rest, next, total })
+        Ok(Page { items: rest.into_iter().map(card).collect(), next, total })
     }
 
     fn feature(&self, project: ProjectId, feature: &FeatureId) -> Answer<Feature> {
@@ -194,7 +217,11 @@ impl Desk for MemoryDesk {
             branch: new.branch_name,
             state: State::new(),
             max_iterations: 3,
+            worktree: None,
             error: None,
+            broken: None,
+            cost_usd: 0.0,
+            n_tokens: 0,
             rev: 1,
             created_at: None,
             updated_at: None,
@@ -299,22 +326,17 @@ impl Desk for MemoryDesk {
     }
 
     fn settings(&self) -> Answer<Settings> {
-        let default = Settings {
+        Ok(Settings {
             max_concurrency: 2,
+            max_reviews: 2,
             max_iterations: 3,
             implementer: None,
+            reviewers: vec![],
             review_model: None,
-            wait_for_dependencies: true,
-        };
-        Ok(self.lock().settings.clone().unwrap_or(default))
-    }
-
-    fn edit_settings(&self, edit: SettingsEdit) -> Answer<Settings> {
-        let mut settings = self.settings()?;
-        settings.max_concurrency = edit.max_concurrency.unwrap_or(settings.max_concurrency);
-        settings.max_iterations = edit.max_iterations.unwrap_or(settings.max_iterations);
-        self.lock().settings = Some(settings.clone());
-        Ok(settings)
+            budget_usd: None,
+            hooks: true,
+            folder: ".automaker".to_owned(),
+        })
     }
 
     fn agents(&self) -> Answer<Vec<Agent>> {

@@ -171,11 +171,11 @@ fn prompts_that_could_not_be_used_are_refused() {
 }
 
 #[test]
-fn settings_stay_within_their_bounds() {
+fn settings_are_shown_and_changed_elsewhere() {
     story(|| async {
         let world = World::start();
-        assert_eq!(world.ask("PATCH", "/api/settings", r#"{"maxConcurrency":0}"#).await.status, 422);
-        assert_snapshot!(check(&world, "PATCH", "/api/settings", r#"{"maxConcurrency":4}"#).await, @r#"200 {"maxConcurrency":4,"maxIterations":3,"implementer":null,"reviewModel":null,"waitForDependencies":true}"#);
+        assert_snapshot!(check(&world, "GET", "/api/settings", "").await, @r#"200 {"maxConcurrency":2,"maxReviews":2,"maxIterations":3,"implementer":null,"reviewers":[],"reviewModel":null,"budgetUsd":null,"hooks":true,"folder":".automaker"}"#);
+        assert_eq!(world.ask("PATCH", "/api/settings", r#"{"maxConcurrency":4}"#).await.status, 405);
         assert_snapshot!(check(&world, "GET", "/api/agents", "").await, @r#"200 {"agents":[{"name":"claude","role":"implementer","available":false,"detail":"it is not installed"}]}"#);
     });
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use tollgate_core::answer::NoAnswer;
+use tollgate_core::board::FeatureId;
 use tollgate_engine::failure::{Failure, Kind};
 
 pub(super) fn cannot_write(name: &str, problem: &io::Error) -> Failure {
@@ -139,4 +140,43 @@ pub(super) fn not_commits(name: &str, problem: &str) -> Failure {
 pub(super) fn neither_file_nor_range(name: &str, why: Failure) -> Failure {
     let message = format!("`{name}` is no file, and as a range of commits: {}", why.message);
     Failure { message, ..why }
+}
+
+pub(super) fn no_project_here(path: &Path) -> Failure {
+    Failure::new(Kind::User, format!("`{}` is in no project of the board", path.display()))
+        .hint("`tollgate project add PATH` adds one; `tollgate project list` shows them.")
+}
+
+pub(super) fn several_features(named: &str, ids: &[FeatureId]) -> Failure {
+    const SHOWN: usize = 5;
+    let mut names: Vec<&str> = ids.iter().take(SHOWN).map(FeatureId::as_str).collect();
+    if ids.len() > SHOWN {
+        names.push("…");
+    }
+    Failure::new(Kind::User, format!("`{named}` is the beginning of several features: {}", names.join(", ")))
+        .hint("Write more of the name.")
+}
+
+pub(super) fn nothing_said(flag: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{flag}` is empty")).hint("Say it in a few words; it is kept.")
+}
+
+pub(super) fn not_an_address(text: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{text}` is no address to listen on"))
+        .hint("Give an address and a port, as `127.0.0.1:7420` or `[::1]:0`.")
+}
+
+pub(super) fn open_to_others(address: &std::net::SocketAddr) -> Failure {
+    Failure::new(Kind::User, format!("`{address}` can be reached from other machines")).hint(
+        "Say by which name with `--allow-host NAME`, and put a proxy with TLS before it; or listen on `127.0.0.1`.",
+    )
+}
+
+pub(super) fn folder_in_use(path: &Path) -> Failure {
+    Failure::new(Kind::User, format!("`{}` is not empty", path.display()))
+        .hint("The demonstration needs a folder of its own: name a new one with `--demo-dir`.")
+}
+
+pub(super) fn no_thread(problem: &io::Error) -> Failure {
+    Failure::new(Kind::External, format!("no thread can be started: {problem}"))
 }

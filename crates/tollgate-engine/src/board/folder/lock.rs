@@ -18,6 +18,15 @@ pub struct Lock {
 }
 
 impl Folder {
+    /// True when some process keeps the project.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        match self.root().and_then(|root| root.file(LOCK).map_err(|error| failure::unreadable(root.path(), &error))) {
+            Ok(Found::Is(file)) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
+            Ok(Found::Missing | Found::Link | Found::Other) | Err(_) => false,
+        }
+    }
+
     /// Keeps the project for this process, if no other does, and sweeps it.
     pub fn lock(&self) -> Result<Lock, Failure> {
         let root = self.root()?;

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,10 @@ const MAX_OUTPUT: usize = 16 * 1024;
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// The most of it in one announcement.
 const TELL_BYTES: usize = 8 * 1024;
+/// How often a transcript that is not long is written into its file.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+/// A longer one is written when it has grown by a quarter.
+const LONG: usize = 256 * 1024;
 /// The most an agent may print.
 const MAX_TRANSCRIPT: usize = 50_000_000;
 
@@ -225,7 +230,20 @@ impl Job<'_> {
             started: &|mark| self.record(mark, &cancel),
             heard: &|spoken| lock(&transcript).take(spoken.text()),
         };
-        let done = agent::implement(&job);
+        let (over, ended) = mpsc::channel::<()>();
+        let done = std::thread::scope(|scope| {
+            // What an agent said last is told although it says nothing more for a while.
+            let heard = &transcript;
+            let tell = move || {
+                while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(TELL_EVERY) {
+                    lock(heard).look();
+                }
+            };
+            let _ = std::thread::Builder::new().name("board-transcript".to_owned()).spawn_scoped(scope, tell);
+            let done = agent::implement(&job);
+            drop(over);
+            done
+        });
         lock(&transcript).finish();
         self.forget();
         done
@@ -265,6 +283,7 @@ struct Transcript<'a> {
     told_at: Instant,
     /// How long the text was when it was last written: the file is written anew each time it has grown by a quarter.
     written: usize,
+    written_at: Instant,
 }
 
 impl<'a> Transcript<'a> {
@@ -277,7 +296,7 @@ impl<'a> Transcript<'a> {
             text.push_str("\n\n---\n\n## Follow-up Session\n\n");
         }
         let told = text.len();
-        Self { job, iteration, text, told, told_at: Instant::now(), written: 0 }
+        Self { job, iteration, text, told, told_at: Instant::now(), written: 0, written_at: Instant::now() }
     }
 
     fn take(&mut self, said: &str) {
@@ -288,6 +307,15 @@ impl<'a> Transcript<'a> {
             self.tell();
         }
         if self.text.len() > self.written + self.written / 4 + 4096 {
+            self.write();
+        }
+    }
+
+    /// Tells and writes what has waited long enough.
+    fn look(&mut self) {
+        self.tell();
+        let is_due = self.text.len() <= LONG && self.written_at.elapsed() >= WRITE_EVERY;
+        if is_due && self.text.len() > self.written {
             self.write();
         }
     }
@@ -306,6 +334,7 @@ impl<'a> Transcript<'a> {
 
     fn write(&mut self) {
         self.written = self.text.len();
+        self.written_at = Instant::now();
         process::crash_point("B2");
         for what in [Attachment::Output(self.iteration), Attachment::LastOutput] {
             // The next writing, or the one at the end, may succeed.

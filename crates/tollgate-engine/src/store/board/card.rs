@@ -74,6 +74,15 @@ impl Database {
         self.read(|connection| cards(connection, project, filter))
     }
 
+    /// How many features fit a question, wherever it begins and however many it wants.
+    pub fn n_cards(&self, project: i64, filter: &CardFilter) -> Result<usize, Failure> {
+        let (status, text) = conditions(filter);
+        let sql =
+            format!("SELECT count(*) FROM feature WHERE project = ?1 AND deleted_ms IS NULL AND {status} AND {text}");
+        let values = params![project, filter.status.as_ref().map(Status::to_string), lower(filter)];
+        self.read(|connection| connection.query_row(&sql, values, |row| row.get(0)))
+    }
+
     /// How many features are in each column.
     pub fn column_counts(&self, project: i64) -> Result<Vec<(Status, usize)>, Failure> {
         let sql = "SELECT status, count(*) FROM feature WHERE project = ?1 AND deleted_ms IS NULL GROUP BY status";
@@ -101,8 +110,7 @@ impl Database {
 }
 
 fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite::Result<Vec<Card>> {
-    let status = if filter.status.is_some() { "status = ?2" } else { "?2 IS NULL" };
-    let text = if filter.text.is_some() { "instr(search, ?3) > 0" } else { "?3 IS NULL" };
+    let (status, text) = conditions(filter);
     let after = match filter.after {
         Some(_) => "(created_ms, id) > (SELECT created_ms, id FROM feature WHERE project = ?1 AND id = ?4)",
         None => "?4 IS NULL",
@@ -121,7 +129,7 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite
     let mut rows = statement.query(params![
         project,
         filter.status.as_ref().map(Status::to_string),
-        filter.text.as_ref().map(|text| text.to_lowercase()),
+        lower(filter),
         filter.after.as_ref().map(FeatureId::as_str),
         number(filter.limit)
     ])?;
@@ -134,6 +142,17 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite
         cards.push(card);
     }
     Ok(cards)
+}
+
+/// What the column (?2) and the text (?3) have to be.
+fn conditions(filter: &CardFilter) -> (&'static str, &'static str) {
+    let status = if filter.status.is_some() { "status = ?2" } else { "?2 IS NULL" };
+    let text = if filter.text.is_some() { "instr(search, ?3) > 0" } else { "?3 IS NULL" };
+    (status, text)
+}
+
+fn lower(filter: &CardFilter) -> Option<String> {
+    filter.text.as_ref().map(|text| text.to_lowercase())
 }
 
 fn add_reviews(reviews: &mut Statement<'_>, project: i64, card: &mut Card) -> rusqlite::Result<()> {

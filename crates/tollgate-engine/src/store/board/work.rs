@@ -141,6 +141,18 @@ impl Database {
         })
     }
 
+    /// How much is owed, by kind.
+    pub fn work_counts(&self) -> Result<Vec<(Work, usize)>, Failure> {
+        let sql = "SELECT w.kind, count(*) FROM work w JOIN project p ON p.id = w.project \
+                   WHERE p.removed_ms IS NULL GROUP BY w.kind ORDER BY w.kind";
+        let read = |row: &Row<'_>| {
+            let word: String = row.get(0)?;
+            let work = Work::parse(&word).ok_or_else(|| damaged(format!("`{word}` is no work")))?;
+            Ok((work, row.get(1)?))
+        };
+        self.read(|connection| connection.prepare(sql)?.query_map([], read)?.collect())
+    }
+
     /// Who holds claims now.
     pub fn owners(&self) -> Result<Vec<String>, Failure> {
         let sql = "SELECT DISTINCT owner FROM work WHERE owner IS NOT NULL ORDER BY owner";

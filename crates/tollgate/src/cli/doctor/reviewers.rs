@@ -4,24 +4,22 @@ use std::path::Path;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use tollgate_engine::config::reviewer::presets;
-use tollgate_engine::config::{Chosen, Settings};
+use tollgate_engine::config::Settings;
 use tollgate_engine::failure::{self, Failure, Kind};
 use tollgate_engine::reviewer::call::{CallFailure, Heard, Watch};
-use tollgate_engine::reviewer::command;
-use tollgate_engine::reviewer::provider::{self, Model, Net};
-use tollgate_engine::reviewer::team::{self, Prepared, Way};
+use tollgate_engine::reviewer::provider::Net;
+use tollgate_engine::reviewer::team::{self, Way};
+use tollgate_engine::reviewer::{command, look};
 
 use super::{Check, Found};
 
 /// Looks at every reviewer that is set up or known by name, all at once: some programs take a second to say their version.
 pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
-    let mut known: Vec<Chosen> = settings.known_reviewers.clone();
-    known.extend(presets().filter(|preset| !settings.known_reviewers.iter().any(|own| own.name == preset.name)));
+    let known = look::known(settings);
     let net = Net::new();
     std::thread::scope(|scope| {
         let net = &net;
-        let checks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look(chosen, net, online))).collect();
+        let checks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look::look(chosen, net, online))).collect();
         let results = checks.into_iter().zip(&known).map(|(check, chosen)| {
             let result =
                 check.join().unwrap_or_else(|_| Err(failure::reviewer(&chosen.name, "it cannot be looked at", None)));
@@ -37,43 +35,6 @@ pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
         });
         results.collect()
     })
-}
-
-fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
-    let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
-    let Prepared { name, way, .. } = prepared;
-    match way {
-        Way::Service(connection) => {
-            let key = connection.key_from.clone().filter(|_| connection.key.is_some());
-            let key = key.map_or("no key".to_owned(), |from| format!("key from {from}"));
-            let said = format!("{}, {key}", connection.model);
-            if !online {
-                return Ok(said);
-            }
-            let probed = provider::probe(*connection, net);
-            let probe = probed.map_err(|failure| plain(failure.message, failure.hint))?;
-            match probe.model {
-                Model::Known => Ok(format!("{said}; answers and knows the model")),
-                Model::Unsaid => Ok(format!("{said}; answers")),
-                Model::Unknown => Err(plain(
-                    format!("it answers and does not know the model of {said}"),
-                    Some(format!("Set another `model` in `[reviewer.{name}]`.")),
-                )),
-            }
-        }
-        Way::Agent(agent) => {
-            let probe = command::probe(&agent);
-            match probe.found {
-                Some(path) if probe.missing.is_empty() => {
-                    let version = probe.version.unwrap_or_else(|| "version unknown".to_owned());
-                    let kept = if probe.namespace { "in a PID namespace" } else { "without a PID namespace" };
-                    Ok(format!("{version}, {}, {kept}", path.display()))
-                }
-                _ => Err(plain(probe.missing.join("; "), None)),
-            }
-        }
-        Way::Unusable(failure) => Err(plain(failure.message, failure.hint)),
-    }
 }
 
 fn plain(message: String, hint: Option<String>) -> Failure {

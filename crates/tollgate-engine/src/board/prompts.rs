@@ -1,0 +1,167 @@
+//! A team's own prompts for reviews, read and stored where boards keep them.
+//!
+//! Those for all projects are in `settings.json` of the data folder, those of a project in `settings.json` of its folder.
+//! Nothing else in these files is touched, and what could not be used is not stored.
+
+use std::io::Read as _;
+
+use serde_json::json;
+use tollgate_core::board::{Document, DocumentError};
+use tollgate_core::prompt::template;
+
+use super::folder::update_file;
+use super::{Board, Refused};
+use crate::failure::{Failure, Kind};
+
+/// Where the prompts are in the file.
+const PATH: [&str; 2] = ["promptCustomization", "codeReview"];
+const SYSTEM: &str = "reviewSystemPrompt";
+const TEMPLATE: &str = "reviewPromptTemplate";
+/// The file of the data folder.
+const FILE: &str = "settings.json";
+/// A larger file is none of ours.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A prompt, and whether it is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnPrompt {
+    /// False when the default is used, and this one only kept.
+    pub enabled: bool,
+    /// The text.
+    pub value: String,
+}
+
+/// The prompts that a team wrote; one that is missing was never written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnPrompts {
+    /// Who the reviewer is to be.
+    pub system: Option<OwnPrompt>,
+    /// How it is asked.
+    pub template: Option<OwnPrompt>,
+}
+
+impl OwnPrompts {
+    /// Refuses prompts that could not be used.
+    pub fn check(&self) -> Result<(), String> {
+        let used = |prompt: &Option<OwnPrompt>| prompt.as_ref().filter(|prompt| prompt.enabled).cloned();
+        if used(&self.system).is_some_and(|prompt| prompt.value.trim().is_empty()) {
+            return Err(format!("`{SYSTEM}` is enabled and empty"));
+        }
+        match used(&self.template).map(|prompt| template::check(&prompt.value)) {
+            Some(Err(error)) => Err(format!("`{TEMPLATE}` cannot be used: {error}")),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+}
+
+impl Board {
+    /// The prompts for all projects, or of one.
+    pub fn prompts(&self, project: Option<i64>) -> Result<OwnPrompts, Refused> {
+        let document = match project {
+            Some(project) => self.folder(&self.project(project)?)?.settings()?,
+            None => self.global_settings()?,
+        };
+        Ok(document.as_ref().map(read).unwrap_or_default())
+    }
+
+    /// Stores the prompts for all projects, or of one.
+    pub fn set_prompts(&self, project: Option<i64>, prompts: &OwnPrompts) -> Result<(), Refused> {
+        prompts.check().map_err(Refused::Invalid)?;
+        let edit = |document: &mut Document| write(document, prompts);
+        match project {
+            Some(project) => self.folder(&self.project(project)?)?.update_settings(&edit)?,
+            None => update_file(&self.home().data, FILE, &edit)?,
+        };
+        Ok(())
+    }
+
+    fn global_settings(&self) -> Result<Option<Document>, Failure> {
+        let path = self.home().data.join(FILE);
+        let unusable = |why: String| Failure::new(Kind::External, format!("cannot read `{}`: {why}", path.display()));
+        let file = match std::fs::File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unusable(error.to_string())),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| unusable(error.to_string()))?;
+        Document::parse(&bytes).map(Some).map_err(|error| unusable(error.to_string()))
+    }
+}
+
+fn read(document: &Document) -> OwnPrompts {
+    let Some(prompts) = document.object(PATH[0]).and_then(|outer| outer.object(PATH[1])) else {
+        return OwnPrompts::default();
+    };
+    let prompt = |key: &str| {
+        let prompt = prompts.object(key)?;
+        let value = prompt.text("value").unwrap_or_default();
+        Some(OwnPrompt { enabled: prompt.flag("enabled").unwrap_or(false), value })
+    };
+    OwnPrompts { system: prompt(SYSTEM), template: prompt(TEMPLATE) }
+}
+
+fn write(document: &mut Document, prompts: &OwnPrompts) -> Result<(), DocumentError> {
+    for (key, prompt) in [(SYSTEM, &prompts.system), (TEMPLATE, &prompts.template)] {
+        match prompt {
+            Some(OwnPrompt { enabled, value }) => {
+                let json = json!({ "enabled": enabled, "value": value }).to_string();
+                document.set_at(&[PATH[0], PATH[1], key], &json)?;
+            }
+            None => {
+                let held = document.object(PATH[0]).and_then(|outer| outer.object(PATH[1]));
+                let Some(mut held) = held.filter(|held| held.raw(key).is_some()) else { continue };
+                held.remove(key);
+                document.set_at(&PATH, held.as_str())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(enabled: bool, value: &str) -> Option<OwnPrompt> {
+        Some(OwnPrompt { enabled, value: value.to_owned() })
+    }
+
+    #[track_caller]
+    fn check(system: Option<OwnPrompt>, template: Option<OwnPrompt>, expected: Result<(), &str>) {
+        let checked = OwnPrompts { system, template }.check();
+        assert_eq!(checked, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn what_could_not_be_used_is_refused_unless_it_is_switched_off() {
+        check(None, None, Ok(()));
+        check(prompt(true, "You review."), prompt(true, "See {gitDiff}"), Ok(()));
+        check(prompt(true, " \n"), None, Err("`reviewSystemPrompt` is enabled and empty"));
+        check(
+            None,
+            prompt(true, "See {{gitDiff}}"),
+            Err(
+                "`reviewPromptTemplate` cannot be used: the template must contain `{gitDiff}`, or the reviewer would not see \
+                 the change",
+            ),
+        );
+        check(prompt(false, ""), prompt(false, "none"), Ok(()));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again_and_the_rest_of_the_file_stays() {
+        let text = "{\n  \"theme\": \"dark\",\n  \"promptCustomization\": { \"autoMode\": { \"x\": 1 } },\n  \"z\": [1,2]\n}\n";
+        let mut document = Document::parse(text.as_bytes()).unwrap();
+        let mine = OwnPrompts { system: prompt(true, "Be \"kind\"\n"), template: prompt(false, "later") };
+        write(&mut document, &mine).unwrap();
+        assert_eq!(read(&document), mine);
+        let value: serde_json::Value = serde_json::from_str(document.as_str()).unwrap();
+        assert_eq!(value["promptCustomization"]["autoMode"]["x"], 1);
+        assert!(
+            document.as_str().starts_with("{\n  \"theme\": \"dark\",\n") && document.as_str().ends_with("[1,2]\n}\n")
+        );
+        write(&mut document, &OwnPrompts { system: None, ..mine.clone() }).unwrap();
+        assert_eq!(read(&document), OwnPrompts { system: None, ..mine });
+    }
+}

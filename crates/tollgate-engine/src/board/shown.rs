@@ -1,0 +1,140 @@
+//! What a feature has to show: the diffs that were reviewed, what reviews said, what agents wrote.
+
+use std::sync::PoisonError;
+
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::Work;
+use tollgate_core::report;
+
+use super::folder::{Attachment, Broken};
+use super::{Board, Refused};
+use crate::failure::Failure;
+use crate::store::board::{IterationRow, ProjectRow};
+
+/// The most of an agent's output that is handed over at once.
+const MAX_OUTPUT: usize = 1024 * 1024;
+
+/// Which change of an iteration is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The whole feature, as it was reviewed.
+    Whole,
+    /// What changed since the review before.
+    Delta,
+}
+
+/// A part of what an agent wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The text from the place that was asked for.
+    pub text: String,
+    /// The place after it, in bytes.
+    pub next: u64,
+    /// True when there is more already, or the agent may still write.
+    pub is_open: bool,
+}
+
+impl Board {
+    /// The review of an iteration that stands.
+    pub fn iteration(&self, project: i64, id: &FeatureId, number: u32) -> Result<IterationRow, Refused> {
+        self.feature(project, id)?;
+        let standing = self.standing_iterations(project, id)?;
+        standing.into_iter().find(|row| row.iteration.number == number).ok_or(Refused::NoReview(number))
+    }
+
+    /// A change as it was reviewed.
+    pub fn diff(&self, project: i64, id: &FeatureId, number: u32, part: Part) -> Result<Vec<u8>, Refused> {
+        let row = self.iteration(project, id, number)?;
+        // Before the first review there is nothing of which only a part could have changed.
+        let hash = match part {
+            Part::Whole => row.diff,
+            Part::Delta => row.delta.or(row.diff),
+        };
+        let diff = hash.map(|hash| self.database().diff(&hash)).transpose()?;
+        Ok(diff.flatten().unwrap_or_default())
+    }
+
+    /// What a review said, as its file has it.
+    pub fn review_text(&self, project: i64, id: &FeatureId, number: u32) -> Result<String, Refused> {
+        let (feature, row) = (self.feature(project, id)?, self.iteration(project, id, number)?);
+        let facts = &feature.facts;
+        let title = if facts.title.is_empty() { &facts.first_line } else { &facts.title };
+        Ok(report::iteration::render(title, &row.iteration, self.settings().pipeline.rounds))
+    }
+
+    /// What the agent of an iteration wrote, from a place on.
+    pub fn output(&self, project: i64, id: &FeatureId, number: u32, from: u64) -> Result<Output, Refused> {
+        let row = self.feature(project, id)?;
+        let folder = self.folder(&self.project(project)?)?;
+        let is_running = row.state.iteration == number && matches!(row.state.work, Work::Implementing | Work::Stepping);
+        let Some(bytes) = folder.after(id, Attachment::Output(number), from, MAX_OUTPUT)? else {
+            return Ok(Output { text: String::new(), next: from, is_open: is_running });
+        };
+        let n_whole = whole_characters(&bytes);
+        let next = from.saturating_add(n_whole as u64);
+        let is_open = is_running || bytes.len() == MAX_OUTPUT;
+        Ok(Output { text: String::from_utf8_lossy(&bytes[..n_whole]).into_owned(), next, is_open })
+    }
+
+    /// True when some process does the work that is owed to the features of a project.
+    pub fn is_kept(&self, project: &ProjectRow) -> Result<bool, Failure> {
+        Ok(self.folder(project)?.is_kept())
+    }
+
+    /// The folders of a project's features that could not be read when they were last looked at, by name.
+    #[must_use]
+    pub fn broken(&self, project: i64) -> Vec<Broken> {
+        let known = self.inner.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_project = known.iter().filter(|((of, _), _)| *of == project);
+        let mut broken: Vec<Broken> =
+            of_project.map(|((_, name), why)| Broken { name: name.clone(), why: why.clone() }).collect();
+        broken.sort_by(|one, other| one.name.cmp(&other.name));
+        broken
+    }
+
+    /// Takes note of a folder that cannot be read, or can be again.
+    pub(super) fn note_broken(&self, project: i64, name: &str, why: Option<&str>) {
+        let mut known = self.inner.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        match why {
+            Some(why) => known.insert((project, name.to_owned()), why.to_owned()),
+            None => known.remove(&(project, name.to_owned())),
+        };
+    }
+}
+
+/// How many bytes there are before a character that is cut off at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let is_start = |&byte: &u8| byte & 0b1100_0000 != 0b1000_0000;
+    let tail = bytes.iter().rev().take(4).position(is_start).map_or(0, |position| position + 1);
+    let start = bytes.len() - tail;
+    match std::str::from_utf8(&bytes[start..]) {
+        Err(error) if error.error_len().is_none() => start,
+        Ok(_) | Err(_) => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: usize) {
+        assert_eq!(whole_characters(bytes), expected, "{bytes:x?}");
+    }
+
+    #[test]
+    fn a_character_that_is_cut_off_waits_for_its_rest() {
+        check(b"", 0);
+        check(b"abc", 3);
+        check("aé".as_bytes(), 3);
+        check(&"aé".as_bytes()[..2], 1);
+        check(&"a🦀".as_bytes()[..4], 1);
+        check("a🦀".as_bytes(), 5);
+    }
+
+    #[test]
+    fn what_is_no_text_does_not_wait_for_ever() {
+        check(b"a\xff", 2);
+        check(b"a\x80\x80\x80\x80\x80", 6);
+    }
+}

@@ -1,0 +1,133 @@
+//! Features in a table.
+//!
+//! ```text
+//! x7k2m9qpa  in_progress       ✗    Add login        an agent is at work on it
+//! ```
+
+use std::fmt::Write as _;
+
+use tollgate_core::board::Outcome;
+use tollgate_core::board::machine::{Status, Work};
+use tollgate_core::report::terminal::Look;
+use tollgate_core::visible::visible;
+use tollgate_engine::store::board::Card;
+
+use crate::cli::board;
+
+/// Longer titles are cut.
+const MAX_TITLE: usize = 48;
+
+/// A line for each feature.
+pub(super) fn table(cards: &[Card], look: &Look) -> String {
+    let rows: Vec<[String; 5]> = cards.iter().map(|card| row(card, look)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 4] = std::array::from_fn(width);
+    let mut text = String::new();
+    for [cells @ .., last] in &rows {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let _ = write!(line, "{cell:<width$}  ");
+        }
+        let _ = writeln!(text, "{}", format!("{line}{last}").trim_end());
+    }
+    text
+}
+
+fn row(card: &Card, look: &Look) -> [String; 5] {
+    let title = if card.facts.title.is_empty() { &card.facts.first_line } else { &card.facts.title };
+    let title = cut(&visible(title).replace(['\n', '\t'], " "));
+    let marks = card.pips.iter().map(|outcome| mark(*outcome, look)).collect();
+    let status = visible(&card.state.status.to_string()).into_owned();
+    [board::short(&card.id).to_owned(), status, marks, title, note(card)]
+}
+
+/// What is to be known beyond the column.
+fn note(card: &Card) -> String {
+    if let Some(why) = &card.broken {
+        return format!("cannot be read: {}", visible(why));
+    }
+    let is_waiting = card.state.work == Work::Queued && !card.facts.dependencies.is_empty();
+    match (&card.problem, card.state.work, card.state.pause) {
+        (Some(problem), Work::Nothing, Some(_)) => cut_to(&visible(first_line(problem)), 100),
+        (None, Work::Nothing, Some(pause)) => pause.in_words().to_owned(),
+        _ if is_waiting => "waits until what it depends on is done".to_owned(),
+        (_, Work::Nothing, None) if card.state.status == Status::Backlog => String::new(),
+        (_, Work::Nothing, None) => String::new(),
+        _ => card.state.in_words(),
+    }
+}
+
+fn mark(outcome: Outcome, look: &Look) -> char {
+    match (outcome, look.paint.unicode) {
+        (Outcome::Approved, true) => '✓',
+        (Outcome::Approved, false) => '+',
+        (Outcome::Rejected, true) => '✗',
+        (Outcome::Rejected, false) => 'x',
+        (Outcome::Failed, _) => '!',
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn cut(text: &str) -> String {
+    cut_to(text, MAX_TITLE)
+}
+
+fn cut_to(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use tollgate_core::board::FeatureId;
+    use tollgate_core::board::machine::{Pause, State};
+    use tollgate_core::report::terminal::Paint;
+    use tollgate_engine::store::board::{Counts, Facts};
+
+    use super::*;
+
+    fn card(id: &str, title: &str, state: State) -> Card {
+        Card {
+            id: FeatureId::parse(id).unwrap(),
+            rev: 1,
+            state,
+            facts: Facts { title: title.to_owned(), priority: 2, ..Facts::default() },
+            branch: None,
+            problem: None,
+            broken: None,
+            pips: Vec::new(),
+            counts: Counts::default(),
+            cost_usd: 0.0,
+            n_tokens: 0,
+            created_ms: 0,
+            updated_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_list_says_where_each_feature_is_and_what_it_waits_for() {
+        let state = |status: Status, work: Work| State { status, work, ..State::new() };
+        let mut paused = state(Status::InProgress, Work::Nothing);
+        paused.pause = Some(Pause::AgentFailed);
+        let mut late = card("feature-1767960000000-b", "Second", state(Status::InProgress, Work::Queued));
+        late.facts.dependencies = vec!["login".to_owned()];
+        let mut failed = card("logout", "Log out \u{1b}[2J", paused);
+        failed.problem = Some("the agent ended with 1\nand more".to_owned());
+        failed.pips = vec![Outcome::Rejected, Outcome::Failed, Outcome::Approved];
+        let cards = [
+            card("feature-1767960000000-x7k2m9qpa", "Add login", state(Status::CodeReview, Work::Reviewing)),
+            late,
+            failed,
+            card("old", &"long ".repeat(20), State::new()),
+        ];
+        let paint = Paint { colour: false, unicode: true, root: None };
+        let look = Look { paint, width: 100, verbose: false, only_new: false };
+        assert_snapshot!(table(&cards, &look), @"");
+    }
+}

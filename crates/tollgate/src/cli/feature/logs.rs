@@ -1,0 +1,49 @@
+//! What an agent said, as a whole or as it says it.
+
+use std::time::Duration;
+
+use tollgate_core::board::machine::Work;
+use tollgate_core::visible::visible;
+use tollgate_engine::board::Refused;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::store::board::FeatureRow;
+
+use super::Scene;
+use crate::cli::{Done, output};
+
+/// How often it is looked whether there is more.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Option<u32>) -> Result<Done, Failure> {
+    let (board, project) = (&scene.board, scene.project.id);
+    let mut number = asked.unwrap_or(row.state.iteration.max(1));
+    let (mut from, mut seen, mut said_anything) = (0, 0, false);
+    loop {
+        // Asked before the output is read, so that nothing is missed that was said before the end.
+        let now = board.feature(project, &row.id).map_err(Refused::into_failure)?;
+        let output = board.output(project, &row.id, number, from).map_err(Refused::into_failure)?;
+        said_anything |= !output.text.is_empty();
+        output::print(&visible(&output.text))?;
+        let is_all = output.next == from;
+        from = output.next;
+        if !is_all {
+            continue;
+        }
+        if follow && asked.is_none() && now.state.iteration > number {
+            number += 1;
+            from = 0;
+            output::say(&format!("--- iteration {number}"));
+            continue;
+        }
+        let is_over = now.state.work == Work::Nothing || asked.is_some_and(|asked| asked < now.state.iteration);
+        if !follow || is_over {
+            break;
+        }
+        board.database().wait_for_events(seen, LOOK_EVERY)?;
+        seen = board.database().last_seq()?;
+    }
+    if !said_anything {
+        output::say(&format!("no agent has said anything in iteration {number}"));
+    }
+    Ok(Done::Fine)
+}

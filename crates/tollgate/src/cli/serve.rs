@@ -1,0 +1,292 @@
+//! `tollgate serve`: the board, its agents and its API, until somebody ends it.
+//!
+//! The server listens, the runner does the work that is owed, and one thread tells on standard error what happens. When
+//! the end is asked for, agents are stopped and what they were at is left to the next start; a second time ends at once.
+
+use std::io::IsTerminal as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use time::UtcOffset;
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::board::Board;
+use tollgate_engine::board::runner::{Runner, Tell};
+use tollgate_engine::config::Layer;
+use tollgate_engine::failure::Failure;
+use tollgate_server::access::token::{self, Token};
+use tollgate_server::board::{BoardDesk, BoardLog};
+use tollgate_server::{Limits, Observer, ServerConfig};
+
+use super::demo::Demo;
+use super::{Done, Place, board, failure, memory, output};
+
+mod follow;
+mod tale;
+
+/// Where a server listens, if nobody says.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
+/// How long agents and reviews have to end.
+const WORK_ENDS: Duration = Duration::from_secs(6);
+/// How long requests have to end; both together are less than the ten seconds that people wait.
+const ANSWERS_END: Duration = Duration::from_secs(3);
+
+/// Runs the board: agents, commits, reviews, and the API
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tollgate serve --demo              a sample project and a pretend agent: rejection, fix, approval, offline\n  \
+    tollgate serve                     the board on http://127.0.0.1:7420\n  \
+    tollgate serve --agent claude --at-once 4\n  \
+    tollgate serve --no-work           only show the board; another process does the work\n\n\
+    Ctrl-C ends it: agents are stopped, and their work goes on at the next start. A second Ctrl-C ends it at once.")]
+pub(crate) struct Args {
+    /// Where to listen [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Another name by which the server is reached; needed to listen on more than this machine
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Who implements features, instead of `pipeline.agent` of the configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "demo")]
+    agent: Option<String>,
+    /// How many features agents work on at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    at_once: Option<u64>,
+    /// Start no agents and make no reviews here
+    #[arg(long, conflicts_with = "demo")]
+    no_work: bool,
+    /// Show the loop with a sample project and a pretend agent, in a fresh folder
+    #[arg(long)]
+    demo: bool,
+    /// Make the sample project in this folder, which must be new or empty
+    #[arg(long, value_name = "DIR", requires = "demo")]
+    demo_dir: Option<PathBuf>,
+    #[command(flatten)]
+    store: memory::Flag,
+}
+
+pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    // Asked while there is one thread only: later the system's answer is not to be trusted.
+    let clock = Clock { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) };
+    let listen = address(&args)?;
+    let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref())).transpose()?;
+    let board = match &demo {
+        Some(demo) => demo.open(place, &args.store)?,
+        None => board::open(place, &args.store, layer(&args))?,
+    };
+    let token_file = board.home().data.join("token");
+    let token = token::load_or_create(&token_file)?;
+    let config = ServerConfig {
+        listen,
+        names: args.allow_host.clone(),
+        limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
+        observer: Some(observer(clock)),
+        ..ServerConfig::new(token.clone())
+    };
+    let stage = Stage { board, clock, does_work: !args.no_work, demo, token, token_file };
+    stage.play(config)
+}
+
+/// Everything that is needed once the server listens.
+struct Stage {
+    board: Board,
+    clock: Clock,
+    does_work: bool,
+    demo: Option<Demo>,
+    token: Token,
+    token_file: PathBuf,
+}
+
+impl Stage {
+    fn play(self, config: ServerConfig) -> Result<Done, Failure> {
+        let shutdown = CancellationToken::new();
+        let (ask, asked) = mpsc::channel();
+        end_when_asked(ask.clone());
+        let runner: Arc<Mutex<Option<Runner>>> = Arc::default();
+        let ending = end(asked, &shutdown, &runner, self.clock);
+        let desk = Arc::new(BoardDesk::new(self.board.clone()));
+        let log = Arc::new(BoardLog::new(self.board.database().clone()));
+        let told = CancellationToken::new();
+        let (mut follower, mut failed) = (None, None);
+        let ready = |address: SocketAddr| match self.begin(address, &runner, &told) {
+            Ok(thread) => follower = Some(thread),
+            Err(failure) => {
+                failed = Some(failure);
+                let _ = ask.send(());
+            }
+        };
+        let served = tollgate_server::serve(config, desk, log, ready, shutdown.clone());
+        // However it ended, what runs has to end, too.
+        let _ = ask.send(());
+        let _ = ending.join();
+        // A runner that came to be while the end was already asked for.
+        stop(&runner, self.clock);
+        told.cancel();
+        if let Some(follower) = follower {
+            let _ = follower.join();
+        }
+        served?;
+        failed.map_or(Ok(Done::Fine), Err)
+    }
+
+    /// The server listens: says so, and begins to work.
+    fn begin(
+        &self,
+        address: SocketAddr,
+        runner: &Mutex<Option<Runner>>,
+        told: &CancellationToken,
+    ) -> Result<JoinHandle<()>, Failure> {
+        self.greet(address);
+        let from = self.board.database().last_seq()?;
+        let thread = std::thread::Builder::new().name("tale".to_owned());
+        let follower = follow::Follower {
+            board: self.board.clone(),
+            demo: self.demo.clone(),
+            clock: self.clock,
+            until: told.clone(),
+        };
+        let follower = thread.spawn(move || follower.run(from)).map_err(|error| failure::no_thread(&error))?;
+        if self.does_work {
+            let clock = self.clock;
+            let tell: Tell = Arc::new(move |message: &str| clock.say(message));
+            let started = Runner::start(&self.board, tell)?;
+            *runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+        }
+        if let Some(demo) = &self.demo {
+            demo.begin(&self.board)?;
+        }
+        Ok(follower)
+    }
+
+    fn greet(&self, address: SocketAddr) {
+        let token_file = self.token_file.display();
+        if std::io::stderr().is_terminal() {
+            output::say(&format!(
+                "listening on http://{address}\nopen http://{address}/#token={}",
+                self.token.expose()
+            ));
+        } else {
+            // What is not a terminal is kept by somebody.
+            output::say(&format!("listening on http://{address}"));
+        }
+        output::say(&format!("the token for the API is in {token_file}"));
+        if !address.ip().is_loopback() {
+            output::say(
+                "warning: other machines can connect, and nothing is encrypted; put a proxy with TLS before it",
+            );
+        }
+        match &self.demo {
+            Some(demo) => output::say(&demo.prologue()),
+            None => self.advise(),
+        }
+    }
+
+    /// Says what is missing before anything can be done.
+    fn advise(&self) {
+        let has_projects = self.board.projects().is_ok_and(|projects| !projects.is_empty());
+        if !has_projects {
+            output::say("there is no project yet; `tollgate project add PATH` adds one");
+        }
+        if !self.does_work {
+            output::say("agents and reviews are left to another process");
+        } else if self.board.settings().pipeline.agent.is_none() {
+            output::say(
+                "no agent is set up to implement features; `--agent NAME` or `agent` in `[pipeline]` of your \
+                 configuration names one, and `tollgate doctor` says which are here",
+            );
+        }
+    }
+}
+
+/// What the command line says about the pipeline.
+fn layer(args: &Args) -> Layer {
+    let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
+    layer.values.pipeline.agent.clone_from(&args.agent);
+    layer.values.pipeline.at_once = args.at_once;
+    layer
+}
+
+/// Where to listen. A demonstration that nobody gave a place takes any, if the usual one is taken.
+fn address(args: &Args) -> Result<SocketAddr, Failure> {
+    let Some(text) = &args.listen else {
+        let is_taken = args.demo && TcpListener::bind(LISTEN).is_err();
+        return Ok(SocketAddr::new(LISTEN.ip(), if is_taken { 0 } else { LISTEN.port() }));
+    };
+    let address: SocketAddr = text.parse().map_err(|_| failure::not_an_address(text))?;
+    if !address.ip().is_loopback() && args.allow_host.is_empty() {
+        return Err(failure::open_to_others(&address));
+    }
+    Ok(address)
+}
+
+/// The first Ctrl-C or SIGTERM asks for the end, the second ends at once.
+fn end_when_asked(ask: Sender<()>) {
+    let is_ending = AtomicBool::new(false);
+    // Without a handler the program would end all the same, and the next start would tidy up.
+    let _ = ctrlc::set_handler(move || {
+        if is_ending.swap(true, Ordering::SeqCst) {
+            tollgate_engine::process::stop_all();
+            std::process::exit(130);
+        }
+        let _ = ask.send(());
+    });
+}
+
+/// A thread that ends everything once it is asked to.
+fn end(
+    asked: Receiver<()>,
+    shutdown: &CancellationToken,
+    runner: &Arc<Mutex<Option<Runner>>>,
+    clock: Clock,
+) -> JoinHandle<()> {
+    let (shutdown, runner) = (shutdown.clone(), Arc::clone(runner));
+    std::thread::spawn(move || {
+        let _ = asked.recv();
+        shutdown.cancel();
+        stop(&runner, clock);
+    })
+}
+
+fn stop(runner: &Mutex<Option<Runner>>, clock: Clock) {
+    let Some(runner) = runner.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    let n_running = runner.n_running();
+    if n_running > 0 {
+        clock.say(&format!("ending; what is under way ({n_running}) goes on at the next start"));
+    }
+    if !runner.stop(WORK_ENDS) {
+        clock.say("not everything ended in time; what is left is ended now, and tidied up at the next start");
+        tollgate_engine::process::stop_all();
+    }
+}
+
+/// Tells of requests that failed through no fault of the client's.
+fn observer(clock: Clock) -> Observer {
+    Arc::new(move |served| {
+        if served.status >= 500 {
+            let (method, route, status) = (&served.method, &served.route, served.status);
+            clock.say(&format!("{method} {route} was answered with {status} after {} ms", served.duration.as_millis()));
+        }
+    })
+}
+
+/// Puts the time before what is said.
+#[derive(Clone, Copy)]
+struct Clock {
+    offset: UtcOffset,
+}
+
+impl Clock {
+    fn say(self, message: &str) {
+        output::say(&format!("{} {message}", self.time(memory::now())));
+    }
+
+    fn time(self, millis: u64) -> String {
+        let moment = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000);
+        let format = time::macros::format_description!("[hour]:[minute]:[second]");
+        moment.ok().and_then(|moment| moment.to_offset(self.offset).format(format).ok()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,93 @@
+//! Follows the events of the board and tells them as they come.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tollgate_core::board::{FeatureId, wire};
+use tollgate_engine::board::Board;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::store::board::EventRow;
+
+use super::{Clock, tale};
+use crate::cli::board;
+use crate::cli::demo::Demo;
+use crate::cli::{memory, output};
+
+/// How long to wait for something to happen before it is looked whether this is the end.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How many events are read at once.
+const AT_ONCE: usize = 500;
+/// How often old events are forgotten, and how old they are then.
+const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+const KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// Tells what happens.
+pub(super) struct Follower {
+    pub(super) board: Board,
+    pub(super) demo: Option<Demo>,
+    pub(super) clock: Clock,
+    /// Cancelled when nothing more will happen.
+    pub(super) until: CancellationToken,
+}
+
+impl Follower {
+    /// Tells what happens after an event.
+    pub(super) fn run(self, from: u64) {
+        let (mut seq, mut pruned) = (from, None::<Instant>);
+        loop {
+            // Asked first, so that what happened before the end is still told.
+            let is_last = self.until.is_cancelled();
+            if self.tell(&mut seq).is_err() {
+                // Whoever writes to the database says what is wrong with it.
+                std::thread::sleep(PATIENCE);
+            }
+            if is_last {
+                return;
+            }
+            if pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY) {
+                pruned = Some(Instant::now());
+                let before = memory::now().saturating_sub(KEPT_MS);
+                while self.board.database().prune_events(before).is_ok_and(|has_more| has_more) {}
+            }
+            let _ = self.board.database().wait_for_events(seq, PATIENCE);
+        }
+    }
+
+    fn tell(&self, seq: &mut u64) -> Result<(), Failure> {
+        loop {
+            let rows = self.board.database().events_after(*seq, AT_ONCE, None)?;
+            for row in &rows {
+                *seq = row.seq;
+                self.tell_one(row);
+            }
+            if rows.len() < AT_ONCE {
+                return Ok(());
+            }
+        }
+    }
+
+    fn tell_one(&self, row: &EventRow) {
+        let (Some(project), Some(feature)) = (row.event.project, &row.event.feature) else { return };
+        let payload: Value = serde_json::from_str(&row.event.payload).unwrap_or_default();
+        let manner = if self.demo.is_some() { tale::Manner::Story } else { tale::Manner::Log };
+        if let Some(told) = tale::tell(&row.event.kind, &payload, manner) {
+            output::say(&format!("{} {}{told}", self.clock.time(row.at_ms), self.name(project, feature)));
+        }
+        if let Some(demo) = &self.demo
+            && row.event.kind == wire::STATUS_CHANGED
+            && payload["status"] == "waiting_approval"
+        {
+            output::say(&demo.epilogue(feature));
+        }
+    }
+
+    /// What a feature is called before what happened to it. A demonstration has only one.
+    fn name(&self, project: i64, feature: &FeatureId) -> String {
+        match self.board.database().feature(project, feature) {
+            _ if self.demo.is_some() => String::new(),
+            Ok(Some(known)) => format!("{} ({}): ", board::title(&known), board::short(feature)),
+            Ok(None) | Err(_) => format!("{feature}: "),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What happens on the board, in words.
+//!
+//! ```text
+//! 14:22:07 Add login (x7k2m9qpa): the review of iteration 1 rejects it: 1 error
+//! ```
+
+use serde_json::Value;
+use tollgate_core::board::wire;
+
+/// So many findings are named.
+const MAX_FINDINGS: usize = 5;
+
+/// For whom it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// For a log: one line for each thing that matters.
+    Log,
+    /// For somebody who watches one feature: also what the agent says and the review finds.
+    Story,
+}
+
+/// Tells an event; nothing for one that only programs care about.
+pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String> {
+    let text = |key: &str| payload[key].as_str().unwrap_or_default();
+    let number = payload["iterationNumber"].as_u64().unwrap_or_default();
+    match kind {
+        wire::AGENT_STARTED => {
+            let step = payload["step"].as_str().map(|step| format!(", step {step}")).unwrap_or_default();
+            Some(format!("the agent {} starts on iteration {number}{step}", text("agent")))
+        }
+        wire::AGENT_OUTPUT if manner == Manner::Story => Some(quoted(text("text"))),
+        wire::AGENT_FINISHED => Some(match text("result") {
+            "done" => "the agent is done".to_owned(),
+            "interrupted" => "the agent was interrupted, and goes on at the next start".to_owned(),
+            _ => format!("the agent failed: {}", first_line(text("error"))),
+        }),
+        wire::REVIEW_STARTED => Some(format!("its work is committed; the review of iteration {number} begins")),
+        wire::REVIEW_COMPLETED => Some(completed(payload, number, manner)),
+        wire::REVIEW_APPROVED => Some(format!("it passes the gate, to {}", text("nextStatus"))),
+        wire::REVIEW_REJECTED => Some(format!("it goes back: {}", first_line(text("rejectionReason")))),
+        wire::REVIEW_FAILED => Some(format!("the review brought no answer: {}", first_line(text("error")))),
+        wire::PAUSED => Some(format!("it waits for a person: {}", first_line(text("message")))),
+        wire::BROKEN => Some(format!("its file cannot be read: {}", first_line(text("error")))),
+        // The way through the gate is told by the others.
+        wire::STATUS_CHANGED => match text("status") {
+            status @ ("backlog" | "verified" | "completed") => Some(format!("it is in {status} now")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn completed(payload: &Value, number: u64, manner: Manner) -> String {
+    let status = payload["status"].as_str().unwrap_or_default();
+    let findings = payload["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let verb = match status {
+        "approved" => "approves it",
+        "rejected" => "rejects it",
+        _ => "has no answer",
+    };
+    let counted: Vec<String> = ["error", "warning", "info"]
+        .iter()
+        .filter_map(|word| match findings.iter().filter(|finding| finding["severity"] == **word).count() {
+            0 => None,
+            1 => Some(format!("1 {word}")),
+            n if *word == "info" => Some(format!("{n} info")),
+            n => Some(format!("{n} {word}s")),
+        })
+        .collect();
+    let counted = if counted.is_empty() { "nothing to report".to_owned() } else { counted.join(", ") };
+    let mut told = format!("the review of iteration {number} {verb}: {counted}");
+    if manner == Manner::Story {
+        for finding in findings.iter().take(MAX_FINDINGS) {
+            let word = |key: &str| finding[key].as_str().unwrap_or_default();
+            let line = finding["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
+            told.push_str(&format!("\n           {} {}{line}  {}", word("severity"), word("file"), word("title")));
+        }
+    }
+    told
+}
+
+fn quoted(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    format!("  | {}", lines.join("\n           | "))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("nobody said why")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+    use tollgate_core::board::machine::Status;
+    use tollgate_core::board::wire::Announced;
+
+    use super::*;
+
+    #[track_caller]
+    fn told(announced: &Announced<'_>, manner: Manner) -> String {
+        let payload = wire::payload("/p", "login", announced);
+        tell(announced.name(), &payload, manner).unwrap_or_else(|| "(nothing)".to_owned())
+    }
+
+    #[test]
+    fn a_log_tells_what_matters_in_one_line_each() {
+        let next = &Status::WaitingApproval;
+        let events = [
+            Announced::AgentStarted { iteration: 1, step: None, agent: "claude", model: None },
+            Announced::AgentOutput { iteration: 1, offset: 0, text: "hm" },
+            Announced::AgentFinished { iteration: 1, result: "failed", error: Some("it ended with 1\nand more") },
+            Announced::ReviewStarted { iteration: 1 },
+            Announced::ReviewProgress { iteration: 1, message: "scanning" },
+            Announced::ReviewRejected { iteration: 1, reason: "\nfix the query" },
+            Announced::ReviewApproved { next },
+            Announced::StatusChanged { status: next, previous: &Status::CodeReview, reason: None },
+            Announced::StatusChanged { status: &Status::Backlog, previous: next, reason: None },
+            Announced::Changed,
+        ];
+        let lines: Vec<String> = events.iter().map(|event| told(event, Manner::Log)).collect();
+        assert_snapshot!(lines.join("\n"), @"");
+    }
+
+    #[test]
+    fn a_story_also_tells_what_was_said_and_found() {
+        let finding = json!({"severity": "error", "file": "shop.py", "line": 3, "title": "SQL is built from a value"});
+        let payload = json!({"iterationNumber": 2, "status": "rejected", "findings": [finding, {"severity": "info"}]});
+        assert_snapshot!(tell(wire::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"");
+        let output = Announced::AgentOutput { iteration: 1, offset: 0, text: "one\n\ntwo\n" };
+        assert_snapshot!(told(&output, Manner::Story), @"");
+    }
+
+    #[test]
+    fn what_is_missing_in_an_event_does_no_harm() {
+        for kind in wire::ALL {
+            let _ = tell(kind, &Value::Null, Manner::Story);
+        }
+    }
+}
