@@ -19,7 +19,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::store::Database;
 use tollgate_engine::store::board::NewEvent;
 use tollgate_server::access::token::Token;
-use tollgate_server::desk::BoardDesk;
+use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::{ServerConfig, serve};
 
 use crate::measure::{Measure, Setting};
@@ -201,7 +201,7 @@ pub(crate) fn serve_board(folder: &str) -> ExitCode {
         println!("{address}");
         let _ = io::stdout().flush();
     };
-    match serve(config, Arc::new(BoardDesk::new(board)), Arc::new(database), on_ready, shutdown) {
+    match serve(config, Arc::new(BoardDesk::new(board)), Arc::new(BoardLog::new(database)), on_ready, shutdown) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(3),
     }

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod auth;
+mod board;
 mod client;
 mod contract;
 mod desk;
