@@ -214,6 +214,10 @@ impl Board {
         if taken.refused.is_some() || taken.feature.projected_rev < taken.feature.rev {
             self.write_files(project, &held.id)?;
         }
+        if row.state.status != Status::Completed && taken.feature.state.status == Status::Completed {
+            // As when it is completed here: what cannot be removed now is removed on request.
+            let _ = self.clean(project.id, &held.id);
+        }
         Ok(())
     }
 
