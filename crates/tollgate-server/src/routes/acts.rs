@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::desk::Act;
-use crate::extract::{Body, OfFeature, Optional};
+use crate::extract::{Body, FeaturePath, OfFeature, Optional};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::{check_text, whole};
@@ -77,10 +77,7 @@ pub(crate) enum Column {
     path = "/api/projects/{project}/features/{feature}/start",
     operation_id = "startFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
@@ -93,10 +90,7 @@ pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Re
     path = "/api/projects/{project}/features/{feature}/stop",
     operation_id = "stopFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
@@ -109,10 +103,7 @@ pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Res
     path = "/api/projects/{project}/features/{feature}/resume",
     operation_id = "resumeFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Option<Resume>,
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
@@ -131,10 +122,7 @@ pub(crate) async fn resume(
     path = "/api/projects/{project}/features/{feature}/approve",
     operation_id = "approveFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Approve,
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
@@ -155,10 +143,7 @@ pub(crate) async fn approve(
     path = "/api/projects/{project}/features/{feature}/reject",
     operation_id = "rejectFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Reject,
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
@@ -177,10 +162,7 @@ pub(crate) async fn reject(
     path = "/api/projects/{project}/features/{feature}/retry",
     operation_id = "retryFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
@@ -193,10 +175,7 @@ pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Re
     path = "/api/projects/{project}/features/{feature}/move",
     operation_id = "moveFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Move,
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
@@ -214,10 +193,7 @@ pub(crate) async fn move_to(
     path = "/api/projects/{project}/features/{feature}/clean",
     operation_id = "cleanFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn clean(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
