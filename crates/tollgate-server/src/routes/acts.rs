@@ -10,6 +10,7 @@ use crate::extract::{Body, FeaturePath, OfFeature, Optional};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::{check_text, whole};
+use crate::view::FeatureBody;
 
 /// Who does things over this interface, if nobody says.
 const BY: &str = "operator";
@@ -78,7 +79,7 @@ pub(crate) enum Column {
     operation_id = "startFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Start, BY).await
@@ -91,7 +92,7 @@ pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Re
     operation_id = "stopFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Stop, BY).await
@@ -105,7 +106,7 @@ pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Res
     tag = "features",
     params(FeaturePath),
     request_body = Option<Resume>,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn resume(
     State(app): State<Shared>,
@@ -124,7 +125,7 @@ pub(crate) async fn resume(
     tag = "features",
     params(FeaturePath),
     request_body = Approve,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn approve(
     State(app): State<Shared>,
@@ -145,7 +146,7 @@ pub(crate) async fn approve(
     tag = "features",
     params(FeaturePath),
     request_body = Reject,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn reject(
     State(app): State<Shared>,
@@ -163,7 +164,7 @@ pub(crate) async fn reject(
     operation_id = "retryFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Retry, BY).await
@@ -177,7 +178,7 @@ pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Re
     tag = "features",
     params(FeaturePath),
     request_body = Move,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn move_to(
     State(app): State<Shared>,
@@ -194,7 +195,7 @@ pub(crate) async fn move_to(
     operation_id = "cleanFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn clean(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Clean, BY).await

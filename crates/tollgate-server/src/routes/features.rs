@@ -84,7 +84,10 @@ pub(crate) async fn list(
     tag = "features",
     params(ProjectPath),
     request_body = NewFeature,
-    responses((status = 201, description = "It is added.", body = FeatureBody, headers(("location" = String), ("etag" = String))))
+    responses(
+        (status = 201, description = "It is added.", body = FeatureBody,
+         headers(("location" = String), ("etag" = String)))
+    )
 )]
 pub(crate) async fn add(
     State(app): State<Shared>,
@@ -123,12 +126,14 @@ pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFe
     tag = "features",
     params(
         FeaturePath,
-        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.", nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
+        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.",
+         nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
     ),
     request_body = FeatureEdit,
     responses(
         (status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))),
-        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document, content_type = "application/problem+json")
+        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document,
+         content_type = "application/problem+json")
     )
 )]
 pub(crate) async fn edit(

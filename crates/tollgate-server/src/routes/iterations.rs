@@ -92,7 +92,10 @@ pub(crate) async fn diff(
     operation_id = "showReview",
     tag = "iterations",
     params(IterationPath),
-    responses((status = 200, description = "What `code-review-iteration-N.md` holds.", body = String, content_type = "text/markdown"))
+    responses(
+        (status = 200, description = "What `code-review-iteration-N.md` holds.", body = String,
+         content_type = "text/markdown")
+    )
 )]
 pub(crate) async fn review(
     State(app): State<Shared>,

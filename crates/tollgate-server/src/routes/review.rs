@@ -81,8 +81,10 @@ pub(crate) struct Ended {
     responses(
         (status = 202, description = "The review runs.", body = Started),
         (status = 200, description = "The review ended (with `wait=true`).", body = Ended),
-        (status = 404, description = "There is no such project or feature.", body = crate::problem::Document, content_type = "application/problem+json"),
-        (status = 409, description = "The feature is not at the gate, or at another iteration.", body = crate::problem::Document, content_type = "application/problem+json")
+        (status = 404, description = "There is no such project or feature.",
+         body = crate::problem::Document, content_type = "application/problem+json"),
+        (status = 409, description = "The feature is not at the gate, or at another iteration.",
+         body = crate::problem::Document, content_type = "application/problem+json")
     )
 )]
 pub(crate) async fn generate(
