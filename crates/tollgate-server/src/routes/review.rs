@@ -142,7 +142,9 @@ async fn end_of(app: &Shared, project: ProjectId, feature: FeatureId, number: u3
             _ = news.next() => {}
             // Should an event be missed, the answer is only late.
             () = tokio::time::sleep(app.limits.heartbeat) => {}
-            () = app.closing.cancelled() => return Err(problem::busy("it is about to end, and the review goes on later")),
+            () = app.closing.cancelled() => {
+                return Err(problem::busy("it is about to end, and the review goes on later"));
+            }
         }
     }
 }
