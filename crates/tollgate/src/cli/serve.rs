@@ -78,6 +78,10 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Some(demo) => demo.open(place, &args.store)?,
         None => board::open(place, &args.store, layer(&args))?,
     };
+    if let Some(name) = &board.settings().pipeline.agent {
+        // Said now, not when the first feature fails.
+        board.settings().reviewer(name)?;
+    }
     let token_file = board.home().data.join("token");
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
