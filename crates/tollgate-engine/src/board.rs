@@ -2,7 +2,7 @@
 //!
 //! A project is a repository that the operator added. Its features are files that people and other programs may edit
 //! ([`folder`]); where they are on their way through the gate is in the database, which is the truth. What happens to a
-//! feature goes through one transition of the database, then its file is written anew ([`projection`]). Agents, commits
+//! feature goes through one transition of the database, then its file is written anew (`projection`). Agents, commits
 //! and reviews are the work of a [`runner`]; everything else here only says what is to be done, so that the command line
 //! and the server can do the same, with or without a runner.
 //!
@@ -428,10 +428,23 @@ impl Board {
         }
         let repository = Repository::open(&project.path, self.home().git.clone())?;
         let branch = work::branch(&row)?;
+        // What staging left behind is of no use to anybody.
+        let _ = std::fs::remove_dir_all(self.scratch(project.id, id));
         match repository.worktree(&branch)? {
             Some(worktree) => Ok(repository.remove_worktree(&worktree)?),
             None => Ok(Removed::Done),
         }
+    }
+
+    /// Where the commits of a feature are staged.
+    fn scratch(&self, project: i64, id: &FeatureId) -> PathBuf {
+        self.home().data.join("gate").join(format!("{project}-{id}"))
+    }
+
+    /// Where it is kept what reviewers of a feature were asked and said.
+    #[must_use]
+    pub fn records(&self, project: i64, id: &FeatureId) -> PathBuf {
+        self.home().data.join("records").join(format!("{project}-{id}"))
     }
 
     /// Takes note of what ends the work on a feature.

@@ -113,6 +113,20 @@ pub fn crash_point(name: &str) {
     let _ = (name, CRASH);
 }
 
+/// Keeps other programs of the same user out of our memory and environment, where keys are, and writes no core dumps.
+///
+/// For a program that holds keys while agents run as the same user. Where an agent has a PID namespace of its own it
+/// cannot see us anyway.
+pub fn seclude() {
+    #[cfg(unix)]
+    {
+        let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    }
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 /// Takes a process off the list before it is reaped: after that its number may be another's.
 fn forget(id: u32) {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|&live| live != id);
@@ -135,6 +149,33 @@ mod tests {
     use super::*;
     use std::io::Read as _;
     use std::process::Stdio;
+
+    const SECLUDED: &str = "TOLLGATE_TEST_SECLUDED";
+
+    /// Secludes itself when started by the next test; by itself it does nothing.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_program_that_secludes_itself() {
+        use rustix::process::{DumpableBehavior, Resource, dumpable_behavior, getrlimit};
+
+        if std::env::var_os(SECLUDED).is_some() {
+            assert_ne!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+            seclude();
+            assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+            assert_eq!(getrlimit(Resource::Core).maximum, Some(0));
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_holds_keys_can_keep_others_of_the_same_user_out() {
+        // In a process of its own, because other tests look at themselves from outside.
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "process::tests::a_program_that_secludes_itself"]).env(SECLUDED, "1");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
 
     #[test]
     fn dropping_a_group_ends_its_grandchildren_too() {

@@ -51,9 +51,12 @@ struct Shared {
     /// A piece of work is over.
     over: Condvar,
     tell: Tell,
+    /// What was said last about each thing, so that nothing is said again and again.
+    said: Mutex<HashMap<String, String>>,
 }
 
 struct Running {
+    project: i64,
     feature: FeatureId,
     cancel: CancellationToken,
 }
@@ -85,6 +88,7 @@ impl Runner {
             jobs: Mutex::default(),
             over: Condvar::new(),
             tell,
+            said: Mutex::default(),
         });
         shared.tidy_up()?;
         let (supervisor, heart) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -178,8 +182,9 @@ impl Shared {
         let mut kept = Kept::default();
         let mut seen = 0;
         while !self.ending.is_cancelled() {
-            if let Err(failure) = self.look(&mut kept) {
-                self.say(&failure.message);
+            match self.look(&mut kept) {
+                Ok(()) => self.say_once("", ""),
+                Err(failure) => self.say_once("", &failure.message),
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -200,18 +205,20 @@ impl Shared {
                     self.say(note);
                 }
                 for name in &changes.names {
-                    self.board.take_in_one(project, name)?;
+                    if let Err(failure) = self.board.take_in_one(project, name) {
+                        self.say_once(name, &failure.message);
+                    }
                 }
             }
         }
         let behind = self.board.database().unprojected()?;
         for behind in behind.iter().filter(|behind| kept.locks.contains_key(&behind.project)) {
             // Whoever is at it writes its files.
-            if !self.jobs().values().any(|running| running.feature == behind.feature)
+            if !self.is_at_work(behind.project, &behind.feature)
                 && let Some(project) = projects.iter().find(|known| known.id == behind.project)
                 && let Err(failure) = self.board.write_files(project, &behind.feature)
             {
-                self.say(&failure.message);
+                self.say_once(behind.feature.as_str(), &failure.message);
             }
         }
         self.hand_out(kept)
@@ -259,7 +266,8 @@ impl Shared {
         for (works, most) in kinds {
             let candidates = self.board.database().candidates(&works, self.now(), MAX_CANDIDATES)?;
             for candidate in candidates {
-                let is_kept = kept.locks.contains_key(&candidate.project);
+                let is_kept = kept.locks.contains_key(&candidate.project)
+                    && !self.is_at_work(candidate.project, &candidate.feature);
                 if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
                     continue;
                 }
@@ -299,7 +307,7 @@ impl Shared {
     fn begin(self: &Arc<Self>, claim: Claim) {
         let cancel = self.ending.child_token();
         let (token, project, feature) = (claim.token, claim.project, claim.feature.clone());
-        let running = Running { feature: feature.clone(), cancel: cancel.clone() };
+        let running = Running { project, feature: feature.clone(), cancel: cancel.clone() };
         self.jobs().insert(token, running);
         self.board.register(project, &feature, &cancel);
         let shared = Arc::clone(self);
@@ -339,8 +347,21 @@ impl Shared {
         }
     }
 
+    /// True while something runs for a feature, also what was stopped and is not gone yet.
+    fn is_at_work(&self, project: i64, feature: &FeatureId) -> bool {
+        self.jobs().values().any(|running| running.project == project && running.feature == *feature)
+    }
+
     fn say(&self, message: &str) {
         (self.tell)(message);
+    }
+
+    /// Says what is the matter with something, unless that was said already.
+    fn say_once(&self, about: &str, message: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(about.to_owned(), message.to_owned()).as_deref() != Some(message) && !message.is_empty() {
+            self.say(message);
+        }
     }
 }
 

@@ -101,7 +101,8 @@ impl<'a> Job<'a> {
     fn happened(&self, row: &FeatureRow, hold: Hold, change: Change<'_>) -> Result<Transitioned, Refused> {
         let done = self.board.transition(row, RUNNER, Some((self.claim.token, hold)), change)?;
         crate::process::crash_point("B6");
-        self.board.write_files(&self.project, self.id())?;
+        // What is stored is the truth; files that could not be written are written later.
+        let _ = self.board.write_files(&self.project, self.id());
         crate::process::crash_point("B9");
         Ok(done)
     }

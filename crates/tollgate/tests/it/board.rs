@@ -71,7 +71,7 @@ impl Ended {
 }
 
 fn run(board: &Board) -> Runner {
-    Runner::start(board, Arc::new(|message: &str| eprintln!("runner: {message}"))).unwrap()
+    Runner::start(board, Arc::new(|_: &str| {})).unwrap()
 }
 
 #[test]
@@ -476,5 +476,10 @@ fn a_teams_prompt_and_context_reach_the_reviewer() {
     assert!(heard.contains("You are the reviewer of our team."), "{heard}");
     assert!(heard.contains("We never use tabs."), "{heard}");
     assert!(!heard.contains("link.md"), "{heard}");
+    // What was asked and said is kept.
+    let records = ended.board.records(ended.project.id, &ended.id);
+    let record = std::fs::read_dir(records).unwrap().next().unwrap().unwrap().path();
+    let record = std::fs::read_to_string(record).unwrap();
+    assert!(record.contains("We never use tabs.") && record.contains("APPROVED"), "{record}");
     ended.stop();
 }

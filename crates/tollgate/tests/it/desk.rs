@@ -17,9 +17,8 @@ pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);";
 
 /// An agent that writes what a rule objects to, and puts it right when it is told.
 pub(crate) fn learns() -> String {
-    format!(
-        "if grep -q eval b.js 2>/dev/null; then echo '{GOOD}' > b.js; echo fixed; else echo '{BAD}' > b.js; echo written; fi"
-    )
+    let told = "echo \"$TASK\" | grep -q 'Code Review Findings'";
+    format!("if {told}; then echo '{GOOD}' > b.js; echo fixed; else echo '{BAD}' > b.js; echo written; fi")
 }
 
 /// An agent that does what is asked for at once.

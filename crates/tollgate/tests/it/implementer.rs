@@ -356,6 +356,9 @@ fn a_program_that_will_be_killed() {
     let mut work = Work::new("");
     work.agent.program = Program::Command(vec![folder.join("agent").to_string_lossy().into_owned()]);
     work.agent.namespace = folder.join("namespace").exists();
+    if folder.join("patient").exists() {
+        work.limits.grace = 10 * LONG;
+    }
     let tree = folder.join("tree");
     let store = |mark: &ProcessMark| {
         std::fs::write(folder.join("mark"), mark.to_json().to_string()).unwrap();
@@ -451,6 +454,17 @@ fn when_we_are_killed_nothing_of_the_agent_is_left_after_five_seconds() {
         println!("{n_kills} kills, namespace {namespace}: nothing left after {} ms at most", longest.as_millis());
         assert!(longest < Duration::from_secs(5), "{longest:?}");
     }
+}
+
+#[test]
+fn an_agent_that_may_take_its_time_to_end_gets_little_of_it_when_we_are_gone() {
+    let work = Work::new(&three_levels());
+    std::fs::write(work.folder.path().join("patient"), "").unwrap();
+    let mut parent = parent_of(&work, false);
+    wait_until("the agent is at work", || marked(&work.mark()).len() > 9);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until("nothing is left", || left(&work) == 0);
 }
 
 #[test]

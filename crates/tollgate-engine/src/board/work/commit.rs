@@ -67,11 +67,13 @@ impl Job<'_> {
         let repository = self.repository()?;
         let worktree = self.worktree(&repository, &feature.row)?;
         let attempt = format!("{}-{}", self.id(), self.claim.attempt);
+        let scratch = self.board.scratch(self.project.id, self.id());
+        // An agent could forge the name; what is reviewed is the tip of the branch either way.
         if let Some(commit) = gate::find_attempt(&repository, worktree.branch(), &attempt)? {
+            gate::settle(&worktree, &scratch)?;
             return Ok(Done::Commit(commit.as_str().to_owned()));
         }
         let text = self.message(feature, &attempt);
-        let scratch = self.board.home().data.join("gate").join(format!("{}-{}", self.project.id, self.id()));
         let mut commit = GateCommit {
             worktree: &worktree,
             scratch: &scratch,

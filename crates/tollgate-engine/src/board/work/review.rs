@@ -1,6 +1,7 @@
 //! A commit is reviewed, and what follows is stored with the review.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use tollgate_core::sha::Sha;
 
 use super::super::judge::{self, Facts, Judged};
 use super::super::{Change, Refused, iso};
-use super::{Feature, Job, model};
+use super::{Feature, Job, implement, model};
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::git::Blob;
@@ -60,6 +61,10 @@ impl Job<'_> {
         let started = self.board.home().now();
         let criteria = feature.criteria();
         let settings = self.settings(&feature, &compared);
+        let asks = settings.as_ref().is_ok_and(|settings| !settings.reviewers.is_empty());
+        if asks && self.is_over_budget(&feature.row) {
+            return self.failed(&feature.row, Event::OverBudget, &implement::over_budget(&feature.row));
+        }
         let subject = self.subject();
         let reviewed = settings.and_then(|settings| {
             let reviewed = self.look(&feature, &compared, &settings, &criteria, &subject)?;
@@ -76,6 +81,7 @@ impl Job<'_> {
             Err(failure) => return self.review_failed(&feature, &commit, &failure),
         };
         let at = iso(self.board.home().now());
+        let steps = self.folder.steps().0;
         let facts = Facts {
             number: feature.row.state.iteration,
             at: &at,
@@ -83,7 +89,7 @@ impl Job<'_> {
             previous: previous.last(),
             base: compared.base.as_str(),
             commit: &commit,
-            after_step: None,
+            after_step: steps.last().filter(|_| feature.row.state.stale).map(|step| &step.id),
         };
         let judged = judge::judge(&reviewed, &facts);
         let record = record(&reviewed, subject, (started, self.board.home().now()));
@@ -260,7 +266,7 @@ impl Job<'_> {
             executable: home.executable.clone(),
             standing: Standing::Gate(subject.clone()),
             asking: Asking {
-                tape: Tape::Off,
+                tape: if settings.reviewers.is_empty() { Tape::Off } else { Tape::recording() },
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: false,
                 prompts: Some(home.data.join("settings.json")),
@@ -271,8 +277,28 @@ impl Job<'_> {
             clock: &home.clock,
             events: &tell,
         };
-        pipeline::review_change(&mut world)
+        let reviewed = pipeline::review_change(&mut world);
+        if let Some(record) = world.asking.tape.written(world.asking.boundary) {
+            self.keep_record(iteration, &record);
+        }
+        reviewed
     }
+
+    /// Keeps what reviewers were asked and said, for whoever wants to know how a review came about.
+    fn keep_record(&self, iteration: u32, record: &str) {
+        let folder = self.board.records(self.project.id, self.id());
+        let name = format!("review-{iteration}-{}.jsonl", self.claim.token.0);
+        // A review counts without it.
+        let _ = own_folder(&folder).and_then(|()| std::fs::write(folder.join(name), record));
+    }
+}
+
+/// Makes a folder for the operator's eyes only: what is kept in it quotes code.
+fn own_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 /// The run as the memory keeps it.
