@@ -188,6 +188,34 @@ fn cards_are_edited_if_nobody_was_faster() {
 }
 
 #[test]
+fn a_project_says_which_of_its_features_cannot_be_read() {
+    let desk = Desk::new(&works());
+    let server = Server::start(&desk);
+    let folder = desk.path("project/.automaker/features/half");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("feature.json"), "{\"id\": \"half\"").unwrap();
+    let path = desk.path("project").display().to_string();
+    let project = server.json(&desk, "POST", "/api/projects", &json!({ "path": path }).to_string(), 201);
+    let broken = &project["broken"][0];
+    assert_eq!(broken["folder"], "half");
+    assert!(broken["problem"].as_str().unwrap().contains("`feature.json`"), "{broken}");
+    let removed = server.ask(&desk, "DELETE", "/api/projects/1", "");
+    assert_eq!(removed.0, 204, "{}", removed.1);
+    server.json(&desk, "POST", "/api/projects", r#"{"path":"/"}"#, 422);
+}
+
+#[test]
+fn a_project_with_work_under_way_is_not_removed() {
+    let desk = Desk::new("while :; do sleep 1; done");
+    add_project(&desk);
+    let mut server = Server::start(&desk);
+    add(&desk, "Never ends", &["--start"]);
+    server.hears("starts on iteration 1");
+    let refused = server.json(&desk, "DELETE", "/api/projects/1", "", 409);
+    assert!(refused["detail"].as_str().unwrap().contains("is still worked on; stop it first"), "{refused}");
+}
+
+#[test]
 fn agents_are_listed_with_what_they_lack() {
     let desk = Desk::new(&works());
     let server = Server::start(&desk);
