@@ -125,7 +125,8 @@ impl Runner {
             jobs = self.shared.over.wait_timeout(jobs, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(jobs);
-        // Both look every moment whether it is over.
+        // Both look every moment whether it is over; who waits for jobs to end is woken.
+        self.shared.over.notify_all();
         for thread in self.threads {
             let _ = thread.join();
         }

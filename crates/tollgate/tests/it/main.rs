@@ -11,6 +11,8 @@ mod declared;
 mod delta;
 mod desk;
 mod faults;
+#[cfg(unix)]
+mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
@@ -24,7 +26,11 @@ mod outline;
 mod parse_answer;
 mod review;
 mod scratch;
+#[cfg(unix)]
+mod serve;
 mod setup;
+#[cfg(unix)]
+mod stage;
 mod streams;
 mod stub;
 mod tidy;
