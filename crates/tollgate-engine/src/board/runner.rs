@@ -27,6 +27,8 @@ const LEASE: Duration = Duration::from_secs(30);
 const BEAT: Duration = Duration::from_secs(2);
 /// How often to look what is owed, when nobody says that something changed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same, when work waits for what is just ending.
+const LOOK_SOON: Duration = Duration::from_millis(50);
 /// How much is looked at in one go.
 const MAX_CANDIDATES: usize = 500;
 /// The most commits that are made at once.
@@ -183,9 +185,20 @@ impl Shared {
         let mut kept = Kept::default();
         let mut seen = 0;
         while !self.ending.is_cancelled() {
-            match self.look(&mut kept) {
-                Ok(()) => self.say_once("", ""),
-                Err(failure) => self.say_once("", &failure.message),
+            let is_held_up = match self.look(&mut kept) {
+                Ok(is_held_up) => {
+                    self.say_once("", "");
+                    is_held_up
+                }
+                Err(failure) => {
+                    self.say_once("", &failure.message);
+                    false
+                }
+            };
+            if is_held_up {
+                let jobs = self.jobs();
+                drop(self.over.wait_timeout(jobs, LOOK_SOON));
+                continue;
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -196,7 +209,8 @@ impl Shared {
         }
     }
 
-    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<(), Failure> {
+    /// True when there is work that waits for something else on the same feature to end.
+    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<bool, Failure> {
         let projects = self.board.projects()?;
         self.keep(&projects, kept);
         for project in &projects {
@@ -256,7 +270,8 @@ impl Shared {
         Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1 })
     }
 
-    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<(), Failure> {
+    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<bool, Failure> {
+        let mut is_held_up = false;
         let pipeline = &self.board.settings().pipeline;
         let agents = vec![Work::Queued, Work::Implementing, Work::Stepping];
         let kinds = [
@@ -267,9 +282,12 @@ impl Shared {
         for (works, most) in kinds {
             let candidates = self.board.database().candidates(&works, self.now(), MAX_CANDIDATES)?;
             for candidate in candidates {
-                let is_kept = kept.locks.contains_key(&candidate.project)
-                    && !self.is_at_work(candidate.project, &candidate.feature);
+                let is_kept = kept.locks.contains_key(&candidate.project);
                 if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
+                    continue;
+                }
+                if self.is_at_work(candidate.project, &candidate.feature) {
+                    is_held_up = true;
                     continue;
                 }
                 let room = Room { works: works.clone(), most };
@@ -277,7 +295,7 @@ impl Shared {
                 self.begin(claim);
             }
         }
-        Ok(())
+        Ok(is_held_up)
     }
 
     /// True unless the feature waits for others.
