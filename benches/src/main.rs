@@ -4,6 +4,7 @@
 //! 1 when a bar is missed, with 2 when a measure could not be taken. See `README.md` for how to run it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 
+mod board;
 mod corpus;
 mod measure;
 mod model;

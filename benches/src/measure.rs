@@ -2,16 +2,20 @@
 
 mod again;
 mod ask;
+mod board_list;
 mod cards;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
+mod handover;
 mod hook;
+mod idle;
 mod intent;
 mod rules;
 mod secrets;
+mod sockets;
 mod tokens;
 mod version;
 mod writes;
@@ -42,6 +46,10 @@ pub(crate) const ALL: &[Measure] = &[
     tokens::MEASURE,
     writes::MEASURE,
     cards::MEASURE,
+    board_list::MEASURE,
+    handover::MEASURE,
+    idle::MEASURE,
+    sockets::MEASURE,
 ];
 
 /// Something that can be measured by name.
