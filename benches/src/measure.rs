@@ -9,6 +9,7 @@ mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
+pub(crate) mod fanout;
 mod handover;
 mod hook;
 mod idle;
@@ -50,6 +51,7 @@ pub(crate) const ALL: &[Measure] = &[
     handover::MEASURE,
     idle::MEASURE,
     sockets::MEASURE,
+    fanout::MEASURE,
 ];
 
 /// Something that can be measured by name.

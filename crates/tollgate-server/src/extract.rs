@@ -134,7 +134,9 @@ impl FromRequestParts<Shared> for OfIteration {
         let names = names(parts).await?;
         let text = named(&names, "iteration")?;
         let number = number(text).and_then(|number| u32::try_from(number).ok());
-        let number = number.filter(|number| *number > 0).ok_or_else(|| no_such("iteration"))?;
+        // As the description says: what has more bits names none.
+        let is_named = |number: &u32| *number > 0 && i32::try_from(*number).is_ok();
+        let number = number.filter(is_named).ok_or_else(|| no_such("iteration"))?;
         Ok(Self(project(&names)?, feature(&names)?, number))
     }
 }

@@ -23,8 +23,10 @@ use crate::problem::{self, Kind, Problem};
 use crate::routes::Shared;
 use crate::serve::{Busy, Held};
 
-/// Bytes kept for reading and writing of a socket. Clients send nothing of use, and frames are small.
-const BUFFER: usize = 4096;
+/// Bytes kept for what a client sends, which is nothing of use; held as long as it listens.
+const READ_BUFFER: usize = 512;
+/// Bytes of frames that are put together into one write.
+const WRITE_BUFFER: usize = 4096;
 /// Bytes of one message of a client.
 const MAX_MESSAGE: usize = 4096;
 /// How much a client may say between two heartbeats, though nobody listens.
@@ -139,8 +141,8 @@ impl Listener {
 
     fn upgrade(self, upgrade: WebSocketUpgrade, headers: &HeaderMap) -> Response {
         let mut upgrade = upgrade
-            .read_buffer_size(BUFFER)
-            .write_buffer_size(BUFFER)
+            .read_buffer_size(READ_BUFFER)
+            .write_buffer_size(WRITE_BUFFER)
             .max_message_size(MAX_MESSAGE)
             .max_frame_size(MAX_MESSAGE);
         if let Some(protocol) = protocol(headers) {

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use tollgate_core::board::FeatureId;
 use utoipa::IntoParams;
 
 use crate::desk::{Feature, FeatureEdit, FeatureQuery, NewFeature};
@@ -35,7 +36,7 @@ pub(crate) struct Which {
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// Those after the place that the answer before gave as `next`.
-    #[param(max_length = 200)]
+    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
     after: Option<String>,
 }
 
@@ -46,8 +47,12 @@ impl Which {
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
         }
-        if !(is_short(&self.status, 100) && is_short(&self.q, 200) && is_short(&self.after, 200)) {
+        if !(is_short(&self.status, 100) && is_short(&self.q, 200)) {
             return Err(Problem::new(Kind::Unprocessable, "a part of the question is too long"));
+        }
+        if let Some(Err(problem)) = self.after.as_deref().map(FeatureId::parse) {
+            return Err(Problem::new(Kind::Unprocessable, format!("`after` names no feature: {problem}"))
+                .hint("Give what the answer before gave as `next`."));
         }
         Ok(FeatureQuery { status: self.status, text: self.q, limit, after: self.after })
     }

@@ -150,6 +150,9 @@ pub(crate) async fn output(
     OfIteration(project, id, number): OfIteration,
     Query(From { from }): Query<From>,
 ) -> Result<Response, Problem> {
+    if i64::try_from(from).is_err() {
+        return Err(Problem::new(Kind::Unprocessable, "`from` is beyond the end of any file"));
+    }
     let output = app.call(move |desk| desk.output(project, &id, number, from)).await?;
     let mut response = text("text/plain; charset=utf-8", output.text);
     response.headers_mut().insert(NEXT, HeaderValue::from(output.next));
