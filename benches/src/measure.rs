@@ -9,7 +9,7 @@ mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
-pub(crate) mod fanout;
+mod fanout;
 mod handover;
 mod hook;
 mod idle;

@@ -2,18 +2,16 @@
 //! that take nothing of what they are sent.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
 
 use crate::board::{Desk, Server};
 use crate::measure::{Measure, Setting};
 use crate::row::Row;
+use crate::socket::{self, Socket};
 
 pub(super) const MEASURE: Measure = Measure { name: "sockets", take };
 
@@ -36,15 +34,14 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let delays = Arc::new(Delays::default());
     for _ in 0..N_CLIENTS {
-        let tcp = runtime.block_on(listen(server.address, &server.token, None))?;
-        runtime.spawn(follow(tcp, Arc::clone(&delays)));
+        let socket = runtime.block_on(Socket::open(&server, None))?;
+        runtime.spawn(follow(socket, Arc::clone(&delays)));
     }
     let (writing, n_written) = (AtomicBool::new(true), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        let ids: Vec<String> = names(&server)?;
-        for id in ids {
+        for path in socket::features(&server)? {
             let (server, writing, n_written) = (&server, &writing, &n_written);
-            scope.spawn(move || write(server, &id, writing, n_written));
+            scope.spawn(move || write(server, &path, writing, n_written));
         }
         let measured = measure(&server, &runtime, &delays, &n_written);
         writing.store(false, Ordering::Relaxed);
@@ -86,7 +83,7 @@ fn stall(server: &Server, runtime: &tokio::runtime::Runtime) -> io::Result<(f64,
     let before = server.figures()?.memory_mb;
     let mut stalled = Vec::new();
     for _ in 0..N_STALLED {
-        stalled.push(runtime.block_on(listen(server.address, &server.token, Some(RECEIVE_BUFFER)))?);
+        stalled.push(runtime.block_on(Socket::open(server, Some(RECEIVE_BUFFER)))?);
     }
     let (begun, mut most) = (Instant::now(), before);
     while server.metric("tollgate_listeners ")? > N_CLIENTS as f64 && begun.elapsed() < 2 * MINUTE {
@@ -96,23 +93,15 @@ fn stall(server: &Server, runtime: &tokio::runtime::Runtime) -> io::Result<(f64,
     Ok((begun.elapsed().as_secs_f64(), most - before))
 }
 
-/// The names of the features.
-fn names(server: &Server) -> io::Result<Vec<String>> {
-    let page = server.client()?.get("/api/projects/1/features")?.json()?;
-    let names = page["features"].as_array().into_iter().flatten().filter_map(|card| card["id"].as_str());
-    Ok(names.map(str::to_owned).collect())
-}
-
 /// Changes a feature again and again, as long as it is to.
-fn write(server: &Server, id: &str, writing: &AtomicBool, n_written: &AtomicU64) {
+fn write(server: &Server, path: &str, writing: &AtomicBool, n_written: &AtomicU64) {
     let Ok(mut client) = server.client() else { return };
-    let path = format!("/api/projects/1/features/{id}");
     let mut next = Instant::now();
     for number in 0_u64.. {
         if !writing.load(Ordering::Relaxed) {
             return;
         }
-        match client.ask("PATCH", &path, Some(&json!({ "priority": 1 + number % 3 }))) {
+        match client.ask("PATCH", path, Some(&json!({ "priority": 1 + number % 3 }))) {
             Ok(answer) if answer.status == 200 => n_written.fetch_add(1, Ordering::Relaxed),
             _ => return,
         };
@@ -121,57 +110,15 @@ fn write(server: &Server, id: &str, writing: &AtomicBool, n_written: &AtomicU64)
     }
 }
 
-/// Opens a socket for events.
-async fn listen(address: SocketAddr, token: &str, buffer: Option<u32>) -> io::Result<TcpStream> {
-    let socket = TcpSocket::new_v4()?;
-    if let Some(size) = buffer {
-        socket.set_recv_buffer_size(size)?;
-    }
-    let mut tcp = socket.connect(address).await?;
-    let request = format!(
-        "GET /api/events HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: upgrade\r\n\
-         upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    );
-    tcp.write_all(request.as_bytes()).await?;
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(tcp.read_u8().await?);
-    }
-    if head.starts_with(b"HTTP/1.1 101 ") { Ok(tcp) } else { Err(io::Error::other("no socket was opened")) }
-}
-
 /// Milliseconds from each event to each client.
 #[derive(Default)]
 struct Delays(Mutex<Vec<u32>>);
 
-/// Notes how late each event comes, and answers when the server asks whether anybody is there.
-async fn follow(tcp: TcpStream, delays: Arc<Delays>) {
-    let (reading, mut writing) = tcp.into_split();
-    let mut reading = tokio::io::BufReader::new(reading);
-    let mut frame = Vec::new();
-    loop {
-        let mut head = [0; 2];
-        if reading.read_exact(&mut head).await.is_err() {
-            return;
-        }
-        let length = match head[1] {
-            126 => reading.read_u16().await.map(usize::from),
-            length => Ok(usize::from(length)),
-        };
-        let Ok(length) = length else { return };
-        frame.resize(length, 0);
-        if reading.read_exact(&mut frame).await.is_err() {
-            return;
-        }
-        match head[0] & 0x0f {
-            1 => {
-                if let Some(late) = delay(&frame) {
-                    delays.0.lock().unwrap_or_else(PoisonError::into_inner).push(late);
-                }
-            }
-            // A pong, masked with nothing, to a ping without content.
-            9 if writing.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.is_err() => return,
-            _ => {}
+/// Notes how late each event comes.
+async fn follow(mut socket: Socket, delays: Arc<Delays>) {
+    while let Some(text) = socket.text().await {
+        if let Some(late) = delay(text) {
+            delays.0.lock().unwrap_or_else(PoisonError::into_inner).push(late);
         }
     }
 }
