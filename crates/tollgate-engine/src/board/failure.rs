@@ -49,3 +49,8 @@ pub(super) fn no_branch(name: &str) -> Failure {
     Failure::new(Kind::User, format!("the branch `{name}` is gone"))
         .hint("Put it back, or move the feature to the backlog and start it again.")
 }
+
+/// A part of the program gave up.
+pub(super) fn mistake() -> Failure {
+    Failure::new(Kind::Internal, "the program made a mistake").hint("The server's log says where; please report it.")
+}

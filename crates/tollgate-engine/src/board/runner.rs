@@ -5,6 +5,7 @@
 //! tidied up first: its processes are ended, its claims given back, files brought up to date.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -53,6 +54,8 @@ struct Shared {
     tell: Tell,
     /// What was said last about each thing, so that nothing is said again and again.
     said: Mutex<HashMap<String, String>>,
+    /// Features on which a mistake of ours ended a piece of work.
+    mistakes: Mutex<HashSet<(i64, FeatureId)>>,
 }
 
 struct Running {
@@ -89,6 +92,7 @@ impl Runner {
             over: Condvar::new(),
             tell,
             said: Mutex::default(),
+            mistakes: Mutex::default(),
         });
         shared.tidy_up()?;
         let (supervisor, heart) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -182,9 +186,11 @@ impl Shared {
         let mut kept = Kept::default();
         let mut seen = 0;
         while !self.ending.is_cancelled() {
-            match self.look(&mut kept) {
-                Ok(()) => self.say_once("", ""),
-                Err(failure) => self.say_once("", &failure.message),
+            // A mistake of ours must not end the work on everything.
+            match catch_unwind(AssertUnwindSafe(|| self.look(&mut kept))) {
+                Ok(Ok(())) => self.say_once("", ""),
+                Ok(Err(failure)) => self.say_once("", &failure.message),
+                Err(_) => self.say_once("", "looking what is to be done went wrong; it is tried again"),
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -196,6 +202,7 @@ impl Shared {
     }
 
     fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<(), Failure> {
+        crate::process::panic_point("look");
         let projects = self.board.projects()?;
         self.keep(&projects, kept);
         for project in &projects {
@@ -313,7 +320,8 @@ impl Shared {
         let shared = Arc::clone(self);
         let work = move || {
             let _over = Over { shared: &shared, token, project, feature: &feature };
-            if let Err(failure) = work::run(&shared.board, &claim, &cancel) {
+            let done = catch_unwind(AssertUnwindSafe(|| work::run(&shared.board, &claim, &cancel)));
+            if let Err(failure) = done.unwrap_or_else(|_| shared.went_wrong(&claim, &cancel)) {
                 shared.say(&format!("`{feature}`: {}", failure.message));
             }
         };
@@ -322,6 +330,20 @@ impl Shared {
             self.jobs().remove(&token);
             self.say(&format!("no thread could be started: {error}"));
         }
+    }
+
+    /// A mistake of ours ended a piece of work: it is tried once more, and then a person has to look.
+    fn went_wrong(&self, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+        let is_first = {
+            let mut mistakes = self.mistakes.lock().unwrap_or_else(PoisonError::into_inner);
+            mistakes.insert((claim.project, claim.feature.clone()))
+        };
+        if is_first {
+            work::try_again(&self.board, claim)?
+        } else {
+            work::give_up(&self.board, claim, cancel)?
+        }
+        Err(super::failure::mistake())
     }
 
     // Signs of life.
@@ -335,14 +357,20 @@ impl Shared {
             if self.ending.is_cancelled() && tokens.is_empty() {
                 return;
             }
-            let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
-            for token in tokens {
-                // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
-                if let Ok(false) = self.board.database().renew(token, until)
-                    && let Some(running) = self.jobs().get(&token)
-                {
-                    running.cancel.cancel();
-                }
+            // Without signs of life others would take over what is still being done here.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.renew(&tokens)));
+        }
+    }
+
+    fn renew(&self, tokens: &[Token]) {
+        crate::process::panic_point("beat");
+        let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+        for token in tokens {
+            // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
+            if let Ok(false) = self.board.database().renew(*token, until)
+                && let Some(running) = self.jobs().get(token)
+            {
+                running.cancel.cancel();
             }
         }
     }

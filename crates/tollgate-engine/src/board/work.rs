@@ -39,6 +39,7 @@ pub(super) struct Job<'a> {
 
 /// Does a piece of work.
 pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+    crate::process::panic_point("work");
     let done = Job::new(board, claim, cancel).and_then(|job| match claim.work {
         Work::Queued => job.implement(),
         Work::Stepping => job.step(),
@@ -54,11 +55,32 @@ pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> R
         Err(Refused::Stale(_) | Refused::Illegal(_) | Refused::NoFeature(_) | Refused::NoProject(_)) => Ok(()),
         Err(other) => {
             // What can be told was told with a transition; this one could not be stored.
-            let again = board.home().now().saturating_add(AGAIN_MS);
-            board.database().release(claim.token, again)?;
+            try_again(board, claim)?;
             Err(other.into_failure())
         }
     }
+}
+
+/// Gives a piece of work back, to be tried again in a while.
+pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
+    let again = board.home().now().saturating_add(AGAIN_MS);
+    board.database().release(claim.token, again).map(drop)
+}
+
+/// Leaves a piece of work to a person, because we made the same mistake twice.
+pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+    let event = match claim.work {
+        Work::Queued | Work::Implementing => Event::AgentFailed,
+        Work::Stepping => Event::StepFailed,
+        Work::Committing | Work::CommittingStep => Event::CommitFailed,
+        Work::Reviewing => Event::ReviewFailed,
+        Work::Nothing => return Ok(()),
+    };
+    let done = Job::new(board, claim, cancel).and_then(|job| {
+        let Feature { row, .. } = job.feature()?;
+        job.failed(&row, event, &failure::mistake())
+    });
+    done.map_err(Refused::into_failure)
 }
 
 /// What a piece of work is about, as it is now.
