@@ -20,6 +20,7 @@ use super::folder::watch::{self, Changes, Watcher};
 use super::{Board, work};
 use crate::failure::Failure;
 use crate::process::guard::{ProcessMark, end_survivors};
+use crate::process::handles;
 use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
 
 /// How long a claim is good for without a sign of life.
@@ -30,6 +31,8 @@ const BEAT: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How much is looked at in one go.
 const MAX_CANDIDATES: usize = 500;
+/// How often to look again at files that could not be read: the reason may have passed without a change to them.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The most commits that are made at once.
 const MAX_COMMITS: usize = 8;
 
@@ -77,6 +80,8 @@ struct Keeping {
     _lock: Lock,
     _watcher: Watcher,
     changes: Receiver<Changes>,
+    /// When files that could not be read were last looked at.
+    looked_again: Instant,
 }
 
 impl Runner {
@@ -206,15 +211,21 @@ impl Shared {
         let projects = self.board.projects()?;
         self.keep(&projects, kept);
         for project in &projects {
-            let Some(keeping) = kept.locks.get(&project.id) else { continue };
+            let Some(keeping) = kept.locks.get_mut(&project.id) else { continue };
+            let mut names = Vec::new();
             for changes in keeping.changes.try_iter() {
                 if let Some(note) = &changes.note {
                     self.say(note);
                 }
-                for name in &changes.names {
-                    if let Err(failure) = self.board.take_in_one(project, name) {
-                        self.say_once(name, &failure.message);
-                    }
+                names.extend(changes.names);
+            }
+            if keeping.looked_again.elapsed() >= LOOK_AGAIN {
+                keeping.looked_again = Instant::now();
+                names.extend(self.board.broken(project.id).into_iter().map(|broken| broken.name));
+            }
+            for name in &names {
+                if let Err(failure) = self.board.take_in_one(project, name) {
+                    self.say_once(name, &failure.message);
                 }
             }
         }
@@ -259,7 +270,7 @@ impl Shared {
         self.end_survivors(project)?;
         let watched = Watcher::start(Arc::clone(&folder), watch::EVERY)?;
         self.board.take_in_all(project)?;
-        Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1 })
+        Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1, looked_again: Instant::now() })
     }
 
     fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<(), Failure> {
@@ -278,12 +289,22 @@ impl Shared {
                 if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
                     continue;
                 }
+                if !self.has_handles() {
+                    self.say_once("handles", "there are too few file handles; more work waits until some are free");
+                    return Ok(());
+                }
                 let room = Room { works: works.clone(), most };
                 let Some(claim) = self.claim(&candidate, room)? else { continue };
                 self.begin(claim);
             }
         }
         Ok(())
+    }
+
+    /// True when one more piece of work finds the file handles that it needs; without them it would fail.
+    fn has_handles(&self) -> bool {
+        let n_works = u64::try_from(self.jobs().len()).unwrap_or(u64::MAX).saturating_add(1);
+        handles::n_free().is_none_or(|n_free| n_free >= handles::FOR_WORK.saturating_mul(n_works))
     }
 
     /// True unless the feature waits for others.

@@ -15,6 +15,7 @@ use super::{Board, Change, Refused, failure};
 use crate::failure::{Failure, Kind};
 use crate::forge::project::{Branch, Project as Repository};
 use crate::forge::worktree::Worktree;
+use crate::process::handles;
 use crate::store::board::{Claim, FeatureRow, Field, Hold, ProjectRow, Transitioned};
 
 mod commit;
@@ -131,6 +132,10 @@ impl<'a> Job<'a> {
 
     /// Something failed, and a person has to know.
     fn failed(&self, row: &FeatureRow, event: Event, failure: &Failure) -> Result<(), Refused> {
+        if handles::were_missing(failure) {
+            // No person can do anything about it, and soon it may work.
+            return Err(Refused::Failure(failure.clone()));
+        }
         let mut change = Change::of(event);
         change.set.problem = Field::Set(in_words(failure));
         self.happened(row, Hold::LetGo, change).map(drop)
