@@ -12,6 +12,9 @@ use serde_json::json;
 use super::server::{Answer, Launch, Server, eventually};
 use crate::desk::{Desk, learns};
 
+/// Bytes that can still be written when trouble begins, so that something is promised.
+const ROOM: u64 = 300_000;
+
 /// What keeps the server from writing.
 enum Trouble {
     /// A small disk in this folder.
@@ -21,10 +24,13 @@ enum Trouble {
 }
 
 impl Trouble {
-    fn begin(&self, server: &Server) {
+    fn begin(&self, desk: &Desk, server: &Server) {
         match self {
-            Self::Disk(folder) => fill(&server.inside(folder)),
-            Self::Limit => limit(server, "1"),
+            Self::Disk(folder) => fill(&server.inside(folder), ROOM),
+            Self::Limit => {
+                let written = std::fs::metadata(desk.path("data/tollgate/tollgate.db-wal")).unwrap().len();
+                limit(server, &(written + ROOM).to_string());
+            }
         }
     }
 
@@ -41,14 +47,16 @@ fn limit(server: &Server, bytes: &str) {
     assert!(Command::new("prlimit").args(["--pid", &pid, &size]).status().unwrap().success());
 }
 
-/// Takes every byte that is left.
-fn fill(folder: &Path) {
+/// Takes every byte that is left but a few.
+fn fill(folder: &Path, room: u64) {
     use std::io::Write as _;
     let mut filler = std::fs::File::create(folder.join("filler")).unwrap();
     for size in [65_536, 4_096, 1] {
         let part = vec![0; size];
         while filler.write_all(&part).is_ok() {}
     }
+    let taken = filler.metadata().unwrap().len();
+    filler.set_len(taken.saturating_sub(room)).unwrap();
 }
 
 /// How to have mounts of one's own here, if that can be had.
@@ -90,7 +98,7 @@ fn check(desk: &Desk, server: &mut Server, trouble: &Trouble) -> String {
     let features = format!("/api/projects/{project}/features");
     let worked_on = server.begin(project, "Worked on");
     eventually("the agent runs", || server.feature(project, &worked_on)["work"] == "implementing");
-    trouble.begin(server);
+    trouble.begin(desk, server);
 
     let (mut promised, mut n_refused) = (Vec::new(), 0);
     for number in 0..2_000 {
@@ -173,7 +181,7 @@ fn a_full_project_folder_is_told_and_afterwards_the_work_goes_on() {
     let id = server.begin(project, "Worked on");
     let file = server.inside(&disk).join(".automaker/features").join(&id).join("feature.json");
     eventually("the agent runs", || server.feature(project, &id)["work"] == "implementing");
-    fill(&server.inside(&disk));
+    fill(&server.inside(&disk), 0);
 
     let features = format!("/api/projects/{project}/features");
     is_told(&server.post(&features, &json!({"description": "x"})));

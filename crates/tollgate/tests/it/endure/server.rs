@@ -119,8 +119,21 @@ impl Server {
     /// Asks for its end, and says how long that took.
     #[track_caller]
     pub(crate) fn end(&mut self) -> Duration {
-        let begun = Instant::now();
+        let asked = self.ask_to_end();
+        self.ended(asked)
+    }
+
+    /// Asks for its end; the moment.
+    #[track_caller]
+    pub(crate) fn ask_to_end(&self) -> Instant {
+        let asked = Instant::now();
         assert!(Command::new("kill").arg(self.pid().to_string()).status().unwrap().success());
+        asked
+    }
+
+    /// Waits until it has ended, and says how long after that moment.
+    #[track_caller]
+    pub(crate) fn ended(&mut self, begun: Instant) -> Duration {
         while self.is_running() {
             assert!(begun.elapsed() < PATIENCE, "it does not end: {}", self.log());
             std::thread::sleep(Duration::from_millis(5));

@@ -46,7 +46,7 @@ fn check(title: &str, script: &str) -> serde_json::Value {
     let n_kib: u64 = most.split_whitespace().next().unwrap().parse().unwrap();
     assert!(n_kib < 256 * 1024, "{title}: {most}");
     assert!(server.is_running() && server.get("/healthz").status == 200);
-    println!("T29: {title}: {} {}, the server took at most {most}", end["status"], end["error"]);
+    println!("T29: {title:?}: {} {}, the server took at most {most}", end["status"], end["error"]);
     server.end();
     nothing_is_left(&desk, title);
     end
