@@ -8,6 +8,7 @@ mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
+pub(crate) mod fanout;
 mod hook;
 mod intent;
 mod rules;
@@ -42,6 +43,7 @@ pub(crate) const ALL: &[Measure] = &[
     tokens::MEASURE,
     writes::MEASURE,
     cards::MEASURE,
+    fanout::MEASURE,
 ];
 
 /// Something that can be measured by name.

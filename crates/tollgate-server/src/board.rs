@@ -119,8 +119,7 @@ impl BoardDesk {
 
 impl Desk for BoardDesk {
     fn ready(&self) -> Answer<()> {
-        self.board.database().last_seq()?;
-        Ok(())
+        Ok(self.board.database().check()?)
     }
 
     fn figures(&self) -> Answer<Figures> {

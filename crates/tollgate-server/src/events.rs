@@ -13,7 +13,6 @@
 //! {"type":"goodbye","seq":17}
 //! ```
 
-mod database;
 pub mod frame;
 pub mod hub;
 pub mod log;

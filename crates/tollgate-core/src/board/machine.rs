@@ -433,10 +433,16 @@ impl Step<'_> {
         if self.state.work != Work::Nothing {
             return Err(self.state.in_words());
         }
+        let is_taken = self.state.status != Status::Backlog || *status == Status::InProgress;
+        if self.state.iteration == 0 && is_taken {
+            // Another program works on it, which never brought it to the gate, and moves it as it likes.
+            return self.put(status.clone());
+        }
         // A feature that was here before, and that another program took away, may come back to where it was. What steps
         // changed since its review has not passed.
         let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified | Status::Other(_))
             && self.state.review == Review::Approved
+            && self.state.stepped
             && !self.state.stale;
         match status {
             Status::Backlog | Status::Other(_) => self.put(status.clone()),

@@ -29,6 +29,8 @@ const LEASE: Duration = Duration::from_secs(30);
 const BEAT: Duration = Duration::from_secs(2);
 /// How often to look what is owed, when nobody says that something changed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same, when work waits for what is just ending.
+const LOOK_SOON: Duration = Duration::from_millis(50);
 /// How much is looked at in one go.
 const MAX_CANDIDATES: usize = 500;
 /// How often to look again at files that could not be read: the reason may have passed without a change to them.
@@ -134,7 +136,8 @@ impl Runner {
             jobs = self.shared.over.wait_timeout(jobs, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(jobs);
-        // Both look every moment whether it is over.
+        // Both look every moment whether it is over; who waits for jobs to end is woken.
+        self.shared.over.notify_all();
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -192,10 +195,24 @@ impl Shared {
         let mut seen = 0;
         while !self.ending.is_cancelled() {
             // A mistake of ours must not end the work on everything.
-            match catch_unwind(AssertUnwindSafe(|| self.look(&mut kept))) {
-                Ok(Ok(())) => self.say_once("", ""),
-                Ok(Err(failure)) => self.say_once("", &failure.message),
-                Err(_) => self.say_once("", "looking what is to be done went wrong; it is tried again"),
+            let is_held_up = match catch_unwind(AssertUnwindSafe(|| self.look(&mut kept))) {
+                Ok(Ok(is_held_up)) => {
+                    self.say_once("", "");
+                    is_held_up
+                }
+                Ok(Err(failure)) => {
+                    self.say_once("", &failure.message);
+                    false
+                }
+                Err(_) => {
+                    self.say_once("", "looking what is to be done went wrong; it is tried again");
+                    false
+                }
+            };
+            if is_held_up {
+                let jobs = self.jobs();
+                drop(self.over.wait_timeout(jobs, LOOK_SOON));
+                continue;
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -206,7 +223,8 @@ impl Shared {
         }
     }
 
-    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<(), Failure> {
+    /// True when there is work that waits for something else on the same feature to end.
+    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<bool, Failure> {
         crate::process::panic_point("look");
         let projects = self.board.projects()?;
         self.keep(&projects, kept);
@@ -273,7 +291,8 @@ impl Shared {
         Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1, looked_again: Instant::now() })
     }
 
-    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<(), Failure> {
+    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<bool, Failure> {
+        let mut is_held_up = false;
         let pipeline = &self.board.settings().pipeline;
         let agents = vec![Work::Queued, Work::Implementing, Work::Stepping];
         let kinds = [
@@ -284,21 +303,24 @@ impl Shared {
         for (works, most) in kinds {
             let candidates = self.board.database().candidates(&works, self.now(), MAX_CANDIDATES)?;
             for candidate in candidates {
-                let is_kept = kept.locks.contains_key(&candidate.project)
-                    && !self.is_at_work(candidate.project, &candidate.feature);
+                let is_kept = kept.locks.contains_key(&candidate.project);
                 if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
+                    continue;
+                }
+                if self.is_at_work(candidate.project, &candidate.feature) {
+                    is_held_up = true;
                     continue;
                 }
                 if !self.has_handles() {
                     self.say_once("handles", "there are too few file handles; more work waits until some are free");
-                    return Ok(());
+                    return Ok(false);
                 }
                 let room = Room { works: works.clone(), most };
                 let Some(claim) = self.claim(&candidate, room)? else { continue };
                 self.begin(claim);
             }
         }
-        Ok(())
+        Ok(is_held_up)
     }
 
     /// True when one more piece of work finds the file handles that it needs; without them it would fail.

@@ -115,7 +115,12 @@ impl<'a> Job<'a> {
     /// The work tree of a feature that was begun.
     fn worktree(&self, repository: &Repository, row: &FeatureRow) -> Result<Worktree, Failure> {
         let branch = branch(row)?;
-        let worktree = repository.worktree(&branch)?.ok_or_else(|| failure::no_branch(branch.as_str()))?;
+        let Some(worktree) = repository.worktree(&branch)? else {
+            return Err(match repository.branch_head(&branch)? {
+                Some(_) => failure::no_worktree(branch.as_str()),
+                None => failure::no_branch(branch.as_str()),
+            });
+        };
         worktree.verify()?;
         Ok(worktree)
     }

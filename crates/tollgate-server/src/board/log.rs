@@ -52,3 +52,43 @@ impl EventLog for BoardLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use tollgate_engine::store::board::NewEvent;
+
+    use super::*;
+    use crate::events::Frame;
+
+    fn announce(database: &Database, at_ms: u64) {
+        let kind = "feature:code-review-started".to_owned();
+        let event = NewEvent { project: None, feature: None, kind, payload: r#"{"featureId":"login"}"#.to_owned() };
+        database.announce(event, at_ms).unwrap();
+    }
+
+    #[test]
+    fn what_the_board_announces_becomes_a_frame() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(&folder.path().join("board.db")).unwrap();
+        announce(&database, 1_767_968_520_000);
+        let events = BoardLog::new(database).events_after(0, 10).unwrap();
+        assert_snapshot!(Frame::new(&events[0]).text.to_string(), @r#"{"type":"feature:code-review-started","payload":{"featureId":"login"},"seq":1,"timestamp":"2026-01-09T14:22:00.000Z"}"#);
+    }
+
+    #[test]
+    fn what_is_gone_is_known_to_be_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(&folder.path().join("board.db")).unwrap();
+        let log = BoardLog::new(database.clone());
+        assert_eq!((log.pruned_to().unwrap(), log.last_seq().unwrap()), (0, 0));
+        for at_ms in 1..=5 {
+            announce(&database, at_ms);
+        }
+        assert_eq!(log.pruned_to().unwrap(), 0);
+        database.prune_events(4).unwrap();
+        assert_eq!(log.pruned_to().unwrap(), 3);
+        database.prune_events(100).unwrap();
+        assert_eq!((log.pruned_to().unwrap(), log.last_seq().unwrap()), (5, 5));
+    }
+}

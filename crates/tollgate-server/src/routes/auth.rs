@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tollgate_engine::failure::{Failure, Kind as FailureKind};
@@ -32,10 +32,15 @@ pub(crate) struct Login {
     tag = "auth",
     request_body = Login,
     responses(
-        (status = 204, description = "Signed in.", headers(("set-cookie" = String, description = "The cookie, good for 30 days.")))
+        (status = 204, description = "Signed in.",
+         headers(("set-cookie" = String, description = "The cookie, good for 30 days.")))
     )
 )]
-pub(crate) async fn login(State(app): State<Shared>, Body(login): Body<Login>) -> Result<Response, Problem> {
+pub(crate) async fn login(
+    State(app): State<Shared>,
+    headers: HeaderMap,
+    Body(login): Body<Login>,
+) -> Result<Response, Problem> {
     if let Err(wait) = app.access.attempts.count(Instant::now()) {
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
         return Err(Problem::new(Kind::TooManyRequests, "too many attempts to sign in")
@@ -51,6 +56,9 @@ pub(crate) async fn login(State(app): State<Shared>, Body(login): Body<Login>) -
     getrandom::fill(&mut nonce)
         .map_err(|_| Failure::new(FailureKind::External, "the system gives no random numbers"))?;
     let value = session::sign(&app.access.token, now() + session::SECONDS, nonce);
+    // The page came over TLS, through a proxy of the operator's, so the cookie may not go another way.
+    let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    let value = if is_secure { format!("{value}; Secure") } else { value };
     Ok(set_cookie(&app.access.cookie, &value, session::SECONDS))
 }
 

@@ -23,8 +23,10 @@ use crate::problem::{self, Kind, Problem};
 use crate::routes::Shared;
 use crate::serve::{Busy, Held};
 
-/// Bytes kept for reading and writing of a socket. Clients send nothing of use, and frames are small.
-const BUFFER: usize = 4096;
+/// Bytes kept for what a client sends, which is nothing of use; held as long as it listens.
+const READ_BUFFER: usize = 512;
+/// Bytes of frames that are put together into one write.
+const WRITE_BUFFER: usize = 4096;
 /// Bytes of one message of a client.
 const MAX_MESSAGE: usize = 4096;
 /// How much a client may say between two heartbeats, though nobody listens.
@@ -53,12 +55,15 @@ pub(crate) struct Wanted {
     tag = "events",
     params(
         Wanted,
-        ("last-event-id" = Option<u64>, Header, description = "As `since`, from clients of event streams that come back.")
+        ("last-event-id" = Option<u64>, Header,
+         description = "As `since`, from clients of event streams that come back.")
     ),
     responses(
         (status = 101, description = "A WebSocket; each message is a frame."),
-        (status = 200, description = "An event stream; each `data` is a frame.", body = String, content_type = "text/event-stream",
-         example = "id: 17\ndata: {\"type\":\"feature:code-review-started\",\"payload\":{\"featureId\":\"login\",\"iterationNumber\":1},\"seq\":17,\"timestamp\":\"2026-01-09T14:22:00.000Z\"}\n\n")
+        (status = 200, description = "An event stream; each `data` is a frame.", body = String,
+         content_type = "text/event-stream",
+         example = "id: 17\ndata: {\"type\":\"feature:code-review-started\",\"payload\":{\"featureId\":\"login\",\
+                    \"iterationNumber\":1},\"seq\":17,\"timestamp\":\"2026-01-09T14:22:00.000Z\"}\n\n")
     )
 )]
 pub(crate) async fn events(
@@ -139,8 +144,8 @@ impl Listener {
 
     fn upgrade(self, upgrade: WebSocketUpgrade, headers: &HeaderMap) -> Response {
         let mut upgrade = upgrade
-            .read_buffer_size(BUFFER)
-            .write_buffer_size(BUFFER)
+            .read_buffer_size(READ_BUFFER)
+            .write_buffer_size(WRITE_BUFFER)
             .max_message_size(MAX_MESSAGE)
             .max_frame_size(MAX_MESSAGE);
         if let Some(protocol) = protocol(headers) {

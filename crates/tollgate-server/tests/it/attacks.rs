@@ -71,6 +71,11 @@ fn pages_of_other_sites_change_nothing() {
             assert_eq!(world.raw("POST", "/api/projects", &headers, body).await.status, 415, "{kind}");
         }
         assert_eq!(n_projects(&world).await, 0);
+        // Also where a body may be missing.
+        let (project, feature) = world.project_with_feature().await;
+        let path = format!("/api/projects/{project}/features/{feature}/resume");
+        let headers = [("cookie", cookie.as_str()), ("origin", ours.as_str()), ("content-type", "text/plain")];
+        assert_eq!(world.raw("POST", &path, &headers, "{}").await.status, 415);
     });
 }
 
@@ -250,6 +255,20 @@ fn a_gigabyte_is_refused_before_it_is_read() {
         }
         assert!(resident().saturating_sub(before) < 30 << 20, "{} -> {}", before, resident());
         assert_eq!(world.get("/api/projects").await.status, 200);
+    });
+}
+
+#[test]
+fn a_client_that_sends_everything_before_it_reads_still_learns_that_it_was_too_much() {
+    story(|| async {
+        let world = World::start();
+        let (host, bearer) = (world.host(), bearer());
+        let length = (16 << 20).to_string();
+        let headers = [("host", host.as_str()), ("authorization", &bearer), JSON, ("content-length", &length)];
+        let mut tcp = client::connect(world.address).await;
+        tcp.write_all(&request("POST", "/api/projects", &headers, "")).await.unwrap();
+        tcp.write_all(&vec![b'x'; 16 << 20]).await.unwrap();
+        assert_eq!(client::read(&mut tcp).await.unwrap().status, 413);
     });
 }
 

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use crate::client;
 use crate::world::{TOKEN, World, story};
 
 /// Every route of the API, with something in the place of names.
@@ -70,6 +71,18 @@ fn a_browser_signs_in_once_and_out_again() {
         assert_eq!(world.raw("GET", "/api/projects", &[("cookie", pair)], "").await.status, 200);
         let said = world.raw("POST", "/api/auth/logout", &[("cookie", pair), ("origin", &origin)], "").await;
         assert!(said.header("set-cookie").unwrap().ends_with("Max-Age=0"));
+    });
+}
+
+#[test]
+fn a_page_that_came_over_tls_gets_a_cookie_that_goes_no_other_way() {
+    story(|| async {
+        let world = World::start();
+        let headers =
+            [("host", "board.example"), ("origin", "https://board.example"), ("content-type", "application/json")];
+        let bytes = client::request("POST", "/api/auth/login", &headers, &format!(r#"{{"token":"{TOKEN}"}}"#));
+        let said = client::exchange(world.address, &bytes).await;
+        assert!(said.header("set-cookie").is_some_and(|cookie| cookie.contains("; Secure; HttpOnly;")), "{said:?}");
     });
 }
 

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use tokio::process::Command;
 use tollgate_core::board::machine::{State, Status, Work};
 
+use tollgate_server::Served;
+
+use crate::board::Real;
 use crate::world::{TOKEN, World, story};
 
 fn api() -> serde_json::Value {
@@ -67,7 +70,43 @@ fn fuzzer() -> PathBuf {
     program
 }
 
-/// A fuzzer goes over every route, with what fits the description and what does not.
+/// Has the fuzzer go over every route, with what fits the description and what does not.
+async fn check(world: &World) {
+    let folder = tempfile::tempdir().unwrap();
+    // A revision that fits the description need not be the current one; a folder need not be a repository.
+    let settings = "[checks.positive_data_acceptance]\n\
+                    expected-statuses = [\"2xx\", 401, 404, 409, 412, 429]\n\
+                    [checks.negative_data_rejection]\n\
+                    expected-statuses = [400, 401, 404, 409, 413, 415, 422, 429]\n\
+                    [[operations]]\n\
+                    include-operation-id = \"addProject\"\n\
+                    checks.positive_data_acceptance.expected-statuses = [\"2xx\", 409, 422]\n";
+    std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
+    let output = Command::new(fuzzer())
+        .current_dir(folder.path())
+        .arg("run")
+        .arg(format!("{}/api/openapi.json", world.origin()))
+        .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
+        // A stream has no end that the fuzzer could wait for.
+        .args(["--exclude-path", "/api/events"])
+        .args(["--checks", "all", "--max-examples", "20", "--seed", "1", "--request-timeout", "30"])
+        .args(["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"])
+        .args(["--suppress-health-check", "all", "--warnings", "off"])
+        .env("NO_COLOR", "1")
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    if let Some(figures) = said.lines().find(|line| line.contains(" generated, ")) {
+        println!("requests: {}", figures.trim());
+    }
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let served = world.served.lock().unwrap();
+    let sick: Vec<&Served> = served.iter().filter(|served| served.status >= 500).collect();
+    assert!(sick.is_empty() && served.len() > 1_000, "{} requests, {sick:?}", served.len());
+}
+
 #[test]
 fn no_request_brings_an_answer_that_is_not_described() {
     story(|| async {
@@ -75,42 +114,15 @@ fn no_request_brings_an_answer_that_is_not_described() {
         let (project, feature) = world.project_with_feature().await;
         let at_the_gate = State { status: Status::CodeReview, work: Work::Reviewing, iteration: 1, ..State::new() };
         world.desk.place(project, &feature, at_the_gate);
-        let folder = tempfile::tempdir().unwrap();
-        // A revision that fits the description need not be the current one.
-        let settings = "[checks.positive_data_acceptance]\n\
-                        expected-statuses = [\"2xx\", 401, 404, 409, 412, 429]\n\
-                        [checks.negative_data_rejection]\n\
-                        expected-statuses = [400, 401, 404, 409, 413, 415, 422, 429]\n";
-        std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
-        let output = Command::new(fuzzer())
-            .current_dir(folder.path())
-            .arg("run")
-            .arg(format!("{}/api/openapi.json", world.origin()))
-            .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
-            // A stream has no end that the fuzzer could wait for.
-            .args(["--exclude-path", "/api/events"])
-            .args(["--checks", "all", "--max-examples", "20", "--seed", "1", "--request-timeout", "30"])
-            .args(["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"])
-            .args(["--suppress-health-check", "all", "--warnings", "off"])
-            .env("NO_COLOR", "1")
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        println!(
-            "{}",
-            said.lines().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
-        );
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        let sick: Vec<String> = world
-            .served
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|served| served.status >= 500)
-            .map(|served| format!("{served:?}"))
-            .collect();
-        assert!(sick.is_empty(), "{sick:?}");
+        check(&world).await;
+    });
+}
+
+#[test]
+fn no_request_to_the_real_board_does_either() {
+    story(|| async {
+        let real = Real::start();
+        real.add_project().await;
+        check(&real.world).await;
     });
 }

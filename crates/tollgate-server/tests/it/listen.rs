@@ -133,7 +133,13 @@ fn a_ticket_opens_one_socket() {
         // A ticket is for sockets and nothing else.
         let ticket = world.ask("POST", "/api/events/ticket", "").await.json()["ticket"].as_str().unwrap().to_owned();
         let header = format!("tollgate.ticket.{ticket}");
-        assert_eq!(world.raw("GET", "/api/projects", &[("sec-websocket-protocol", &header)], "").await.status, 401);
+        let protocol = ("sec-websocket-protocol", header.as_str());
+        for (method, path) in [("GET", "/api/projects"), ("POST", "/api/auth/logout"), ("POST", "/api/events/ticket")] {
+            for headers in [vec![protocol], vec![protocol, ("upgrade", "websocket")]] {
+                assert_eq!(world.raw(method, path, &headers, "").await.status, 401, "{method} {path}");
+            }
+        }
+        assert!(world.open(request(&header)).await.is_ok());
     });
 }
 

@@ -1,8 +1,9 @@
 //! The server, driven over real connections on a board that lives in memory.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails, and figures are shown")]
 
 mod attacks;
 mod auth;
+mod board;
 mod client;
 mod contract;
 mod desk;

@@ -9,6 +9,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::client::Request as WsRequest;
 use tokio_util::sync::CancellationToken;
 use tollgate_server::access::token::Token;
+use tollgate_server::desk::Desk;
+use tollgate_server::events::EventLog;
 use tollgate_server::{Limits, Served, Server, ServerConfig};
 
 use crate::client::{self, Said};
@@ -34,6 +36,22 @@ impl World {
     pub(crate) fn with(limits: Limits) -> Self {
         let log = Arc::new(MemoryLog::default());
         let desk = Arc::new(MemoryDesk::new(Arc::clone(&log)));
+        Self::build(limits, Arc::clone(&desk) as _, Arc::clone(&log) as _, log, desk)
+    }
+
+    /// A server over another board and its log; `log` and `desk` in memory are not used then.
+    pub(crate) fn over(desk: Arc<dyn Desk>, events: Arc<dyn EventLog>, log: Arc<MemoryLog>) -> Self {
+        let unused = Arc::new(MemoryDesk::new(Arc::clone(&log)));
+        Self::build(Limits::default(), desk, events, log, unused)
+    }
+
+    fn build(
+        limits: Limits,
+        behind: Arc<dyn Desk>,
+        events: Arc<dyn EventLog>,
+        log: Arc<MemoryLog>,
+        desk: Arc<MemoryDesk>,
+    ) -> Self {
         let served = Arc::new(Mutex::new(Vec::new()));
         let observer = {
             let served = Arc::clone(&served);
@@ -46,7 +64,7 @@ impl World {
             observer: Some(Arc::new(observer)),
             ..ServerConfig::new(Token::parse(TOKEN).unwrap())
         };
-        let server = Server::bind(config, Arc::clone(&desk) as _, Arc::clone(&log) as _).unwrap();
+        let server = Server::bind(config, behind, events).unwrap();
         let (address, shutdown) = (server.address(), CancellationToken::new());
         let running = tokio::spawn(server.run(shutdown.clone()));
         Self { address, log, desk, served, shutdown, running }

@@ -183,7 +183,7 @@ struct Add {
     /// The branch to make it on [default: one of its own]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// In the end a person looks at it: it goes to `waiting_approval` [default]
+    /// In the end a person looks at it: it goes to `waiting_approval`, as by default
     #[arg(long, conflicts_with = "verify")]
     skip_tests: bool,
     /// In the end nobody has to look at it: it goes to `verified`

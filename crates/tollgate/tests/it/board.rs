@@ -71,7 +71,7 @@ impl Ended {
 }
 
 fn run(board: &Board) -> Runner {
-    Runner::start(board, Arc::new(|message: &str| eprintln!("runner: {message}"))).unwrap()
+    Runner::start(board, Arc::new(|_: &str| {})).unwrap()
 }
 
 #[test]
@@ -482,4 +482,23 @@ fn a_teams_prompt_and_context_reach_the_reviewer() {
     let record = std::fs::read_to_string(record).unwrap();
     assert!(record.contains("We never use tabs.") && record.contains("APPROVED"), "{record}");
     ended.stop();
+}
+
+#[test]
+fn hostile_names_are_refused_before_anything_is_written() {
+    let desk = Desk::new(&works());
+    let board = desk.board();
+    let project = board.add_project(&desk.path("project"), None).unwrap();
+    let long = "x".repeat(300);
+    let branches =
+        ["-d", "--upload-pack=x", "a..b", "a b", "a\nb", "a\u{1b}[2J", "HEAD", "a.lock", "@{-1}", "/a", "a//b", &long];
+    for branch in branches {
+        let new = NewFeature { title: "x".to_owned(), branch: Some(branch.to_owned()), ..NewFeature::default() };
+        assert!(board.create(project.id, &new).is_err(), "{branch:?}");
+    }
+    for name in ["../a", "-x", "a b", "", &long] {
+        let new = NewFeature { title: "x".to_owned(), dependencies: vec![name.to_owned()], ..NewFeature::default() };
+        assert!(board.create(project.id, &new).is_err(), "{name:?}");
+    }
+    assert_eq!(std::fs::read_dir(desk.path("project/.automaker/features")).unwrap().count(), 0);
 }

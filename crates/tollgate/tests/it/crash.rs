@@ -4,7 +4,6 @@
 //! was done is printed. The points are those of the reliability contract, from the end of an agent to the next status:
 //! a program under test dies at the one that `TOLLGATE_CRASH_AT` names.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,18 +27,8 @@ impl Server {
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path("home"));
         command.env("XDG_CONFIG_HOME", desk.path("config")).env("XDG_DATA_HOME", desk.path("data"));
         command.envs(crash_at.map(|point| ("TOLLGATE_CRASH_AT", point)));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        // What it says is read to its end, so that it never waits for somebody to listen.
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                if std::env::var_os("TOLLGATE_CHAOS_LOG").is_some() {
-                    eprintln!("server: {line}");
-                }
-            }
-        });
-        Self { child }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child: command.spawn().unwrap() }
     }
 
     fn is_dead(&mut self) -> bool {
@@ -59,7 +48,7 @@ impl Drop for Server {
 }
 
 /// Processes that have something to do with a folder.
-fn processes_of(folder: &Path) -> Vec<String> {
+pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| {
