@@ -7,9 +7,11 @@ use super::server::{Server, nothing_is_left, processes_of};
 use crate::desk::{Desk, GOOD};
 
 /// A command about a feature, as people give it; what it prints.
-fn told(desk: &Desk, args: &[&str]) -> Vec<u8> {
+pub(super) fn told(desk: &Desk, args: &[&str]) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(args).current_dir(desk.path("project")).env_clear();
+    let project = desk.path("project");
+    let folder = if project.is_dir() { project } else { desk.path("") };
+    command.args(args).current_dir(folder).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path("home"));
     command.env("XDG_CONFIG_HOME", desk.path("config")).env("XDG_DATA_HOME", desk.path("data"));
     let output = command.output().unwrap();
