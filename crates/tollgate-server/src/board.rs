@@ -169,6 +169,7 @@ impl Desk for BoardDesk {
     }
 
     fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>> {
+        tollgate_engine::process::panic_point("route");
         let project = self.row(project)?.id;
         let after = query.after.as_deref().map(FeatureId::parse).transpose();
         let after = after.map_err(|error| Failure::new(Kind::User, format!("`after` names no feature: {error}")))?;

@@ -70,6 +70,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    // Keys are in our environment, and agents run as the same user.
+    tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) };
     let listen = address(&args)?;

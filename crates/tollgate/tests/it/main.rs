@@ -10,6 +10,8 @@ mod crash;
 mod declared;
 mod delta;
 mod desk;
+#[cfg(target_os = "linux")]
+mod endure;
 mod faults;
 #[cfg(unix)]
 mod feature;
