@@ -4,6 +4,7 @@
 //! 1 when a bar is missed, with 2 when a measure could not be taken. See `README.md` for how to run it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 
+mod board;
 mod corpus;
 mod measure;
 mod model;
@@ -11,6 +12,7 @@ mod peer;
 mod row;
 mod run;
 mod scene;
+mod socket;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,10 +24,9 @@ const USAGE: &str = "usage: tollgate-bench [--corpus DIR] [--tollgate FILE] [--r
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
-        // The ways in which the program starts itself.
+        // The two ways in which the program starts itself.
         Some((word, command)) if word == run::METER => run::meter(command),
         Some((word, [file])) if word == run::ANALYZE => run::analyze(file),
-        Some((word, [folder])) if word == measure::fanout::SERVE => measure::fanout::serve_board(folder),
         _ => bench(&arguments),
     }
 }

@@ -2,17 +2,21 @@
 
 mod again;
 mod ask;
+mod board_list;
 mod cards;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
 mod diff_instructions;
 mod diff_numstat;
-pub(crate) mod fanout;
+mod fanout;
+mod handover;
 mod hook;
+mod idle;
 mod intent;
 mod rules;
 mod secrets;
+mod sockets;
 mod tokens;
 mod version;
 mod writes;
@@ -43,6 +47,10 @@ pub(crate) const ALL: &[Measure] = &[
     tokens::MEASURE,
     writes::MEASURE,
     cards::MEASURE,
+    board_list::MEASURE,
+    handover::MEASURE,
+    idle::MEASURE,
+    sockets::MEASURE,
     fanout::MEASURE,
 ];
 

@@ -51,8 +51,9 @@ impl Default for Limits {
             body_bytes: 1024 * 1024,
             answer: Duration::from_secs(30),
             review: Duration::from_secs(30 * 60),
-            stall: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(20),
+            // Whoever takes nothing fills the buffers first, for two heartbeats at most, and then stalls.
+            stall: Duration::from_secs(10),
+            heartbeat: Duration::from_secs(10),
             goodbye: Duration::from_secs(10),
         }
     }
@@ -111,4 +112,15 @@ impl App {
 /// Seconds of Unix time.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_nothing_is_gone_within_half_a_minute() {
+        let Limits { stall, heartbeat, .. } = Limits::default();
+        assert!(stall + 2 * heartbeat <= Duration::from_secs(30));
+    }
 }

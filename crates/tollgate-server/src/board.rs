@@ -194,17 +194,19 @@ impl Desk for BoardDesk {
     fn add_feature(&self, project: ProjectId, new: NewFeature, by: &str) -> Answer<Feature> {
         let project = number(project)?;
         let start = new.start.unwrap_or(false);
+        // An empty text is none, as in an edit.
+        let unless_empty = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let dependencies = new.dependencies.unwrap_or_default().iter().map(|name| name.0.to_string()).collect();
         let new = board::NewFeature {
             title: new.title,
             description: new.description,
-            spec: new.spec,
-            category: new.category,
+            spec: unless_empty(new.spec),
+            category: unless_empty(new.category),
             priority: new.priority,
             skip_tests: new.skip_tests,
             dependencies,
-            model: new.model,
-            branch: new.branch_name,
+            model: unless_empty(new.model),
+            branch: unless_empty(new.branch_name),
         };
         let mut row = self.board.create(project, &new).map_err(refusal)?;
         if start {

@@ -4,7 +4,7 @@
 //! database's. So a card is changed by changing its file, which is then taken in like anybody else's change. A status
 //! that somebody writes into the file counts where a person may move a feature; otherwise the file is put right.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use serde_json::{Value, json};
@@ -19,10 +19,13 @@ use super::{Board, Refused, announce, failure, iso};
 use crate::failure::Failure;
 use crate::forge::project::Branch;
 use crate::store::board::NewFeature as NewRow;
-use crate::store::board::{CardFilter, Changes, Facts, FeatureRow, Field, ProjectRow, TakeIn, TransitionError};
+use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, TakeIn, TransitionError};
 
 /// Who is named when a file was changed by nobody knows whom.
 const FILE: &str = "file";
+/// So many new features are stored at once, and files of so many bytes.
+const TOGETHER: usize = 128;
+const TOGETHER_BYTES: usize = 2 * 1024 * 1024;
 
 /// A feature to be added.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,22 +123,36 @@ impl Board {
     /// Takes in all features of a project, and gives back what cannot be read.
     pub fn take_in_all(&self, project: &ProjectRow) -> Result<Vec<Broken>, Failure> {
         let folder = self.folder(project)?;
-        let (held, broken) = folder.scan()?;
-        let mut seen: HashSet<String> = broken.iter().map(|broken| broken.name.clone()).collect();
-        for gone in self.broken(project.id).iter().filter(|gone| !seen.contains(&gone.name)) {
+        // Asked before the files are looked at: a feature has its file before it is stored, so one that is stored and has
+        // no file then was taken away.
+        let known = self.database().file_hashes(project.id)?;
+        let mut taking = TakingIn { board: self, project, folder: &folder, known, new: Vec::new(), new_bytes: 0 };
+        let (mut seen, mut broken, mut taken) = (HashSet::new(), Vec::new(), Ok(()));
+        folder.visit(&mut |found| match found {
+            Ok(held) => {
+                if taken.is_ok() {
+                    taken = taking.take(&held);
+                }
+                seen.insert(held.id.to_string());
+            }
+            Err(found) => {
+                seen.insert(found.name.clone());
+                broken.push(found);
+            }
+        })?;
+        taken?;
+        taking.store()?;
+        let known = taking.known;
+        for gone in self.broken(project.id).iter().filter(|gone| broken.iter().all(|it| it.name != gone.name)) {
             self.note_broken(project.id, &gone.name, None);
-        }
-        for held in &held {
-            seen.insert(held.id.to_string());
-            self.take_in(project, &folder, held)?;
         }
         for broken in &broken {
             self.take_in_broken(project, broken)?;
         }
-        let filter = CardFilter { limit: usize::MAX, ..CardFilter::default() };
-        for card in self.database().cards(project.id, &filter)? {
-            if !seen.contains(card.id.as_str()) && card.state.work == Work::Nothing {
-                self.hide(project, &card.id, FILE)?;
+        for id in known.keys().filter(|id| !seen.contains(id.as_str())) {
+            let row = self.database().feature(project.id, id)?;
+            if row.is_some_and(|row| row.state.work == Work::Nothing) {
+                self.hide(project, id, FILE)?;
             }
         }
         Ok(broken)
@@ -237,11 +254,15 @@ impl Board {
     }
 
     fn take_in_new(&self, project: &ProjectRow, held: &Held) -> Result<(), Failure> {
+        self.database().insert_features(vec![self.new_row(project, held)])
+    }
+
+    fn new_row(&self, project: &ProjectRow, held: &Held) -> NewRow {
         let now = self.home().now();
         let reviews = held.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
         let reviews = reviews.unwrap_or(Value::Null);
         let event = announce::event(project.id, &project.path.to_string_lossy(), &held.id, &Announced::Changed);
-        let new = NewRow {
+        NewRow {
             project: project.id,
             id: held.id.clone(),
             state: spec::read_state(&reviews, &held.document.status()),
@@ -255,8 +276,40 @@ impl Board {
             who: FILE.to_owned(),
             at_ms: now,
             events: vec![event],
-        };
-        self.database().insert_feature(new).map(drop)
+        }
+    }
+}
+
+/// Takes in many features: what is as it was is passed over, and what is new is stored together.
+struct TakingIn<'a> {
+    board: &'a Board,
+    project: &'a ProjectRow,
+    folder: &'a Folder,
+    /// What is stored, with the files as they were last seen.
+    known: HashMap<FeatureId, Option<[u8; 32]>>,
+    new: Vec<NewRow>,
+    new_bytes: usize,
+}
+
+impl TakingIn<'_> {
+    fn take(&mut self, held: &Held) -> Result<(), Failure> {
+        match self.known.get(&held.id) {
+            Some(hash) if *hash == Some(held.hash) => Ok(()),
+            Some(_) => self.board.take_in(self.project, self.folder, held),
+            None => {
+                self.new_bytes += held.document.as_str().len();
+                self.new.push(self.board.new_row(self.project, held));
+                if self.new.len() >= TOGETHER || self.new_bytes >= TOGETHER_BYTES { self.store() } else { Ok(()) }
+            }
+        }
+    }
+
+    fn store(&mut self) -> Result<(), Failure> {
+        self.new_bytes = 0;
+        match std::mem::take(&mut self.new) {
+            new if new.is_empty() => Ok(()),
+            new => self.board.database().insert_features(new),
+        }
     }
 }
 

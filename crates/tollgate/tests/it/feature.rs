@@ -4,12 +4,12 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::desk::{BAD, Desk, GOOD, learns, works};
-use crate::stage::{Server, add, add_project, command, place, show, tollgate};
+use crate::stage::{Server, add, add_project, appears, command, first_line, place, show, tollgate};
 
 /// An agent that writes something, says so, and waits until a file `go` is beside it.
 fn waits(desk_file: &str) -> String {
     format!(
-        "dir=$(dirname \"$0\"); echo half > half.txt; echo working; touch \"$dir/{desk_file}\"\n\
+        "dir=$(dirname \"$0\"); echo half > half.txt; echo working; echo > \"$dir/{desk_file}\"\n\
          while [ ! -e \"$dir/go\" ]; do sleep 0.05; done\necho '{GOOD}' > b.js; echo done"
     )
 }
@@ -156,10 +156,8 @@ fn stopping_leaves_the_work_where_it_is() {
     let (desk, mut server) = started(&waits("began"));
     let id = add(&desk, "Slow", &["--start"]);
     let mut logs = command(&desk, &["feature", "logs", "-f", &id]).spawn().unwrap();
-    let mut said = String::new();
     // The agent says nothing more: its words must come all the same.
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(logs.stdout.take().unwrap()), &mut said).unwrap();
-    assert_eq!(said, "working\n");
+    assert_eq!(first_line(&mut logs), "working");
     tollgate(&desk, &["feature", "stop", &id]).expect(0);
     assert!(logs.wait().unwrap().success());
     server.hears("it is in backlog now");
@@ -231,9 +229,7 @@ fn a_server_that_ends_in_the_middle_goes_on_at_the_next_start() {
         let (desk, mut server) = started(&waits("began"));
         let id = add(&desk, "Slow", &["--start"]);
         server.hears("starts on iteration 1");
-        while !desk.path("began").exists() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        appears(&desk.path("began"));
         if signal == "TERM" {
             let (code, said) = server.end();
             assert_eq!(code, Some(0), "{said}");

@@ -20,6 +20,7 @@ mod formats;
 mod hooks;
 #[cfg(unix)]
 mod implementer;
+mod intake;
 mod intent;
 mod isolation;
 mod memory;

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, learns, works};
-use crate::stage::{Server, add, add_project, command, tollgate};
+use crate::stage::{Server, add, add_project, appears, tollgate};
 
 #[test]
 fn the_demonstration_ends_approved_without_a_network() {
@@ -274,9 +274,7 @@ fn a_server_without_work_leaves_it_to_others() {
 fn where_a_server_cannot_or_must_not_listen_it_says_so() {
     let desk = Desk::new(&works());
     let server = Server::start(&desk);
-    let taken = command(&desk, &["serve", "--listen", &server.address]).output().unwrap();
-    let said = String::from_utf8_lossy(&taken.stderr);
-    assert_eq!(taken.status.code(), Some(3), "{said}");
+    let said = tollgate(&desk, &["serve", "--listen", &server.address]).expect_refused(3);
     assert!(said.contains("cannot listen on") && said.contains("choose another port with `--listen`"), "{said}");
     let said = tollgate(&desk, &["serve", "--listen", "0.0.0.0:0"]).expect_refused(2);
     assert!(said.contains("can be reached from other machines") && said.contains("--allow-host"), "{said}");
@@ -295,9 +293,7 @@ fn ctrl_c_ends_in_time_although_an_agent_and_a_client_hang_on() {
     let mut server = Server::start(&desk);
     add(&desk, "Never ends", &["--start"]);
     server.hears("starts on iteration 1");
-    while std::fs::read_to_string(desk.path("pid")).unwrap_or_default().is_empty() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    appears(&desk.path("pid"));
     let _listener = server.connect(&desk, "GET", "/api/events", "");
     let begun = Instant::now();
     server.signal("INT");

@@ -1,9 +1,11 @@
 //! The program as an operator uses it: a server in a process of its own, commands beside it, and its API.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,7 +14,7 @@ use crate::desk::Desk;
 use crate::scratch::{Ran, program};
 
 /// Longer than anything takes, on a machine that does other things, too.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program, ready to run with what a desk has.
 pub(crate) fn command(desk: &Desk, args: &[&str]) -> Command {
@@ -24,14 +26,61 @@ pub(crate) fn command(desk: &Desk, args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end, which must come.
+#[track_caller]
 pub(crate) fn tollgate(desk: &Desk, args: &[&str]) -> Ran {
-    let output = command(desk, args).output().unwrap();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    let mut child = command(desk, args).spawn().unwrap();
+    let (stdout, stderr) = (gather(child.stdout.take().unwrap()), gather(child.stderr.take().unwrap()));
+    let code = wait(&mut child);
+    Ran { code: code.unwrap_or(-1), stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+}
+
+/// Reads what a child says to its end, beside everything else.
+fn gather(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for the end of a child; one that does not end is ended, and the test fails.
+#[track_caller]
+fn wait(child: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if begun.elapsed() >= PATIENCE {
+            let _ = child.kill();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Waits until there is something in a file.
+#[track_caller]
+pub(crate) fn appears(path: &Path) {
+    let begun = Instant::now();
+    while std::fs::read(path).unwrap_or_default().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The first line that a child says, within a while.
+#[track_caller]
+pub(crate) fn first_line(child: &mut Child) -> String {
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let (sender, line) = mpsc::channel();
+    std::thread::spawn(move || stdout.lines().map_while(Result::ok).for_each(|line| _ = sender.send(line)));
+    let line = line.recv_timeout(PATIENCE);
+    if line.is_err() {
+        let _ = child.kill();
+    }
+    line.unwrap()
 }
 
 /// Puts the desk's project on the board.
@@ -133,14 +182,7 @@ impl Server {
     /// Waits for the end.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(begun.elapsed() < PATIENCE, "it does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait(&mut self.child)
     }
 
     /// Kills it without a warning.

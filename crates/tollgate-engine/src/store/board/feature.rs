@@ -1,5 +1,6 @@
 //! Features as they are stored: added, read, hidden.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -105,6 +106,24 @@ impl Database {
     /// Stores a feature. One that was hidden comes back with its history; `None` when it is there already.
     pub fn insert_feature(&self, new: NewFeature) -> Result<Option<FeatureRow>, Failure> {
         self.write(move |connection| insert(connection, new))
+    }
+
+    /// Stores many features at once, as [`Database::insert_feature`] stores one; either all are stored or none.
+    pub fn insert_features(&self, new: Vec<NewFeature>) -> Result<(), Failure> {
+        self.write(move |connection| new.into_iter().try_for_each(|new| insert(connection, new).map(drop)))
+    }
+
+    /// The features of a project, with the SHA-256 of their files as they were last seen; none for one that could not be
+    /// read then.
+    pub fn file_hashes(&self, project: i64) -> Result<HashMap<FeatureId, Option<[u8; 32]>>, Failure> {
+        let sql = "SELECT id, file_hash, broken IS NOT NULL FROM feature WHERE project = ?1 AND deleted_ms IS NULL";
+        self.read(|connection| {
+            let read = |row: &Row<'_>| {
+                let (hash, is_broken): (Option<[u8; 32]>, bool) = (row.get(1)?, row.get(2)?);
+                Ok((id(row.get(0)?)?, hash.filter(|_| !is_broken)))
+            };
+            connection.prepare(sql)?.query_map([project], read)?.collect()
+        })
     }
 
     /// A feature, if there is one of this name.
