@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -231,7 +231,8 @@ impl Shared {
         for project in &projects {
             let Some(keeping) = kept.locks.get_mut(&project.id) else { continue };
             let mut names = Vec::new();
-            for changes in keeping.changes.try_iter() {
+            let mut end = TryRecvError::Empty;
+            while let Ok(changes) = keeping.changes.try_recv().inspect_err(|error| end = *error) {
                 if let Some(note) = &changes.note {
                     self.say(note);
                 }
@@ -245,6 +246,10 @@ impl Shared {
                 if let Err(failure) = self.board.take_in_one(project, name) {
                     self.say_once(name, &failure.message);
                 }
+            }
+            if end == TryRecvError::Disconnected {
+                // Nobody watches any more; next time the project is kept anew.
+                kept.locks.remove(&project.id);
             }
         }
         let behind = self.board.database().unprojected()?;

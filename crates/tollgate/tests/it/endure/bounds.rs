@@ -71,9 +71,9 @@ fn little_memory_is_enough() {
 
 #[test]
 fn a_mistake_of_ours_costs_one_request_or_one_try() {
-    for point in ["route", "work", "look", "beat"] {
+    for point in ["route", "work", "look", "beat", "watch", "events"] {
         let variables = [("TOLLGATE_PANIC_AT", point)];
-        let (_desk, server) = check(&Launch { variables: &variables, ..Launch::default() }, |server, project| {
+        let (desk, server) = check(&Launch { variables: &variables, ..Launch::default() }, |server, project| {
             let path = format!("/api/projects/{project}/features");
             let mut statuses = Vec::new();
             for _ in 0..3 {
@@ -81,6 +81,15 @@ fn a_mistake_of_ours_costs_one_request_or_one_try() {
             }
             assert!(statuses.iter().filter(|status| **status != 200).count() <= 1, "{statuses:?}");
         });
+        // Others are still heard, and everything is told.
+        let new = server.post("/api/projects/1/features", &json!({"description": "x", "title": "old"})).json();
+        let id = new["id"].as_str().unwrap();
+        let file = desk.path("project/.automaker/features").join(id).join("feature.json");
+        let text = std::fs::read_to_string(&file).unwrap().replace("\"old\"", "\"new\"");
+        std::fs::write(&file, text).unwrap();
+        eventually("an edit is seen", || server.feature(1, id)["title"] == "new");
+        let n_events = desk.board().database().last_seq().unwrap();
+        eventually("everything is told", || server.last_seq() >= n_events);
         eventually("it happened", || server.log().contains("TOLLGATE_PANIC_AT"));
         println!("F11: survived a panic at `{point}`");
     }
