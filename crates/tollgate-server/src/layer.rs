@@ -18,7 +18,7 @@ use crate::routes::Shared;
 use crate::serve::Held;
 
 /// Paths that need no token.
-pub(crate) const OPEN: [&str; 3] = ["/healthz", "/readyz", "/api/auth/login"];
+pub(crate) const OPEN: [&str; 4] = ["/", "/healthz", "/readyz", "/api/auth/login"];
 /// The route whose answer may take as long as a review, and whose clients look for `success`.
 const REVIEW: &str = "/api/code-review/generate-review";
 

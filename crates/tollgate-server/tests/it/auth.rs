@@ -41,6 +41,9 @@ fn every_route_but_three_needs_the_token() {
         GET /readyz 200
         ");
         assert_eq!(world.raw("GET", "/api/nothing", &[], "").await.status, 401);
+        // The door says how to go on, and nothing about what is behind it.
+        let said = world.raw("GET", "/", &[], "").await;
+        assert_eq!((said.status, said.body.starts_with("This is a board of tollgate.")), (200, true));
     });
 }
 
