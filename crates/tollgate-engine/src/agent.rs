@@ -24,7 +24,6 @@ mod read;
 #[cfg(unix)]
 pub(crate) mod run;
 mod speech;
-mod transcript;
 
 pub(crate) use environment::Role;
 pub use hook::{HookLimits, HookResult, HookRun, run_hooks};
@@ -33,7 +32,6 @@ pub use preset::Preset;
 pub use probe::{Probe, probe};
 pub(crate) use read::Reader;
 pub use speech::Spoken;
-pub use transcript::Transcript;
 
 /// An agent as it is set up.
 #[derive(Debug, Clone)]

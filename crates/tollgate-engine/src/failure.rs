@@ -140,11 +140,16 @@ pub fn missing_objects(said: &str) -> Failure {
         .hint("In a partial clone, run the same `git diff` once, so that git downloads what is missing.")
 }
 
-/// The git program is not there.
+/// The git program is not there, or the machine lets nothing be started.
 #[must_use]
 pub fn no_git(problem: &std::io::Error) -> Failure {
-    Failure::new(Kind::External, format!("cannot run `git`: {problem}"))
-        .hint("Install git 2.41 or newer and make sure it is on the PATH.")
+    let failure = Failure::new(Kind::External, format!("cannot run `git`: {problem}"));
+    match problem.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
+            failure.hint("Install git 2.41 or newer and make sure it is on the PATH.")
+        }
+        _ => failure.hint("The machine is short of processes, memory or file handles; end other programs, try again."),
+    }
 }
 
 /// A git command failed.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tollgate_core::board::{Compliance, Criterion};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::delta::convergence::Late;
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::finding::Finding;
@@ -319,7 +320,8 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         own_marks: !world.standing.is_gate(),
     };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
-    let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, &is_model));
+    let late = if world.standing.is_gate() { Late::AllButGrave } else { Late::Mild };
+    let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, (late, &is_model)));
     accept::number(&mut accepted);
     notes.extend(accepted.notes);
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub mod guard;
+pub(crate) mod handles;
 pub(crate) mod pipes;
 
 /// The groups that are alive, by the process id of their leader.
@@ -111,6 +112,21 @@ pub fn crash_point(name: &str) {
     }
     #[cfg(not(all(debug_assertions, unix)))]
     let _ = (name, CRASH);
+}
+
+/// The variable that names the point at which a program under test is to panic.
+const MISTAKE: &str = "TOLLGATE_PANIC_AT";
+
+/// Panics here, when a test wants it: once, as if we had made a mistake. A program that is shipped never does.
+pub fn panic_point(name: &str) {
+    #[cfg(debug_assertions)]
+    {
+        static HAS_HAPPENED: AtomicBool = AtomicBool::new(false);
+        let is_wanted = std::env::var(MISTAKE).is_ok_and(|wanted| wanted == name);
+        assert!(!is_wanted || HAS_HAPPENED.swap(true, Ordering::SeqCst), "a mistake that {MISTAKE} wants");
+    }
+    #[cfg(not(debug_assertions))]
+    let _ = (name, MISTAKE);
 }
 
 /// Keeps other programs of the same user out of our memory and environment, where keys are, and writes no core dumps.

@@ -119,8 +119,7 @@ impl BoardDesk {
 
 impl Desk for BoardDesk {
     fn ready(&self) -> Answer<()> {
-        self.board.database().last_seq()?;
-        Ok(())
+        Ok(self.board.database().check()?)
     }
 
     fn figures(&self) -> Answer<Figures> {
@@ -170,6 +169,7 @@ impl Desk for BoardDesk {
     }
 
     fn features(&self, project: ProjectId, query: &FeatureQuery) -> Answer<Page<Card>> {
+        tollgate_engine::process::panic_point("route");
         let project = self.row(project)?.id;
         let after = query.after.as_deref().map(FeatureId::parse).transpose();
         let after = after.map_err(|error| Failure::new(Kind::User, format!("`after` names no feature: {error}")))?;
@@ -194,17 +194,19 @@ impl Desk for BoardDesk {
     fn add_feature(&self, project: ProjectId, new: NewFeature, by: &str) -> Answer<Feature> {
         let project = number(project)?;
         let start = new.start.unwrap_or(false);
+        // An empty text is none, as in an edit.
+        let unless_empty = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let dependencies = new.dependencies.unwrap_or_default().iter().map(|name| name.0.to_string()).collect();
         let new = board::NewFeature {
             title: new.title,
             description: new.description,
-            spec: new.spec,
-            category: new.category,
+            spec: unless_empty(new.spec),
+            category: unless_empty(new.category),
             priority: new.priority,
             skip_tests: new.skip_tests,
             dependencies,
-            model: new.model,
-            branch: new.branch_name,
+            model: unless_empty(new.model),
+            branch: unless_empty(new.branch_name),
         };
         let mut row = self.board.create(project, &new).map_err(refusal)?;
         if start {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use tollgate_core::board::FeatureId;
+use utoipa::IntoParams;
 
 use crate::app::App;
 use crate::desk::ProjectId;
@@ -139,6 +140,45 @@ impl FromRequestParts<Shared> for OfIteration {
         let number = number.filter(is_named).ok_or_else(|| no_such("iteration"))?;
         Ok(Self(project(&names)?, feature(&names)?, number))
     }
+}
+
+/// The project in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct ProjectPath {
+    /// The number of the project.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    project: u64,
+}
+
+/// The feature in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct FeaturePath {
+    /// The number of the project.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    project: u64,
+    /// The name of the feature.
+    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
+    feature: String,
+}
+
+/// The iteration in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct IterationPath {
+    /// The number of the project.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    project: u64,
+    /// The name of the feature.
+    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
+    feature: String,
+    /// The number of the iteration.
+    #[param(minimum = 1)]
+    iteration: u32,
 }
 
 type Names = std::collections::HashMap<String, String>;

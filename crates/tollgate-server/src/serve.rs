@@ -147,31 +147,37 @@ impl Server {
                 biased;
                 () = shutdown.cancelled() => break,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((tcp, _)) => self.admit(tcp, &router),
+                    Ok((tcp, _)) => admit(tcp, &router, &self.app, &self.connections),
                     // No file handles left, or a client that was gone at once. The others go on.
                     Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                 },
             }
         }
         self.app.closing.cancel();
-        // Those who are in the queue have connected already, and may have sent something.
-        while let Some(Ok((tcp, _))) = futures_util::FutureExt::now_or_never(self.listener.accept()) {
-            self.admit(tcp, &router);
-        }
-        drop(self.listener);
-        let _ = tokio::time::timeout(self.app.limits.goodbye, self.connections.all_gone()).await;
-        self.connections.cut();
-    }
-
-    fn admit(&self, tcp: TcpStream, router: &Router) {
-        // Small frames are sent when they are there.
-        let _ = tcp.set_nodelay(true);
-        match self.connections.admit() {
-            Some(held) => {
-                tokio::spawn(serve_connection(tcp, router.clone(), Arc::clone(&self.app), held));
+        let Self { listener, app, connections, .. } = self;
+        // Those who are in the queue have connected already, and may have sent something. The system is asked for them,
+        // since the runtime may not have heard of the last ones yet.
+        if let Ok(listener) = listener.into_std() {
+            while let Ok((tcp, _)) = listener.accept() {
+                let tcp = tcp.set_nonblocking(true).and_then(|()| TcpStream::from_std(tcp));
+                if let Ok(tcp) = tcp {
+                    admit(tcp, &router, &app, &connections);
+                }
             }
-            None => refuse(&tcp),
         }
+        let _ = tokio::time::timeout(app.limits.goodbye, connections.all_gone()).await;
+        connections.cut();
+    }
+}
+
+fn admit(tcp: TcpStream, router: &Router, app: &Arc<App>, connections: &Arc<Connections>) {
+    // Small frames are sent when they are there.
+    let _ = tcp.set_nodelay(true);
+    match connections.admit() {
+        Some(held) => {
+            tokio::spawn(serve_connection(tcp, router.clone(), Arc::clone(app), held));
+        }
+        None => refuse(&tcp),
     }
 }
 
@@ -275,7 +281,7 @@ fn room_for_connections() -> usize {
     let raised = current.is_some_and(|current| current < wanted)
         && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok();
     let n_files = if raised { wanted } else { current.unwrap_or(WANTED) };
-    let room = n_files.saturating_sub(OTHER_FILES.min(n_files / 2)).max(8);
+    let room = n_files.saturating_sub(OTHER_FILES.min(n_files / 4 * 3)).max(8);
     usize::try_from(room).unwrap_or(usize::MAX)
 }
 

@@ -433,10 +433,16 @@ impl Step<'_> {
         if self.state.work != Work::Nothing {
             return Err(self.state.in_words());
         }
+        let is_taken = self.state.status != Status::Backlog || *status == Status::InProgress;
+        if self.state.iteration == 0 && is_taken {
+            // Another program works on it, which never brought it to the gate, and moves it as it likes.
+            return self.put(status.clone());
+        }
         // A feature that was here before, and that another program took away, may come back to where it was. What steps
         // changed since its review has not passed.
         let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified | Status::Other(_))
             && self.state.review == Review::Approved
+            && self.state.stepped
             && !self.state.stale;
         match status {
             Status::Backlog | Status::Other(_) => self.put(status.clone()),
@@ -568,11 +574,7 @@ impl Step<'_> {
         };
         // A step that is not configured any more is the last one.
         match current.and_then(|index| self.rules.steps.get(index + 1)) {
-            Some(step) => {
-                self.state.status = Status::Step(step.clone());
-                self.state.work = Work::Stepping;
-                self.state.restarts = 0;
-            }
+            Some(step) => self.begin_step(step),
             None => {
                 self.state.stepped = true;
                 if self.state.stale {
@@ -617,27 +619,24 @@ impl Step<'_> {
     /// Beyond the gate: the first step, or the end.
     fn go_on(&mut self) {
         match self.rules.steps.first().filter(|_| !self.state.stepped) {
-            Some(step) => {
-                self.state.status = Status::Step(step.clone());
-                self.state.work = Work::Stepping;
-                self.state.restarts = 0;
-            }
+            Some(step) => self.begin_step(step),
             None => {
                 self.state.stepped = true;
-                self.state.work = Work::Nothing;
-                self.state.status = self.last_status();
+                self.arrive();
             }
         }
         self.effects.push(Effect::ReviewApproved(self.state.status.clone()));
     }
 
-    fn arrive(&mut self) {
-        self.state.work = Work::Nothing;
-        self.state.status = self.last_status();
+    fn begin_step(&mut self, step: &StepId) {
+        self.state.status = Status::Step(step.clone());
+        self.state.work = Work::Stepping;
+        self.state.restarts = 0;
     }
 
-    fn last_status(&self) -> Status {
-        if self.rules.skip_tests { Status::WaitingApproval } else { Status::Verified }
+    fn arrive(&mut self) {
+        self.state.work = Work::Nothing;
+        self.state.status = if self.rules.skip_tests { Status::WaitingApproval } else { Status::Verified };
     }
 
     fn pause(&mut self, why: Pause) {

@@ -1,22 +1,45 @@
 //! What a later review does not say, so that reviews come to an end.
 //!
 //! Two things are held back and counted: new remarks of little weight on lines that an earlier review looked at and
-//! passed, and advice to undo what an earlier review asked for. A Critical is never held back.
+//! passed, and advice to undo what an earlier review asked for. A Critical is never held back, unless at a gate, where
+//! only grave remarks may come late.
 
 use std::collections::HashMap;
 
 use crate::delta::identity::{is_telling, without_space};
 use crate::delta::lines::LineMap;
-use crate::finding::{Finding, Location, Severity};
+use crate::finding::{Category, Finding, Location, Severity};
 use crate::path::FilePath;
 
 /// Why a finding is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It is Low or Nit, and an earlier review passed these lines.
+    /// It is one that comes too late ([`Late`]), and an earlier review passed these lines.
     Passed,
     /// It asks to undo what this prior finding asked for.
     Contradicts(usize),
+}
+
+/// Which new remarks on lines that an earlier review passed are held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// Those of little weight: a person reads the rest.
+    Mild,
+    /// All but grave ones, so that a gate does not send work back for what it could have said before. Grave is a blocker
+    /// of compliance or security.
+    AllButGrave,
+}
+
+impl Late {
+    fn holds(self, finding: &Finding) -> bool {
+        match self {
+            Self::Mild => matches!(finding.severity, Severity::Low | Severity::Nit),
+            Self::AllButGrave => {
+                let is_grave = matches!(finding.category, Category::Compliance | Category::Security);
+                !(is_grave && finding.severity.blocks())
+            }
+        }
+    }
 }
 
 /// Finds the new findings to hold back.
@@ -29,20 +52,26 @@ pub fn hold_back(
     current: &[Finding],
     new: &[usize],
     map: &LineMap,
-    passed: &dyn Fn(&Location) -> bool,
+    (late, passed): (Late, &dyn Fn(&Location) -> bool),
 ) -> Vec<(usize, Why)> {
     let asked = asked(prior, map);
     let mut held = Vec::new();
     for (index, finding) in new.iter().filter_map(|&index| Some((index, current.get(index)?))) {
-        let is_mild = matches!(finding.severity, Severity::Low | Severity::Nit);
-        if finding.severity == Severity::Critical || finding.severity == Severity::Praise {
+        if finding.severity == Severity::Praise {
+            continue;
+        }
+        if late == Late::AllButGrave && late.holds(finding) && passed(&finding.location) {
+            held.push((index, Why::Passed));
+            continue;
+        }
+        if finding.severity == Severity::Critical {
             continue;
         }
         let found = without_space(&finding.evidence);
         let undone = wanted(finding).find_map(|wanted| asked.get(&(&finding.location.file, found.clone(), wanted)));
         match undone {
             Some(&undone) => held.push((index, Why::Contradicts(undone))),
-            None if is_mild && passed(&finding.location) => held.push((index, Why::Passed)),
+            None if late.holds(finding) && passed(&finding.location) => held.push((index, Why::Passed)),
             None => {}
         }
     }
@@ -103,10 +132,8 @@ mod tests {
 
     #[track_caller]
     fn check(prior: &Finding, current: &Finding, passed: bool, expected: Option<Why>) {
-        let held =
-            hold_back(std::slice::from_ref(prior), std::slice::from_ref(current), &[0], &LineMap::identity(), &|_| {
-                passed
-            });
+        let (then, now) = (std::slice::from_ref(prior), std::slice::from_ref(current));
+        let held = hold_back(then, now, &[0], &LineMap::identity(), (Late::Mild, &|_| passed));
         assert_eq!(held.first().map(|held| held.1), expected);
     }
 
@@ -143,9 +170,29 @@ mod tests {
     }
 
     #[test]
+    fn at_a_gate_only_grave_remarks_may_come_late() {
+        use Severity::{Critical, High, Medium, Nit};
+        for (category, severity, expected) in [
+            (Category::Logic, Critical, true),
+            (Category::Test, High, true),
+            (Category::Security, Medium, true),
+            (Category::Compliance, Nit, true),
+            (Category::Security, Critical, false),
+            (Category::Compliance, High, false),
+        ] {
+            let late = [Finding { category, ..finding(severity, "other()", "") }];
+            let held = |passed: bool| {
+                hold_back(&[], &late, &[0], &LineMap::identity(), (Late::AllButGrave, &|_| passed)).len() == 1
+            };
+            assert_eq!(held(true), expected, "{category} {severity}");
+            assert!(!held(false), "{category} {severity}");
+        }
+    }
+
+    #[test]
     fn only_new_findings_are_held_back() {
         let findings = [finding(Severity::Nit, "other()", "")];
-        assert_eq!(hold_back(&[], &findings, &[], &LineMap::identity(), &|_| true), []);
-        assert_eq!(hold_back(&[], &findings, &[5], &LineMap::identity(), &|_| true), []);
+        assert_eq!(hold_back(&[], &findings, &[], &LineMap::identity(), (Late::Mild, &|_| true)), []);
+        assert_eq!(hold_back(&[], &findings, &[5], &LineMap::identity(), (Late::Mild, &|_| true)), []);
     }
 }

@@ -49,3 +49,14 @@ pub(super) fn no_branch(name: &str) -> Failure {
     Failure::new(Kind::User, format!("the branch `{name}` is gone"))
         .hint("Put it back, or move the feature to the backlog and start it again.")
 }
+
+/// The work tree was removed, and with it what was not committed.
+pub(super) fn no_worktree(branch: &str) -> Failure {
+    Failure::new(Kind::User, format!("the work tree of the branch `{branch}` is gone"))
+        .hint("Try again, and the agent starts from what the branch has.")
+}
+
+/// A part of the program gave up.
+pub(super) fn mistake() -> Failure {
+    Failure::new(Kind::Internal, "the program made a mistake").hint("The server's log says where; please report it.")
+}

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use serde_json::{Value, json};
 use tollgate_core::board::document::quote;
+use tollgate_core::board::id::IdError;
 use tollgate_core::board::machine::{Status, Work};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Document, FeatureId, spec};
@@ -16,6 +17,7 @@ use tollgate_core::board::{Document, FeatureId, spec};
 use super::folder::{Broken, Folder, Held};
 use super::{Board, Refused, announce, failure, iso};
 use crate::failure::Failure;
+use crate::forge::project::Branch;
 use crate::store::board::NewFeature as NewRow;
 use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, TakeIn, TransitionError};
 
@@ -58,6 +60,10 @@ impl Board {
         if new.title.trim().is_empty() && new.description.trim().is_empty() {
             return Err(Refused::Invalid("a feature needs a title or a description".to_owned()));
         }
+        if let Some(branch) = &new.branch {
+            check_branch(branch)?;
+        }
+        new.dependencies.iter().try_for_each(|name| check_name(name))?;
         let now = self.home().now();
         let id = new_id(now);
         let document = document(new, &id, &iso(now)).map_err(Refused::Invalid)?;
@@ -77,6 +83,15 @@ impl Board {
         let begun = row.state.iteration > 0 || row.state.work != Work::Nothing;
         if begun && edits.iter().any(|(key, _)| *key == "branchName") {
             return Err(Refused::Invalid("the branch of a feature that was begun stays what it is".to_owned()));
+        }
+        for (key, value) in edits {
+            match (*key, value) {
+                ("branchName", Value::String(branch)) => check_branch(branch)?,
+                ("dependencies", Value::Array(names)) => {
+                    names.iter().try_for_each(|name| check_name(name.as_str().unwrap_or_default()))?;
+                }
+                _ => {}
+            }
         }
         let folder = self.folder(&project)?;
         let at = iso(self.home().now());
@@ -231,6 +246,10 @@ impl Board {
         if taken.refused.is_some() || taken.feature.projected_rev < taken.feature.rev {
             self.write_files(project, &held.id)?;
         }
+        if row.state.status != Status::Completed && taken.feature.state.status == Status::Completed {
+            // As when it is completed here: what cannot be removed now is removed on request.
+            let _ = self.clean(project.id, &held.id);
+        }
         Ok(())
     }
 
@@ -292,6 +311,17 @@ impl TakingIn<'_> {
             new => self.board.database().insert_features(new),
         }
     }
+}
+
+/// Refuses a branch that git or a shell could take for something else.
+fn check_branch(name: &str) -> Result<(), Refused> {
+    Branch::parse(name).map(drop).map_err(|error| Refused::Invalid(error.failure(name).message))
+}
+
+/// Refuses what names no feature.
+fn check_name(name: &str) -> Result<(), Refused> {
+    let wrong = |error: IdError| Refused::Invalid(format!("`{}` names no feature: {error}", name.escape_debug()));
+    FeatureId::parse(name).map(drop).map_err(wrong)
 }
 
 /// What a list shows of a feature.

@@ -5,7 +5,8 @@
 //! tidied up first: its processes are ended, its claims given back, files brought up to date.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::mpsc::Receiver;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use super::folder::watch::{self, Changes, Watcher};
 use super::{Board, work};
 use crate::failure::Failure;
 use crate::process::guard::{ProcessMark, end_survivors};
+use crate::process::handles;
 use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
 
 /// How long a claim is good for without a sign of life.
@@ -27,8 +29,12 @@ const LEASE: Duration = Duration::from_secs(30);
 const BEAT: Duration = Duration::from_secs(2);
 /// How often to look what is owed, when nobody says that something changed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same, when work waits for what is just ending.
+const LOOK_SOON: Duration = Duration::from_millis(50);
 /// How much is looked at in one go.
 const MAX_CANDIDATES: usize = 500;
+/// How often to look again at files that could not be read: the reason may have passed without a change to them.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The most commits that are made at once.
 const MAX_COMMITS: usize = 8;
 
@@ -53,6 +59,8 @@ struct Shared {
     tell: Tell,
     /// What was said last about each thing, so that nothing is said again and again.
     said: Mutex<HashMap<String, String>>,
+    /// Features on which a mistake of ours ended a piece of work.
+    mistakes: Mutex<HashSet<(i64, FeatureId)>>,
 }
 
 struct Running {
@@ -74,6 +82,8 @@ struct Keeping {
     _lock: Lock,
     _watcher: Watcher,
     changes: Receiver<Changes>,
+    /// When files that could not be read were last looked at.
+    looked_again: Instant,
 }
 
 impl Runner {
@@ -89,6 +99,7 @@ impl Runner {
             over: Condvar::new(),
             tell,
             said: Mutex::default(),
+            mistakes: Mutex::default(),
         });
         shared.tidy_up()?;
         let (supervisor, heart) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -125,7 +136,8 @@ impl Runner {
             jobs = self.shared.over.wait_timeout(jobs, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(jobs);
-        // Both look every moment whether it is over.
+        // Both look every moment whether it is over; who waits for jobs to end is woken.
+        self.shared.over.notify_all();
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -182,9 +194,25 @@ impl Shared {
         let mut kept = Kept::default();
         let mut seen = 0;
         while !self.ending.is_cancelled() {
-            match self.look(&mut kept) {
-                Ok(()) => self.say_once("", ""),
-                Err(failure) => self.say_once("", &failure.message),
+            // A mistake of ours must not end the work on everything.
+            let is_held_up = match catch_unwind(AssertUnwindSafe(|| self.look(&mut kept))) {
+                Ok(Ok(is_held_up)) => {
+                    self.say_once("", "");
+                    is_held_up
+                }
+                Ok(Err(failure)) => {
+                    self.say_once("", &failure.message);
+                    false
+                }
+                Err(_) => {
+                    self.say_once("", "looking what is to be done went wrong; it is tried again");
+                    false
+                }
+            };
+            if is_held_up {
+                let jobs = self.jobs();
+                drop(self.over.wait_timeout(jobs, LOOK_SOON));
+                continue;
             }
             let database = self.board.database();
             let woken = database.wait_for_events(seen, LOOK_EVERY);
@@ -195,20 +223,33 @@ impl Shared {
         }
     }
 
-    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<(), Failure> {
+    /// True when there is work that waits for something else on the same feature to end.
+    fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<bool, Failure> {
+        crate::process::panic_point("look");
         let projects = self.board.projects()?;
         self.keep(&projects, kept);
         for project in &projects {
-            let Some(keeping) = kept.locks.get(&project.id) else { continue };
-            for changes in keeping.changes.try_iter() {
+            let Some(keeping) = kept.locks.get_mut(&project.id) else { continue };
+            let mut names = Vec::new();
+            let mut end = TryRecvError::Empty;
+            while let Ok(changes) = keeping.changes.try_recv().inspect_err(|error| end = *error) {
                 if let Some(note) = &changes.note {
                     self.say(note);
                 }
-                for name in &changes.names {
-                    if let Err(failure) = self.board.take_in_one(project, name) {
-                        self.say_once(name, &failure.message);
-                    }
+                names.extend(changes.names);
+            }
+            if keeping.looked_again.elapsed() >= LOOK_AGAIN {
+                keeping.looked_again = Instant::now();
+                names.extend(self.board.broken(project.id).into_iter().map(|broken| broken.name));
+            }
+            for name in &names {
+                if let Err(failure) = self.board.take_in_one(project, name) {
+                    self.say_once(name, &failure.message);
                 }
+            }
+            if end == TryRecvError::Disconnected {
+                // Nobody watches any more; next time the project is kept anew.
+                kept.locks.remove(&project.id);
             }
         }
         let behind = self.board.database().unprojected()?;
@@ -252,10 +293,11 @@ impl Shared {
         self.end_survivors(project)?;
         let watched = Watcher::start(Arc::clone(&folder), watch::EVERY)?;
         self.board.take_in_all(project)?;
-        Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1 })
+        Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1, looked_again: Instant::now() })
     }
 
-    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<(), Failure> {
+    fn hand_out(self: &Arc<Self>, kept: &Kept) -> Result<bool, Failure> {
+        let mut is_held_up = false;
         let pipeline = &self.board.settings().pipeline;
         let agents = vec![Work::Queued, Work::Implementing, Work::Stepping];
         let kinds = [
@@ -266,17 +308,30 @@ impl Shared {
         for (works, most) in kinds {
             let candidates = self.board.database().candidates(&works, self.now(), MAX_CANDIDATES)?;
             for candidate in candidates {
-                let is_kept = kept.locks.contains_key(&candidate.project)
-                    && !self.is_at_work(candidate.project, &candidate.feature);
+                let is_kept = kept.locks.contains_key(&candidate.project);
                 if self.ending.is_cancelled() || !is_kept || candidate.is_broken || !self.may_begin(&candidate)? {
                     continue;
+                }
+                if self.is_at_work(candidate.project, &candidate.feature) {
+                    is_held_up = true;
+                    continue;
+                }
+                if !self.has_handles() {
+                    self.say_once("handles", "there are too few file handles; more work waits until some are free");
+                    return Ok(false);
                 }
                 let room = Room { works: works.clone(), most };
                 let Some(claim) = self.claim(&candidate, room)? else { continue };
                 self.begin(claim);
             }
         }
-        Ok(())
+        Ok(is_held_up)
+    }
+
+    /// True when one more piece of work finds the file handles that it needs; without them it would fail.
+    fn has_handles(&self) -> bool {
+        let n_works = u64::try_from(self.jobs().len()).unwrap_or(u64::MAX).saturating_add(1);
+        handles::n_free().is_none_or(|n_free| n_free >= handles::FOR_WORK.saturating_mul(n_works))
     }
 
     /// True unless the feature waits for others.
@@ -313,7 +368,8 @@ impl Shared {
         let shared = Arc::clone(self);
         let work = move || {
             let _over = Over { shared: &shared, token, project, feature: &feature };
-            if let Err(failure) = work::run(&shared.board, &claim, &cancel) {
+            let done = catch_unwind(AssertUnwindSafe(|| work::run(&shared.board, &claim, &cancel)));
+            if let Err(failure) = done.unwrap_or_else(|_| shared.went_wrong(&claim, &cancel)) {
                 shared.say(&format!("`{feature}`: {}", failure.message));
             }
         };
@@ -322,6 +378,20 @@ impl Shared {
             self.jobs().remove(&token);
             self.say(&format!("no thread could be started: {error}"));
         }
+    }
+
+    /// A mistake of ours ended a piece of work: it is tried once more, and then a person has to look.
+    fn went_wrong(&self, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+        let is_first = {
+            let mut mistakes = self.mistakes.lock().unwrap_or_else(PoisonError::into_inner);
+            mistakes.insert((claim.project, claim.feature.clone()))
+        };
+        if is_first {
+            work::try_again(&self.board, claim)?
+        } else {
+            work::give_up(&self.board, claim, cancel)?
+        }
+        Err(super::failure::mistake())
     }
 
     // Signs of life.
@@ -335,14 +405,20 @@ impl Shared {
             if self.ending.is_cancelled() && tokens.is_empty() {
                 return;
             }
-            let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
-            for token in tokens {
-                // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
-                if let Ok(false) = self.board.database().renew(token, until)
-                    && let Some(running) = self.jobs().get(&token)
-                {
-                    running.cancel.cancel();
-                }
+            // Without signs of life others would take over what is still being done here.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.renew(&tokens)));
+        }
+    }
+
+    fn renew(&self, tokens: &[Token]) {
+        crate::process::panic_point("beat");
+        let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+        for token in tokens {
+            // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
+            if let Ok(false) = self.board.database().renew(*token, until)
+                && let Some(running) = self.jobs().get(token)
+            {
+                running.cancel.cancel();
             }
         }
     }

@@ -15,6 +15,7 @@ use super::{Board, Change, Refused, failure};
 use crate::failure::{Failure, Kind};
 use crate::forge::project::{Branch, Project as Repository};
 use crate::forge::worktree::Worktree;
+use crate::process::handles;
 use crate::store::board::{Claim, FeatureRow, Field, Hold, ProjectRow, Transitioned};
 
 mod commit;
@@ -39,6 +40,7 @@ pub(super) struct Job<'a> {
 
 /// Does a piece of work.
 pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+    crate::process::panic_point("work");
     let done = Job::new(board, claim, cancel).and_then(|job| match claim.work {
         Work::Queued => job.implement(),
         Work::Stepping => job.step(),
@@ -54,11 +56,32 @@ pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> R
         Err(Refused::Stale(_) | Refused::Illegal(_) | Refused::NoFeature(_) | Refused::NoProject(_)) => Ok(()),
         Err(other) => {
             // What can be told was told with a transition; this one could not be stored.
-            let again = board.home().now().saturating_add(AGAIN_MS);
-            board.database().release(claim.token, again)?;
+            try_again(board, claim)?;
             Err(other.into_failure())
         }
     }
+}
+
+/// Gives a piece of work back, to be tried again in a while.
+pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
+    let again = board.home().now().saturating_add(AGAIN_MS);
+    board.database().release(claim.token, again).map(drop)
+}
+
+/// Leaves a piece of work to a person, because we made the same mistake twice.
+pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
+    let event = match claim.work {
+        Work::Queued | Work::Implementing => Event::AgentFailed,
+        Work::Stepping => Event::StepFailed,
+        Work::Committing | Work::CommittingStep => Event::CommitFailed,
+        Work::Reviewing => Event::ReviewFailed,
+        Work::Nothing => return Ok(()),
+    };
+    let done = Job::new(board, claim, cancel).and_then(|job| {
+        let Feature { row, .. } = job.feature()?;
+        job.failed(&row, event, &failure::mistake())
+    });
+    done.map_err(Refused::into_failure)
 }
 
 /// What a piece of work is about, as it is now.
@@ -92,7 +115,12 @@ impl<'a> Job<'a> {
     /// The work tree of a feature that was begun.
     fn worktree(&self, repository: &Repository, row: &FeatureRow) -> Result<Worktree, Failure> {
         let branch = branch(row)?;
-        let worktree = repository.worktree(&branch)?.ok_or_else(|| failure::no_branch(branch.as_str()))?;
+        let Some(worktree) = repository.worktree(&branch)? else {
+            return Err(match repository.branch_head(&branch)? {
+                Some(_) => failure::no_worktree(branch.as_str()),
+                None => failure::no_branch(branch.as_str()),
+            });
+        };
         worktree.verify()?;
         Ok(worktree)
     }
@@ -109,6 +137,10 @@ impl<'a> Job<'a> {
 
     /// Something failed, and a person has to know.
     fn failed(&self, row: &FeatureRow, event: Event, failure: &Failure) -> Result<(), Refused> {
+        if handles::were_missing(failure) {
+            // No person can do anything about it, and soon it may work.
+            return Err(Refused::Failure(failure.clone()));
+        }
         let mut change = Change::of(event);
         change.set.problem = Field::Set(in_words(failure));
         self.happened(row, Hold::LetGo, change).map(drop)

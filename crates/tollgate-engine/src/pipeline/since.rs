@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, Covered, Looked};
-use tollgate_core::delta::convergence::{Why, hold_back};
+use tollgate_core::delta::convergence::{Late, Why, hold_back};
 use tollgate_core::delta::fresh::{self, Fresh};
 use tollgate_core::delta::identity::{Claim, join};
 use tollgate_core::delta::lines::{LineMap, Mapped};
@@ -334,11 +334,11 @@ impl Last {
         &self,
         kept: &mut Vec<Finding>,
         withheld: &mut Vec<WithheldFinding>,
-        is_model: &dyn Fn(&str) -> bool,
+        (late, is_model): (Late, &dyn Fn(&str) -> bool),
     ) -> SinceLast {
         let prior = &self.review.findings;
         let then: Vec<Claim<'_>> = prior.iter().map(Claim::from).collect();
-        let held = self.held_back(&then, kept, withheld, is_model);
+        let held = self.held_back(&then, kept, withheld, (late, is_model));
         let n_held_back = held.len();
         for (index, why) in held.into_iter().rev() {
             let finding = kept.remove(index);
@@ -374,7 +374,7 @@ impl Last {
         then: &[Claim<'_>],
         kept: &[Finding],
         withheld: &[WithheldFinding],
-        is_model: &dyn Fn(&str) -> bool,
+        (late, is_model): (Late, &dyn Fn(&str) -> bool),
     ) -> Vec<(usize, String)> {
         let pairs = self.pairs(then, kept, withheld);
         let known: HashSet<usize> = pairs.into_iter().map(|(_, current)| current).collect();
@@ -395,7 +395,7 @@ impl Last {
                 format!("it would undo {} of the review of {}", prior[index].id, self.head().short())
             }
         };
-        let held = hold_back(prior, kept, &new, &self.map, &passed);
+        let held = hold_back(prior, kept, &new, &self.map, (late, &passed));
         held.into_iter().map(|(index, why)| (index, words(why))).collect()
     }
 }

@@ -7,8 +7,8 @@
 //! at all.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,9 @@ const MAX_BATCH: usize = 256;
 /// How soon what another process wrote is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// How often it is tried whether the database can be written.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
 /// The database of a board.
 ///
 /// When the last handle goes, what was handed over is written first.
@@ -46,6 +49,8 @@ struct Inner {
     path: PathBuf,
     readers: Readers,
     pulse: Arc<Pulse>,
+    /// When it was last tried whether the database can be written, and what came of it.
+    checked: Mutex<Option<(Instant, Result<(), Failure>)>>,
     /// Both are there until the last handle goes.
     jobs: Option<SyncSender<Box<dyn Job>>>,
     writer: Option<JoinHandle<()>>,
@@ -69,8 +74,8 @@ impl Database {
         let writer = thread.spawn(move || writer.run(&waiting)).map_err(|error| {
             Failure::new(Kind::External, format!("no thread can be started that writes the database: {error}"))
         })?;
-        let inner =
-            Inner { path: path.to_owned(), readers: Readers::new(), pulse, jobs: Some(jobs), writer: Some(writer) };
+        let (path, readers) = (path.to_owned(), Readers::new());
+        let inner = Inner { path, readers, pulse, checked: Mutex::default(), jobs: Some(jobs), writer: Some(writer) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -78,6 +83,19 @@ impl Database {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Fails when the database cannot be written. It is tried once a second at most, however often it is asked.
+    pub fn check(&self) -> Result<(), Failure> {
+        let mut checked = self.inner.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, result)) = &*checked
+            && at.elapsed() < CHECK_EVERY
+        {
+            return result.clone();
+        }
+        let result = self.write(|connection| connection.execute("UPDATE counter SET value = value", [])).map(drop);
+        *checked = Some((Instant::now(), result.clone()));
+        result
     }
 
     /// Waits until there is an event after this one; false when there is none in time.

@@ -463,19 +463,22 @@ fn a_file_is_taken_in_and_a_status_the_gate_forbids_is_not() {
     board.database.set_broken(board.project, &feature, Some("line 3"), 19, Vec::new()).unwrap();
     assert_eq!(board.feature(&feature).broken.as_deref(), Some("line 3"));
     assert_eq!(board.database.unprojected().unwrap(), [], "a broken file is not written");
-    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Other("parked".to_owned())))).unwrap();
-    assert_eq!((taken.refused, taken.feature.rev), (None, 2));
-    assert_eq!(board.database.unprojected().unwrap(), []);
     let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Verified))).unwrap();
     assert_eq!(taken.refused.unwrap().why, "the gate decides about that");
     assert_eq!(taken.feature, board.feature(&feature));
     let FeatureRow { state, facts, broken, file_hash, .. } = taken.feature;
-    assert_eq!((state.status, facts.title.as_str(), broken), (Status::Other("parked".to_owned()), "new", None));
+    assert_eq!((state.status, facts.title.as_str(), broken), (Status::Backlog, "new", None));
     assert_eq!(file_hash, Some([7; 32]));
-    assert_eq!(board.database.unprojected().unwrap()[0].rev, 3, "the file is to be put right");
+    assert_eq!(board.database.unprojected().unwrap()[0].rev, 2, "the file is to be put right");
+    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Other("parked".to_owned())))).unwrap();
+    assert_eq!((taken.refused, taken.feature.rev), (None, 3));
+    assert_eq!(board.database.unprojected().unwrap(), []);
     let history = board.database.transitions(board.project, &feature).unwrap();
     let words: Vec<&str> = history.iter().map(|row| row.event.as_str()).collect();
-    assert_eq!(words, ["added", "edited", "edit_refused"]);
+    assert_eq!(words, ["added", "edit_refused", "edited"]);
+    // Another program has it now, and moves it as it likes.
+    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Verified))).unwrap();
+    assert_eq!((taken.refused, taken.feature.state.status), (None, Status::Verified));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The one that follows the log, and the ring of what it saw last.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
@@ -21,6 +22,8 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 pub(super) const BATCH: usize = 256;
 /// How long the follower waits for news before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the follower waits after a mistake of ours.
+const AFTER_MISTAKE: Duration = Duration::from_millis(100);
 /// How many clients may read from the log at once.
 const LOG_READERS: usize = 4;
 
@@ -76,7 +79,12 @@ impl Hub {
         let weak = Arc::downgrade(&inner);
         thread::Builder::new()
             .name("events".to_owned())
-            .spawn(move || follow(&weak))
+            .spawn(move || {
+                // A mistake of ours must not leave everybody without news; it goes on after the last event that was sent.
+                while catch_unwind(AssertUnwindSafe(|| follow(&weak))).is_err() {
+                    thread::sleep(AFTER_MISTAKE);
+                }
+            })
             .map_err(|problem| Failure::new(Kind::External, format!("cannot start a thread: {problem}")))?;
         Ok(Self(inner))
     }
@@ -147,6 +155,7 @@ fn follow(weak: &Weak<Inner>) {
         let Some(inner) = weak.upgrade() else { return };
         match inner.log.events_after(seq, BATCH) {
             Ok(events) => {
+                tollgate_engine::process::panic_point("events");
                 inner.is_following.store(true, Ordering::Relaxed);
                 if let Some(newest) = events.last() {
                     seq = newest.seq;

@@ -6,10 +6,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::desk::Act;
-use crate::extract::{Body, OfFeature, Optional};
+use crate::extract::{Body, FeaturePath, OfFeature, Optional};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::{check_text, whole};
+use crate::view::FeatureBody;
 
 /// Who does things over this interface, if nobody says.
 const BY: &str = "operator";
@@ -77,11 +78,8 @@ pub(crate) enum Column {
     path = "/api/projects/{project}/features/{feature}/start",
     operation_id = "startFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    params(FeaturePath),
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Start, BY).await
@@ -93,11 +91,8 @@ pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Re
     path = "/api/projects/{project}/features/{feature}/stop",
     operation_id = "stopFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    params(FeaturePath),
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Stop, BY).await
@@ -109,12 +104,9 @@ pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Res
     path = "/api/projects/{project}/features/{feature}/resume",
     operation_id = "resumeFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Option<Resume>,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn resume(
     State(app): State<Shared>,
@@ -131,12 +123,9 @@ pub(crate) async fn resume(
     path = "/api/projects/{project}/features/{feature}/approve",
     operation_id = "approveFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Approve,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn approve(
     State(app): State<Shared>,
@@ -155,12 +144,9 @@ pub(crate) async fn approve(
     path = "/api/projects/{project}/features/{feature}/reject",
     operation_id = "rejectFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Reject,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn reject(
     State(app): State<Shared>,
@@ -177,11 +163,8 @@ pub(crate) async fn reject(
     path = "/api/projects/{project}/features/{feature}/retry",
     operation_id = "retryFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    params(FeaturePath),
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Retry, BY).await
@@ -193,12 +176,9 @@ pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Re
     path = "/api/projects/{project}/features/{feature}/move",
     operation_id = "moveFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     request_body = Move,
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn move_to(
     State(app): State<Shared>,
@@ -214,11 +194,8 @@ pub(crate) async fn move_to(
     path = "/api/projects/{project}/features/{feature}/clean",
     operation_id = "cleanFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
-    responses((status = 200, description = "The feature as it is now.", body = crate::view::FeatureBody, headers(("etag" = String))))
+    params(FeaturePath),
+    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn clean(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
     act(&app, of, Act::Clean, BY).await

@@ -32,7 +32,8 @@ pub(crate) struct Login {
     tag = "auth",
     request_body = Login,
     responses(
-        (status = 204, description = "Signed in.", headers(("set-cookie" = String, description = "The cookie, good for 30 days.")))
+        (status = 204, description = "Signed in.",
+         headers(("set-cookie" = String, description = "The cookie, good for 30 days.")))
     )
 )]
 pub(crate) async fn login(

@@ -55,12 +55,15 @@ pub(crate) struct Wanted {
     tag = "events",
     params(
         Wanted,
-        ("last-event-id" = Option<u64>, Header, description = "As `since`, from clients of event streams that come back.")
+        ("last-event-id" = Option<u64>, Header,
+         description = "As `since`, from clients of event streams that come back.")
     ),
     responses(
         (status = 101, description = "A WebSocket; each message is a frame."),
-        (status = 200, description = "An event stream; each `data` is a frame.", body = String, content_type = "text/event-stream",
-         example = "id: 17\ndata: {\"type\":\"feature:code-review-started\",\"payload\":{\"featureId\":\"login\",\"iterationNumber\":1},\"seq\":17,\"timestamp\":\"2026-01-09T14:22:00.000Z\"}\n\n")
+        (status = 200, description = "An event stream; each `data` is a frame.", body = String,
+         content_type = "text/event-stream",
+         example = "id: 17\ndata: {\"type\":\"feature:code-review-started\",\"payload\":{\"featureId\":\"login\",\
+                    \"iterationNumber\":1},\"seq\":17,\"timestamp\":\"2026-01-09T14:22:00.000Z\"}\n\n")
     )
 )]
 pub(crate) async fn events(

@@ -9,7 +9,7 @@ use tollgate_core::board::FeatureId;
 use utoipa::IntoParams;
 
 use crate::desk::{Feature, FeatureEdit, FeatureQuery, NewFeature};
-use crate::extract::{Body, InProject, OfFeature, Query};
+use crate::extract::{Body, FeaturePath, InProject, OfFeature, ProjectPath, Query};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::view::{FeatureBody, Features};
@@ -64,7 +64,7 @@ impl Which {
     path = "/api/projects/{project}/features",
     operation_id = "listFeatures",
     tag = "features",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64), Which),
+    params(ProjectPath, Which),
     responses((status = 200, description = "The features.", body = Features))
 )]
 pub(crate) async fn list(
@@ -82,9 +82,12 @@ pub(crate) async fn list(
     path = "/api/projects/{project}/features",
     operation_id = "addFeature",
     tag = "features",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    params(ProjectPath),
     request_body = NewFeature,
-    responses((status = 201, description = "It is added.", body = FeatureBody, headers(("location" = String), ("etag" = String))))
+    responses(
+        (status = 201, description = "It is added.", body = FeatureBody,
+         headers(("location" = String), ("etag" = String)))
+    )
 )]
 pub(crate) async fn add(
     State(app): State<Shared>,
@@ -108,10 +111,7 @@ pub(crate) async fn add(
     path = "/api/projects/{project}/features/{feature}",
     operation_id = "showFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The feature.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFeature) -> Result<Response, Problem> {
@@ -125,14 +125,15 @@ pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFe
     operation_id = "editFeature",
     tag = "features",
     params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.", nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
+        FeaturePath,
+        ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.",
+         nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
     ),
     request_body = FeatureEdit,
     responses(
         (status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))),
-        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document, content_type = "application/problem+json")
+        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document,
+         content_type = "application/problem+json")
     )
 )]
 pub(crate) async fn edit(
@@ -152,10 +153,7 @@ pub(crate) async fn edit(
     path = "/api/projects/{project}/features/{feature}",
     operation_id = "removeFeature",
     tag = "features",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 204, description = "It is removed."))
 )]
 pub(crate) async fn remove(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::desk::{Part, Step};
-use crate::extract::{OfFeature, OfIteration, Query};
+use crate::extract::{FeaturePath, IterationPath, OfFeature, OfIteration, Query};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::view::{IterationBody, Iterations};
@@ -24,10 +24,7 @@ const RUNNING: HeaderName = HeaderName::from_static("tollgate-running");
     path = "/api/projects/{project}/features/{feature}/iterations",
     operation_id = "listIterations",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "The reviews.", body = Iterations))
 )]
 pub(crate) async fn list(
@@ -44,11 +41,7 @@ pub(crate) async fn list(
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}",
     operation_id = "showIteration",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1)
-    ),
+    params(IterationPath),
     responses((status = 200, description = "The review.", body = IterationBody))
 )]
 pub(crate) async fn show(
@@ -80,12 +73,7 @@ pub(crate) struct Which {
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/diff",
     operation_id = "showDiff",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1),
-        Which
-    ),
+    params(IterationPath, Which),
     responses((status = 200, description = "A unified diff.", body = String, content_type = "text/x-diff"))
 )]
 pub(crate) async fn diff(
@@ -103,12 +91,11 @@ pub(crate) async fn diff(
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/review",
     operation_id = "showReview",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1)
-    ),
-    responses((status = 200, description = "What `code-review-iteration-N.md` holds.", body = String, content_type = "text/markdown"))
+    params(IterationPath),
+    responses(
+        (status = 200, description = "What `code-review-iteration-N.md` holds.", body = String,
+         content_type = "text/markdown")
+    )
 )]
 pub(crate) async fn review(
     State(app): State<Shared>,
@@ -134,12 +121,7 @@ pub(crate) struct From {
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/output",
     operation_id = "showOutput",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"),
-        ("iteration" = u32, Path, description = "The number of the iteration.", minimum = 1),
-        From
-    ),
+    params(IterationPath, From),
     responses((status = 200, description = "The text.", body = String, content_type = "text/plain", headers(
         ("tollgate-next-offset" = u64, description = "The place after this text."),
         ("tollgate-running" = bool, description = "True while the agent may write more.")
@@ -174,10 +156,7 @@ pub(crate) struct History {
     path = "/api/projects/{project}/features/{feature}/history",
     operation_id = "showHistory",
     tag = "iterations",
-    params(
-        ("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64),
-        ("feature" = String, Path, description = "The name of the feature.", pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
-    ),
+    params(FeaturePath),
     responses((status = 200, description = "What happened.", body = History))
 )]
 pub(crate) async fn history(

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::desk::NewProject;
-use crate::extract::{Body, InProject};
+use crate::extract::{Body, InProject, ProjectPath};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::check_text;
@@ -53,7 +53,7 @@ pub(crate) async fn add(State(app): State<Shared>, Body(new): Body<NewProject>) 
     path = "/api/projects/{project}",
     operation_id = "showProject",
     tag = "projects",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    params(ProjectPath),
     responses(
         (status = 200, description = "The project.", body = ProjectBody)
     )
@@ -68,7 +68,7 @@ pub(crate) async fn show(State(app): State<Shared>, InProject(id): InProject) ->
     path = "/api/projects/{project}",
     operation_id = "removeProject",
     tag = "projects",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    params(ProjectPath),
     responses(
         (status = 204, description = "It is forgotten.")
     )

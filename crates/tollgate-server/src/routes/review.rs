@@ -81,8 +81,10 @@ pub(crate) struct Ended {
     responses(
         (status = 202, description = "The review runs.", body = Started),
         (status = 200, description = "The review ended (with `wait=true`).", body = Ended),
-        (status = 404, description = "There is no such project or feature.", body = crate::problem::Document, content_type = "application/problem+json"),
-        (status = 409, description = "The feature is not at the gate, or at another iteration.", body = crate::problem::Document, content_type = "application/problem+json")
+        (status = 404, description = "There is no such project or feature.",
+         body = crate::problem::Document, content_type = "application/problem+json"),
+        (status = 409, description = "The feature is not at the gate, or at another iteration.",
+         body = crate::problem::Document, content_type = "application/problem+json")
     )
 )]
 pub(crate) async fn generate(
@@ -140,7 +142,9 @@ async fn end_of(app: &Shared, project: ProjectId, feature: FeatureId, number: u3
             _ = news.next() => {}
             // Should an event be missed, the answer is only late.
             () = tokio::time::sleep(app.limits.heartbeat) => {}
-            () = app.closing.cancelled() => return Err(problem::busy("it is about to end, and the review goes on later")),
+            () = app.closing.cancelled() => {
+                return Err(problem::busy("it is about to end, and the review goes on later"));
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::desk::{Agent, Prompt, Prompts, Settings, prompt};
-use crate::extract::{Body, InProject};
+use crate::extract::{Body, InProject, ProjectPath};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::features::check_text;
@@ -59,7 +59,7 @@ pub(crate) async fn set_prompts(
     path = "/api/projects/{project}/settings/prompts",
     operation_id = "showProjectPrompts",
     tag = "settings",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    params(ProjectPath),
     responses((status = 200, description = "The prompts.", body = PromptsBody))
 )]
 pub(crate) async fn project_prompts(
@@ -75,7 +75,7 @@ pub(crate) async fn project_prompts(
     path = "/api/projects/{project}/settings/prompts",
     operation_id = "setProjectPrompts",
     tag = "settings",
-    params(("project" = u64, Path, description = "The number of the project.", maximum = 9223372036854775807i64)),
+    params(ProjectPath),
     request_body = Prompts,
     responses((status = 200, description = "The prompts as they are now.", body = PromptsBody))
 )]

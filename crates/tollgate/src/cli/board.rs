@@ -58,6 +58,11 @@ pub(crate) fn home(place: &Place, data: PathBuf, flags: Layer) -> Result<Home, F
 impl Which {
     /// Opens the board and finds the project that is meant.
     pub(crate) fn open(&self, place: &Place) -> Result<(Board, ProjectRow), Failure> {
+        let settings = place.settings(None, Layer::default())?;
+        if !memory::path(place, &settings, &self.store)?.exists() {
+            // Nothing was ever put on a board, and looking for it does not make one.
+            return Err(failure::no_project_here(&place.directory));
+        }
         let board = open(place, &self.store, Layer::default())?;
         let project = self.find(place, &board)?;
         if !board.is_kept(&project)? {

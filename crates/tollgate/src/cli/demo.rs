@@ -33,11 +33,13 @@ const DESCRIPTION: &str = include_str!("demo/feature.md");
 #[derive(Debug, Clone)]
 pub(crate) struct Demo {
     folder: PathBuf,
+    /// Where its board is kept.
+    store: PathBuf,
 }
 
 impl Demo {
     /// Makes the project, in a folder that has nothing in it.
-    pub(crate) fn make(place: &Place, folder: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn make(place: &Place, folder: Option<&Path>, flag: &memory::Flag) -> Result<Self, Failure> {
         let folder = match folder {
             Some(folder) => place.resolve(folder),
             None => fresh_folder()?,
@@ -51,7 +53,8 @@ impl Demo {
         if std::fs::read_dir(&folder).map_err(cannot_write(&folder))?.count() > 1 {
             return Err(failure::folder_in_use(&folder));
         }
-        let demo = Self { folder };
+        let store = flag.store.as_ref().map_or_else(|| folder.join("tollgate.db"), |path| place.resolve(path));
+        let demo = Self { folder, store };
         if std::fs::read_dir(demo.project()).map_err(cannot_write(&demo.folder))?.count() > 0 {
             return Err(failure::folder_in_use(&demo.project()));
         }
@@ -66,7 +69,7 @@ impl Demo {
     }
 
     /// The board of the sample project, with nothing of the user's configuration: who reviews here needs no network.
-    pub(crate) fn open(&self, place: &Place, flag: &memory::Flag) -> Result<Board, Failure> {
+    pub(crate) fn open(&self, place: &Place) -> Result<Board, Failure> {
         let mut flags = Layer { source: "--demo".to_owned(), ..Layer::default() };
         let command = vec!["sh".to_owned(), self.script().to_string_lossy().into_owned()];
         flags.values.pipeline.agent = Some(AGENT.to_owned());
@@ -77,8 +80,7 @@ impl Demo {
         let mut home = board::home(place, self.folder.clone(), flags)?;
         home.config_dir = None;
         home.variables.clear();
-        let store = flag.store.as_ref().map_or_else(|| self.folder.join("tollgate.db"), |path| place.resolve(path));
-        Board::open(Database::open(&store)?, home)
+        Board::open(Database::open(&self.store)?, home)
     }
 
     /// Puts the project on the board and starts its feature.
@@ -106,18 +108,20 @@ impl Demo {
     /// What there is to look at now.
     pub(crate) fn epilogue(&self, feature: &FeatureId) -> String {
         let project = self.project();
-        let (shown, features) = (project.display(), project.join(".automaker/features").join(feature.as_str()));
-        let store = self.folder.join("tollgate.db");
+        let features = project.join(".automaker/features").join(feature.as_str());
         format!(
-            "\nThat was the loop. What is left of it:\n  \
-             {features}/code-review-iteration-1.md   why it was sent back\n  \
-             {features}/code-review-iteration-2.md   why it passed\n  \
+            "\nThat was the loop. What is left of it, in {features}:\n  \
+             code-review-iteration-1.md   why it was sent back\n  \
+             code-review-iteration-2.md   why it passed\n  \
+             agent-output.md              what the agent said\n\
+             and from another terminal:\n  \
              git -C {shown} log --stat feature/{feature}\n  \
              tollgate -C {shown} feature show {short} --store {store}\n\n\
              The server goes on; Ctrl-C ends it. Delete {folder} when you have seen enough.",
             features = features.display(),
+            shown = project.display(),
             short = board::short(feature),
-            store = store.display(),
+            store = self.store.display(),
             folder = self.folder.display(),
         )
     }

@@ -124,9 +124,11 @@ fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Do
                 let n_features: usize = counts.iter().map(|(_, n)| n).sum();
                 let (name, path) = (visible(&project.name), project.path.display().to_string());
                 let features = if n_features == 1 { "feature" } else { "features" };
+                // One that moved is another project where it is now.
+                let gone = if project.path.is_dir() { "" } else { " (gone)" };
                 let _ = writeln!(
                     text,
-                    "{:>3}  {name:<width$}  {n_features:>5} {features:<8}  {}",
+                    "{:>3}  {name:<width$}  {n_features:>5} {features:<8}  {}{gone}",
                     project.id,
                     visible(&path)
                 );

@@ -70,14 +70,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+    // Keys are in our environment, and agents run as the same user.
+    tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) };
     let listen = address(&args)?;
-    let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref())).transpose()?;
+    let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref(), &args.store)).transpose()?;
     let board = match &demo {
-        Some(demo) => demo.open(place, &args.store)?,
+        Some(demo) => demo.open(place)?,
         None => board::open(place, &args.store, layer(&args))?,
     };
+    if let Some(name) = &board.settings().pipeline.agent {
+        // Said now, not when the first feature fails.
+        board.settings().reviewer(name)?;
+    }
     let token_file = board.home().data.join("token");
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {

@@ -483,3 +483,53 @@ fn a_teams_prompt_and_context_reach_the_reviewer() {
     assert!(record.contains("We never use tabs.") && record.contains("APPROVED"), "{record}");
     ended.stop();
 }
+
+#[test]
+fn hostile_names_are_refused_before_anything_is_written() {
+    let desk = Desk::new(&works());
+    let board = desk.board();
+    let project = board.add_project(&desk.path("project"), None).unwrap();
+    let long = "x".repeat(300);
+    let branches =
+        ["-d", "--upload-pack=x", "a..b", "a b", "a\nb", "a\u{1b}[2J", "HEAD", "a.lock", "@{-1}", "/a", "a//b", &long];
+    for branch in branches {
+        let new = NewFeature { title: "x".to_owned(), branch: Some(branch.to_owned()), ..NewFeature::default() };
+        assert!(board.create(project.id, &new).is_err(), "{branch:?}");
+    }
+    for name in ["../a", "-x", "a b", "", &long] {
+        let new = NewFeature { title: "x".to_owned(), dependencies: vec![name.to_owned()], ..NewFeature::default() };
+        assert!(board.create(project.id, &new).is_err(), "{name:?}");
+    }
+    assert_eq!(std::fs::read_dir(desk.path("project/.automaker/features")).unwrap().count(), 0);
+}
+
+/// Reviews a feature whose second review remarks, in this category, on a line that the first one passed.
+fn second_thoughts(category: &'static str) -> Ended {
+    let stub = Stub::answering(move |question| {
+        let is_first = question.contains("+const one = 1;");
+        let remark = match is_first {
+            true => finding("High", "b.js", 1, "One is not enough", "const one = 1;"),
+            false => finding("High", "c.js", 1, "Three is too many", "const three = 3;"),
+        };
+        let mut remark = remark;
+        remark["category"] = category.into();
+        answer(if is_first { "REJECTED" } else { "APPROVED" }, "See there.", &[remark], &[])
+    });
+    let script = "if echo \"$TASK\" | grep -q 'One is not enough'; then echo 'const two = 2;' > b.js; \
+                  else echo 'const one = 1;' > b.js; echo 'const three = 3;' > c.js; fi";
+    let desk = Desk::configured(script, &with_model(&stub));
+    Ended::of(&desk, "Second thoughts", "")
+}
+
+#[test]
+fn second_thoughts_about_lines_that_passed_do_not_reject_unless_they_are_grave() {
+    let ended = second_thoughts("Logic");
+    ended.is(Status::WaitingApproval, None, 2);
+    let rows = ended.board.iterations(ended.project.id, &ended.id).unwrap();
+    let late: Vec<&str> = rows[1].iteration.late.iter().map(|remark| remark.title.as_str()).collect();
+    assert_eq!(late, ["Three is too many"]);
+    ended.stop();
+    let ended = second_thoughts("Security");
+    assert_eq!(ended.outcomes()[..2], [Outcome::Rejected, Outcome::Rejected]);
+    ended.stop();
+}

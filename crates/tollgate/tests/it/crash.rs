@@ -48,7 +48,7 @@ impl Drop for Server {
 }
 
 /// Processes that have something to do with a folder.
-fn processes_of(folder: &Path) -> Vec<String> {
+pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| {

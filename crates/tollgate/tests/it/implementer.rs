@@ -11,11 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::agent::{
-    Agent, Implement, ImplementLimits, Implemented, Key, Output, Preset, Program, PromptBy, Spoken, Transcript,
-    implement,
+    Agent, Implement, ImplementLimits, Implemented, Key, Output, Preset, Program, PromptBy, Spoken, implement,
 };
 use tollgate_engine::call::CallFailure;
-use tollgate_engine::held::Held;
 use tollgate_engine::process::guard::{ProcessMark, end_survivors, has_namespace};
 
 use crate::agents::{HIDERS, LONG, OF_THE_SHELL, marked, wait_until};
@@ -299,20 +297,6 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","to
     assert_eq!((done.text.as_str(), done.cost, done.transcript_bytes), ("Done.", Some(0.5), told.len() as u64));
     assert_eq!((done.model.as_deref(), done.session.as_deref()), (Some("claude-x"), Some("5e55-10n")));
     assert_eq!((done.usage.input, done.usage.output), (3, 5));
-}
-
-#[test]
-fn what_is_told_can_be_kept_in_a_transcript() {
-    let work = Work::new("i=0; while [ $i -lt 2000 ]; do echo \"line $i\"; i=$((i+1)); done");
-    let path = work.folder.path().join("transcript.md");
-    let transcript = Mutex::new(Transcript::open(&path, 1 << 20, Held::new(Vec::new())).unwrap());
-    let heard = |spoken: Spoken<'_>| {
-        transcript.lock().unwrap().append(spoken.text()).unwrap();
-    };
-    let done = work.run_and_hear(&|_| {}, &heard).unwrap();
-    assert_eq!(transcript.into_inner().unwrap().finish().unwrap(), done.transcript_bytes);
-    let kept = std::fs::read_to_string(path).unwrap();
-    assert_eq!((kept.lines().count(), kept.lines().last()), (2000, Some("line 1999")));
 }
 
 #[test]

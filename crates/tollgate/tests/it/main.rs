@@ -10,7 +10,11 @@ mod crash;
 mod declared;
 mod delta;
 mod desk;
+#[cfg(target_os = "linux")]
+mod endure;
 mod faults;
+#[cfg(unix)]
+mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
@@ -25,7 +29,11 @@ mod outline;
 mod parse_answer;
 mod review;
 mod scratch;
+#[cfg(unix)]
+mod serve;
 mod setup;
+#[cfg(unix)]
+mod stage;
 mod streams;
 mod stub;
 mod tidy;

@@ -115,6 +115,7 @@ impl Eye {
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            crate::process::panic_point("watch");
             let now = Instant::now();
             if let Some(done) = touched.take_if(|touched| touched.due() <= now) {
                 self.look_at(done.names);

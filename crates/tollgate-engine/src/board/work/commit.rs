@@ -29,7 +29,13 @@ impl Job<'_> {
     pub(super) fn commit(&self) -> Result<(), Refused> {
         let feature = self.feature()?;
         let is_step = feature.row.state.work == Work::CommittingStep;
-        let done = match self.make_commit(&feature) {
+        let done = self.make_commit(&feature);
+        if self.cancel.is_cancelled() && !matches!(done, Ok(Done::Commit(_))) {
+            // Somebody stopped it, or the program ends, and its hooks with it: it is made again.
+            let _ = self.board.database().release(self.claim.token, 0);
+            return Ok(());
+        }
+        let done = match done {
             Ok(done) => done,
             Err(failure) => return self.failed(&feature.row, Event::CommitFailed, &failure),
         };

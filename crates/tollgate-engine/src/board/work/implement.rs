@@ -11,6 +11,7 @@ use tollgate_core::board::machine::{Event, Status};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Iteration, document};
 use tollgate_core::prompt::Boundary;
+use tollgate_rules::text::mask::mask;
 
 use super::super::folder::Attachment;
 use super::super::{Change, Refused, announce, failure};
@@ -300,8 +301,9 @@ impl<'a> Transcript<'a> {
     }
 
     fn take(&mut self, said: &str) {
+        let said = mask(said);
         if self.text.len() + said.len() <= MAX_TRANSCRIPT {
-            self.text.push_str(said);
+            self.text.push_str(&said);
         }
         if self.told_at.elapsed() >= TELL_EVERY {
             self.tell();

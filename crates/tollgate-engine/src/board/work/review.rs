@@ -19,7 +19,7 @@ use crate::forge::git::Blob;
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, Asking, Event as Progress, Memory, Reviewed, Standing, World};
-use crate::process;
+use crate::process::{self, handles};
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
 use crate::store::board::{Field, Hold, NewIteration};
@@ -151,6 +151,9 @@ impl Job<'_> {
 
     /// A review without an answer is tried again, and then a person has to look.
     fn review_failed(&self, feature: &Feature, commit: &str, why: &Failure) -> Result<(), Refused> {
+        if handles::were_missing(why) {
+            return Err(Refused::Failure(why.clone()));
+        }
         let row = &feature.row;
         let mut change = Change::of(Event::ReviewFailed);
         change.set.problem = Field::Set(super::in_words(why));

@@ -192,6 +192,7 @@ fn a_file_that_another_process_holds_is_said_to_be_in_use() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let failure = database.write(|connection| put(connection, "one")).unwrap_err();
     assert!(failure.message.contains("in use by another process"), "{}", failure.message);
+    assert_eq!(database.check(), Err(failure.clone()));
     put(&other, "theirs").unwrap();
     other.execute_batch("COMMIT").unwrap();
     database.write(|connection| put(connection, "two")).unwrap();

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use tollgate_core::board::Outcome;
-use tollgate_core::board::machine::{Status, Work};
+use tollgate_core::board::machine::Work;
 use tollgate_core::report::terminal::Look;
 use tollgate_core::visible::visible;
 use tollgate_engine::store::board::Card;
@@ -51,7 +51,6 @@ fn note(card: &Card) -> String {
         (Some(problem), Work::Nothing, Some(_)) => cut_to(&visible(first_line(problem)), 100),
         (None, Work::Nothing, Some(pause)) => pause.in_words().to_owned(),
         _ if is_waiting => "waits until what it depends on is done".to_owned(),
-        (_, Work::Nothing, None) if card.state.status == Status::Backlog => String::new(),
         (_, Work::Nothing, None) => String::new(),
         _ => card.state.in_words(),
     }
@@ -86,7 +85,7 @@ fn cut_to(text: &str, most: usize) -> String {
 mod tests {
     use insta::assert_snapshot;
     use tollgate_core::board::FeatureId;
-    use tollgate_core::board::machine::{Pause, State};
+    use tollgate_core::board::machine::{Pause, State, Status};
     use tollgate_core::report::terminal::Paint;
     use tollgate_engine::store::board::{Counts, Facts};
 
@@ -128,6 +127,11 @@ mod tests {
         ];
         let paint = Paint { colour: false, unicode: true, root: None };
         let look = Look { paint, width: 100, verbose: false, only_new: false };
-        assert_snapshot!(table(&cards, &look), @"");
+        assert_snapshot!(table(&cards, &look), @r"
+        x7k2m9qpa  code_review       Add login                                          it is being reviewed
+        b          in_progress       Second                                             waits until what it depends on is done
+        logout     in_progress  ✗!✓  Log out \u{1b}[2J                                  the agent ended with 1
+        old        backlog           long long long long long long long long long lon…
+        ");
     }
 }

@@ -17,12 +17,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Option<u32>) -> Result<Done, Failure> {
     let (board, project) = (&scene.board, scene.project.id);
     let mut number = asked.unwrap_or(row.state.iteration.max(1));
-    let (mut from, mut seen, mut said_anything) = (0, 0, false);
+    let (mut from, mut seen, mut last) = (0, 0, None);
     loop {
         // Asked before the output is read, so that nothing is missed that was said before the end.
         let now = board.feature(project, &row.id).map_err(Refused::into_failure)?;
         let output = board.output(project, &row.id, number, from).map_err(Refused::into_failure)?;
-        said_anything |= !output.text.is_empty();
+        last = output.text.chars().next_back().or(last);
         output::print(&visible(&output.text))?;
         let is_all = output.next == from;
         from = output.next;
@@ -32,6 +32,7 @@ pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Opti
         if follow && asked.is_none() && now.state.iteration > number {
             number += 1;
             from = 0;
+            end_line(&mut last)?;
             output::say(&format!("--- iteration {number}"));
             continue;
         }
@@ -42,8 +43,17 @@ pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Opti
         board.database().wait_for_events(seen, LOOK_EVERY)?;
         seen = board.database().last_seq()?;
     }
-    if !said_anything {
+    if from == 0 {
         output::say(&format!("no agent has said anything in iteration {number}"));
     }
+    end_line(&mut last)?;
     Ok(Done::Fine)
+}
+
+/// What comes next begins a line of its own.
+fn end_line(last: &mut Option<char>) -> Result<(), Failure> {
+    match last.take() {
+        Some('\n') | None => Ok(()),
+        Some(_) => output::print("\n"),
+    }
 }

@@ -34,7 +34,7 @@ pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String
             "interrupted" => "the agent was interrupted, and goes on at the next start".to_owned(),
             _ => format!("the agent failed: {}", first_line(text("error"))),
         }),
-        wire::REVIEW_STARTED => Some(format!("its work is committed; the review of iteration {number} begins")),
+        wire::REVIEW_STARTED => Some(format!("the review of iteration {number} begins")),
         wire::REVIEW_COMPLETED => Some(completed(payload, number, manner)),
         wire::REVIEW_APPROVED => Some(format!("it passes the gate, to {}", text("nextStatus"))),
         wire::REVIEW_REJECTED => Some(format!("it goes back: {}", first_line(text("rejectionReason")))),
@@ -73,7 +73,9 @@ fn completed(payload: &Value, number: u64, manner: Manner) -> String {
         for finding in findings.iter().take(MAX_FINDINGS) {
             let word = |key: &str| finding[key].as_str().unwrap_or_default();
             let line = finding["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
-            told.push_str(&format!("\n           {} {}{line}  {}", word("severity"), word("file"), word("title")));
+            let parts = [word("severity").to_owned(), format!("{}{line}", word("file")), word("title").to_owned()];
+            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            told.push_str(&format!("\n           {}", parts.join("  ")));
         }
     }
     told
@@ -119,16 +121,34 @@ mod tests {
             Announced::Changed,
         ];
         let lines: Vec<String> = events.iter().map(|event| told(event, Manner::Log)).collect();
-        assert_snapshot!(lines.join("\n"), @"");
+        assert_snapshot!(lines.join("\n"), @"
+        the agent claude starts on iteration 1
+        (nothing)
+        the agent failed: it ended with 1
+        the review of iteration 1 begins
+        (nothing)
+        it goes back: fix the query
+        it passes the gate, to waiting_approval
+        (nothing)
+        it is in backlog now
+        (nothing)
+        ");
     }
 
     #[test]
     fn a_story_also_tells_what_was_said_and_found() {
         let finding = json!({"severity": "error", "file": "shop.py", "line": 3, "title": "SQL is built from a value"});
-        let payload = json!({"iterationNumber": 2, "status": "rejected", "findings": [finding, {"severity": "info"}]});
-        assert_snapshot!(tell(wire::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"");
+        let payload = json!({"iterationNumber": 2, "status": "rejected", "findings": [finding, {"severity": "info", "title": "a trifle"}]});
+        assert_snapshot!(tell(wire::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"
+        the review of iteration 2 rejects it: 1 error, 1 info
+                   error  shop.py:3  SQL is built from a value
+                   info  a trifle
+        ");
         let output = Announced::AgentOutput { iteration: 1, offset: 0, text: "one\n\ntwo\n" };
-        assert_snapshot!(told(&output, Manner::Story), @"");
+        assert_snapshot!(told(&output, Manner::Story), @r"
+          | one
+                   | two
+        ");
     }
 
     #[test]

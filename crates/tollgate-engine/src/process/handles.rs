@@ -1,0 +1,76 @@
+//! How many files this program can still open, and whether something failed because it could not.
+//!
+//! What fails for want of a handle says nothing about what was tried; it is worth another try when some are free.
+
+use std::io;
+
+use crate::failure::Failure;
+
+/// Handles that a piece of work, as a review or a commit, may need at once.
+pub(crate) const FOR_WORK: u64 = 24;
+
+/// How many more files can be opened; `None` when that is not known.
+#[cfg(target_os = "linux")]
+pub(crate) fn n_free() -> Option<u64> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(open) => Some(most.saturating_sub(open.count() as u64)),
+        // Not even this one.
+        Err(error) if is_shortage(&error) => Some(0),
+        Err(_) => None,
+    }
+}
+
+/// How many more files can be opened; `None` when that is not known.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn n_free() -> Option<u64> {
+    None
+}
+
+/// True for a failure that names the want of handles, while there are few.
+///
+/// Both are asked for: what others print may name it, too.
+pub(crate) fn were_missing(failure: &Failure) -> bool {
+    is_named(failure) && n_free().is_none_or(|n_free| n_free < 2 * FOR_WORK)
+}
+
+#[cfg(unix)]
+const SHORTAGES: [rustix::io::Errno; 2] = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+
+#[cfg(unix)]
+fn is_named(failure: &Failure) -> bool {
+    SHORTAGES.iter().any(|errno| failure.message.contains(&io::Error::from(*errno).to_string()))
+}
+
+#[cfg(not(unix))]
+fn is_named(_failure: &Failure) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_shortage(error: &io::Error) -> bool {
+    SHORTAGES.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::failure::{self, Kind};
+
+    #[test]
+    fn a_failure_for_want_of_handles_is_known_by_what_it_says() {
+        let failure = failure::no_git(&io::Error::from(rustix::io::Errno::MFILE));
+        assert!(is_named(&failure), "{}", failure.message);
+        assert!(!is_named(&failure::no_git(&io::Error::from(rustix::io::Errno::NOENT))));
+        assert!(!is_named(&Failure::new(Kind::External, "too many cooks")));
+    }
+
+    #[test]
+    fn a_file_that_is_opened_is_one_less() {
+        // Other tests open files, too; so it is only known that there are some left, and not all.
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let n_free = n_free().unwrap();
+        assert!(n_free > 0 && most.is_some_and(|most| n_free < most), "{n_free} of {most:?}");
+    }
+}
