@@ -19,7 +19,7 @@ use super::{Board, Refused, announce, failure, iso};
 use crate::failure::Failure;
 use crate::forge::project::Branch;
 use crate::store::board::NewFeature as NewRow;
-use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, TakeIn, TransitionError};
+use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, Projected, TakeIn, TransitionError};
 
 /// Who is named when a file was changed by nobody knows whom.
 const FILE: &str = "file";
@@ -203,10 +203,17 @@ impl Board {
             return Ok(());
         }
         if row.broken.is_some() {
-            self.database().set_broken(project.id, &row.id, None, self.home().now(), Vec::new())?;
+            let path = project.path.to_string_lossy();
+            let event = announce::event(project.id, &path, &row.id, &Announced::Changed);
+            self.database().set_broken(project.id, &row.id, None, self.home().now(), vec![event])?;
         }
         let status = held.document.status();
-        let before = Document::parse(&row.document).ok().map(|document| document.status());
+        let before = Document::parse(&row.document).ok();
+        if before.as_ref().is_some_and(|before| is_ours(before, &held.document, &row)) {
+            let projected = Projected { document: held.document.to_bytes(), hash: held.hash };
+            return self.database().mark_projected(project.id, &held.id, row.rev, Some(projected));
+        }
+        let before = before.map(|document| document.status());
         // A file that is behind what is stored says nothing about where the feature is to go.
         let edited = before.is_some_and(|before| before != status) && status != row.state.status;
         let is_current = rev(&held.document).is_none_or(|rev| rev >= row.rev) && status == row.state.status;
@@ -333,6 +340,20 @@ fn facts(document: &Document) -> Facts {
         priority: u32::from(document.priority()),
         dependencies: document.dependencies(),
     }
+}
+
+/// True when a file is what we wrote just now, before anybody could take note of it.
+fn is_ours(before: &Document, now: &Document, row: &FeatureRow) -> bool {
+    let is_foreign = |key: &&str| !["status", "codeReviewSpec", "updatedAt", "justFinishedAt"].contains(key);
+    let card = |document: &Document| -> Vec<(String, Option<String>)> {
+        let keys = document.keys().filter(is_foreign);
+        keys.map(|key| (key.to_owned(), document.raw(key).map(str::to_owned))).collect()
+    };
+    let says_all = match rev(now) {
+        Some(rev) => rev == row.rev,
+        None => rev(before).is_none() && now.raw("codeReviewSpec").is_none(),
+    };
+    now.status() == row.state.status && says_all && card(before) == card(now)
 }
 
 /// The branch in the file counts until work has begun.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tollgate_core::sha::Sha;
 
 use crate::failure::{self as shared, Failure};
-use crate::forge::git::{Blob, Environment, Git};
+use crate::forge::git::{Blob, Environment, Git, Value};
 use crate::forge::local::{DIFF, empty_tree};
 
 mod branch;
@@ -173,6 +173,11 @@ impl Project {
 }
 
 impl Place {
+    /// Plain values of the repository's and the operator's configuration, of the keys that match.
+    pub(in crate::forge) fn values(&self, pattern: &str) -> Result<Vec<Value>, Failure> {
+        self.git.values(pattern)
+    }
+
     /// The commit at the tip of a branch.
     pub(in crate::forge) fn tip(&self, branch: &Branch) -> Result<Option<Sha>, Failure> {
         let own = Own::to_read(self)?;

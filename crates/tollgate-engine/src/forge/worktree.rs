@@ -120,6 +120,16 @@ impl Worktree {
         check_entry(&self.place.common, &self.git_dir, &self.path)
     }
 
+    /// False when no hook has a say in commits: there is none where git looks for them by itself, and nothing says that it
+    /// looks elsewhere.
+    pub fn may_have_hooks(&self) -> Result<bool, Failure> {
+        let hooks = self.place.common.join("hooks");
+        if ["pre-commit", "commit-msg"].iter().any(|name| hooks.join(name).symlink_metadata().is_ok()) {
+            return Ok(true);
+        }
+        Ok(!self.place.values("^core\\.hookspath$")?.is_empty())
+    }
+
     /// How many files are changed, deleted or new, and not committed. Ignored files do not count.
     ///
     /// The worktree's own index is not asked, since it can be told to look away.

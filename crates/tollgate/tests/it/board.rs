@@ -218,12 +218,13 @@ fn a_hook_that_refuses_is_told_to_the_agent_and_has_the_last_word() {
     ended.stop();
 }
 
-fn write_hook(desk: &Desk, text: &str) {
+fn write_hook(desk: &Desk, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let hook = desk.path("project/.git/hooks/pre-commit");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     std::fs::write(&hook, text).unwrap();
     std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    hook
 }
 
 /// An answer in the schema that asks for criteria.
@@ -531,5 +532,25 @@ fn second_thoughts_about_lines_that_passed_do_not_reject_unless_they_are_grave()
     ended.stop();
     let ended = second_thoughts("Security");
     assert_eq!(ended.outcomes()[..2], [Outcome::Rejected, Outcome::Rejected]);
+    ended.stop();
+}
+
+#[test]
+fn hooks_are_found_wherever_git_looks_for_them() {
+    let desk = Desk::new("echo x > b.txt");
+    desk.git(&["config", "core.hooksPath", "elsewhere"]);
+    let place = desk.path("project/elsewhere");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::rename(write_hook(&desk, "#!/bin/sh\necho never; exit 1\n"), place.join("pre-commit")).unwrap();
+    let ended = Ended::of(&desk, "Elsewhere", "");
+    // Relative to the work tree there is none, as git has it.
+    ended.is(Status::WaitingApproval, None, 1);
+    ended.stop();
+    let desk = Desk::new("echo x > b.txt");
+    desk.git(&["config", "core.hooksPath", &desk.path("elsewhere").display().to_string()]);
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    std::fs::rename(write_hook(&desk, "#!/bin/sh\necho never; exit 1\n"), desk.path("elsewhere/pre-commit")).unwrap();
+    let ended = Ended::of(&desk, "Elsewhere", "");
+    ended.is(Status::InProgress, Some(Pause::CommitFailed), 1);
     ended.stop();
 }

@@ -94,7 +94,7 @@ impl Job<'_> {
             return self.committed_by_agent(&repository, &worktree, feature);
         }
         let mut told = text.clone();
-        if self.board.settings().pipeline.hooks {
+        if self.board.settings().pipeline.hooks && worktree.may_have_hooks()? {
             match self.run_hooks(&worktree, &staged, &text)? {
                 HookResult::Passed { message } => told = message,
                 HookResult::Refused { hook, output } => {
