@@ -40,8 +40,9 @@ impl Ended {
         let project = board.add_project(&desk.path("project"), None).unwrap();
         let new = NewFeature { title: title.to_owned(), description: description.to_owned(), ..NewFeature::default() };
         let id = board.create(project.id, &new).unwrap().id;
-        let runner = run(&board);
+        // Before there is a runner: one that reads the file while it is being written takes it for an edit.
         board.start(project.id, &id, "me").unwrap();
+        let runner = run(&board);
         let row = settled(&board, project.id, &id);
         Self { board, project, id, row, runner }
     }
