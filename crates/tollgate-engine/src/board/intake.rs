@@ -23,6 +23,8 @@ use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, Project
 
 /// Who is named when a file was changed by nobody knows whom.
 const FILE: &str = "file";
+/// How often a file is looked at again because what is stored changed meanwhile.
+const MAX_TRIES: u32 = 10;
 /// So many new features are stored at once, and files of so many bytes.
 const TOGETHER: usize = 128;
 const TOGETHER_BYTES: usize = 2 * 1024 * 1024;
@@ -196,11 +198,33 @@ impl Board {
 
     /// Takes in the file of a feature, if it is not what was last written or taken in.
     pub(super) fn take_in(&self, project: &ProjectRow, folder: &Folder, held: &Held) -> Result<(), Failure> {
-        let Some(row) = self.database().feature(project.id, &held.id)? else {
-            return self.take_in_new(project, held);
-        };
+        for _ in 0..MAX_TRIES {
+            let Some(row) = self.database().feature(project.id, &held.id)? else {
+                return self.take_in_new(project, held);
+            };
+            if row.file_hash == Some(held.hash) && row.broken.is_none() {
+                return Ok(());
+            }
+            // Read after what is stored, so that it is not older than that.
+            let Ok(Some(now)) = folder.read(&held.id) else { return Ok(()) };
+            if self.take_in_changed(project, folder, &now, &row)? {
+                return Ok(());
+            }
+        }
+        // A feature that changes so fast is looked at again when it comes to rest.
+        Ok(())
+    }
+
+    /// Takes in a file; false when what is stored changed meanwhile.
+    fn take_in_changed(
+        &self,
+        project: &ProjectRow,
+        folder: &Folder,
+        held: &Held,
+        row: &FeatureRow,
+    ) -> Result<bool, Failure> {
         if row.file_hash == Some(held.hash) && row.broken.is_none() {
-            return Ok(());
+            return Ok(true);
         }
         if row.broken.is_some() {
             let path = project.path.to_string_lossy();
@@ -209,9 +233,10 @@ impl Board {
         }
         let status = held.document.status();
         let before = Document::parse(&row.document).ok();
-        if before.as_ref().is_some_and(|before| is_ours(before, &held.document, &row)) {
+        if before.as_ref().is_some_and(|before| is_ours(before, &held.document, row)) {
             let projected = Projected { document: held.document.to_bytes(), hash: held.hash };
-            return self.database().mark_projected(project.id, &held.id, row.rev, Some(projected));
+            self.database().mark_projected(project.id, &held.id, row.rev, Some(projected))?;
+            return Ok(true);
         }
         let before = before.map(|document| document.status());
         // A file that is behind what is stored says nothing about where the feature is to go.
@@ -225,10 +250,11 @@ impl Board {
             document: held.document.to_bytes(),
             file_hash: held.hash,
             facts: facts(&held.document),
-            set: Changes { branch: branch(&held.document, &row), ..Changes::default() },
+            set: Changes { branch: branch(&held.document, row), ..Changes::default() },
             edit: edited.then_some(status),
             rules: self.rules(folder, held.document.as_str().as_bytes()),
-            current_rev: is_current.then_some(row.rev),
+            seen_rev: row.rev,
+            is_current,
             who: FILE.to_owned(),
             at_ms: self.home().now(),
             announce: Box::new(move |after, before, effects| {
@@ -243,13 +269,14 @@ impl Board {
                 telling.events(before, &after.state, effects)
             }),
         };
-        let taken = self.database().take_in(taking).map_err(|error| match error {
-            TransitionError::Failure(failure) => failure,
-            TransitionError::Illegal(_)
-            | TransitionError::Stale
-            | TransitionError::NoSuchFeature
-            | TransitionError::Unfounded(_) => failure::gone(&held.id),
-        })?;
+        let taken = match self.database().take_in(taking) {
+            Ok(taken) => taken,
+            Err(TransitionError::Stale) => return Ok(false),
+            Err(TransitionError::Failure(failure)) => return Err(failure),
+            Err(TransitionError::Illegal(_) | TransitionError::NoSuchFeature | TransitionError::Unfounded(_)) => {
+                return Err(failure::gone(&held.id));
+            }
+        };
         if taken.refused.is_some() || taken.feature.projected_rev < taken.feature.rev {
             self.write_files(project, &held.id)?;
         }
@@ -257,7 +284,7 @@ impl Board {
             // As when it is completed here: what cannot be removed now is removed on request.
             let _ = self.clean(project.id, &held.id);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn take_in_new(&self, project: &ProjectRow, held: &Held) -> Result<(), Failure> {

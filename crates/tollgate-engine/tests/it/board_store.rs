@@ -449,7 +449,8 @@ fn take_in(board: &Board, feature: &FeatureId, edit: Option<Status>) -> TakeIn {
         set: Changes::default(),
         edit,
         rules: tollgate_core::board::machine::Rules::default(),
-        current_rev: Some(board.feature(feature).rev),
+        seen_rev: board.feature(feature).rev,
+        is_current: true,
         who: "file".to_owned(),
         at_ms: 20,
         announce: silence(),
@@ -482,13 +483,13 @@ fn a_file_is_taken_in_and_a_status_the_gate_forbids_is_not() {
 }
 
 #[test]
-fn what_happened_while_a_file_was_read_is_still_written_into_it() {
+fn a_file_is_judged_anew_when_something_happened_while_it_was_read() {
     let board = Board::new();
     let feature = board.add("one");
     let taking = take_in(&board, &feature, None);
     board.happen(&feature, Event::Start);
-    board.database.take_in(taking).unwrap();
-    assert_eq!(board.database.unprojected().unwrap()[0].rev, 3);
+    assert!(matches!(board.database.take_in(taking), Err(TransitionError::Stale)));
+    assert_eq!(board.database.unprojected().unwrap()[0].rev, 2);
     board.database.take_in(take_in(&board, &feature, None)).unwrap();
     assert_eq!(board.database.unprojected().unwrap(), []);
 }
@@ -517,7 +518,7 @@ fn what_was_written_into_a_file_never_replaces_what_was_taken_in_since() {
     mark(2, "second");
     assert_eq!(board.feature(&feature).document, b"second", "it moved on, but nobody wrote the file");
     let mut taking = take_in(&board, &feature, None);
-    taking.current_rev = None;
+    taking.is_current = false;
     let rev = board.database.take_in(taking).unwrap().feature.rev;
     mark(rev - 1, "too late");
     let row = board.feature(&feature);

@@ -32,9 +32,10 @@ pub struct TakeIn {
     pub edit: Option<Status>,
     /// What the project wants.
     pub rules: Rules,
-    /// The change up to which the file says all that is stored, so that nothing is to be written into it. What happened
-    /// while it was read is to be written.
-    pub current_rev: Option<u64>,
+    /// The change up to which what is stored was seen; another one since then makes it stale.
+    pub seen_rev: u64,
+    /// True when the file also says all that is stored, so that nothing is to be written into it.
+    pub is_current: bool,
     /// Who did it.
     pub who: String,
     /// When, in milliseconds since 1970.
@@ -132,10 +133,9 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
     let Some(mut feature) = feature::find(connection, taking.project, &taking.feature)? else {
         return Ok(Err(TransitionError::NoSuchFeature));
     };
-    let is_known = feature.file_hash == Some(taking.file_hash) && feature.document == taking.document;
-    if is_known && taking.edit.is_none() && feature.broken.is_none() && feature.projected_rev == feature.rev {
-        // Somebody else has taken in the same file meanwhile, with all that follows from it.
-        return Ok(Ok(TakenIn { feature, refused: None, last_seq: database::last_seq(connection)? }));
+    if feature.rev != taking.seen_rev {
+        // What the file means was judged by a state that is no more.
+        return Ok(Err(TransitionError::Stale));
     }
     let before = feature.state.clone();
     let moved = taking.edit.map(|status| machine::next(&before, &Event::Edited(status), &taking.rules));
@@ -147,7 +147,7 @@ fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<T
         }
         Some(Err(illegal)) => (Vec::new(), Some(illegal)),
     };
-    let is_current = taking.current_rev == Some(feature.rev) && refused.is_none();
+    let is_current = taking.is_current && refused.is_none();
     feature.rev += 1;
     feature.document = taking.document;
     feature.file_hash = Some(taking.file_hash);
