@@ -308,6 +308,7 @@ impl Scene<'_> {
     }
 
     fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Done, Failure> {
+        let is_all = status.is_none() && text.is_none();
         let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, after: None };
         let cards = self.board.features(self.project.id, &filter).map_err(Refused::into_failure)?;
         let max_iterations = self.board.settings().pipeline.rounds;
@@ -318,7 +319,8 @@ impl Scene<'_> {
             }
             DataFormat::Text => {
                 if cards.is_empty() {
-                    output::say("there is no such feature; `tollgate feature add TITLE` adds one");
+                    let what = if is_all { "there is no feature yet" } else { "no feature fits" };
+                    output::say(&format!("{what}; `tollgate feature add TITLE` adds one"));
                 }
                 list::table(&cards, &output::look(self.place, None, false))
             }
