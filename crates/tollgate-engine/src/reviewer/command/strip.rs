@@ -182,13 +182,13 @@ mod tests {
         std::fs::write(root.path().join("file"), "").unwrap();
         symlink("file", root.path().join("inside")).unwrap();
         symlink("../file", root.path().join("x/inside")).unwrap();
-        symlink("../..", root.path().join("x/y/root")).unwrap();
+        symlink("../..", root.path().join("x/y/top")).unwrap();
         symlink(outside.path(), root.path().join("absolute")).unwrap();
         symlink("../secret", root.path().join("up")).unwrap();
         symlink("nowhere", root.path().join("dangling")).unwrap();
         symlink("loop", root.path().join("loop")).unwrap();
         // Inside when read as text, outside when followed.
-        symlink("x/y/root/..", root.path().join("sly")).unwrap();
+        symlink("x/y/top/..", root.path().join("sly")).unwrap();
         let gone: Vec<_> = strip(root.path()).unwrap().iter().map(|path| path.display().to_string()).collect();
         assert_eq!(gone.join(" "), "absolute dangling loop sly up");
         assert!(outside.path().join("secret").exists());
