@@ -70,15 +70,16 @@ pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
 
 /// Leaves a piece of work to a person, because we made the same mistake twice.
 pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
-    let event = match claim.work {
-        Work::Queued | Work::Implementing => Event::AgentFailed,
-        Work::Stepping => Event::StepFailed,
-        Work::Committing | Work::CommittingStep => Event::CommitFailed,
-        Work::Reviewing => Event::ReviewFailed,
-        Work::Nothing => return Ok(()),
-    };
     let done = Job::new(board, claim, cancel).and_then(|job| {
         let Feature { row, .. } = job.feature()?;
+        // What was claimed may have led on to the next piece before it went wrong.
+        let event = match row.state.work {
+            Work::Queued | Work::Implementing => Event::AgentFailed,
+            Work::Stepping => Event::StepFailed,
+            Work::Committing | Work::CommittingStep => Event::CommitFailed,
+            Work::Reviewing => Event::ReviewFailed,
+            Work::Nothing => return Ok(()),
+        };
         job.failed(&row, event, &failure::mistake())
     });
     done.map_err(Refused::into_failure)
