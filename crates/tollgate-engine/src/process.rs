@@ -117,13 +117,16 @@ pub fn crash_point(name: &str) {
 /// The variable that names the point at which a program under test is to panic.
 const MISTAKE: &str = "TOLLGATE_PANIC_AT";
 
-/// Panics here, when a test wants it: once, as if we had made a mistake. A program that is shipped never does.
+/// Panics here, when a test wants it, as if we had made a mistake. A program that is shipped never does.
+///
+/// `TOLLGATE_PANIC_AT=work` panics once, `work!` each time.
 pub fn panic_point(name: &str) {
     #[cfg(debug_assertions)]
     {
         static HAS_HAPPENED: AtomicBool = AtomicBool::new(false);
-        let is_wanted = std::env::var(MISTAKE).is_ok_and(|wanted| wanted == name);
-        assert!(!is_wanted || HAS_HAPPENED.swap(true, Ordering::SeqCst), "a mistake that {MISTAKE} wants");
+        let wanted = std::env::var(MISTAKE).unwrap_or_default();
+        assert!(wanted.strip_suffix('!') != Some(name), "a mistake that {MISTAKE} wants each time");
+        assert!(wanted != name || HAS_HAPPENED.swap(true, Ordering::SeqCst), "a mistake that {MISTAKE} wants");
     }
     #[cfg(not(debug_assertions))]
     let _ = (name, MISTAKE);

@@ -27,6 +27,7 @@ enum Done {
 impl Job<'_> {
     /// Commits what the agent did.
     pub(super) fn commit(&self) -> Result<(), Refused> {
+        process::panic_point("commit");
         let feature = self.feature()?;
         let is_step = feature.row.state.work == Work::CommittingStep;
         let done = self.make_commit(&feature);

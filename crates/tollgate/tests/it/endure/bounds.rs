@@ -94,3 +94,21 @@ fn a_mistake_of_ours_costs_one_request_or_one_try() {
         println!("F11: survived a panic at `{point}`");
     }
 }
+
+#[test]
+fn a_mistake_that_comes_again_is_left_to_a_person() {
+    let desk = Desk::new(&learns());
+    let variables = [("TOLLGATE_PANIC_AT", "commit!")];
+    let mut server = Server::launch(&desk, &Launch { variables: &variables, ..Launch::default() });
+    let project = server.add_project(&desk.path("project"));
+    let id = server.begin(project, "Feature");
+    // The second time it goes wrong behind an agent's work, whose claim leads on to the commit.
+    for _ in 0..2 {
+        let end = server.settled(project, &id);
+        assert_eq!(end["paused"]["reason"], "commit-failed", "{end}\n{}", server.log());
+        let retried = server.post(&format!("/api/projects/{project}/features/{id}/retry"), &json!({}));
+        assert!((200..300).contains(&retried.status), "{}", retried.status);
+    }
+    server.settled(project, &id);
+    assert!(server.is_running());
+}
