@@ -14,7 +14,10 @@ use std::fmt;
 
 use crate::board::StepId;
 
+mod acts;
 mod words;
+
+pub use acts::{Act, Offer, acts, way_to};
 
 /// How many automatic rounds there are until a person decides.
 pub const MAX_ROUNDS: u32 = 3;
