@@ -37,6 +37,7 @@ mod failure;
 pub mod folder;
 mod intake;
 mod judge;
+mod offered;
 mod projection;
 mod prompts;
 pub mod runner;
@@ -47,6 +48,7 @@ mod work;
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
+pub use offered::offers;
 pub use prompts::{OwnPrompt, OwnPrompts};
 pub use shown::{Output, Part};
 pub use time::iso;

@@ -23,6 +23,7 @@ use crate::desk::{
 use crate::view::{CardBody, FeatureBody, IterationBody, ProjectBody};
 
 mod agents;
+mod cards;
 mod log;
 mod prompts;
 
