@@ -686,6 +686,12 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    /// True when features that depend on one with this status need not wait for it any more.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Verified | Self::Completed)
+    }
+
     /// Reads the word of `feature.json`.
     #[must_use]
     pub fn parse(word: &str) -> Self {
