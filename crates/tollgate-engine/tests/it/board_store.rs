@@ -13,6 +13,7 @@ use tollgate_engine::store::board::{
 
 use tollgate_engine::store::{Database, Filter, Record, Store, Subject};
 
+mod cards;
 mod durable;
 mod model;
 
