@@ -27,6 +27,7 @@ mod memory;
 mod models;
 mod outline;
 mod parse_answer;
+mod record;
 mod review;
 mod scratch;
 #[cfg(unix)]
