@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::board::machine::{self, Effect, Event, Illegal, Rules, Status};
+use tollgate_core::board::machine::{self, Act, Effect, Event, Illegal, Rules, Status};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Document, FeatureId, Override, StepId};
 
@@ -37,6 +37,7 @@ mod failure;
 pub mod folder;
 mod intake;
 mod judge;
+mod offered;
 mod projection;
 mod prompts;
 mod record;
@@ -48,6 +49,7 @@ mod work;
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
+pub use offered::offers;
 pub use prompts::{OwnPrompt, OwnPrompts};
 pub use record::{Audit, Export, Try, is_dismissed};
 pub use shown::{Output, Part};
@@ -302,17 +304,12 @@ impl Board {
 
     /// A person moves it to another column, where that is theirs to do.
     pub fn move_to(&self, project: i64, id: &FeatureId, who: &str, status: &Status) -> Result<FeatureRow, Refused> {
-        let event = match status {
-            Status::Backlog => Event::Shelve,
-            Status::Completed => Event::Complete,
-            Status::InProgress => Event::Start,
-            Status::WaitingApproval | Status::Verified => Event::Edited(status.clone()),
-            Status::CodeReview | Status::Step(_) | Status::Other(_) => {
-                let why = format!("nobody moves a feature to `{status}` by hand");
-                return Err(Refused::Illegal(Illegal { event: "moving it there", why }));
-            }
-        };
-        self.act(project, id, event, who, Said::nothing())
+        let act = Act::Move(status.clone());
+        let event = act.event().map_err(Refused::Illegal)?;
+        self.act(project, id, event, who, Said::nothing()).map_err(|refused| match refused {
+            Refused::Illegal(illegal) => Refused::Illegal(act.said_of(illegal)),
+            refused => refused,
+        })
     }
 
     /// Something happens to a feature, and its file is written anew.

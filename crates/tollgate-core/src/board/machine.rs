@@ -14,7 +14,10 @@ use std::fmt;
 
 use crate::board::StepId;
 
+mod acts;
 mod words;
+
+pub use acts::{Act, Offer, acts, way_to};
 
 /// How many automatic rounds there are until a person decides.
 pub const MAX_ROUNDS: u32 = 3;
@@ -699,6 +702,12 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    /// True when features that depend on one with this status need not wait for it any more.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Verified | Self::Completed)
+    }
+
     /// Reads the word of `feature.json`.
     #[must_use]
     pub fn parse(word: &str) -> Self {

@@ -14,6 +14,7 @@ use tollgate_engine::store::board::{
 use tollgate_core::suppress::Dismissal;
 use tollgate_engine::store::{Database, DismissalRow, Filter, Record, Store, Subject};
 
+mod cards;
 mod durable;
 mod model;
 

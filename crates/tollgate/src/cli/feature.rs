@@ -309,7 +309,7 @@ impl Scene<'_> {
 
     fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Done, Failure> {
         let is_all = status.is_none() && text.is_none();
-        let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, after: None };
+        let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, ..CardFilter::default() };
         let cards = self.board.features(self.project.id, &filter).map_err(Refused::into_failure)?;
         let max_iterations = self.board.settings().pipeline.rounds;
         let text = match self.format {
