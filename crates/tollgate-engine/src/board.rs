@@ -40,6 +40,7 @@ mod judge;
 mod offered;
 mod projection;
 mod prompts;
+mod record;
 pub mod runner;
 mod shown;
 mod time;
@@ -50,6 +51,7 @@ use folder::Folder;
 pub use intake::{Edits, NewFeature};
 pub use offered::offers;
 pub use prompts::{OwnPrompt, OwnPrompts};
+pub use record::{Audit, Export, Try, is_dismissed};
 pub use shown::{Output, Part};
 pub use time::iso;
 
@@ -97,6 +99,8 @@ pub enum Refused {
     NoFeature(String),
     /// The feature has no review of this iteration.
     NoReview(u32),
+    /// The review has no such finding.
+    NoFinding(String),
     /// Not where the feature is now.
     Illegal(Illegal),
     /// Somebody else was faster; what is there now has this revision.
@@ -124,6 +128,10 @@ impl Refused {
                 .hint("`tollgate feature list` shows them."),
             Self::NoReview(number) => Failure::new(Kind::User, format!("iteration {number} has no review"))
                 .hint("`tollgate feature show ID` shows those that have one."),
+            Self::NoFinding(id) => {
+                Failure::new(Kind::User, format!("the review has no finding `{}`", id.escape_debug()))
+                    .hint("Findings are called `F001`, `F002` and so on; what a criterion asks for is no finding.")
+            }
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
             Self::Stale(_) => Failure::new(Kind::User, "somebody else changed the feature in the meantime")
                 .hint("Look at it again and repeat what you did."),

@@ -410,6 +410,7 @@ fn refusal(refused: Refused) -> Refusal {
         Refused::NoReview(number) => {
             Refusal::NotFound(Failure::new(Kind::User, format!("iteration {number} has no review")))
         }
+        refused @ Refused::NoFinding(_) => Refusal::NotFound(refused.into_failure()),
         Refused::Illegal(illegal) => conflict(illegal.to_string()),
         Refused::Stale(rev) => {
             let failure = Failure::new(Kind::User, format!("it was changed in the meantime, and is at revision {rev}"));

@@ -116,7 +116,7 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         note: String,
     },
-    /// Tries again what failed
+    /// Tries again what failed, or has reviewed again what was rejected too often
     ///
     /// Example: `tollgate feature retry x7k2`
     Retry {

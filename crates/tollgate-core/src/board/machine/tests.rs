@@ -233,6 +233,33 @@ fn the_third_rejection_waits_for_a_person_who_may_give_three_more() {
 }
 
 #[test]
+fn what_was_rejected_too_often_is_reviewed_again_at_a_persons_word_without_another_round() {
+    let mut events = vec![Event::Start];
+    for commit in ["a", "b", "c"] {
+        events.extend(implemented(commit));
+        events.push(rejected(commit));
+    }
+    events.push(Event::Retry);
+    let (state, effects) = drive(&Rules::default(), &events);
+    assert_eq!((state.status, state.work, state.pause), (Status::CodeReview, Work::Reviewing, None));
+    assert_eq!((state.iteration, state.round, state.commit.as_deref()), (3, 3, Some("c")));
+    assert_eq!(effects.last(), Some(&Effect::ReviewStarted));
+
+    let (state, _) = drive(&Rules::default(), &[&events[..], &[rejected("c")]].concat());
+    assert_eq!((state.work, state.pause, state.iteration), (Work::Nothing, Some(Pause::MaxIterations), 3));
+    let (state, _) = drive(&Rules::default(), &[&events[..], &[Event::Approved("c".to_owned())]].concat());
+    assert_eq!((state.status, state.iteration), (Status::WaitingApproval, 3));
+}
+
+#[test]
+fn there_is_nothing_to_review_again_where_nothing_was_ever_committed() {
+    let idle = [Event::AgentStarted, Event::AgentDone, Event::NothingChanged];
+    let (state, _) = drive(&Rules::default(), &[&[Event::Start][..], &idle, &idle].concat());
+    let refused = next(&state, &Event::Retry, &Rules::default()).unwrap_err();
+    assert!(refused.why.starts_with("there is no commit that could be reviewed again"), "{refused}");
+}
+
+#[test]
 fn a_failed_review_uses_up_no_iteration_and_never_approves() {
     let mut events = vec![Event::Start];
     events.extend(implemented("a"));
