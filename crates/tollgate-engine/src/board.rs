@@ -41,6 +41,7 @@ mod projection;
 mod prompts;
 pub mod runner;
 mod shown;
+pub mod source;
 mod time;
 mod work;
 
@@ -148,6 +149,8 @@ struct Inner {
     broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
+    /// Texts of files that were looked at lately.
+    sources: source::Cache,
 }
 
 impl Board {
@@ -155,7 +158,8 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running }) })
+        let sources = source::Cache::default();
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources }) })
     }
 
     /// What is stored, and what is announced.
