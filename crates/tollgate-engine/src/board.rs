@@ -150,7 +150,7 @@ struct Inner {
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
     /// Texts of files that were looked at lately.
-    sources: source::Cache,
+    sources: source::Lately,
 }
 
 impl Board {
@@ -158,7 +158,7 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let sources = source::Cache::default();
+        let sources = source::Lately::default();
         Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources }) })
     }
 

@@ -2,14 +2,17 @@
 //!
 //! A diff names the blobs it is made of, so a text is found by its content and not by a path, and what was looked at
 //! lately is kept by that name. Secrets are covered before anything leaves. What is not to be had is said: a diff can be
-//! shown without it.
+//! shown without it. The diff itself is here for the same purpose, parsed and with its secrets covered.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tollgate_core::board::FeatureId;
+use tollgate_core::diff::{self, FileDiff};
 use tollgate_rules::text::mask;
 
-use super::{Board, Refused};
+use super::{Board, Part, Refused};
 use crate::forge::git::Blob;
 use crate::forge::project::Project as Repository;
 use crate::reviewer::embedded::colour::{self, Span};
@@ -20,8 +23,26 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024;
 /// At most so many texts are asked for at once.
 const MAX_WANTED: usize = 512;
 
-/// So much is kept of what was looked at lately.
+/// So many bytes are kept of the texts that were looked at lately, and as many of diffs.
 const MAX_KEPT: usize = 48 * 1024 * 1024;
+
+/// A change as it was reviewed, secrets covered.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// Its files.
+    pub files: Vec<FileDiff>,
+    /// What of the diff could not be understood.
+    pub refused: Vec<diff::Refused>,
+}
+
+impl Shown {
+    /// Reads a diff and covers its secrets.
+    #[must_use]
+    pub fn of(diff: Vec<u8>) -> Self {
+        let (files, refused) = diff::parse(diff);
+        Self { files: mask::files(&files), refused }
+    }
+}
 
 /// A text that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,11 +124,27 @@ impl Text {
 }
 
 impl Board {
+    /// A change as it was reviewed, for showing it.
+    pub fn shown(&self, project: i64, id: &FeatureId, number: u32, part: Part) -> Result<Arc<Shown>, Refused> {
+        let row = self.iteration(project, id, number)?;
+        let Some(hash) = row.change(part) else { return Ok(Arc::default()) };
+        let cache = &self.inner.sources.changes;
+        if let Some(shown) = cache.get(&hash) {
+            return Ok(shown);
+        }
+        let diff = self.database().diff(&hash)?.unwrap_or_default();
+        // What is made of it is about as large as it is.
+        let size = 2 * diff.len();
+        let shown = Arc::new(Shown::of(diff));
+        cache.put(hash, Arc::clone(&shown), size);
+        Ok(shown)
+    }
+
     /// What the repository of a project has of some texts, in the order in which they are asked for.
     ///
     /// More than a page can show at once are not looked for, and are gone.
     pub fn sources(&self, project: i64, wanted: &[Wanted]) -> Result<Vec<Source>, Refused> {
-        let cache = &self.inner.sources;
+        let cache = &self.inner.sources.texts;
         let mut found: Vec<Option<Source>> =
             wanted.iter().map(|wanted| cache.get(&Key::of(project, wanted)).map(Source::Text)).collect();
         let missing: Vec<usize> = (0..wanted.len()).filter(|&index| found[index].is_none()).take(MAX_WANTED).collect();
@@ -120,7 +157,7 @@ impl Board {
                 .unwrap_or_else(|_| vec![Blob::Missing; names.len()]);
             for (index, source) in missing.iter().zip(self.coloured(&missing, wanted, blobs)) {
                 if let Source::Text(text) = &source {
-                    cache.put(Key::of(project, &wanted[*index]), Arc::clone(text));
+                    cache.put(Key::of(project, &wanted[*index]), Arc::clone(text), text.size());
                 }
                 found[*index] = Some(source);
             }
@@ -169,43 +206,60 @@ impl Key {
     }
 }
 
-/// Texts that were looked at lately. One that nobody could colour is kept as well, or every look at it would cost as much.
+/// What was looked at lately. A text that nobody could colour is kept as well, or every look at it would cost as much.
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<Kept>);
+pub(super) struct Lately {
+    texts: Cache<Key, Text>,
+    changes: Cache<[u8; 32], Shown>,
+}
 
-#[derive(Debug, Default)]
-struct Kept {
-    texts: HashMap<Key, (u64, Arc<Text>)>,
+/// Things by their names, those that were not looked at for long making room.
+#[derive(Debug)]
+struct Cache<K, V>(Mutex<Kept<K, V>>);
+
+#[derive(Debug)]
+struct Kept<K, V> {
+    things: HashMap<K, Entry<V>>,
     size: usize,
     /// Counts looks.
     now: u64,
 }
 
-impl Cache {
-    fn get(&self, key: &Key) -> Option<Arc<Text>> {
+#[derive(Debug)]
+struct Entry<V> {
+    used: u64,
+    size: usize,
+    thing: Arc<V>,
+}
+
+impl<K, V> Default for Cache<K, V> {
+    fn default() -> Self {
+        Self(Mutex::new(Kept { things: HashMap::new(), size: 0, now: 0 }))
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Cache<K, V> {
+    fn get(&self, key: &K) -> Option<Arc<V>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.now += 1;
         let now = kept.now;
-        let (used, text) = kept.texts.get_mut(key)?;
-        *used = now;
-        Some(Arc::clone(text))
+        let entry = kept.things.get_mut(key)?;
+        entry.used = now;
+        Some(Arc::clone(&entry.thing))
     }
 
-    fn put(&self, key: Key, text: Arc<Text>) {
+    fn put(&self, key: K, thing: Arc<V>, size: usize) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.now += 1;
-        let now = kept.now;
-        kept.size += text.size();
-        if let Some((_, before)) = kept.texts.insert(key, (now, text)) {
-            kept.size -= before.size();
+        kept.size += size;
+        let used = kept.now;
+        if let Some(before) = kept.things.insert(key, Entry { used, size, thing }) {
+            kept.size -= before.size;
         }
-        while kept.size > MAX_KEPT && kept.texts.len() > 1 {
-            let Some(oldest) = kept.texts.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone()) else {
-                return;
-            };
-            if let Some((_, text)) = kept.texts.remove(&oldest) {
-                kept.size -= text.size();
-            }
+        while kept.size > MAX_KEPT && kept.things.len() > 1 {
+            let oldest = kept.things.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            let Some(entry) = oldest.and_then(|oldest| kept.things.remove(&oldest)) else { return };
+            kept.size -= entry.size;
         }
     }
 }
@@ -249,17 +303,24 @@ mod tests {
 
     #[test]
     fn what_was_looked_at_least_lately_makes_room() {
-        let key = |blob: &str| Key { project: 1, blob: blob.to_owned(), grammar: None };
-        let large = || Arc::new(Text::new(vec![b'x'; MAX_KEPT / 2 - 100], vec![]));
-        let cache = Cache::default();
-        cache.put(key("a"), large());
-        cache.put(key("b"), large());
-        assert!(cache.get(&key("a")).is_some());
-        cache.put(key("c"), large());
-        let known = ["a", "b", "c"].map(|blob| cache.get(&key(blob)).is_some());
+        let cache: Cache<&str, ()> = Cache::default();
+        let put = |name| cache.put(name, Arc::default(), MAX_KEPT / 2);
+        put("a");
+        put("b");
+        assert!(cache.get(&"a").is_some());
+        put("c");
+        let known = ["a", "b", "c"].map(|name| cache.get(&name).is_some());
         assert_eq!(known, [true, false, true]);
         // The same once more takes no more room.
-        cache.put(key("c"), large());
-        assert!(cache.get(&key("a")).is_some());
+        put("c");
+        assert!(cache.get(&"a").is_some());
+    }
+
+    #[test]
+    fn a_diff_is_shown_without_its_secrets() {
+        let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+token = \"9f8Tq2LmWz7Rk4Yb\"\n";
+        let shown = Shown::of(diff.as_bytes().to_vec());
+        let lines: Vec<_> = shown.files[0].added().map(|(_, line)| String::from_utf8_lossy(line)).collect();
+        assert_eq!(lines, ["token = \"9f8T************\""]);
     }
 }
