@@ -28,6 +28,7 @@ mod transition;
 mod work;
 
 pub use card::{Card, CardFilter, Counts};
+pub(super) use event::announce_run;
 pub use event::{EventRow, NewEvent};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};
