@@ -24,7 +24,9 @@ pub(crate) mod chromium;
 pub(crate) mod hand;
 pub(crate) mod look;
 pub(crate) mod mark;
+pub(crate) mod scene;
 pub(crate) mod site;
 pub(crate) mod watch;
 
 mod harness;
+mod tour;
