@@ -57,6 +57,7 @@ case $id in
 checkout-totals)
   if again; then
     sed -i 's/eval(text)/JSON.parse(text)/' src/basket.js
+    sed -i 's/sum += .*/sum += item.price * item.count;/' src/shop.js
     sed -i 's/  return sum;/  return Math.round(sum * 100) \/ 100;/' src/shop.js
     echo 'Baskets are parsed instead of evaluated; the sum is rounded once, at the end.'
   else
