@@ -25,8 +25,12 @@ pub(crate) mod hand;
 pub(crate) mod look;
 pub(crate) mod mark;
 pub(crate) mod scene;
+pub(crate) mod screens;
 pub(crate) mod site;
 pub(crate) mod watch;
 
+mod access;
+mod every;
 mod harness;
+mod hostile;
 mod tour;

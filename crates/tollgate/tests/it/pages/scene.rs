@@ -6,14 +6,15 @@
 //!
 //! A board outlives the test that made it, so a keeper ends its server, and whatever that started, with the test program.
 
-use std::fs::File;
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::endure::server::{Launch, Server, eventually};
+use crate::endure::server::{Server, eventually};
 use crate::pages::browser::Browser;
 use crate::stub::Stub;
 
@@ -22,14 +23,16 @@ pub(crate) mod cards;
 pub(crate) mod hostile;
 pub(crate) mod model;
 
-/// Runs a program until nobody holds a pipe open any more, then ends it and removes its folder.
+/// Waits until standard input ends, which is when we are gone, however that came; then ends a process and, when it is no
+/// more, removes its folder.
 const KEEPER: &str = r#"
-pipe=$1; folder=$2; shift 2
-"$@" &
-read -r _ <"$pipe"
-kill -TERM $!
-wait
-rm -rf "$folder"
+read -r _
+kill -TERM "$1"
+for _ in $(seq 100); do
+  readlink "/proc/$1/exe" || break
+  sleep 0.1
+done
+rm -rf "$2"
 "#;
 
 /// A server with several projects.
@@ -44,14 +47,14 @@ pub(crate) struct Scene {
     /// One feature.
     pub(crate) single: u64,
     _stub: Stub,
-    _pipe: File,
+    _keeper: Child,
 }
 
 /// A server with a project of a thousand features, one of which changes twenty thousand lines.
 pub(crate) struct Large {
     pub(crate) server: Server,
     pub(crate) project: u64,
-    _pipe: File,
+    _keeper: Child,
 }
 
 /// The feature of [`Large`] with the large change.
@@ -77,7 +80,7 @@ impl Scene {
         std::fs::write(shop.join("features/broken-card/feature.json"), "{\"title\": \"Broken\", \"status\": ").unwrap();
         let steps = json!([{ "id": "docs", "name": "Documentation", "order": 1, "instructions": agent::DOCUMENT }]);
         std::fs::write(shop.join("pipeline.json"), json!({ "version": 1, "steps": steps }).to_string()).unwrap();
-        let (server, pipe, desk) = start(desk);
+        let (server, keeper, desk) = start(desk);
         let add = |folder: &str, name: &str| add_project(&server, &desk.join(folder), name);
         let scene = Self {
             shop: add("shop", "Harbour Shop"),
@@ -86,7 +89,7 @@ impl Scene {
             single: add("single", "One thing"),
             server,
             _stub: stub,
-            _pipe: pipe,
+            _keeper: keeper,
         };
         scene.play();
         scene
@@ -141,12 +144,12 @@ impl Large {
     fn make() -> Self {
         let desk = desk("");
         repository(&desk, "large", &cards::large());
-        let (server, pipe, folder) = start(desk);
+        let (server, keeper, folder) = start(desk);
         let project = add_project(&server, &folder.join("large"), "Large");
         let answer = server.post(&format!("/api/projects/{project}/features/{LARGE}/start"), &json!({}));
         assert!(answer.status < 300, "{answer:?}");
         server.settled(project, LARGE);
-        Self { server, project, _pipe: pipe }
+        Self { server, project, _keeper: keeper }
     }
 
     /// A browser of somebody who is signed in.
@@ -191,14 +194,12 @@ fn add_project(server: &Server, path: &Path, name: &str) -> u64 {
     answer.json()["id"].as_u64().unwrap()
 }
 
-/// Starts the server of a desk, whose folder now belongs to the keeper; and the pipe that holds it.
-fn start(desk: Desk) -> (Server, File, std::path::PathBuf) {
-    let pipe = desk.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // For both, so that opening waits for nobody.
-    let held = File::options().read(true).write(true).open(&pipe).unwrap();
-    let folder = desk.path("");
-    let through = ["sh", "-c", KEEPER, "sh", pipe.to_str().unwrap(), folder.to_str().unwrap()];
-    let server = Server::launch(&desk, &Launch { through: &through, ..Launch::default() });
-    (server, held, desk.keep())
+/// Starts the server of a desk, whose folder now belongs to a keeper.
+fn start(desk: Desk) -> (Server, Child, PathBuf) {
+    let server = Server::start(&desk);
+    let folder = desk.keep();
+    let mut keeper = Command::new("sh");
+    keeper.args(["-c", KEEPER, "sh", &server.pid().to_string()]).arg(&folder);
+    let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn();
+    (server, keeper.unwrap(), folder)
 }
