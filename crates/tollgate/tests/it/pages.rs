@@ -30,7 +30,10 @@ pub(crate) mod site;
 pub(crate) mod watch;
 
 mod access;
+mod cost;
 mod every;
 mod harness;
 mod hostile;
+mod live;
+mod plain;
 mod tour;

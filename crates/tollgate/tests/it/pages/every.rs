@@ -37,6 +37,21 @@ fn accessible_in_dark() {
 }
 
 #[test]
+fn the_form_to_sign_in_is_as_good() {
+    let scene = Scene::get();
+    let browser = Browser::new(scene.server.address);
+    browser.forgive("401 (Unauthorized)");
+    browser.go("/");
+    for theme in Theme::BOTH {
+        browser.theme(theme);
+        browser.axe();
+        browser.screenshot(&format!("sign-in-{}", theme.name()));
+    }
+    browser.width(375);
+    assert_eq!(browser.sideways(), 0.0);
+}
+
+#[test]
 fn fits_a_phone() {
     let beyond = "[...document.querySelectorAll('main *, header *')].filter((element) => {
         const box = element.getBoundingClientRect();
