@@ -20,6 +20,7 @@
 
 pub(crate) mod axe;
 pub(crate) mod browser;
+pub(crate) mod carry;
 pub(crate) mod chromium;
 pub(crate) mod hand;
 pub(crate) mod look;

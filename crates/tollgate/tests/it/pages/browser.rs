@@ -50,6 +50,7 @@ impl Browser {
             media: RefCell::default(),
         };
         browser.width(1280);
+        browser.allow_to_carry();
         browser
     }
 
