@@ -1,15 +1,14 @@
 //! Rows as they are read.
 
 use rusqlite::types::Type;
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
 use tollgate_core::report::json;
 use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 
-use super::{Database, Subject};
-use crate::failure::Failure;
+use super::Subject;
 
 /// What [`run`] reads, in its order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
@@ -89,12 +88,17 @@ pub struct Counts {
     pub withheld: usize,
 }
 
-impl Database {
-    /// A run with its review, by its number.
-    pub fn review_run(&self, id: i64) -> Result<Option<Run>, Failure> {
-        let sql = format!("{SELECT} WHERE id = ?1");
-        self.read(|connection| connection.query_row(&sql, [id], run).optional())
-    }
+/// A run by its number.
+pub(super) fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<Run>> {
+    connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], run).optional()
+}
+
+/// The newest completed run of a subject.
+pub(super) fn last_of(connection: &Connection, subject: &Subject) -> rusqlite::Result<Option<Run>> {
+    let sql = format!(
+        "{SELECT} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1"
+    );
+    connection.query_row(&sql, params![subject.repository, subject.name, subject.scope], run).optional()
 }
 
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
@@ -129,6 +133,6 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-fn damaged(problem: String) -> rusqlite::Error {
+pub(super) fn damaged(problem: String) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
 }
