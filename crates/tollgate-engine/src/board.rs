@@ -43,6 +43,7 @@ mod prompts;
 mod record;
 pub mod runner;
 mod shown;
+pub mod source;
 mod time;
 mod work;
 
@@ -158,6 +159,8 @@ struct Inner {
     broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
+    /// Texts of files that were looked at lately.
+    sources: source::Lately,
 }
 
 impl Board {
@@ -165,7 +168,8 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running }) })
+        let sources = source::Lately::default();
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources }) })
     }
 
     /// What is stored, and what is announced.
