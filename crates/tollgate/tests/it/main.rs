@@ -26,6 +26,8 @@ mod isolation;
 mod memory;
 mod models;
 mod outline;
+#[cfg(target_os = "linux")]
+mod pages;
 mod parse_answer;
 mod record;
 mod review;
