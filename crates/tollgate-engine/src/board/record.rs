@@ -72,7 +72,7 @@ impl Board {
     /// The stored run behind a review; `None` for one that brought no answer, or had nothing to look at.
     pub fn run_of(&self, project: i64, id: &FeatureId, number: u32) -> Result<Option<Run>, Refused> {
         let row = self.iteration(project, id, number)?;
-        Ok(row.run.map(|run| self.database().run(run)).transpose()?.flatten().map(|(run, _)| run))
+        Ok(row.run.map(|run| self.database().review_run(run)).transpose()?.flatten())
     }
 
     /// What reviewers were asked in an iteration and what they said. Empty when nobody but the rules looked.
