@@ -52,7 +52,7 @@ use folder::Folder;
 pub use intake::{Edits, NewFeature};
 pub use offered::offers;
 pub use prompts::{OwnPrompt, OwnPrompts};
-pub use record::{Audit, Export, Try, is_dismissed};
+pub use record::{Audit, Export, Try};
 pub use shown::{Output, Part};
 pub use time::iso;
 

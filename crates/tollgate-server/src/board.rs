@@ -26,6 +26,7 @@ mod agents;
 mod cards;
 mod log;
 mod prompts;
+mod record;
 
 pub use log::BoardLog;
 

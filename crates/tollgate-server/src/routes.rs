@@ -22,6 +22,7 @@ mod features;
 mod health;
 mod iterations;
 mod projects;
+mod record;
 mod review;
 mod settings;
 
@@ -77,6 +78,13 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(iterations::review))
         .routes(routes!(iterations::output))
         .routes(routes!(iterations::history))
+        .routes(routes!(record::audit))
+        .routes(routes!(record::coverage))
+        .routes(routes!(record::export))
+        .routes(routes!(record::prompt))
+        .routes(routes!(record::dismissals))
+        .routes(routes!(record::dismiss))
+        .routes(routes!(record::withdraw))
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))

@@ -11,5 +11,6 @@ mod listen;
 mod load;
 mod log;
 mod pages;
+mod record;
 mod routes;
 mod world;
