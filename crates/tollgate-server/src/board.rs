@@ -25,6 +25,7 @@ use crate::view::{CardBody, FeatureBody, IterationBody, ProjectBody};
 mod agents;
 mod log;
 mod prompts;
+mod reviews;
 
 pub use log::BoardLog;
 

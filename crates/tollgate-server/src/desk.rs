@@ -15,6 +15,7 @@ use crate::json;
 use crate::problem::{Kind, Problem};
 
 pub(crate) mod prompt;
+pub mod reviews;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -460,7 +461,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: Send + Sync + 'static {
+pub trait Desk: reviews::Reviews + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

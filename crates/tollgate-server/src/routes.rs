@@ -23,7 +23,9 @@ mod health;
 mod iterations;
 mod projects;
 mod review;
+pub(crate) mod reviews;
 mod settings;
+pub(crate) mod trends;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -77,6 +79,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(iterations::review))
         .routes(routes!(iterations::output))
         .routes(routes!(iterations::history))
+        .routes(routes!(reviews::list))
+        .routes(routes!(reviews::show))
+        .routes(routes!(reviews::export))
+        .routes(routes!(trends::show))
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))

@@ -16,6 +16,8 @@ use tollgate_server::desk::{
 
 use crate::log::MemoryLog;
 
+mod reviews;
+
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
     kept: Mutex<Kept>,

@@ -11,5 +11,6 @@ mod listen;
 mod load;
 mod log;
 mod pages;
+mod reviews;
 mod routes;
 mod world;

@@ -460,7 +460,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             report::sarif::Options {
                 version: Some(env!("CARGO_PKG_VERSION")),
                 sources: Some(shown.sources),
-                rules: &rules::described(review),
+                rules: &history::rules_in(review),
                 ..Default::default()
             },
         ),
