@@ -36,6 +36,7 @@ mod scanned;
 mod trend;
 
 pub use database::Database;
+pub use dismissal::DismissalRow;
 pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};
 pub use record::{Record, Reviewed};
 pub use row::{Counts, Run, State};

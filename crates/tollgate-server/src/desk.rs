@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use crate::json;
 use crate::problem::{Kind, Problem};
 
+pub mod cards;
 pub(crate) mod prompt;
 pub mod reviews;
 
@@ -461,7 +462,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: reviews::Reviews + Send + Sync + 'static {
+pub trait Desk: cards::Cards + reviews::Reviews + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

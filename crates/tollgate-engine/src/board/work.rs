@@ -23,6 +23,8 @@ mod implement;
 mod model;
 mod review;
 
+pub(super) use implement::boundary;
+
 /// Who is named in the records of what happens by itself.
 pub(super) const RUNNER: &str = "tollgate";
 /// How long to wait before what could not be stored is tried again.

@@ -8,7 +8,8 @@ use tollgate_core::report::json;
 use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 
-use super::Subject;
+use super::{Database, Subject};
+use crate::failure::Failure;
 
 /// What [`run`] reads, in its order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
@@ -86,6 +87,13 @@ pub struct Counts {
     pub by_severity: Vec<(Severity, usize)>,
     /// Those that do not count.
     pub withheld: usize,
+}
+
+impl Database {
+    /// A run with its review, by its number.
+    pub fn review_run(&self, id: i64) -> Result<Option<Run>, Failure> {
+        self.read(|connection| by_id(connection, id))
+    }
 }
 
 /// A run by its number.

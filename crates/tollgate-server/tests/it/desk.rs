@@ -16,6 +16,7 @@ use tollgate_server::desk::{
 
 use crate::log::MemoryLog;
 
+mod cards;
 mod reviews;
 
 #[derive(Default)]
@@ -99,23 +100,10 @@ fn iteration(number: u32, outcome: Outcome) -> Iteration {
 
 fn card(feature: Feature) -> Card {
     let first_line = feature.description.lines().next().unwrap_or_default().to_owned();
-    let Feature { id, rev, state, title, branch, dependencies, .. } = feature;
-    let facts = Facts { title, first_line, priority: u32::from(feature.priority), dependencies };
-    let card = stored::Card {
-        id,
-        rev,
-        state,
-        facts,
-        branch,
-        problem: None,
-        broken: None,
-        pips: vec![],
-        counts: stored::Counts::default(),
-        cost_usd: 0.0,
-        n_tokens: 0,
-        created_ms: 0,
-        updated_ms: 0,
-    };
+    let Feature { id, rev, state, title, branch, dependencies, model, skip_tests, .. } = feature;
+    let (category, priority) = (Some(feature.category), u32::from(feature.priority));
+    let facts = Facts { title, first_line, priority, dependencies, category, model, skip_tests };
+    let card = stored::Card { rev, branch, ..stored::Card::new(id, state, facts) };
     Card { card, max_iterations: 3 }
 }
 

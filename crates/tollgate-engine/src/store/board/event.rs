@@ -106,7 +106,7 @@ pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &
     insert(connection, &[event], ended.time.1)
 }
 
-pub(super) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
+pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
     if events.is_empty() {
         return Ok(());
     }
