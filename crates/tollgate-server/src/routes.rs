@@ -24,7 +24,9 @@ mod iterations;
 mod projects;
 mod record;
 mod review;
+pub(crate) mod reviews;
 mod settings;
+pub(crate) mod trends;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -85,6 +87,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(record::dismissals))
         .routes(routes!(record::dismiss))
         .routes(routes!(record::withdraw))
+        .routes(routes!(reviews::list))
+        .routes(routes!(reviews::show))
+        .routes(routes!(reviews::export))
+        .routes(routes!(trends::show))
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))

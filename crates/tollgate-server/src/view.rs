@@ -9,6 +9,9 @@ use utoipa::ToSchema;
 
 use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
 
+pub(crate) mod review;
+pub(crate) mod trend;
+
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

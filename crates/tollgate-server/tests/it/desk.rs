@@ -20,6 +20,7 @@ use crate::log::MemoryLog;
 
 mod cards;
 pub(crate) mod record;
+mod reviews;
 
 #[derive(Default)]
 pub(crate) struct MemoryDesk {

@@ -12,5 +12,6 @@ mod load;
 mod log;
 mod pages;
 mod record;
+mod reviews;
 mod routes;
 mod world;
