@@ -33,6 +33,7 @@ use crate::store::board::{
 };
 
 mod announce;
+pub mod demo;
 mod failure;
 pub mod folder;
 mod intake;
@@ -148,6 +149,8 @@ struct Inner {
     broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
+    /// Held by whoever makes or removes the demonstration.
+    demo: Mutex<()>,
 }
 
 impl Board {
@@ -155,7 +158,8 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running }) })
+        let demo = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, demo }) })
     }
 
     /// What is stored, and what is announced.

@@ -210,7 +210,7 @@ impl Job<'_> {
                 return Err(failure::bad_config(crate::config::FILE_NAME, "the file is larger than 1 MiB"));
             }
         };
-        let mut settings = self.board.home().settings_at(file)?;
+        let mut settings = self.board.settings_at(&self.project, file)?;
         let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
         for chosen in &mut settings.reviewers {
             model::choose(&mut chosen.part, wanted.as_deref());
