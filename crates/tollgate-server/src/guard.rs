@@ -70,7 +70,7 @@ impl Wish {
     pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         match uri.path() {
-            "/api/auth/login" if !is_safe => Self::SignIn,
+            "/api/auth/login" | "/login" if !is_safe => Self::SignIn,
             // Nowhere else: a ticket opens sockets and nothing more.
             "/api/events" if *method == Method::GET && headers.contains_key(header::UPGRADE) => Self::Socket,
             _ if is_safe => Self::Read,

@@ -13,12 +13,13 @@ use futures_util::FutureExt as _;
 use crate::app::{App, Served, now};
 use crate::extract;
 use crate::guard::{self, Wish};
+use crate::pages::problems;
 use crate::problem::{self, Kind, Problem};
 use crate::routes::Shared;
 use crate::serve::Held;
 
-/// Paths that need no token.
-pub(crate) const OPEN: [&str; 4] = ["/", "/healthz", "/readyz", "/api/auth/login"];
+/// Paths that need no token, beside those of scripts and styles.
+pub(crate) const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/auth/login", "/login"];
 /// The route whose answer may take as long as a review, and whose clients look for `success`.
 const REVIEW: &str = "/api/code-review/generate-review";
 
@@ -28,10 +29,14 @@ pub(crate) async fn around(State(app): State<Shared>, request: Request, next: Ne
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
     let is_review = request.uri().path() == REVIEW;
+    let asked = Asked::of(&request);
     let mut response = match check(&app, &request) {
         Ok(()) => answer(&app, request, next).await,
         Err(problem) => say(problem, is_review),
     };
+    if let Some(asked) = asked {
+        response = problems::dressed(response, &asked.path, &asked.headers);
+    }
     guard::harden(response.headers_mut());
     if app.closing.is_cancelled() && response.status() != 101 {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -49,12 +54,26 @@ pub(crate) async fn around(State(app): State<Shared>, request: Request, next: Ne
     response
 }
 
+/// A page that a browser asked for, so that a problem is shown as one.
+struct Asked {
+    path: String,
+    headers: HeaderMap,
+}
+
+impl Asked {
+    fn of(request: &Request) -> Option<Self> {
+        let (uri, headers) = (request.uri(), request.headers());
+        let path = || uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
+        problems::wants_page(uri.path(), headers).then(|| Self { path: path(), headers: headers.clone() })
+    }
+}
+
 /// Refuses what may not be asked. The order matters: a request for another server learns nothing of this one.
 fn check(app: &App, request: &Request) -> Result<(), Problem> {
     let (uri, headers) = (request.uri(), request.headers());
     let wish = Wish::of(request.method(), uri, headers);
     guard::check_site(&app.names, wish, uri, headers)?;
-    if !OPEN.contains(&uri.path()) {
+    if !OPEN.contains(&uri.path()) && !uri.path().starts_with("/assets/") {
         let ticket = || if wish == Wish::Socket { app.access.redeem(headers) } else { None };
         let proof = app.access.proof(headers, now()).or_else(ticket).ok_or_else(problem::unauthorized)?;
         guard::check_proof(wish, proof, headers)?;
@@ -62,16 +81,17 @@ fn check(app: &App, request: &Request) -> Result<(), Problem> {
             held.is_known();
         }
     }
-    check_body(app, headers)
+    check_body(app, headers, uri.path())
 }
 
-fn check_body(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_body(app: &App, headers: &HeaderMap, path: &str) -> Result<(), Problem> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > app.limits.body_bytes as u64) {
         return Err(extract::too_large(app.limits.body_bytes));
     }
     let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
-    if has_body { extract::check_media_type(headers) } else { Ok(()) }
+    // A form can only be sent to where one signs in, and what is there changes nothing.
+    if has_body && path != "/login" { extract::check_media_type(headers) } else { Ok(()) }
 }
 
 /// Has a request answered, in time and whatever happens.

@@ -13,6 +13,7 @@ pub mod guard;
 pub mod json;
 mod layer;
 mod metrics;
+mod pages;
 pub mod problem;
 mod routes;
 mod serve;

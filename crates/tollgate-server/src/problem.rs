@@ -161,6 +161,11 @@ impl Problem {
         self
     }
 
+    /// What sort it is, what went wrong, and what to do next, to people.
+    pub(crate) fn in_words(&self) -> (&'static str, String, Option<String>) {
+        (self.kind.names().1, self.detail.clone(), self.hint.clone())
+    }
+
     /// What sort it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -209,6 +214,8 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        // For those who show it otherwise.
+        response.extensions_mut().insert(self);
         response
     }
 }

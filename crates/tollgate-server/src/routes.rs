@@ -10,11 +10,12 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::layer;
+use crate::pages;
 use crate::problem::{self, Problem};
 use crate::serve::Connections;
 
 mod acts;
-mod auth;
+pub(crate) mod auth;
 mod describe;
 mod events;
 mod features;
@@ -32,7 +33,7 @@ pub(crate) fn router(app: &Shared, connections: &Arc<Connections>) -> (Router, u
     let (router, api) = described().split_for_parts();
     let document = describe::Document::new(&api);
     let router = router
-        .route("/", axum::routing::get(door))
+        .merge(pages::router())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), layer::around))
@@ -82,13 +83,6 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::agents))
         .routes(routes!(review::generate));
     describe::complete(router)
-}
-
-/// What stands where one day pages are: how to go on.
-async fn door() -> &'static str {
-    "This is a board of tollgate. It has an API and no pages yet.\n\n\
-     The API is described at /api/openapi.json. Give it the token as `Authorization: Bearer TOKEN`;\n\
-     `tollgate serve` says where the token is, and `tollgate feature --help` does the same at a terminal.\n"
 }
 
 async fn no_such_path() -> Problem {

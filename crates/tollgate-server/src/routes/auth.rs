@@ -10,9 +10,9 @@ use tollgate_engine::failure::{Failure, Kind as FailureKind};
 use utoipa::ToSchema;
 
 use crate::access::session;
-use crate::app::now;
+use crate::app::{App, now};
 use crate::extract::Body;
-use crate::problem::{Kind, Problem};
+use crate::problem::{self, Kind, Problem};
 use crate::routes::Shared;
 
 /// The token, shown once.
@@ -41,13 +41,18 @@ pub(crate) async fn login(
     headers: HeaderMap,
     Body(login): Body<Login>,
 ) -> Result<Response, Problem> {
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, &headers, &login.token)?)]).into_response())
+}
+
+/// The cookie for the one who has the token.
+pub(crate) fn cookie(app: &App, headers: &HeaderMap, token: &str) -> Result<HeaderValue, Problem> {
     if let Err(wait) = app.access.attempts.count(Instant::now()) {
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
         return Err(Problem::new(Kind::TooManyRequests, "too many attempts to sign in")
             .hint(format!("Wait {seconds} seconds."))
             .retry_after(seconds));
     }
-    if !app.access.token.matches(&login.token) {
+    if !app.access.token.matches(token) {
         return Err(Problem::new(Kind::Unauthorized, "this is not the server's token")
             .hint("The server prints it when it starts; `tollgate serve` tells where its file is."));
     }
@@ -59,7 +64,7 @@ pub(crate) async fn login(
     // The page came over TLS, through a proxy of the operator's, so the cookie may not go another way.
     let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let value = if is_secure { format!("{value}; Secure") } else { value };
-    Ok(set_cookie(&app.access.cookie, &value, session::SECONDS))
+    set_cookie(&app.access.cookie, &value, session::SECONDS)
 }
 
 /// Takes the cookie away.
@@ -70,14 +75,12 @@ pub(crate) async fn login(
     tag = "auth",
     responses((status = 204, description = "Signed out."))
 )]
-pub(crate) async fn logout(State(app): State<Shared>) -> Response {
-    set_cookie(&app.access.cookie, "", 0)
+pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Problem> {
+    let cookie = set_cookie(&app.access.cookie, "", 0)?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
 
-fn set_cookie(name: &str, value: &str, seconds: u64) -> Response {
+fn set_cookie(name: &str, value: &str, seconds: u64) -> Result<HeaderValue, Problem> {
     let cookie = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}");
-    match HeaderValue::from_str(&cookie) {
-        Ok(cookie) => (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response(),
-        Err(_) => crate::problem::internal().into_response(),
-    }
+    HeaderValue::from_str(&cookie).map_err(|_| problem::internal())
 }

@@ -41,9 +41,9 @@ fn every_route_but_three_needs_the_token() {
         GET /readyz 200
         ");
         assert_eq!(world.raw("GET", "/api/nothing", &[], "").await.status, 401);
-        // The door says how to go on, and nothing about what is behind it.
-        let said = world.raw("GET", "/", &[], "").await;
-        assert_eq!((said.status, said.body.starts_with("This is a board of tollgate.")), (200, true));
+        // A page asks who is there, and says nothing about what is behind it.
+        let said = world.raw("GET", "/projects/1", &[("accept", "text/html")], "").await;
+        assert_eq!((said.status, said.body.contains("<h1 id=\"sign-in\">Sign in</h1>")), (401, true));
     });
 }
 

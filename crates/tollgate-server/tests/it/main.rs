@@ -10,5 +10,6 @@ mod desk;
 mod listen;
 mod load;
 mod log;
+mod pages;
 mod routes;
 mod world;

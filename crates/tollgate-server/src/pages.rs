@@ -1,0 +1,77 @@
+//! The pages: HTML rendered here, from templates in `web/templates`, with scripts and styles from `web/assets`.
+//!
+//! A page reads what the API reads, through the desk, and does nothing: what a person does goes from a script to the API.
+//! Templates are compiled, so a name that does not exist does not build, and everything they show goes through one
+//! escaper ([`escape`]). On an event a script asks for a fragment, made by the same template as the page.
+//!
+//! ```text
+//! GET /projects/1                       a page
+//! GET /projects/1/features/login/card   a fragment of it
+//! GET /assets/3f2a9c1e/style.css        for ever
+//! ```
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::http::{HeaderValue, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use tower_http::compression::CompressionLayer;
+
+use crate::problem;
+use crate::routes::Shared;
+
+mod asset;
+mod escape;
+pub(crate) mod layout;
+pub(crate) mod login;
+pub(crate) mod markup;
+pub(crate) mod problems;
+pub(crate) mod words;
+
+/// What a page may do: run our scripts, use our styles, talk to us.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types tollgate";
+
+/// The routes of the pages.
+pub(crate) fn router() -> Router<Shared> {
+    Router::new()
+        .route("/login", post(login::sign_in))
+        .route("/assets/{hash}/{name}", get(asset::get))
+        .layer(CompressionLayer::new().gzip(true))
+}
+
+/// True for paths that are looked at by people, so that problems there are pages, too.
+pub(crate) fn is_page(path: &str) -> bool {
+    let is_for_programs = ["/api/", "/assets/"].iter().any(|start| path.starts_with(start));
+    !is_for_programs && !["/healthz", "/readyz", "/metrics"].contains(&path)
+}
+
+/// A page, or a fragment of one.
+pub(crate) struct Page<T>(pub(crate) T);
+
+impl<T: Template> IntoResponse for Page<T> {
+    fn into_response(self) -> Response {
+        match self.0.render() {
+            Ok(text) => dressed(Html(text).into_response()),
+            Err(_) => problem::internal().into_response(),
+        }
+    }
+}
+
+/// An answer with the headers of a page.
+fn dressed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    // With no referrer at all a form would say that it comes from nowhere.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// The number of the last event when a page is made; asked for before anything else, so that a script that listens from
+/// there misses nothing.
+pub(crate) fn seq(app: &Arc<crate::app::App>) -> u64 {
+    app.hub.last_seq()
+}

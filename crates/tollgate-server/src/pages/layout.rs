@@ -1,0 +1,154 @@
+//! What is around every page: its head, the bar with the projects and sections, and what a script needs to know.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+
+use crate::desk::{Project, ProjectId};
+use crate::pages::asset;
+use crate::problem::Problem;
+use crate::routes::Shared;
+
+/// The cookie in which a browser remembers light or dark.
+const THEME: &str = "tollgate_theme";
+
+/// The parts of the site, as the bar shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The board of a project, and its features.
+    Board,
+    /// Stored reviews.
+    Reviews,
+    /// Figures over time.
+    Trends,
+    /// Settings.
+    Settings,
+    /// Nothing of it: signing in, problems.
+    None,
+}
+
+/// What is around a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Chrome {
+    /// The title of the page, without the name of the program.
+    pub(crate) title: String,
+    pub(crate) section: Section,
+    pub(crate) theme: Theme,
+    /// Where scripts and styles are.
+    pub(crate) assets: &'static str,
+    /// The project that the page is about.
+    pub(crate) project: Option<Link>,
+    /// All projects, for the switch.
+    pub(crate) projects: Vec<Link>,
+    /// The number of the last event that the page knows of.
+    pub(crate) seq: u64,
+    /// False where nobody is signed in.
+    pub(crate) is_signed_in: bool,
+}
+
+/// A project, as the bar names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) id: ProjectId,
+    pub(crate) name: String,
+}
+
+/// Light or dark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Theme {
+    /// As the system has it.
+    #[default]
+    Auto,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    fn of(headers: &HeaderMap) -> Self {
+        let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        match pairs.find(|(name, _)| *name == THEME).map(|(_, value)| value) {
+            Some("light") => Self::Light,
+            Some("dark") => Self::Dark,
+            _ => Self::Auto,
+        }
+    }
+}
+
+/// Who looks at a page, as far as it matters for how it looks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Visitor {
+    theme: Theme,
+}
+
+impl Visitor {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        Self { theme: Theme::of(headers) }
+    }
+
+    /// What is around a page of somebody who is signed in. To be called before the page reads anything else, so that
+    /// its script hears of whatever changes after it.
+    pub(crate) async fn chrome(
+        self,
+        app: &Shared,
+        section: Section,
+        title: impl Into<String>,
+        project: Option<ProjectId>,
+    ) -> Result<Chrome, Problem> {
+        let seq = super::seq(app);
+        let projects = app.call(|desk| desk.projects()).await?;
+        let projects: Vec<Link> = projects.into_iter().map(|Project { id, name, .. }| Link { id, name }).collect();
+        let project = project.and_then(|id| projects.iter().find(|link| link.id == id).cloned());
+        let bare = self.bare(title);
+        Ok(Chrome { section, project, projects, seq, is_signed_in: true, ..bare })
+    }
+
+    /// What is around a page that anybody may see.
+    pub(crate) fn bare(self, title: impl Into<String>) -> Chrome {
+        Chrome {
+            title: title.into(),
+            section: Section::None,
+            theme: self.theme,
+            assets: asset::base(),
+            project: None,
+            projects: Vec::new(),
+            seq: 0,
+            is_signed_in: false,
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Visitor {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(&parts.headers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(cookie: &str, expected: Theme) {
+        let headers = HeaderMap::from_iter([(header::COOKIE, cookie.parse().unwrap())]);
+        assert_eq!(Theme::of(&headers), expected, "{cookie}");
+    }
+
+    #[test]
+    fn a_browser_remembers_light_or_dark_and_nothing_else() {
+        check("a=b; tollgate_theme=dark", Theme::Dark);
+        check("tollgate_theme=light", Theme::Light);
+        check("tollgate_theme=\"><script>", Theme::Auto);
+        check("other=dark", Theme::Auto);
+    }
+}

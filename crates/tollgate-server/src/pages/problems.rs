@@ -1,0 +1,44 @@
+//! What goes wrong, as a page.
+
+use askama::Template;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::pages::layout::{self, Chrome, Visitor};
+use crate::pages::{self, Page, login};
+use crate::problem::{Kind, Problem};
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage {
+    chrome: Chrome,
+    status: u16,
+    heading: &'static str,
+    detail: String,
+    hint: Option<String>,
+}
+
+/// A problem as a page. Whoever is not signed in gets the form to do so, at the very address they wanted.
+pub(crate) fn dressed(response: Response, path: &str, headers: &HeaderMap) -> Response {
+    let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
+    let visitor = Visitor::of(headers);
+    let status = response.status();
+    let mut page = if problem.kind() == Kind::Unauthorized {
+        login::form(visitor, path, None).into_response()
+    } else {
+        let (heading, detail, hint) = problem.in_words();
+        let chrome = visitor.bare(heading);
+        Page(ProblemPage { chrome, status: status.as_u16(), heading, detail, hint }).into_response()
+    };
+    *page.status_mut() = status;
+    if let Some(wait) = response.headers().get(header::RETRY_AFTER) {
+        page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
+    }
+    page
+}
+
+/// True when a browser goes to a page with this request.
+pub(crate) fn wants_page(path: &str, headers: &HeaderMap) -> bool {
+    let accepts = |value: &axum::http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/html"));
+    pages::is_page(path) && headers.get(header::ACCEPT).is_some_and(accepts)
+}
