@@ -38,6 +38,7 @@ mod failure;
 pub mod folder;
 mod intake;
 mod judge;
+mod preview;
 mod projection;
 mod prompts;
 pub mod runner;
@@ -48,7 +49,8 @@ mod work;
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
-pub use prompts::{OwnPrompt, OwnPrompts};
+pub use preview::{Draft, Previewed, Shown as ShownContext};
+pub use prompts::{InForce, Level, OwnPrompt, OwnPrompts, PromptsInForce};
 pub use shown::{Output, Part};
 pub use time::iso;
 

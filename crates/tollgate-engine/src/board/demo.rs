@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Work;
+use tollgate_core::sha::Sha;
 
 use super::{Board, NewFeature, Refused, iso};
 use crate::config::reviewer::ReviewerPart;
 use crate::config::{self, Chosen, Layer, Settings};
-use crate::failure::Failure;
-use crate::forge::git::{Environment, Git};
+use crate::failure::{Failure, bad_config};
+use crate::forge::git::{Blob, Environment, Git};
 use crate::forge::project::Project as Repository;
 use crate::store::board::{CardFilter, FeatureRow, ProjectRow};
 
@@ -44,6 +45,8 @@ pub const DESCRIPTION: &str = include_str!("demo/feature.md");
 const DEMOS: &str = "demo";
 const PROJECT: &str = "shop";
 const AGENT_FILE: &str = "agent.sh";
+/// The largest settings file of a project.
+const MAX_CONFIG: u64 = 1024 * 1024;
 /// How many demonstrations may begin in the same second.
 const MAX_AT_ONCE: u32 = 99;
 /// How long what runs may take to end before the folder is deleted.
@@ -136,8 +139,18 @@ impl Demo {
 }
 
 impl Board {
-    /// The settings of a project whose own file was read as of a commit.
-    pub(super) fn settings_at(&self, project: &ProjectRow, file: Option<Vec<u8>>) -> Result<Settings, Failure> {
+    /// The settings of a project, its own file read as of a commit, so that nobody changes those of their own review.
+    pub(super) fn settings_as_of(
+        &self,
+        project: &ProjectRow,
+        repository: &Repository,
+        base: &Sha,
+    ) -> Result<Settings, Failure> {
+        let file = match repository.blob(base, config::FILE_NAME, MAX_CONFIG)? {
+            Blob::Whole(text) => Some(text),
+            Blob::Missing => None,
+            Blob::TooLarge(_) => return Err(bad_config(config::FILE_NAME, "the file is larger than 1 MiB")),
+        };
         match self.demo_of(project) {
             Some(demo) => config::load_at(file, None, &[], demo.layer()),
             None => self.home().settings_at(file),
