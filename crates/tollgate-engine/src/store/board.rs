@@ -22,6 +22,7 @@ mod failure;
 mod feature;
 mod file;
 mod iteration;
+mod overview;
 mod project;
 mod state;
 mod transition;
@@ -32,6 +33,7 @@ pub use event::{EventRow, NewEvent};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
+pub use overview::ReviewedRow;
 pub use project::ProjectRow;
 pub use transition::{
     Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,
