@@ -15,6 +15,7 @@ use crate::json;
 use crate::problem::{Kind, Problem};
 
 pub(crate) mod prompt;
+pub mod setup;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -381,6 +382,10 @@ pub struct PromptsInForce {
     pub default_template: String,
     /// What is odd about them, e.g. a variable that does not exist.
     pub notes: Vec<String>,
+    /// Another number for other prompts at this level.
+    pub revision: u64,
+    /// What reviews are made with, and where it comes from.
+    pub used: setup::UsedPrompts,
 }
 
 /// How the pipeline works. The operator's configuration file is where that is changed.
@@ -460,7 +465,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: Send + Sync + 'static {
+pub trait Desk: setup::Setup + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.
@@ -507,8 +512,8 @@ pub trait Desk: Send + Sync + 'static {
 
     /// The prompts of a project, or those for all.
     fn prompts(&self, project: Option<ProjectId>) -> Answer<PromptsInForce>;
-    /// Stores the prompts of a project, or those for all.
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce>;
+    /// Stores the prompts of a project, or those for all, if they still are at this revision.
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce>;
     /// The settings.
     fn settings(&self) -> Answer<Settings>;
     /// Who can be asked to implement or review.
