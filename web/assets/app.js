@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import * as keys from "./keys.js";
+import * as palette from "./palette.js";
 
 signIn();
 theme();
@@ -128,6 +129,13 @@ function shortcuts() {
   const everywhere = "Everywhere";
   const go = (selector) => () => document.querySelector(selector)?.click();
   keys.add("?", "Show this list", keys.help, everywhere);
+  document.addEventListener("keydown", (event) => {
+    const isCalled = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+    if (!isCalled || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    palette.open();
+  });
+  keys.add(":", "Commands (also Ctrl-K)", palette.open, everywhere);
   keys.add("/", "Search", () => {
     const search = document.querySelector("input[type=search]");
     search?.focus();

@@ -85,7 +85,7 @@ fn feature(project: i64, index: usize) -> NewFeature {
         project,
         id: FeatureId::parse(&format!("feature-{index}")).unwrap_or_else(|_| unreachable!("digits are safe")),
         state: State { iteration: 3, ..State::new() },
-        facts: Facts { first_line: title.clone(), title, priority: 2, dependencies: Vec::new() },
+        facts: Facts { first_line: title.clone(), title, priority: 2, ..Facts::default() },
         document: vec![b' '; FILE_BYTES],
         file_hash: None,
         broken: None,

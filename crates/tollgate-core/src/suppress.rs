@@ -92,6 +92,12 @@ impl Dismissal {
         Ok(Self { fingerprint, file: path, title: summary, words, evidence, reason, name: name.to_owned() })
     }
 
+    /// The title of the finding.
+    #[must_use]
+    pub fn title(&self) -> &Summary {
+        &self.title
+    }
+
     /// The same for a file that has a new path.
     #[must_use]
     pub fn moved_to(&self, file: &FilePath) -> Self {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::board::machine::{self, Effect, Event, Illegal, Rules, Status};
+use tollgate_core::board::machine::{self, Act, Effect, Event, Illegal, Rules, Status};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Document, FeatureId, Override, StepId};
 
@@ -38,19 +38,24 @@ mod failure;
 pub mod folder;
 mod intake;
 mod judge;
+mod offered;
 mod preview;
 mod projection;
 mod prompts;
+mod record;
 pub mod runner;
 mod shown;
+pub mod source;
 mod time;
 mod work;
 
 use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
+pub use offered::offers;
 pub use preview::{Draft, Previewed, Shown as ShownContext};
 pub use prompts::{InForce, Level, OwnPrompt, OwnPrompts, PromptsInForce};
+pub use record::{Audit, Export, Try, is_dismissed};
 pub use shown::{Output, Part};
 pub use time::iso;
 
@@ -98,6 +103,8 @@ pub enum Refused {
     NoFeature(String),
     /// The feature has no review of this iteration.
     NoReview(u32),
+    /// The review has no such finding.
+    NoFinding(String),
     /// Not where the feature is now.
     Illegal(Illegal),
     /// Somebody else was faster; what is there now has this revision.
@@ -125,6 +132,10 @@ impl Refused {
                 .hint("`tollgate feature list` shows them."),
             Self::NoReview(number) => Failure::new(Kind::User, format!("iteration {number} has no review"))
                 .hint("`tollgate feature show ID` shows those that have one."),
+            Self::NoFinding(id) => {
+                Failure::new(Kind::User, format!("the review has no finding `{}`", id.escape_debug()))
+                    .hint("Findings are called `F001`, `F002` and so on; what a criterion asks for is no finding.")
+            }
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
             Self::Stale(_) => Failure::new(Kind::User, "somebody else changed the feature in the meantime")
                 .hint("Look at it again and repeat what you did."),
@@ -153,6 +164,8 @@ struct Inner {
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
     /// Held by whoever makes or removes the demonstration.
     demo: Mutex<()>,
+    /// Texts of files that were looked at lately.
+    sources: source::Lately,
 }
 
 impl Board {
@@ -160,8 +173,8 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let demo = Mutex::default();
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, demo }) })
+        let (sources, demo) = (source::Lately::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources, demo }) })
     }
 
     /// What is stored, and what is announced.
@@ -300,17 +313,12 @@ impl Board {
 
     /// A person moves it to another column, where that is theirs to do.
     pub fn move_to(&self, project: i64, id: &FeatureId, who: &str, status: &Status) -> Result<FeatureRow, Refused> {
-        let event = match status {
-            Status::Backlog => Event::Shelve,
-            Status::Completed => Event::Complete,
-            Status::InProgress => Event::Start,
-            Status::WaitingApproval | Status::Verified => Event::Edited(status.clone()),
-            Status::CodeReview | Status::Step(_) | Status::Other(_) => {
-                let why = format!("nobody moves a feature to `{status}` by hand");
-                return Err(Refused::Illegal(Illegal { event: "moving it there", why }));
-            }
-        };
-        self.act(project, id, event, who, Said::nothing())
+        let act = Act::Move(status.clone());
+        let event = act.event().map_err(Refused::Illegal)?;
+        self.act(project, id, event, who, Said::nothing()).map_err(|refused| match refused {
+            Refused::Illegal(illegal) => Refused::Illegal(act.said_of(illegal)),
+            refused => refused,
+        })
     }
 
     /// Something happens to a feature, and its file is written anew.

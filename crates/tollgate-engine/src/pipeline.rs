@@ -548,9 +548,14 @@ fn dismissals(
 ) -> Result<Vec<Dismissal>, Failure> {
     let mut all = world.forge.root().map_or(Ok(Vec::new()), dismissals::read)?;
     if let (Memory::Open(store), Some(subject)) = (&world.memory, subject) {
-        match store.dismissals(&subject.repository) {
-            Ok(own) => all.extend(own),
-            Err(failure) => notes.push(format!("your own dismissals are not available: {}", failure.message)),
+        // At a gate a repository goes by its folder; on a person's own machine by its address, if it has one.
+        let other =
+            world.forge.identity().filter(|identity| world.standing.is_gate() && *identity != subject.repository);
+        for repository in [Some(&subject.repository), other.as_ref()].into_iter().flatten() {
+            match store.dismissals(repository) {
+                Ok(own) => all.extend(own),
+                Err(failure) => notes.push(format!("your own dismissals are not available: {}", failure.message)),
+            }
         }
     }
     Ok(all)

@@ -33,6 +33,7 @@ mod row;
 mod scanned;
 
 pub use database::Database;
+pub use dismissal::DismissalRow;
 pub use record::{Record, Reviewed};
 pub use row::{Counts, Run, State};
 

@@ -12,6 +12,7 @@
 pub mod catalog;
 pub mod change;
 pub mod code;
+pub mod colour;
 pub mod example;
 mod fix;
 pub mod hit;

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::code::{Job, Scanner};
+use crate::colour::{Colourist, Span};
 use crate::hit::Hit;
 use crate::lines::LineSet;
 use crate::outline::{self, Enclosed};
@@ -36,6 +37,11 @@ pub enum Request {
     Scan(Scan),
     /// Say what encloses places in the text in the body.
     Enclose(Enclose),
+    /// Say what the words of the text in the body are.
+    Colour {
+        /// Its grammar, as rule files name it.
+        grammar: String,
+    },
     /// Count what cannot be parsed of the text in the body.
     Check {
         /// Its grammar, as rule files name it.
@@ -83,6 +89,8 @@ pub enum Answer {
     Scanned(Vec<Hit>),
     /// What encloses each place.
     Enclosed(Vec<Option<Enclosed>>),
+    /// What the words are; `None` when nobody knows, or the text is none.
+    Coloured(Option<Vec<Span>>),
     /// How many places cannot be parsed; `None` when there is no such grammar.
     Checked(Option<usize>),
 }
@@ -90,6 +98,7 @@ pub enum Answer {
 /// Answers requests until the input ends. `before_scan` is called before each scan, to set limits anew.
 pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl FnMut()) -> io::Result<()> {
     let mut scanner = Scanner::default();
+    let mut colourist = Colourist::default();
     while let Some((request, body)) = read_message::<Request>(&mut input)? {
         let answer = match request {
             Request::UseRules(sources) => {
@@ -106,6 +115,13 @@ pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl
                 before_scan();
                 let enclose = |grammar| outline::enclose(grammar, &String::from_utf8_lossy(&body), &places, max_lines);
                 Answer::Enclosed(SupportLang::from_str(&grammar).map_or_else(|_| vec![None; places.len()], enclose))
+            }
+            Request::Colour { grammar } => {
+                before_scan();
+                // Places are those of the very bytes, so nothing may be replaced.
+                let text = str::from_utf8(&body).ok();
+                let spans = SupportLang::from_str(&grammar).ok().zip(text);
+                Answer::Coloured(spans.and_then(|(grammar, text)| colourist.colour(grammar, text)))
             }
             Request::Check { grammar } => {
                 before_scan();

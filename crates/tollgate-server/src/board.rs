@@ -23,6 +23,7 @@ use crate::desk::{
 use crate::view::{CardBody, FeatureBody, IterationBody, ProjectBody};
 
 mod agents;
+mod cards;
 mod log;
 mod prompts;
 mod setup;
@@ -180,7 +181,8 @@ impl Desk for BoardDesk {
         let after = after.map_err(|error| Failure::new(Kind::User, format!("`after` names no feature: {error}")))?;
         let status = query.status.as_deref().map(Status::parse);
         // One more, to know whether there is one.
-        let filter = CardFilter { status, text: query.text.clone(), limit: query.limit + 1, after };
+        let filter =
+            CardFilter { status, text: query.text.clone(), limit: query.limit + 1, after, ..CardFilter::default() };
         let mut cards = self.board.database().cards(project, &filter)?;
         let total = self.board.database().n_cards(project, &filter)? as u64;
         let has_more = cards.len() > query.limit;
@@ -414,6 +416,7 @@ fn refusal(refused: Refused) -> Refusal {
         Refused::NoReview(number) => {
             Refusal::NotFound(Failure::new(Kind::User, format!("iteration {number} has no review")))
         }
+        refused @ Refused::NoFinding(_) => Refusal::NotFound(refused.into_failure()),
         Refused::Illegal(illegal) => conflict(illegal.to_string()),
         Refused::Stale(rev) => {
             let failure = Failure::new(Kind::User, format!("it was changed in the meantime, and is at revision {rev}"));

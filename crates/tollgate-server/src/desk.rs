@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use crate::json;
 use crate::problem::{Kind, Problem};
 
+pub mod cards;
 pub(crate) mod prompt;
 pub mod setup;
 
@@ -426,6 +427,19 @@ pub struct Agent {
     pub available: bool,
     /// Why not, or what it is.
     pub detail: String,
+    /// `embedded`, `service`, `agent` or `command`.
+    #[schema(example = "agent")]
+    pub kind: String,
+    /// Its model, where one is set or usual.
+    pub model: Option<String>,
+    /// Where its key is looked for: names of environment variables, or a file.
+    pub key_in: Vec<String>,
+    /// True when there is a key in one of them.
+    pub has_key: bool,
+    /// True when the operator set it up, false when it is only known by name.
+    pub is_own: bool,
+    /// True when it has this role now.
+    pub is_used: bool,
 }
 
 /// A review that is asked for by hand.
@@ -465,7 +479,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: setup::Setup + Send + Sync + 'static {
+pub trait Desk: cards::Cards + setup::Setup + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

@@ -24,6 +24,7 @@ mod iterations;
 mod projects;
 mod review;
 mod settings;
+mod setup;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -57,6 +58,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(describe::openapi_json))
         .routes(routes!(auth::login))
         .routes(routes!(auth::logout))
+        .routes(routes!(auth::rotate))
         .routes(routes!(events::events))
         .routes(routes!(events::ticket))
         .routes(routes!(projects::list, projects::add))
@@ -81,6 +83,9 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
+        .routes(routes!(setup::preview))
+        .routes(routes!(setup::test_agent))
+        .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

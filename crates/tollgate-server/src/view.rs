@@ -4,9 +4,10 @@ use serde::Serialize;
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{Compliance, Iteration, Met, Remark};
 use tollgate_engine::board::iso;
-use tollgate_engine::store::board::Counts;
+use tollgate_engine::store::board::{Counts, Progress};
 use utoipa::ToSchema;
 
+use crate::desk::setup::UsedPrompts;
 use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
 
 /// A project.
@@ -228,8 +229,18 @@ pub(crate) struct CardBody {
     paused: Option<Paused>,
     /// 1 is the most urgent, 3 the least.
     priority: u32,
+    /// The group it is shown in, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    category: Option<String>,
+    /// The model that works on it, if it is not the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    model: Option<String>,
     /// Features that have to be done before it.
     dependencies: Vec<String>,
+    /// Those of them that are not done yet.
+    blocked_by: Vec<String>,
     /// The branch it is worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -243,6 +254,10 @@ pub(crate) struct CardBody {
     outcomes: Vec<&'static str>,
     /// What the last review found.
     findings: CountsBody,
+    /// What changed with the last review, if there was one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    since_last_review: Option<ProgressBody>,
     /// What it has cost, in US dollars.
     cost_usd: f64,
     /// What went wrong last.
@@ -259,6 +274,17 @@ pub(crate) struct CardBody {
     created_at: String,
     /// When it was last changed.
     updated_at: String,
+    /// Since when it is where it is: its column, the work that is owed to it, what it waits for.
+    since: String,
+}
+
+/// What changed between two reviews.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProgressBody {
+    /// How many findings are new.
+    new: u32,
+    /// How many are gone.
+    resolved: u32,
 }
 
 /// How many findings there are, by severity.
@@ -269,11 +295,14 @@ pub(crate) struct CountsBody {
     medium: u32,
     low: u32,
     nit: u32,
+    /// Those that came too late to count.
+    late: u32,
 }
 
 impl From<Card> for CardBody {
     fn from(Card { card, max_iterations }: Card) -> Self {
-        let Counts { critical, high, medium, low, nit } = card.counts;
+        let Counts { critical, high, medium, low, nit, late } = card.counts;
+        let progress = |progress: Progress| ProgressBody { new: progress.n_new, resolved: progress.n_resolved };
         Self {
             id: card.id.to_string(),
             title: card.facts.title,
@@ -282,18 +311,23 @@ impl From<Card> for CardBody {
             work: card.state.work.as_str(),
             paused: Paused::of(&card.state),
             priority: card.facts.priority,
+            category: card.facts.category,
+            model: card.facts.model,
             dependencies: card.facts.dependencies,
+            blocked_by: card.blocked_by.iter().map(|blocker| blocker.id.to_string()).collect(),
             branch_name: card.branch,
             iteration: card.state.iteration,
             max_iterations,
             outcomes: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
-            findings: CountsBody { critical, high, medium, low, nit },
+            findings: CountsBody { critical, high, medium, low, nit, late },
+            since_last_review: card.progress.map(progress),
             cost_usd: card.cost_usd,
             problem: card.problem,
             broken: card.broken,
             rev: card.rev,
             created_at: iso(card.created_ms),
             updated_at: iso(card.updated_ms),
+            since: iso(card.since_ms),
         }
     }
 }
@@ -513,6 +547,10 @@ pub(crate) struct PromptsBody {
     defaults: PromptDefaults,
     /// What is odd about what is stored.
     notes: Vec<String>,
+    /// The same as the header `ETag`: another number for other prompts.
+    revision: u64,
+    /// What reviews are made with, and where it comes from.
+    used: UsedPrompts,
 }
 
 /// The prompts that are used where nothing is enabled.
@@ -532,6 +570,8 @@ impl From<PromptsInForce> for PromptsBody {
                 review_prompt_template: prompts.default_template,
             },
             notes: prompts.notes,
+            revision: prompts.revision,
+            used: prompts.used,
         }
     }
 }
@@ -542,7 +582,7 @@ mod tests {
     use tollgate_core::board::machine::{Pause, Review, Status};
     use tollgate_core::board::{Criterion, FeatureId, Outcome};
     use tollgate_core::finding::{Category, Severity};
-    use tollgate_engine::store::board::Facts;
+    use tollgate_engine::store::board::{Blocker, Facts};
 
     use super::*;
 
@@ -588,25 +628,26 @@ mod tests {
     #[test]
     fn a_list_has_cards_without_texts() {
         let feature = feature();
+        let facts = Facts {
+            title: feature.title,
+            first_line: "Users can".to_owned(),
+            priority: 2,
+            dependencies: vec!["done".to_owned(), "open".to_owned()],
+            category: Some("Core".to_owned()),
+            ..Facts::default()
+        };
+        let open = Blocker { id: FeatureId::parse("open").unwrap(), title: String::new() };
         let card = tollgate_engine::store::board::Card {
-            id: feature.id,
             rev: feature.rev,
-            state: feature.state,
-            facts: Facts {
-                title: feature.title,
-                first_line: "Users can".to_owned(),
-                priority: 2,
-                dependencies: vec![],
-            },
-            branch: None,
-            problem: None,
-            broken: None,
             pips: vec![Outcome::Rejected, Outcome::Failed],
-            counts: Counts { high: 1, ..Counts::default() },
+            counts: Counts { high: 1, late: 2, ..Counts::default() },
+            progress: Some(Progress { n_new: 1, n_resolved: 3 }),
+            blocked_by: vec![open],
             cost_usd: 0.25,
             n_tokens: 7,
-            created_ms: 0,
             updated_ms: 1_767_968_520_000,
+            since_ms: 1_767_968_500_000,
+            ..tollgate_engine::store::board::Card::new(feature.id, feature.state, facts)
         };
         let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
         assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"dependencies":[],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z"}],"total":1}"#);

@@ -1,5 +1,7 @@
 //! What one review of a feature said.
 
+use std::collections::HashSet;
+
 use crate::board::StepId;
 use crate::finding::{Category, Finding, Severity};
 use crate::fingerprint::Fingerprint;
@@ -70,6 +72,19 @@ pub struct Iteration {
     pub overridden: Option<Override>,
     /// What the person who sent the feature back with this review said to the agent.
     pub note: Option<String>,
+}
+
+impl Iteration {
+    /// How many findings are new since an earlier review, and how many of its findings are gone.
+    #[must_use]
+    pub fn progress_since(&self, prior: &Self) -> (usize, usize) {
+        let keys = |iteration: &Self| iteration.findings.iter().map(Remark::key).collect::<HashSet<String>>();
+        let (before, now) = (keys(prior), keys(self));
+        let missing = |remarks: &[Remark], keys: &HashSet<String>| {
+            remarks.iter().filter(|remark| !keys.contains(&remark.key())).count()
+        };
+        (missing(&self.findings, &before), missing(&prior.findings, &now))
+    }
 }
 
 /// A person let a feature pass against its review.
@@ -165,6 +180,15 @@ impl Remark {
             line: Some(finding.location.lines.start()),
             evidence: (!finding.evidence.is_empty()).then(|| finding.evidence.clone()),
             identity: Some(Identity { id: finding.id.to_string(), fingerprint: Fingerprint::of(finding).to_string() }),
+        }
+    }
+
+    /// What it is known by across reviews: its fingerprint, or file and title when no finding stands behind it.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match &self.identity {
+            Some(identity) => identity.fingerprint.clone(),
+            None => format!("{}\n{}", self.file.as_deref().unwrap_or_default(), self.title),
         }
     }
 

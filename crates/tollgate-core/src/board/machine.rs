@@ -14,7 +14,10 @@ use std::fmt;
 
 use crate::board::StepId;
 
+mod acts;
 mod words;
+
+pub use acts::{Act, Offer, acts, way_to};
 
 /// How many automatic rounds there are until a person decides.
 pub const MAX_ROUNDS: u32 = 3;
@@ -188,7 +191,7 @@ pub enum Event {
     Approve,
     /// A person sends it back to the agent.
     SendBack,
-    /// A person wants to have tried again what failed.
+    /// A person wants to have tried again what failed, or have reviewed again what was rejected.
     Retry,
     /// A person puts it back where nobody works on it.
     Shelve,
@@ -354,14 +357,25 @@ impl Step<'_> {
 
     fn retry(&mut self) -> Result<(), String> {
         match self.need_pause()? {
-            Pause::AgentFailed | Pause::CommitFailed | Pause::ReviewFailed | Pause::Interrupted | Pause::Stopped => {}
-            Pause::MaxIterations | Pause::NoProgress | Pause::Budget => {
+            Pause::AgentFailed | Pause::CommitFailed | Pause::ReviewFailed | Pause::Interrupted | Pause::Stopped => {
+                self.again();
+            }
+            // What sent it back may not count any more: a finding that was dismissed, another rule, another reviewer.
+            Pause::MaxIterations | Pause::NoProgress if self.state.is_reviewable() => {
+                self.state.pause = None;
+                // An iteration in which nothing was changed stands on the commit before it.
+                self.state.committed = true;
+                self.review();
+            }
+            Pause::MaxIterations | Pause::NoProgress => {
+                return Err("there is no commit that could be reviewed again; resume it or send it back".to_owned());
+            }
+            Pause::Budget => {
                 return Err(
                     "nothing failed that could be tried again; resume it, approve it or send it back".to_owned()
                 );
             }
         }
-        self.again();
         Ok(())
     }
 
@@ -664,6 +678,11 @@ impl State {
     pub fn is_uncommitted(&self) -> bool {
         !self.committed && self.review == Review::Pending
     }
+
+    /// True when there is a commit that speaks for the feature as it is.
+    fn is_reviewable(&self) -> bool {
+        self.commit.is_some() && !self.is_uncommitted()
+    }
 }
 
 impl fmt::Display for Status {
@@ -683,6 +702,12 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    /// True when features that depend on one with this status need not wait for it any more.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Verified | Self::Completed)
+    }
+
     /// Reads the word of `feature.json`.
     #[must_use]
     pub fn parse(word: &str) -> Self {

@@ -366,6 +366,9 @@ fn facts(document: &Document) -> Facts {
         first_line: description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned(),
         priority: u32::from(document.priority()),
         dependencies: document.dependencies(),
+        category: document.category(),
+        model: document.model(),
+        skip_tests: document.skip_tests(),
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::machine::{Status, Work};
+use tollgate_core::board::machine::Work;
 
 use super::folder::Lock;
 use super::folder::watch::{self, Changes, Watcher};
@@ -342,9 +342,8 @@ impl Shared {
         let names: Vec<FeatureId> =
             candidate.dependencies.iter().filter_map(|name| FeatureId::parse(name).ok()).collect();
         let statuses = self.board.database().statuses(candidate.project, &names)?;
-        let is_done = |status: &Status| matches!(status, Status::Completed | Status::Verified);
         // One that is not there holds nobody up: it may have been deleted after it was done.
-        Ok(statuses.iter().all(|(_, status)| is_done(status)))
+        Ok(statuses.iter().all(|(_, status)| status.is_done()))
     }
 
     fn claim(&self, candidate: &Candidate, room: Room) -> Result<Option<Claim>, Failure> {

@@ -45,12 +45,7 @@ impl Board {
     /// A change as it was reviewed.
     pub fn diff(&self, project: i64, id: &FeatureId, number: u32, part: Part) -> Result<Vec<u8>, Refused> {
         let row = self.iteration(project, id, number)?;
-        // Before the first review there is nothing of which only a part could have changed.
-        let hash = match part {
-            Part::Whole => row.diff,
-            Part::Delta => row.delta.or(row.diff),
-        };
-        let diff = hash.map(|hash| self.database().diff(&hash)).transpose()?;
+        let diff = row.change(part).map(|hash| self.database().diff(&hash)).transpose()?;
         Ok(diff.flatten().unwrap_or_default())
     }
 
@@ -99,6 +94,17 @@ impl Board {
             Some(why) => known.insert((project, name.to_owned()), why.to_owned()),
             None => known.remove(&(project, name.to_owned())),
         };
+    }
+}
+
+impl IterationRow {
+    /// The name of a change of this iteration.
+    pub(super) fn change(&self, part: Part) -> Option<[u8; 32]> {
+        match part {
+            Part::Whole => self.diff,
+            // Before the first review there is nothing of which only a part could have changed.
+            Part::Delta => self.delta.or(self.diff),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod implement;
 mod model;
 mod review;
 
+pub(super) use implement::boundary;
 pub(super) use review::subject;
 
 /// Who is named in the records of what happens by itself.

@@ -160,6 +160,13 @@ impl Project {
         }
     }
 
+    /// Files by the names of their blobs, in the same order.
+    pub fn blobs(&self, names: &[&str], max_bytes: u64) -> Result<Vec<Blob>, Failure> {
+        let own = Own::to_read(&self.place)?;
+        let mut blobs = own.git().blobs()?;
+        names.iter().map(|name| blobs.read(name, max_bytes)).collect()
+    }
+
     /// Has git ignore the folders of the board in every checkout of this repository, without a change to its files.
     ///
     /// For operators who ask for it: the lines are added to `.git/info/exclude`, and those that are there stay.

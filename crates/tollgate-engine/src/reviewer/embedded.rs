@@ -25,6 +25,7 @@ use crate::config::{Limits, Settings};
 use crate::failure::Failure;
 
 mod child;
+pub mod colour;
 mod job;
 mod outline;
 mod parent;

@@ -15,6 +15,12 @@ pub fn known(settings: &Settings) -> Vec<Chosen> {
     known
 }
 
+/// How many rules the embedded reviewer has.
+#[must_use]
+pub fn n_rules() -> usize {
+    tollgate_rules::catalog::all().len()
+}
+
 /// What somebody is, whether they can be asked or not. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {

@@ -189,6 +189,71 @@ impl Tape {
     }
 }
 
+/// An exchange as it is shown to whoever wants to know how a review came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// Which one it is.
+    pub place: Place,
+    /// What the reviewer was told about its role.
+    pub system: String,
+    /// What it was asked.
+    pub question: String,
+    /// What came back, word for word; why nothing did, otherwise.
+    pub reply: Result<ToldReply, String>,
+}
+
+/// What came back from a reviewer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToldReply {
+    /// The text, and what was given in a form of its own below it.
+    pub text: String,
+    /// The model that says it answered.
+    pub model: Option<String>,
+    /// True when the answer was cut off or refused.
+    pub is_cut: bool,
+    /// Tokens of the question and of the answer.
+    pub tokens: (u64, u64),
+    /// What it cost in US dollars, if that is known.
+    pub cost: Option<f64>,
+}
+
+impl Tape {
+    /// What a record that was read tells, in its order.
+    #[must_use]
+    pub fn told(&self) -> Vec<Told> {
+        let Self::Playing(exchanges) = self else { return Vec::new() };
+        exchanges.iter().map(Told::from).collect()
+    }
+}
+
+impl From<&Exchange> for Told {
+    fn from(Exchange { place, question, reply, failure }: &Exchange) -> Self {
+        let parts = [Some(&question.shared), Some(&question.part), question.answer.as_ref(), question.repair.as_ref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().map(|part| part.trim_end()).collect();
+        let reply = match (reply, failure) {
+            (Some(reply), _) => Ok(reply.into()),
+            (None, Some(failed)) => Err(failed.message.clone()),
+            (None, None) => Err("the record holds neither a reply nor a failure".to_owned()),
+        };
+        Self { place: place.clone(), system: question.system.clone(), question: parts.join("\n\n"), reply }
+    }
+}
+
+impl From<&Replied> for ToldReply {
+    fn from(replied: &Replied) -> Self {
+        let structured = replied.structured.as_ref().map(|value| format!("{value:#}"));
+        let parts = [Some(replied.text.trim_end().to_owned()), structured];
+        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        Self {
+            text: parts.join("\n\n"),
+            model: replied.model.clone(),
+            is_cut: replied.stop != StopWord::Finished,
+            tokens: (replied.input, replied.output),
+            cost: replied.cost,
+        }
+    }
+}
+
 /// Reads a record: the exchanges and the boundary that was used. `name` is what it is called in messages.
 pub fn read(name: &str, bytes: &[u8]) -> Result<(Tape, u64), Failure> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());

@@ -28,7 +28,8 @@ mod state;
 mod transition;
 mod work;
 
-pub use card::{Card, CardFilter, Counts};
+pub use card::{Blocker, Card, CardFilter, Counts, Lane, Order, Progress};
+pub(super) use event::insert as announce_in;
 pub use event::{EventRow, NewEvent};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};

@@ -1,69 +1,138 @@
 //! What somebody decided not to hear again.
+//!
+//! The command line dismisses for whoever uses this memory; a board dismisses in the name of a person, and announces it.
 
 use rusqlite::types::Type;
-use rusqlite::{Error, Row, params};
+use rusqlite::{Connection, Error, Row, params};
 use tollgate_core::finding::Finding;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::suppress::Dismissal;
 
-use super::{Store, number};
+use super::board::NewEvent;
+use super::{Database, Store, board, number};
 use crate::failure::Failure;
 
 /// What a report calls a dismissal of this memory.
 const NAME: &str = "your own dismissal";
 
+const SELECT: &str = "SELECT file, title, evidence, reason, who, made_ms FROM dismissal \
+                      WHERE repository = ?1 AND withdrawn_ms IS NULL ORDER BY id";
+
+/// Something that is not to be heard again, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DismissalRow {
+    /// What, and why.
+    pub dismissal: Dismissal,
+    /// Who said so, if that is known.
+    pub who: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub made_ms: u64,
+}
+
 impl Store {
     /// Remembers that a finding is not to be heard again while its evidence is the same.
     pub fn dismiss(&mut self, repository: &str, finding: &Finding, reason: &str, now: u64) -> Result<(), Failure> {
-        let fingerprint = Fingerprint::of(finding).to_string();
-        self.write(|transaction| {
-            // Said again, the last reason stands.
-            transaction.execute(
-                "UPDATE dismissal SET withdrawn_ms = ?3 WHERE repository = ?1 AND fingerprint = ?2 AND withdrawn_ms IS NULL",
-                params![repository, fingerprint, number(now)],
-            )?;
-            transaction.execute(
-                "INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    repository,
-                    fingerprint,
-                    finding.location.file.as_str(),
-                    finding.summary.as_str(),
-                    finding.evidence,
-                    reason,
-                    number(now)
-                ],
-            )?;
-            Ok(())
-        })
+        let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
+        let dismissal = Dismissal::parse(file, title, finding.evidence.clone(), reason.to_owned(), NAME);
+        let dismissal = dismissal.map_err(|problem| Failure::new(crate::failure::Kind::User, problem))?;
+        self.write(|transaction| insert(transaction, repository, &dismissal, None, now))
     }
 
     /// Takes back a dismissal; false when there was none.
     pub fn withdraw(&mut self, repository: &str, fingerprint: Fingerprint, now: u64) -> Result<bool, Failure> {
-        self.write(|transaction| {
-            let n_rows = transaction.execute(
-                "UPDATE dismissal SET withdrawn_ms = ?3 WHERE repository = ?1 AND fingerprint = ?2 AND withdrawn_ms IS NULL",
-                params![repository, fingerprint.to_string(), number(now)],
-            )?;
-            Ok(n_rows > 0)
-        })
+        self.write(|transaction| withdraw(transaction, repository, fingerprint, now))
     }
 
     /// What is dismissed in a repository by whoever uses this memory, oldest first.
     pub fn dismissals(&self, repository: &str) -> Result<Vec<Dismissal>, Failure> {
-        let sql = "SELECT file, title, evidence, reason FROM dismissal \
-                   WHERE repository = ?1 AND withdrawn_ms IS NULL ORDER BY id";
-        let read = || -> rusqlite::Result<Vec<Dismissal>> {
-            let mut statement = self.connection.prepare(sql)?;
-            statement.query_map([repository], dismissal)?.collect()
-        };
-        read().map_err(|error| self.failed(&error))
+        let rows = all(&self.connection, repository).map_err(|error| self.failed(&error))?;
+        Ok(rows.into_iter().map(|row| row.dismissal).collect())
     }
 }
 
-fn dismissal(row: &Row<'_>) -> rusqlite::Result<Dismissal> {
-    let (file, title): (String, String) = (row.get(0)?, row.get(1)?);
-    let dismissal = Dismissal::parse(&file, &title, row.get(2)?, row.get(3)?, NAME);
-    dismissal.map_err(|problem| Error::FromSqlConversionFailure(0, Type::Text, problem.into()))
+impl Database {
+    /// Remembers in the name of a person that a finding is not to be heard again, and announces it.
+    pub fn dismiss(
+        &self,
+        repository: &str,
+        dismissal: Dismissal,
+        who: &str,
+        now: u64,
+        events: Vec<NewEvent>,
+    ) -> Result<(), Failure> {
+        let (repository, who) = (repository.to_owned(), who.to_owned());
+        self.write(move |connection| {
+            insert(connection, &repository, &dismissal, Some(&who), now)?;
+            board::announce_in(connection, &events, now)
+        })
+    }
+
+    /// Takes back a dismissal and announces it; false, and nothing is announced, when there was none.
+    pub fn withdraw(
+        &self,
+        repository: &str,
+        fingerprint: Fingerprint,
+        now: u64,
+        events: Vec<NewEvent>,
+    ) -> Result<bool, Failure> {
+        let repository = repository.to_owned();
+        self.write(move |connection| {
+            let was_there = withdraw(connection, &repository, fingerprint, now)?;
+            if was_there {
+                board::announce_in(connection, &events, now)?;
+            }
+            Ok(was_there)
+        })
+    }
+
+    /// What is dismissed in a repository, oldest first.
+    pub fn dismissals(&self, repository: &str) -> Result<Vec<DismissalRow>, Failure> {
+        self.read(|connection| all(connection, repository))
+    }
+}
+
+fn insert(
+    connection: &Connection,
+    repository: &str,
+    dismissal: &Dismissal,
+    who: Option<&str>,
+    now: u64,
+) -> rusqlite::Result<()> {
+    // Said again, the last reason stands.
+    withdraw(connection, repository, dismissal.fingerprint, now)?;
+    connection.execute(
+        "INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms, who) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            repository,
+            dismissal.fingerprint.to_string(),
+            dismissal.file.as_str(),
+            dismissal.title().as_str(),
+            dismissal.evidence,
+            dismissal.reason,
+            number(now),
+            who
+        ],
+    )?;
+    Ok(())
+}
+
+fn withdraw(connection: &Connection, repository: &str, fingerprint: Fingerprint, now: u64) -> rusqlite::Result<bool> {
+    let n_rows = connection.execute(
+        "UPDATE dismissal SET withdrawn_ms = ?3 WHERE repository = ?1 AND fingerprint = ?2 AND withdrawn_ms IS NULL",
+        params![repository, fingerprint.to_string(), number(now)],
+    )?;
+    Ok(n_rows > 0)
+}
+
+fn all(connection: &Connection, repository: &str) -> rusqlite::Result<Vec<DismissalRow>> {
+    connection.prepare(SELECT)?.query_map([repository], row)?.collect()
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<DismissalRow> {
+    let (file, title, who): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(4)?);
+    let name = who.as_ref().map_or_else(|| NAME.to_owned(), |who| format!("a dismissal by {who}"));
+    let dismissal = Dismissal::parse(&file, &title, row.get(2)?, row.get(3)?, &name);
+    let dismissal = dismissal.map_err(|problem| Error::FromSqlConversionFailure(0, Type::Text, problem.into()))?;
+    Ok(DismissalRow { dismissal, who, made_ms: row.get(5)? })
 }

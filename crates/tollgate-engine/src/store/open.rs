@@ -13,7 +13,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use crate::failure::{self, Failure};
 
 /// The versions of the schema, each brought about by one text.
-const MIGRATIONS: [&str; 2] = [include_str!("0001.sql"), include_str!("0002.sql")];
+const MIGRATIONS: [&str; 4] =
+    [include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql"), include_str!("0005.sql")];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;
 /// How long another process may hold the file before we go on without it.

@@ -1,14 +1,15 @@
 //! Rows as they are read.
 
-use rusqlite::Row;
 use rusqlite::types::Type;
+use rusqlite::{OptionalExtension as _, Row};
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
 use tollgate_core::report::json;
 use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 
-use super::Subject;
+use super::{Database, Subject};
+use crate::failure::Failure;
 
 /// What [`run`] reads, in its order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
@@ -86,6 +87,14 @@ pub struct Counts {
     pub by_severity: Vec<(Severity, usize)>,
     /// Those that do not count.
     pub withheld: usize,
+}
+
+impl Database {
+    /// A run with its review, by its number.
+    pub fn review_run(&self, id: i64) -> Result<Option<Run>, Failure> {
+        let sql = format!("{SELECT} WHERE id = ?1");
+        self.read(|connection| connection.query_row(&sql, [id], run).optional())
+    }
 }
 
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {

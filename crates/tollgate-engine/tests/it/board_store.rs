@@ -11,8 +11,10 @@ use tollgate_engine::store::board::{
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
 
-use tollgate_engine::store::{Database, Filter, Record, Store, Subject};
+use tollgate_core::suppress::Dismissal;
+use tollgate_engine::store::{Database, DismissalRow, Filter, Record, Store, Subject};
 
+mod cards;
 mod durable;
 mod model;
 

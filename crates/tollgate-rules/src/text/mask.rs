@@ -18,6 +18,9 @@ use crate::text::secrets;
 /// Most characters of evidence.
 const MAX_CHARS: usize = 200;
 
+/// Characters of a covered secret that stay, so that people can tell which one it is.
+const KEPT: usize = 4;
+
 /// Shorter secrets could be a part of any word.
 const MIN_KNOWN: usize = 8;
 
@@ -40,6 +43,17 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn files(files: &[FileDiff]) -> Vec<FileDiff> {
     diff::redact(files, &secrets::in_text)
+}
+
+/// A text with every secret in it made unreadable by as many `*`, so that places in it stay what they are.
+#[must_use]
+pub fn covered(mut text: Vec<u8>) -> Vec<u8> {
+    for range in secrets::in_text(&text) {
+        let kept = if range.len() >= 4 * KEPT { KEPT } else { 0 };
+        let secret = text.get_mut(range).unwrap_or_default();
+        secret.iter_mut().skip(kept).filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
+    }
+    text
 }
 
 /// The secrets in the lines of a change, to be hidden where others speak of them.
@@ -140,6 +154,14 @@ mod tests {
         let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n-----END RSA PRIVATE KEY-----\nafter");
         let masked = mask(&text);
         assert!(!masked.contains("x9Kd02mV") && masked.ends_with("-----END RSA PRIVATE KEY-----\nafter"), "{masked}");
+    }
+
+    #[test]
+    fn a_covered_text_is_as_long_as_before() {
+        let text = "a = 1\ntoken = \"9f8Tq2LmWz7Rk4Yb\";\nb = 2";
+        let covered = covered(text.as_bytes().to_vec());
+        assert_eq!(String::from_utf8_lossy(&covered), "a = 1\ntoken = \"9f8T************\";\nb = 2");
+        assert_eq!(covered.len(), text.len());
     }
 
     #[test]

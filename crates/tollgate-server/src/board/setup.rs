@@ -14,12 +14,12 @@ use tollgate_engine::forge::gate::Author;
 use tollgate_engine::forge::project::Project as Repository;
 use tollgate_engine::reviewer::call::Watch;
 use tollgate_engine::reviewer::{embedded, trial};
-use tollgate_engine::store::board::ProjectRow;
+use tollgate_engine::store::board::{CardFilter, ProjectRow};
 
 use super::{BoardDesk, conflict, number, prompts, refusal};
 use crate::desk::setup::{
-    AuthorOf, ContextShown, Example, Excerpt, Identity, LoadedDemo, Overview, Policy, Preview, PreviewRequest, SetValue,
-    Setup, Trial, Tried,
+    AuthorOf, ContextShown, Example, Excerpt, Identity, LoadedDemo, Overview, Policy, Preview, PreviewRequest,
+    SetValue, Setup, Trial, Tried,
 };
 use crate::desk::{Answer, ProjectId, Refusal};
 
@@ -170,7 +170,8 @@ impl Setup for BoardDesk {
         let (board, database) = (&self.board, self.board.database());
         let overview = |row: ProjectRow| {
             let counts = database.column_counts(row.id)?;
-            let n_waiting = database.n_waiting(row.id)? as u64;
+            let waiting = CardFilter { needs_person: true, limit: usize::MAX, ..CardFilter::default() };
+            let n_waiting = database.n_cards(row.id, &waiting)? as u64;
             Ok(Overview {
                 columns: counts.into_iter().map(|(status, n)| (status.to_string(), n as u64)).collect(),
                 n_waiting,

@@ -140,7 +140,7 @@ pub struct ContextShown {
 }
 
 /// How somebody is tried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trial {
     /// They are asked once.

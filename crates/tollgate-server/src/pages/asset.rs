@@ -20,8 +20,18 @@ macro_rules! assets {
 }
 
 /// Every file of `web/assets`.
-const ASSETS: &[(&str, &[u8])] =
-    assets!["api.js", "app.js", "dialog.js", "fragment.js", "icon.svg", "keys.js", "live.js", "style.css", "toast.js",];
+const ASSETS: &[(&str, &[u8])] = assets! {
+    "api.js",
+    "app.js",
+    "dialog.js",
+    "fragment.js",
+    "icon.svg",
+    "keys.js",
+    "live.js",
+    "palette.js",
+    "style.css",
+    "toast.js",
+};
 
 /// Where the assets of this program are, without a slash at the end.
 pub(crate) fn base() -> &'static str {

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Visitor};
+use crate::pages::{Page, words};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::auth;
@@ -55,8 +55,8 @@ pub(crate) async fn sign_in(
         Err(problem) => {
             let (_, detail, hint) = problem.in_words();
             let words = match hint {
-                Some(hint) => format!("{detail}. {hint}"),
-                None => detail,
+                Some(hint) => format!("{} {hint}", words::sentence(&detail)),
+                None => words::sentence(&detail),
             };
             let page = self::form(visitor, &next, Some(words));
             Ok((problem.kind().status(), page).into_response())

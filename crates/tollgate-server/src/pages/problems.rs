@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 
 use crate::pages::layout::{self, Chrome, Visitor};
-use crate::pages::{self, Page, login};
+use crate::pages::{self, Page, login, words};
 use crate::problem::{Kind, Problem};
 
 #[derive(Template)]
@@ -27,6 +27,9 @@ pub(crate) fn dressed(response: Response, path: &str, headers: &HeaderMap) -> Re
         login::form(visitor, path, None).into_response()
     } else {
         let (heading, detail, hint) = problem.in_words();
+        let detail = words::sentence(&detail);
+        // What programs are told to ask for is of no use to people.
+        let hint = hint.filter(|hint| !hint.contains("/api/"));
         let chrome = visitor.bare(heading);
         Page(ProblemPage { chrome, status: status.as_u16(), heading, detail, hint }).into_response()
     };

@@ -42,6 +42,14 @@ pub(crate) fn moment(iso: &str) -> String {
     parts().unwrap_or_else(|| iso.to_owned())
 }
 
+/// What went wrong as a sentence: with a capital and a period, unless it begins with a name in backticks.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['.', '?', '!']) || text.is_empty() { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +64,10 @@ mod tests {
         let words = "$0.00|under $0.01|$0.42|$999.50|$12,346|an unknown cost|an unknown cost".split('|');
         assert!(costs.iter().map(String::as_str).eq(words), "{costs:?}");
         assert_eq!([0, 1, 1204].map(|n| count(n, "finding")), ["0 findings", "1 finding", "1,204 findings"]);
+        assert_eq!(
+            ["", "it is gone", "`x` is gone.", "état"].map(sentence),
+            ["", "It is gone.", "`x` is gone.", "État."]
+        );
         assert_eq!(moment("2026-01-09T14:22:00.000Z"), "9 Jan 2026, 14:22");
         assert_eq!(["", "yesterday", "2026-13-09T14:22", "2026-01-09Tx"].map(moment)[1], "yesterday");
     }

@@ -157,7 +157,7 @@ pub(crate) async fn reject(
     act(&app, of, Act::Reject { note: reject.note }, BY).await
 }
 
-/// Tries again what failed.
+/// Tries again what failed, or has reviewed again what was rejected too often, e.g. after findings were dismissed.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/retry",

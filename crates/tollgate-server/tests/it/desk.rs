@@ -16,6 +16,9 @@ use tollgate_server::desk::{
 
 use crate::log::MemoryLog;
 
+mod cards;
+mod setup;
+
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
     kept: Mutex<Kept>,
@@ -29,6 +32,8 @@ struct Kept {
     projects: BTreeMap<u64, Project>,
     features: BTreeMap<(u64, String), (Feature, Vec<Iteration>)>,
     prompts: BTreeMap<Option<u64>, Prompts>,
+    revision: BTreeMap<Option<u64>, u64>,
+    demo: Option<u64>,
     next: u64,
     is_sick: bool,
 }
@@ -97,23 +102,10 @@ fn iteration(number: u32, outcome: Outcome) -> Iteration {
 
 fn card(feature: Feature) -> Card {
     let first_line = feature.description.lines().next().unwrap_or_default().to_owned();
-    let Feature { id, rev, state, title, branch, dependencies, .. } = feature;
-    let facts = Facts { title, first_line, priority: u32::from(feature.priority), dependencies };
-    let card = stored::Card {
-        id,
-        rev,
-        state,
-        facts,
-        branch,
-        problem: None,
-        broken: None,
-        pips: vec![],
-        counts: stored::Counts::default(),
-        cost_usd: 0.0,
-        n_tokens: 0,
-        created_ms: 0,
-        updated_ms: 0,
-    };
+    let Feature { id, rev, state, title, branch, dependencies, model, skip_tests, .. } = feature;
+    let (category, priority) = (Some(feature.category), u32::from(feature.priority));
+    let facts = Facts { title, first_line, priority, dependencies, category, model, skip_tests };
+    let card = stored::Card { rev, branch, ..stored::Card::new(id, state, facts) };
     Card { card, max_iterations: 3 }
 }
 
@@ -316,11 +308,17 @@ impl Desk for MemoryDesk {
         }
         let own = kept.prompts.get(&project).cloned().unwrap_or_default();
         let (default_system, default_template) = ("You review.".to_owned(), "{gitDiff}".to_owned());
-        Ok(PromptsInForce { own, default_system, default_template, notes: vec![] })
+        let used = setup::used(&own, &default_system, &default_template);
+        let revision = kept.revision.get(&project).copied().unwrap_or(1);
+        Ok(PromptsInForce { own, default_system, default_template, notes: vec![], revision, used })
     }
 
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce> {
-        self.prompts(project)?;
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce> {
+        let revision = self.prompts(project)?.revision;
+        if rev.is_some_and(|rev| rev != revision) {
+            return refuse(Refusal::Stale, "they were changed in the meantime");
+        }
+        self.lock().revision.insert(project, revision + 1);
         self.lock().prompts.insert(project, prompts);
         self.prompts(project)
     }
@@ -340,13 +338,7 @@ impl Desk for MemoryDesk {
     }
 
     fn agents(&self) -> Answer<Vec<Agent>> {
-        let agent = Agent {
-            name: "claude".to_owned(),
-            role: "implementer".to_owned(),
-            available: false,
-            detail: "it is not installed".to_owned(),
-        };
-        Ok(vec![agent])
+        Ok(setup::agents())
     }
 
     fn start_review(&self, request: &ReviewRequest) -> Answer<ReviewTicket> {

@@ -12,4 +12,5 @@ mod load;
 mod log;
 mod pages;
 mod routes;
+mod setup;
 mod world;

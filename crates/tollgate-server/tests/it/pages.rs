@@ -46,7 +46,7 @@ fn one_signs_in_without_a_script() {
         assert_eq!(said.header("location"), Some("/"));
         let said = world.sign_in("token=wrong&next=/projects/7", &origin).await;
         assert_eq!((said.status, said.header("set-cookie")), (401, None));
-        assert!(said.body.contains("this is not the server&#39;s token"), "{}", said.body);
+        assert!(said.body.contains("This is not the server&#39;s token."), "{}", said.body);
         assert!(said.body.contains("value=\"/projects/7\""), "{}", said.body);
         assert_eq!(world.sign_in("next=/", &origin).await.status, 400);
         assert_eq!(world.sign_in(&format!("token={TOKEN}"), "http://evil.example").await.status, 403);

@@ -116,7 +116,7 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         note: String,
     },
-    /// Tries again what failed
+    /// Tries again what failed, or has reviewed again what was rejected too often
     ///
     /// Example: `tollgate feature retry x7k2`
     Retry {
@@ -309,7 +309,7 @@ impl Scene<'_> {
 
     fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Done, Failure> {
         let is_all = status.is_none() && text.is_none();
-        let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, after: None };
+        let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, ..CardFilter::default() };
         let cards = self.board.features(self.project.id, &filter).map_err(Refused::into_failure)?;
         let max_iterations = self.board.settings().pipeline.rounds;
         let text = match self.format {

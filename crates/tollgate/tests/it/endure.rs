@@ -12,7 +12,7 @@ mod full;
 mod listeners;
 mod paths;
 mod plants;
-mod server;
+pub(crate) mod server;
 mod strangers;
 mod wild;
 mod writers;

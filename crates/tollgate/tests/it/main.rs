@@ -26,7 +26,10 @@ mod isolation;
 mod memory;
 mod models;
 mod outline;
+#[cfg(target_os = "linux")]
+mod pages;
 mod parse_answer;
+mod record;
 mod review;
 mod scratch;
 #[cfg(unix)]

@@ -233,6 +233,33 @@ fn the_third_rejection_waits_for_a_person_who_may_give_three_more() {
 }
 
 #[test]
+fn what_was_rejected_too_often_is_reviewed_again_at_a_persons_word_without_another_round() {
+    let mut events = vec![Event::Start];
+    for commit in ["a", "b", "c"] {
+        events.extend(implemented(commit));
+        events.push(rejected(commit));
+    }
+    events.push(Event::Retry);
+    let (state, effects) = drive(&Rules::default(), &events);
+    assert_eq!((state.status, state.work, state.pause), (Status::CodeReview, Work::Reviewing, None));
+    assert_eq!((state.iteration, state.round, state.commit.as_deref()), (3, 3, Some("c")));
+    assert_eq!(effects.last(), Some(&Effect::ReviewStarted));
+
+    let (state, _) = drive(&Rules::default(), &[&events[..], &[rejected("c")]].concat());
+    assert_eq!((state.work, state.pause, state.iteration), (Work::Nothing, Some(Pause::MaxIterations), 3));
+    let (state, _) = drive(&Rules::default(), &[&events[..], &[Event::Approved("c".to_owned())]].concat());
+    assert_eq!((state.status, state.iteration), (Status::WaitingApproval, 3));
+}
+
+#[test]
+fn there_is_nothing_to_review_again_where_nothing_was_ever_committed() {
+    let idle = [Event::AgentStarted, Event::AgentDone, Event::NothingChanged];
+    let (state, _) = drive(&Rules::default(), &[&[Event::Start][..], &idle, &idle].concat());
+    let refused = next(&state, &Event::Retry, &Rules::default()).unwrap_err();
+    assert!(refused.why.starts_with("there is no commit that could be reviewed again"), "{refused}");
+}
+
+#[test]
 fn a_failed_review_uses_up_no_iteration_and_never_approves() {
     let mut events = vec![Event::Start];
     events.extend(implemented("a"));
@@ -294,4 +321,100 @@ fn words_are_read_back() {
         assert_eq!(Status::parse(word).to_string(), word);
     }
     assert_eq!(Status::parse("ready"), Status::Backlog);
+}
+
+#[test]
+fn what_is_offered_is_what_can_be_done() {
+    for rules in all_rules() {
+        for state in reachable(&rules) {
+            for Offer { act, leads } in acts(&state, &rules) {
+                let done = act.event().and_then(|event| next(&state, &event, &rules));
+                assert_eq!(leads.ok(), done.ok().map(|(after, _)| after.status), "{act:?} {state:?}");
+                assert_ne!(act, Act::Move(state.status.clone()), "{state:?}");
+            }
+            for status in [Status::Backlog, Status::InProgress, Status::WaitingApproval, Status::Completed] {
+                if status != state.status
+                    && let Ok(act) = way_to(&status, &state, &rules)
+                {
+                    assert_eq!(act.leads(&state, &rules), Ok(status), "{act:?} {state:?}");
+                }
+            }
+        }
+    }
+}
+
+/// What is offered after these events, one line for each act.
+fn offered(rules: &Rules, events: &[Event]) -> String {
+    let (state, _) = drive(rules, events);
+    let line = |Offer { act, leads }: Offer| match (act, leads) {
+        (Act::Move(to), Ok(_)) => format!("to {to}\n"),
+        (Act::Move(to), Err(illegal)) => format!("not to {to}: {}\n", illegal.why),
+        (act, Ok(leads)) => format!("{} -> {leads}\n", act.as_str()),
+        (act, Err(illegal)) => format!("no {}: {}\n", act.as_str(), illegal.why),
+    };
+    acts(&state, rules).into_iter().map(line).collect()
+}
+
+#[test]
+fn whoever_looks_at_a_card_is_told_what_can_be_done_and_why_the_rest_cannot() {
+    let rules = Rules { steps: steps(&["lint"]), ..Rules::default() };
+    insta::assert_snapshot!(offered(&rules, &[]), @"
+    start -> in_progress
+    no stop: it is in the backlog
+    no resume: it is in the backlog
+    no approve: it is in the backlog
+    no reject: it is in the backlog
+    no retry: it is in the backlog
+    to in_progress
+    not to code_review: a feature comes to the gate by itself, once the work of an agent is committed
+    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
+    not to waiting_approval: the gate decides about that
+    not to verified: the gate decides about that
+    not to completed: it is in the backlog
+    ");
+    insta::assert_snapshot!(offered(&rules, &[Event::Start, Event::AgentStarted]), @"
+    no start: an agent is at work on it
+    stop -> backlog
+    no resume: an agent is at work on it
+    no approve: an agent is at work on it
+    no reject: an agent is at work on it
+    no retry: an agent is at work on it
+    not to backlog: an agent is at work on it
+    not to code_review: a feature comes to the gate by itself, once the work of an agent is committed
+    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
+    not to waiting_approval: an agent is at work on it
+    not to verified: an agent is at work on it
+    not to completed: an agent is at work on it
+    ");
+    let mut failed = vec![Event::Start];
+    failed.extend(implemented("a"));
+    failed.extend([Event::ReviewFailed, Event::ReviewFailed, Event::ReviewFailed]);
+    insta::assert_snapshot!(offered(&rules, &failed), @"
+    no start: it waits for a person, because the review brought no answer
+    no stop: it waits for a person, because the review brought no answer
+    resume -> code_review
+    approve -> pipeline_lint
+    reject -> in_progress
+    retry -> code_review
+    to backlog
+    not to in_progress: it waits for a person, because the review brought no answer
+    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
+    not to waiting_approval: the gate decides about that
+    not to verified: the gate decides about that
+    not to completed: it waits for a person, because the review brought no answer
+    ");
+}
+
+#[test]
+fn a_card_that_passed_is_brought_back_by_sending_it_back() {
+    let mut events = vec![Event::Start];
+    events.extend(implemented("a"));
+    events.push(Event::Approved("a".to_owned()));
+    let (state, _) = drive(&Rules::default(), &events);
+    assert_eq!(way_to(&Status::InProgress, &state, &Rules::default()), Ok(Act::SendBack));
+    assert_eq!(way_to(&Status::Backlog, &state, &Rules::default()), Ok(Act::Move(Status::Backlog)));
+    let refused = way_to(&Status::CodeReview, &state, &Rules::default()).unwrap_err();
+    insta::assert_snapshot!(refused.why, @"a feature comes to the gate by itself, once the work of an agent is committed");
+    let (working, _) = drive(&Rules::default(), &[Event::Start, Event::AgentStarted]);
+    assert_eq!(way_to(&Status::Backlog, &working, &Rules::default()), Ok(Act::Stop));
 }

@@ -353,7 +353,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn boundary() -> Boundary {
+pub(in crate::board) fn boundary() -> Boundary {
     Boundary::new(RandomState::new().build_hasher().finish().to_be_bytes())
 }
 

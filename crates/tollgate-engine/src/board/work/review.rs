@@ -44,8 +44,10 @@ impl Job<'_> {
         let feature = self.feature()?;
         let Some(commit) = feature.row.state.commit.clone() else { return Ok(()) };
         let previous = self.board.standing_iterations(self.project.id, self.id())?;
-        let previous: Vec<Iteration> = previous.into_iter().map(|row| row.iteration).collect();
-        let compared = match self.compared(&feature, &commit, previous.last()) {
+        // A review that is made again is not compared with itself.
+        let is_earlier = |earlier: &Iteration| earlier.number != feature.row.state.iteration;
+        let previous: Vec<Iteration> = previous.into_iter().map(|row| row.iteration).filter(is_earlier).collect();
+        let compared = match self.compared(&feature, &commit, &previous) {
             Ok(compared) => compared,
             Err(failure) => return self.review_failed(&feature, &commit, &failure),
         };
@@ -178,7 +180,7 @@ impl Job<'_> {
         self.board.home().now().saturating_add(AGAIN_MS << feature.row.state.tries.min(8))
     }
 
-    fn compared(&self, feature: &Feature, commit: &str, previous: Option<&Iteration>) -> Result<Compared, Failure> {
+    fn compared(&self, feature: &Feature, commit: &str, previous: &[Iteration]) -> Result<Compared, Failure> {
         let repository = self.repository()?;
         let branch = super::branch(&feature.row)?;
         let head = repository.branch_head(&branch)?.ok_or_else(|| super::failure::no_branch(branch.as_str()))?;
@@ -193,7 +195,8 @@ impl Job<'_> {
             Some(base) => base,
             None => repository.empty_tree()?,
         };
-        let last = previous.and_then(|previous| previous.commit.as_deref()).filter(|last| *last != commit);
+        // There is none in an iteration in which nothing was changed.
+        let last = previous.iter().rev().find_map(|previous| previous.commit.as_deref()).filter(|last| *last != commit);
         let last = last.and_then(|last| Sha::parse(last).ok());
         Ok(Compared { repository, base, commit: head, last })
     }

@@ -70,7 +70,7 @@ impl Pool {
                 self.spare = Some(child);
                 Ok(rules)
             }
-            Ok(Answer::Scanned(_) | Answer::Enclosed(_) | Answer::Checked(_)) => {
+            Ok(Answer::Scanned(_) | Answer::Enclosed(_) | Answer::Coloured(_) | Answer::Checked(_)) => {
                 Err(failure::bad_rule(folder, "the rules were not understood"))
             }
             Err(reason) => Err(failure::bad_rule(folder, &format!("reading the rules failed: {reason}"))),
@@ -216,7 +216,7 @@ impl Starter {
         for (scan, text) in job.parts {
             match self.ask(slot, (Request::Scan(scan), text))? {
                 Answer::Scanned(found) => hits.extend(found),
-                Answer::Rules { .. } | Answer::Enclosed(_) | Answer::Checked(_) => {
+                Answer::Rules { .. } | Answer::Enclosed(_) | Answer::Coloured(_) | Answer::Checked(_) => {
                     // It may answer the next question as badly.
                     drop(slot.take());
                     return Err(UNREADABLE.to_owned());

@@ -1,6 +1,9 @@
 //! Features as a board shows them: many at once, without their texts and diffs.
 
-use rusqlite::{Connection, Row, Statement, params};
+use std::collections::HashMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params, params_from_iter};
 use tollgate_core::board::machine::{State, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 
@@ -26,10 +29,16 @@ pub struct Card {
     pub problem: Option<String>,
     /// Why its file cannot be read.
     pub broken: Option<String>,
+    /// True when somebody does the work that is owed to it; else it waits for its turn.
+    pub is_claimed: bool,
+    /// The features that have to be done before it and are not, in the order of its file.
+    pub blocked_by: Vec<Blocker>,
     /// How its reviews ended, in the order of their numbers; of two with one number the later one.
     pub pips: Vec<Outcome>,
     /// What the last review found.
     pub counts: Counts,
+    /// What the last review found that the one before did not, and what is gone; `None` when it was the first.
+    pub progress: Option<Progress>,
     /// What it has cost, in US dollars.
     pub cost_usd: f64,
     /// How many tokens it took.
@@ -38,6 +47,43 @@ pub struct Card {
     pub created_ms: u64,
     /// When it last changed.
     pub updated_ms: u64,
+    /// Since when its column, the work that is owed to it and what it waits for are what they are.
+    pub since_ms: u64,
+}
+
+impl Card {
+    /// A feature of which nothing else is known.
+    #[must_use]
+    pub fn new(id: FeatureId, state: State, facts: Facts) -> Self {
+        Self {
+            id,
+            rev: 1,
+            state,
+            facts,
+            branch: None,
+            problem: None,
+            broken: None,
+            is_claimed: false,
+            blocked_by: Vec::new(),
+            pips: Vec::new(),
+            counts: Counts::default(),
+            progress: None,
+            cost_usd: 0.0,
+            n_tokens: 0,
+            created_ms: 0,
+            updated_ms: 0,
+            since_ms: 0,
+        }
+    }
+}
+
+/// A feature that has to be done before another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocker {
+    /// Its name.
+    pub id: FeatureId,
+    /// Its title, which may be empty.
+    pub title: String,
 }
 
 /// How many remarks a review has, by severity.
@@ -53,15 +99,59 @@ pub struct Counts {
     pub low: u32,
     /// Trifles.
     pub nit: u32,
+    /// Those that came too late to count.
+    pub late: u32,
 }
 
-/// Which features are asked for, oldest first.
+/// What changed between two reviews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// How many remarks are new.
+    pub n_new: u32,
+    /// How many are gone.
+    pub n_resolved: u32,
+}
+
+/// What happens at the gate to a feature that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// It is being reviewed.
+    Running,
+    /// Nothing happens until a person does something.
+    NeedsYou,
+    /// It waits for its turn.
+    Queued,
+}
+
+/// In which order cards come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The oldest feature first.
+    #[default]
+    Age,
+    /// What matters most first, then the oldest: the order in which agents take them.
+    Urgency,
+    /// What came last to where it is first.
+    Recent,
+}
+
+/// Which features are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct CardFilter {
     /// Only those in this column.
     pub status: Option<Status>,
+    /// Only those in this lane of their column.
+    pub lane: Option<Lane>,
     /// Only those with this text in title, first line or name, whatever its case.
     pub text: Option<String>,
+    /// Only those of this priority.
+    pub priority: Option<u32>,
+    /// Only those of this group.
+    pub category: Option<String>,
+    /// Only those that wait for a person.
+    pub needs_person: bool,
+    /// In this order.
+    pub order: Order,
     /// At most so many.
     pub limit: usize,
     /// Only those after this one.
@@ -69,18 +159,25 @@ pub struct CardFilter {
 }
 
 impl Database {
-    /// Features as a board shows them, oldest first.
+    /// Features as a board shows them.
     pub fn cards(&self, project: i64, filter: &CardFilter) -> Result<Vec<Card>, Failure> {
         self.read(|connection| cards(connection, project, filter))
     }
 
+    /// One feature as a board shows it, if it is there.
+    pub fn card(&self, project: i64, feature: &FeatureId) -> Result<Option<Card>, Failure> {
+        self.read(|connection| {
+            let sql = format!("{} WHERE f.project = ?1 AND f.deleted_ms IS NULL AND f.id = ?2", select());
+            let found = connection.query_row(&sql, params![project, feature.as_str()], of_row).optional()?;
+            found.map(|card| Filling::new(connection, project)?.fill(card)).transpose()
+        })
+    }
+
     /// How many features fit a question, wherever it begins and however many it wants.
     pub fn n_cards(&self, project: i64, filter: &CardFilter) -> Result<usize, Failure> {
-        let (status, text) = conditions(filter);
-        let sql =
-            format!("SELECT count(*) FROM feature WHERE project = ?1 AND deleted_ms IS NULL AND {status} AND {text}");
-        let values = params![project, filter.status.as_ref().map(Status::to_string), lower(filter)];
-        self.read(|connection| connection.query_row(&sql, values, |row| row.get(0)))
+        let Conditions { sql, values } = Conditions::of(project, filter);
+        let sql = format!("SELECT count(*) {FROM} WHERE {sql}");
+        self.read(|connection| connection.query_row(&sql, params_from_iter(&values), |row| row.get(0)))
     }
 
     /// How many features are in each column.
@@ -89,6 +186,34 @@ impl Database {
         self.read(|connection| {
             let read = |row: &Row<'_>| Ok((Status::parse(&row.get::<_, String>(0)?), row.get(1)?));
             connection.prepare(sql)?.query_map([project], read)?.collect()
+        })
+    }
+
+    /// How many features that fit a question are in each lane of each column.
+    pub fn lane_counts(&self, project: i64, filter: &CardFilter) -> Result<Vec<(Status, Lane, usize)>, Failure> {
+        let Conditions { sql, values } = Conditions::of(project, filter);
+        let (running, needs_you) = (Lane::Running.condition(), Lane::NeedsYou.condition());
+        let sql = format!(
+            "SELECT f.status, CASE WHEN {running} THEN 0 WHEN {needs_you} THEN 1 ELSE 2 END AS lane, count(*) {FROM} \
+             WHERE {sql} GROUP BY f.status, lane ORDER BY f.status, lane"
+        );
+        let read = |row: &Row<'_>| {
+            let lane = match row.get::<_, u8>(1)? {
+                0 => Lane::Running,
+                1 => Lane::NeedsYou,
+                _ => Lane::Queued,
+            };
+            Ok((Status::parse(&row.get::<_, String>(0)?), lane, row.get(2)?))
+        };
+        self.read(|connection| connection.prepare(&sql)?.query_map(params_from_iter(&values), read)?.collect())
+    }
+
+    /// The groups that features of a project are in, in order; at most so many.
+    pub fn categories(&self, project: i64, limit: usize) -> Result<Vec<String>, Failure> {
+        let sql = "SELECT DISTINCT category FROM feature \
+                   WHERE project = ?1 AND deleted_ms IS NULL AND category IS NOT NULL ORDER BY category LIMIT ?2";
+        self.read(|connection| {
+            connection.prepare(sql)?.query_map(params![project, number(limit)], |row| row.get(0))?.collect()
         })
     }
 
@@ -109,94 +234,211 @@ impl Database {
     }
 }
 
+const FROM: &str = "FROM feature f LEFT JOIN work w ON w.project = f.project AND w.feature = f.id";
+
+fn select() -> String {
+    let columns: Vec<String> = state::COLUMNS.split(", ").map(|column| format!("f.{column}")).collect();
+    format!(
+        "SELECT {}, f.id, f.rev, f.title, f.first_line, f.priority, f.dependencies, f.category, f.model, f.skip_tests, \
+         f.branch, f.problem, f.broken, f.cost_usd, f.n_tokens, f.created_ms, f.updated_ms, f.since_ms, \
+         w.token IS NOT NULL {FROM}",
+        columns.join(", ")
+    )
+}
+
 fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite::Result<Vec<Card>> {
-    let (status, text) = conditions(filter);
-    let after = match filter.after {
-        Some(_) => "(created_ms, id) > (SELECT created_ms, id FROM feature WHERE project = ?1 AND id = ?4)",
-        None => "?4 IS NULL",
-    };
-    let sql = format!(
-        "SELECT {}, id, rev, title, first_line, priority, dependencies, branch, problem, broken, cost_usd, n_tokens, \
-         created_ms, updated_ms FROM feature WHERE project = ?1 AND deleted_ms IS NULL AND {status} AND {text} AND {after} \
-         ORDER BY created_ms, id LIMIT ?5",
-        state::COLUMNS
-    );
-    let mut reviews = connection.prepare(
-        "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit FROM iteration \
-         WHERE project = ?1 AND feature = ?2 ORDER BY id",
-    )?;
+    let Conditions { mut sql, mut values } = Conditions::of(project, filter);
+    if let Some(after) = &filter.after {
+        values.push(Value::Text(after.to_string()));
+        let (key, is_after) = filter.order.key();
+        let place = key.replace("f.", "");
+        sql.push_str(&format!(
+            " AND ({key}) {is_after} (SELECT {place} FROM feature WHERE project = ?1 AND id = ?{})",
+            values.len()
+        ));
+    }
+    values.push(Value::Integer(number(filter.limit)));
+    let sql = format!("{} WHERE {sql} ORDER BY {} LIMIT ?{}", select(), filter.order.sql(), values.len());
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![
-        project,
-        filter.status.as_ref().map(Status::to_string),
-        lower(filter),
-        filter.after.as_ref().map(FeatureId::as_str),
-        number(filter.limit)
-    ])?;
+    let mut rows = statement.query(params_from_iter(&values))?;
+    let mut filling = Filling::new(connection, project)?;
     let mut cards = Vec::new();
     while let Some(row) = rows.next()? {
-        let mut card = of_row(row)?;
-        if card.state.iteration > 0 {
-            add_reviews(&mut reviews, project, &mut card)?;
-        }
-        cards.push(card);
+        cards.push(filling.fill(of_row(row)?)?);
     }
     Ok(cards)
 }
 
-/// What the column (?2) and the text (?3) have to be.
-fn conditions(filter: &CardFilter) -> (&'static str, &'static str) {
-    let status = if filter.status.is_some() { "status = ?2" } else { "?2 IS NULL" };
-    let text = if filter.text.is_some() { "instr(search, ?3) > 0" } else { "?3 IS NULL" };
-    (status, text)
-}
-
-fn lower(filter: &CardFilter) -> Option<String> {
-    filter.text.as_ref().map(|text| text.to_lowercase())
-}
-
-fn add_reviews(reviews: &mut Statement<'_>, project: i64, card: &mut Card) -> rusqlite::Result<()> {
-    let mut rows = reviews.query(params![project, card.id.as_str()])?;
-    let mut last_number = None;
-    while let Some(row) = rows.next()? {
-        let (number, word): (u32, String) = (row.get(0)?, row.get(1)?);
-        let outcome = Outcome::parse(&word).ok_or_else(|| damaged(format!("`{word}` is no outcome")))?;
-        if last_number == Some(number) {
-            card.pips.pop();
+impl Order {
+    /// What the order goes by, and how a later one compares.
+    fn key(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Age => ("f.created_ms, f.id", ">"),
+            Self::Urgency => ("f.priority, f.created_ms, f.id", ">"),
+            Self::Recent => ("f.since_ms, f.id", "<"),
         }
-        card.pips.push(outcome);
-        last_number = Some(number);
-        card.counts = Counts {
-            critical: row.get(2)?,
-            high: row.get(3)?,
-            medium: row.get(4)?,
-            low: row.get(5)?,
-            nit: row.get(6)?,
-        };
     }
-    Ok(())
+
+    fn sql(self) -> &'static str {
+        match self {
+            Self::Age => "f.created_ms, f.id",
+            Self::Urgency => "f.priority, f.created_ms, f.id",
+            Self::Recent => "f.since_ms DESC, f.id DESC",
+        }
+    }
+}
+
+impl Lane {
+    /// What has to be so for a feature to be in it.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Running => "(f.work <> 'nothing' AND w.token IS NOT NULL)",
+            Self::NeedsYou => "f.work = 'nothing'",
+            Self::Queued => "(f.work <> 'nothing' AND w.token IS NULL)",
+        }
+    }
+}
+
+/// What features have to be like, with the values of `?1` and so on. Only what is asked for is there, so that an index
+/// can be used.
+struct Conditions {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn of(project: i64, filter: &CardFilter) -> Self {
+        let sql = "f.project = ?1 AND f.deleted_ms IS NULL".to_owned();
+        let mut conditions = Self { sql, values: vec![Value::Integer(project)] };
+        if let Some(status) = &filter.status {
+            conditions.add("f.status = ?", Value::Text(status.to_string()));
+        }
+        if let Some(text) = &filter.text {
+            conditions.add("0 < instr(f.search, ?)", Value::Text(text.to_lowercase()));
+        }
+        if let Some(priority) = filter.priority {
+            conditions.add("f.priority = ?", Value::Integer(i64::from(priority)));
+        }
+        if let Some(category) = &filter.category {
+            conditions.add("f.category = ?", Value::Text(category.clone()));
+        }
+        if let Some(lane) = filter.lane {
+            conditions.sql.push_str(" AND ");
+            conditions.sql.push_str(lane.condition());
+        }
+        if filter.needs_person {
+            conditions
+                .sql
+                .push_str(" AND (f.pause IS NOT NULL OR f.broken IS NOT NULL OR f.status = 'waiting_approval')");
+        }
+        conditions
+    }
+
+    /// Adds a condition with one value, which stands at its `?`.
+    fn add(&mut self, condition: &str, value: Value) {
+        self.values.push(value);
+        self.sql.push_str(" AND ");
+        self.sql.push_str(&condition.replace('?', &format!("?{}", self.values.len())));
+    }
+}
+
+/// Adds to cards what stands in other rows.
+struct Filling<'a> {
+    project: i64,
+    reviews: Statement<'a>,
+    others: Statement<'a>,
+    /// What others were found to be, since many may wait for one.
+    known: HashMap<FeatureId, Option<Blocker>>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(connection: &'a Connection, project: i64) -> rusqlite::Result<Self> {
+        let reviews = connection.prepare(
+            "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit, n_late, n_new, n_resolved \
+             FROM iteration WHERE project = ?1 AND feature = ?2 ORDER BY id",
+        )?;
+        let others = connection
+            .prepare("SELECT status, title FROM feature WHERE project = ?1 AND id = ?2 AND deleted_ms IS NULL")?;
+        Ok(Self { project, reviews, others, known: HashMap::new() })
+    }
+
+    fn fill(&mut self, mut card: Card) -> rusqlite::Result<Card> {
+        if card.state.iteration > 0 {
+            self.add_reviews(&mut card)?;
+        }
+        for name in &card.facts.dependencies {
+            // What is no name of a feature holds nobody up, as one that is not there.
+            let Ok(id) = FeatureId::parse(name) else { continue };
+            if let Some(blocker) = self.blocker(&id)? {
+                card.blocked_by.push(blocker);
+            }
+        }
+        Ok(card)
+    }
+
+    fn blocker(&mut self, id: &FeatureId) -> rusqlite::Result<Option<Blocker>> {
+        if let Some(known) = self.known.get(id) {
+            return Ok(known.clone());
+        }
+        let mut rows = self.others.query(params![self.project, id.as_str()])?;
+        let found = match rows.next()? {
+            Some(row) if !Status::parse(&row.get::<_, String>(0)?).is_done() => {
+                Some(Blocker { id: id.clone(), title: row.get(1)? })
+            }
+            Some(_) | None => None,
+        };
+        self.known.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+
+    fn add_reviews(&mut self, card: &mut Card) -> rusqlite::Result<()> {
+        let mut rows = self.reviews.query(params![self.project, card.id.as_str()])?;
+        let mut last_number = None;
+        while let Some(row) = rows.next()? {
+            let (number, word): (u32, String) = (row.get(0)?, row.get(1)?);
+            let outcome = Outcome::parse(&word).ok_or_else(|| damaged(format!("`{word}` is no outcome")))?;
+            if last_number == Some(number) {
+                card.pips.pop();
+            }
+            card.pips.push(outcome);
+            last_number = Some(number);
+            card.counts = Counts {
+                critical: row.get(2)?,
+                high: row.get(3)?,
+                medium: row.get(4)?,
+                low: row.get(5)?,
+                nit: row.get(6)?,
+                late: row.get(7)?,
+            };
+            let (n_new, n_resolved): (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
+            card.progress = n_new.zip(n_resolved).map(|(n_new, n_resolved)| Progress { n_new, n_resolved });
+        }
+        Ok(())
+    }
 }
 
 fn of_row(row: &Row<'_>) -> rusqlite::Result<Card> {
     let dependencies: String = row.get(18)?;
+    let facts = Facts {
+        title: row.get(15)?,
+        first_line: row.get(16)?,
+        priority: row.get(17)?,
+        dependencies: super::strings(&dependencies)?,
+        category: row.get(19)?,
+        model: row.get(20)?,
+        skip_tests: row.get(21)?,
+    };
     Ok(Card {
-        state: state::of_row(row)?,
-        id: id(row.get(13)?)?,
         rev: row.get(14)?,
-        facts: Facts {
-            title: row.get(15)?,
-            first_line: row.get(16)?,
-            priority: row.get(17)?,
-            dependencies: super::strings(&dependencies)?,
-        },
-        branch: row.get(19)?,
-        problem: row.get(20)?,
-        broken: row.get(21)?,
-        pips: Vec::new(),
-        counts: Counts::default(),
-        cost_usd: row.get(22)?,
-        n_tokens: row.get(23)?,
-        created_ms: row.get(24)?,
-        updated_ms: row.get(25)?,
+        branch: row.get(22)?,
+        problem: row.get(23)?,
+        broken: row.get(24)?,
+        cost_usd: row.get(25)?,
+        n_tokens: row.get(26)?,
+        created_ms: row.get(27)?,
+        updated_ms: row.get(28)?,
+        since_ms: row.get(29)?,
+        is_claimed: row.get(30)?,
+        ..Card::new(id(row.get(13)?)?, state::of_row(row)?, facts)
     })
 }

@@ -98,7 +98,7 @@ impl Database {
     }
 }
 
-pub(super) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
+pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
     if events.is_empty() {
         return Ok(());
     }

@@ -24,6 +24,12 @@ pub struct Facts {
     pub priority: u32,
     /// The features that have to be done before, as they are named in the file.
     pub dependencies: Vec<String>,
+    /// The group it is shown in.
+    pub category: Option<String>,
+    /// The model that works on it, if it is not the default.
+    pub model: Option<String>,
+    /// True when a person looks at it in the end.
+    pub skip_tests: bool,
 }
 
 /// A feature.
@@ -170,6 +176,9 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
             first_line: row.get("first_line")?,
             priority: row.get("priority")?,
             dependencies: super::strings(&dependencies)?,
+            category: row.get("category")?,
+            model: row.get("model")?,
+            skip_tests: row.get("skip_tests")?,
         },
         document: row.get("document")?,
         file_hash: row.get("file_hash")?,
@@ -255,9 +264,10 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
     connection.execute(
         "INSERT INTO feature (project, id, rev, projected_rev, status, work, pause, iteration, round, review, tries, \
          restarts, hook_failed, commit_id, committed, stale, stepped, title, first_line, search, priority, dependencies, \
-         branch, target, base, worktree, problem, broken, file_hash, cost_usd, n_tokens, created_ms, updated_ms) \
+         branch, target, base, worktree, problem, broken, file_hash, cost_usd, n_tokens, created_ms, updated_ms, category, \
+         model, skip_tests, since_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
-         ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) \
+         ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?33) \
          ON CONFLICT (project, id) DO UPDATE SET rev = excluded.rev, projected_rev = excluded.projected_rev, \
          status = excluded.status, work = excluded.work, pause = excluded.pause, iteration = excluded.iteration, \
          round = excluded.round, review = excluded.review, tries = excluded.tries, restarts = excluded.restarts, \
@@ -267,7 +277,10 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
          branch = excluded.branch, target = excluded.target, base = excluded.base, worktree = excluded.worktree, \
          problem = excluded.problem, broken = excluded.broken, file_hash = excluded.file_hash, \
          cost_usd = excluded.cost_usd, n_tokens = excluded.n_tokens, created_ms = excluded.created_ms, \
-         updated_ms = excluded.updated_ms, deleted_ms = NULL",
+         updated_ms = excluded.updated_ms, category = excluded.category, model = excluded.model, \
+         skip_tests = excluded.skip_tests, since_ms = CASE WHEN deleted_ms IS NULL AND status = excluded.status \
+         AND work = excluded.work AND pause IS excluded.pause THEN since_ms ELSE excluded.updated_ms END, \
+         deleted_ms = NULL",
         params![
             feature.project,
             feature.id.as_str(),
@@ -302,6 +315,9 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
             number(feature.n_tokens),
             number(feature.created_ms),
             number(feature.updated_ms),
+            feature.facts.category,
+            feature.facts.model,
+            feature.facts.skip_tests,
         ],
     )?;
     Ok(())

@@ -84,11 +84,18 @@ pub(super) fn insert(
     let diff = new.diff.as_deref().map(|diff| keep(connection, diff)).transpose()?;
     let delta = new.delta.as_deref().map(|delta| keep(connection, delta)).transpose()?;
     let stored = StoredIteration::from(iteration);
+    let (n_new, n_resolved) = match prior(connection, project, feature, iteration)? {
+        Some(prior) => {
+            let (n_new, n_resolved) = iteration.progress_since(&prior);
+            (Some(number(n_new)), Some(number(n_resolved)))
+        }
+        None => (None, None),
+    };
     let count = |severity| iteration.findings.iter().filter(|remark| remark.severity == severity).count();
     connection.execute(
         "INSERT INTO iteration (project, feature, number, outcome, commit_id, outdated, n_critical, n_high, n_medium, \
-         n_low, n_nit, diff, delta, run, stored_ms, overridden, note, record) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+         n_low, n_nit, diff, delta, run, stored_ms, overridden, note, record, n_new, n_resolved, n_late) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
         params![
             project,
             feature.as_str(),
@@ -108,9 +115,27 @@ pub(super) fn insert(
             iteration.overridden.as_ref().map(override_to_json).transpose()?,
             iteration.note,
             to_json(&stored)?,
+            n_new,
+            n_resolved,
+            number(iteration.late.len()),
         ],
     )?;
     Ok(connection.last_insert_rowid())
+}
+
+/// The review with which a new one is compared: the last that had an answer and still stands.
+fn prior(
+    connection: &Connection,
+    project: i64,
+    feature: &FeatureId,
+    iteration: &Iteration,
+) -> rusqlite::Result<Option<Iteration>> {
+    if iteration.outcome == Outcome::Failed {
+        return Ok(None);
+    }
+    let sql = format!("{SELECT} AND outcome <> 'failed' AND outdated = 0 ORDER BY id DESC LIMIT 1");
+    let found = connection.query_row(&sql, params![project, feature.as_str()], of_row).optional()?;
+    Ok(found.map(|row| row.iteration))
 }
 
 /// Adds to the last review of a feature that a person overruled it; one that was overruled before stays as it is.

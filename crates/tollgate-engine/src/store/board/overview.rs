@@ -1,4 +1,4 @@
-//! A look over whole projects: what waits for a person, and which features were reviewed last.
+//! A look over whole projects: which features were reviewed last.
 
 use rusqlite::{Row, params};
 use tollgate_core::board::FeatureId;
@@ -25,13 +25,6 @@ pub struct ReviewedRow {
 }
 
 impl Database {
-    /// How many features of a project wait for a person: those that are paused, and those that are to be looked at.
-    pub fn n_waiting(&self, project: i64) -> Result<usize, Failure> {
-        let sql = "SELECT count(*) FROM feature WHERE project = ?1 AND deleted_ms IS NULL \
-                   AND (pause IS NOT NULL OR status = 'waiting_approval')";
-        self.read(|connection| connection.query_row(sql, [project], |row| row.get(0)))
-    }
-
     /// Features whose commits were reviewed, in one project or in all of them, the last one first.
     pub fn reviewed(&self, project: Option<i64>, limit: usize) -> Result<Vec<ReviewedRow>, Failure> {
         let sql = "SELECT iteration.project, project.name, feature.id, feature.title, feature.first_line, \

@@ -169,7 +169,9 @@ fn a_memory_of_the_first_version_becomes_a_board_and_forgets_nothing() {
         "PRAGMA application_id = 0x746f6c6c; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;
          INSERT INTO run (repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared,
            problem, n_added, reviewed, skipped, not_reviewed, snapshot_key)
-         VALUES ('r', 'branch a', 'branch', 'failed', 1, 2, '0.1.0', '', '', '', 'git is gone', 0, 0, 0, 0, x'00');",
+         VALUES ('r', 'branch a', 'branch', 'failed', 1, 2, '0.1.0', '', '', '', 'git is gone', 0, 0, 0, 0, x'00');
+         INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms)
+         VALUES ('r', 'fp-0000000000000000', 'a.js', 'eval of input', 'eval(x)', 'it is ours', 7);",
     )
     .unwrap();
     drop(old);
@@ -178,6 +180,10 @@ fn a_memory_of_the_first_version_becomes_a_board_and_forgets_nothing() {
     assert!(database.insert_feature(new_feature(project, "one", Facts::default())).unwrap().is_some());
     let runs = Store::open(&path).unwrap().runs(&Filter { limit: 9, ..Filter::default() }).unwrap();
     assert_eq!(runs[0].0.problem.as_deref(), Some("git is gone"));
+    let dismissals = database.dismissals("r").unwrap();
+    let [dismissal] = &dismissals[..] else { panic!("{dismissals:?}") };
+    assert_eq!((&*dismissal.dismissal.reason, &dismissal.who, dismissal.made_ms), ("it is ours", &None, 7));
+    assert_eq!(dismissal.dismissal.name, "your own dismissal");
 }
 
 #[test]
@@ -203,4 +209,30 @@ fn the_database_itself_refuses_to_change_what_happened() {
         assert_eq!(connection.execute(&sql, []).unwrap(), 1);
         check(&sql, "a stored iteration does not change");
     }
+}
+
+#[test]
+fn a_dismissal_keeps_who_and_why_and_is_announced_once() {
+    let board = Board::new();
+    let event = |kind: &str| {
+        vec![NewEvent { project: Some(board.project), feature: None, kind: kind.to_owned(), payload: "{}".to_owned() }]
+    };
+    let dismissal =
+        |reason: &str| Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), reason.to_owned(), "x").unwrap();
+    let print = dismissal("why").fingerprint;
+    board.database.dismiss("/p", dismissal("first"), "Ada", 1, event("one")).unwrap();
+    board.database.dismiss("/p", dismissal("second"), "Grace", 2, event("two")).unwrap();
+    let said =
+        |row: &DismissalRow| format!("{:?} {} {} {}", row.who, row.dismissal.name, row.dismissal.reason, row.made_ms);
+    let found: Vec<String> = board.database.dismissals("/p").unwrap().iter().map(said).collect();
+    assert_eq!(found, [r#"Some("Grace") a dismissal by Grace second 2"#]);
+    // What reviews read is the same.
+    assert_eq!(Store::open(board.database.path()).unwrap().dismissals("/p").unwrap()[0].reason, "second");
+    assert!(!board.database.withdraw("/elsewhere", print, 3, event("nothing")).unwrap());
+    assert!(board.database.withdraw("/p", print, 3, event("three")).unwrap());
+    assert!(!board.database.withdraw("/p", print, 4, event("nothing")).unwrap());
+    assert_eq!(board.database.dismissals("/p").unwrap(), []);
+    let events = board.database.events_after(0, 100, None).unwrap();
+    let kinds: Vec<&str> = events.iter().map(|row| row.event.kind.as_str()).collect();
+    assert_eq!(kinds[kinds.len() - 3..], ["one", "two", "three"]);
 }

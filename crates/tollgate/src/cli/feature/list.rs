@@ -87,26 +87,13 @@ mod tests {
     use tollgate_core::board::FeatureId;
     use tollgate_core::board::machine::{Pause, State, Status};
     use tollgate_core::report::terminal::Paint;
-    use tollgate_engine::store::board::{Counts, Facts};
+    use tollgate_engine::store::board::Facts;
 
     use super::*;
 
     fn card(id: &str, title: &str, state: State) -> Card {
-        Card {
-            id: FeatureId::parse(id).unwrap(),
-            rev: 1,
-            state,
-            facts: Facts { title: title.to_owned(), priority: 2, ..Facts::default() },
-            branch: None,
-            problem: None,
-            broken: None,
-            pips: Vec::new(),
-            counts: Counts::default(),
-            cost_usd: 0.0,
-            n_tokens: 0,
-            created_ms: 0,
-            updated_ms: 0,
-        }
+        let facts = Facts { title: title.to_owned(), priority: 2, ..Facts::default() };
+        Card::new(FeatureId::parse(id).unwrap(), state, facts)
     }
 
     #[test]

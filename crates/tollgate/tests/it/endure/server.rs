@@ -24,6 +24,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) through: &'a [&'a str],
     /// More of the environment.
     pub(crate) variables: &'a [(&'a str, &'a str)],
+    /// Where it listens, if not anywhere.
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 /// A server that listens.
@@ -64,7 +66,8 @@ impl Server {
     pub(crate) fn launch(desk: &Desk, how: &Launch<'_>) -> Self {
         let mut words: Vec<&str> = how.through.to_vec();
         let before = format!("{}\nexec \"$@\"", how.before);
-        words.extend(["sh", "-ec", &before, "sh", env!("CARGO_BIN_EXE_tollgate"), "serve", "--listen", "127.0.0.1:0"]);
+        let listen = how.listen.map_or_else(|| "127.0.0.1:0".to_owned(), |address| address.to_string());
+        words.extend(["sh", "-ec", &before, "sh", env!("CARGO_BIN_EXE_tollgate"), "serve", "--listen", &listen]);
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).current_dir(desk.path("home")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path("home"));

@@ -1,0 +1,287 @@
+//! What the words of a file are: keywords, strings, comments, names.
+//!
+//! ```text
+//! let name = "x"; // why
+//! kkk             cccccc
+//!            sss
+//! ```
+//!
+//! Said by the highlight queries that the grammars carry. Nothing of other languages inside a text is looked at, and no
+//! colour is chosen here. This reads what a stranger wrote with a parser written in C, so it runs in a child process
+//! ([`crate::worker`]).
+
+use std::collections::HashMap;
+
+use ast_grep_language::{LanguageExt as _, SupportLang};
+use serde::{Deserialize, Serialize};
+use tree_sitter_highlight::{Highlight, HighlightConfiguration, HighlightEvent, Highlighter};
+
+/// More spans than this are not given: the rest of the text is plain.
+const MAX_SPANS: usize = 400_000;
+
+/// What a word is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// A word of the language.
+    #[serde(rename = "k")]
+    Keyword,
+    /// A text, a character, a pattern.
+    #[serde(rename = "s")]
+    String,
+    /// A character of a text that stands for another.
+    #[serde(rename = "e")]
+    Escape,
+    /// What is not for the machine.
+    #[serde(rename = "c")]
+    Comment,
+    /// A number, or a name that stands for one value.
+    #[serde(rename = "n")]
+    Constant,
+    /// The name of a type or a module.
+    #[serde(rename = "t")]
+    Type,
+    /// The name of a function or a macro.
+    #[serde(rename = "f")]
+    Function,
+    /// The name of a part of something: a field, a key, an attribute.
+    #[serde(rename = "p")]
+    Property,
+}
+
+impl Class {
+    /// The letter that stands for it in messages and style sheets.
+    #[must_use]
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Keyword => "k",
+            Self::String => "s",
+            Self::Escape => "e",
+            Self::Comment => "c",
+            Self::Constant => "n",
+            Self::Type => "t",
+            Self::Function => "f",
+            Self::Property => "p",
+        }
+    }
+}
+
+/// A word and what it is: where it begins and ends in the text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span(pub u32, pub u32, pub Class);
+
+/// What queries call things, and what that is here; `None` is plain, also inside of something that is not.
+const NAMES: [(&str, Option<Class>); 35] = [
+    ("attribute", Some(Class::Property)),
+    ("boolean", Some(Class::Constant)),
+    ("character", Some(Class::String)),
+    ("comment", Some(Class::Comment)),
+    ("conditional", Some(Class::Keyword)),
+    ("constant", Some(Class::Constant)),
+    ("constructor", Some(Class::Type)),
+    ("delimiter", None),
+    ("embedded", None),
+    ("escape", Some(Class::Escape)),
+    ("exception", Some(Class::Keyword)),
+    ("float", Some(Class::Constant)),
+    ("function", Some(Class::Function)),
+    ("include", Some(Class::Keyword)),
+    ("keyword", Some(Class::Keyword)),
+    ("label", Some(Class::Property)),
+    ("module", Some(Class::Type)),
+    ("namespace", Some(Class::Type)),
+    ("none", None),
+    ("number", Some(Class::Constant)),
+    ("operator", None),
+    ("parameter", None),
+    ("property", Some(Class::Property)),
+    ("punctuation", None),
+    ("repeat", Some(Class::Keyword)),
+    ("string", Some(Class::String)),
+    ("string.escape", Some(Class::Escape)),
+    ("string.special", Some(Class::String)),
+    ("tag", Some(Class::Keyword)),
+    ("type", Some(Class::Type)),
+    ("type.builtin", Some(Class::Type)),
+    ("variable", None),
+    ("variable.builtin", Some(Class::Keyword)),
+    ("variable.member", Some(Class::Property)),
+    ("variable.parameter", None),
+];
+
+/// Colours texts and keeps the queries that it compiled.
+#[derive(Default)]
+pub struct Colourist {
+    known: HashMap<&'static str, Option<HighlightConfiguration>>,
+    highlighter: Option<Highlighter>,
+}
+
+impl Colourist {
+    /// What the words of a text are, in order and apart; `None` when there is no query for the grammar.
+    pub fn colour(&mut self, grammar: SupportLang, text: &str) -> Option<Vec<Span>> {
+        let name = crate::select::grammar_name(grammar);
+        let configuration = self.known.entry(name).or_insert_with(|| configure(grammar)).as_ref()?;
+        let highlighter = self.highlighter.get_or_insert_with(Highlighter::new);
+        let events = highlighter.highlight(configuration, text.as_bytes(), None, None, |_| None).ok()?;
+        let (mut spans, mut open): (Vec<Span>, Vec<Option<Class>>) = (Vec::new(), Vec::new());
+        for event in events {
+            match event.ok()? {
+                HighlightEvent::HighlightStart(Highlight(index)) => {
+                    open.push(NAMES.get(index).and_then(|(_, class)| *class));
+                }
+                HighlightEvent::HighlightEnd => drop(open.pop()),
+                HighlightEvent::Source { start, end } => {
+                    if let Some(class) = open.last().copied().flatten() {
+                        push(&mut spans, start, end, class);
+                    }
+                }
+            }
+            if spans.len() >= MAX_SPANS {
+                break;
+            }
+        }
+        Some(spans)
+    }
+}
+
+/// Adds a span, or makes the last one longer.
+fn push(spans: &mut Vec<Span>, start: usize, end: usize, class: Class) {
+    let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else { return };
+    match spans.last_mut() {
+        Some(last) if last.1 == start && last.2 == class => last.1 = end,
+        Some(last) if last.1 > start => {}
+        _ if start < end => spans.push(Span(start, end, class)),
+        _ => {}
+    }
+}
+
+fn configure(grammar: SupportLang) -> Option<HighlightConfiguration> {
+    let (highlights, locals) = queries(grammar)?;
+    let name = crate::select::grammar_name(grammar);
+    let mut configuration =
+        HighlightConfiguration::new(grammar.get_ts_language(), name, &highlights, "", locals).ok()?;
+    let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+    configuration.configure(&names);
+    Some(configuration)
+}
+
+/// The queries of a grammar: what things are, and which names are local ones. A later pattern wins.
+fn queries(grammar: SupportLang) -> Option<(String, &'static str)> {
+    let plain = |query: &str| Some((query.to_owned(), ""));
+    match grammar {
+        SupportLang::Bash => plain(tree_sitter_bash::HIGHLIGHT_QUERY),
+        SupportLang::C => plain(tree_sitter_c::HIGHLIGHT_QUERY),
+        SupportLang::Cpp => {
+            Some((format!("{}\n{}", tree_sitter_c::HIGHLIGHT_QUERY, tree_sitter_cpp::HIGHLIGHT_QUERY), ""))
+        }
+        SupportLang::CSharp => plain(tree_sitter_c_sharp::HIGHLIGHTS_QUERY),
+        SupportLang::Go => plain(tree_sitter_go::HIGHLIGHTS_QUERY),
+        SupportLang::Java => plain(tree_sitter_java::HIGHLIGHTS_QUERY),
+        SupportLang::JavaScript => {
+            let (own, jsx) = (tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_javascript::JSX_HIGHLIGHT_QUERY);
+            Some((format!("{own}\n{jsx}"), tree_sitter_javascript::LOCALS_QUERY))
+        }
+        SupportLang::Kotlin => plain(tree_sitter_kotlin_sg::HIGHLIGHTS_QUERY),
+        SupportLang::Php => plain(tree_sitter_php::HIGHLIGHTS_QUERY),
+        SupportLang::Python => plain(tree_sitter_python::HIGHLIGHTS_QUERY),
+        SupportLang::Ruby => Some((tree_sitter_ruby::HIGHLIGHTS_QUERY.to_owned(), tree_sitter_ruby::LOCALS_QUERY)),
+        SupportLang::Rust => plain(tree_sitter_rust::HIGHLIGHTS_QUERY),
+        SupportLang::TypeScript => Some((typescript(""), tree_sitter_typescript::LOCALS_QUERY)),
+        SupportLang::Tsx => {
+            Some((typescript(tree_sitter_javascript::JSX_HIGHLIGHT_QUERY), tree_sitter_typescript::LOCALS_QUERY))
+        }
+        SupportLang::Yaml => plain(tree_sitter_yaml::HIGHLIGHTS_QUERY),
+        _ => None,
+    }
+}
+
+/// The grammar's own query knows only what JavaScript has not.
+fn typescript(more: &str) -> String {
+    let (base, own) = (tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_typescript::HIGHLIGHTS_QUERY);
+    format!("{base}\n{more}\n{own}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{LazyLock, Mutex, PoisonError};
+
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The text with the letter of its class below each character.
+    fn shown(grammar: SupportLang, text: &str) -> String {
+        let spans = Colourist::default().colour(grammar, text).unwrap();
+        let mut letters = vec![" "; text.len()];
+        for Span(start, end, class) in spans {
+            letters[start as usize..end as usize].fill(class.letter());
+        }
+        let mut at = 0;
+        let mut lines = Vec::new();
+        for line in text.split('\n') {
+            lines.push(line.to_owned());
+            lines.push(letters[at..at + line.len()].concat().trim_end().to_owned());
+            at += line.len() + 1;
+        }
+        lines.join("\n")
+    }
+
+    #[test]
+    fn words_are_what_the_grammar_says() {
+        assert_snapshot!(shown(SupportLang::Rust, "// why\nfn name(a: u8) -> String { format!(\"{a}\\n\", 1) }"), @r#"
+        // why
+        cccccc
+        fn name(a: u8) -> String { format!("{a}\n", 1) }
+        kk ffff    tt     tttttt   fffffff ssssees  n
+        "#);
+        assert_snapshot!(shown(SupportLang::TypeScript, "export const a: Name = `x${b.c(1)}y`; // z"), @"
+        export const a: Name = `x${b.c(1)}y`; // z
+        kkkkkk kkkkk    tttt   ss    f n  ss  cccc
+        ");
+        assert_snapshot!(shown(SupportLang::Python, "def f(x=None):\n    return self.g(\"a\") # c"), @r#"
+        def f(x=None):
+        kkk f   nnnn
+            return self.g("a") # c
+            kkkkkk      p sss  ccc
+        "#);
+        assert_snapshot!(shown(SupportLang::Ruby, "def f(x)\n  y = x\n  puts y, :z\nend"), @"
+        def f(x)
+        kkk f
+          y = x
+
+          puts y, :z
+          ffff    ss
+        end
+        kkk
+        ");
+    }
+
+    #[test]
+    fn every_grammar_but_one_has_a_query_that_compiles() {
+        let without: Vec<_> = SupportLang::all_langs()
+            .iter()
+            .filter(|grammar| !crate::select::grammar_name(**grammar).is_empty())
+            .filter(|grammar| configure(**grammar).is_none())
+            .collect();
+        assert_eq!(format!("{without:?}"), "[Hcl]");
+    }
+
+    /// Compiling the queries takes longer than all cases.
+    static COLOURIST: LazyLock<Mutex<Colourist>> = LazyLock::new(Mutex::default);
+
+    proptest! {
+        #[test]
+        fn spans_are_in_order_and_apart_and_inside(text in "[a-z(){}\"'/*#\\n é`$]{0,200}") {
+            let mut colourist = COLOURIST.lock().unwrap_or_else(PoisonError::into_inner);
+            for grammar in [SupportLang::Rust, SupportLang::Tsx, SupportLang::Bash] {
+                let mut end = 0;
+                for Span(start, next, _) in colourist.colour(grammar, &text).unwrap() {
+                    prop_assert!(end <= start && start < next);
+                    prop_assert!(text.get(start as usize..next as usize).is_some(), "not between characters");
+                    end = next;
+                }
+                prop_assert!(end as usize <= text.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The pages, in a real Chromium, over the real program.
+//!
+//! `scripts/browser-setup` brings the browser. A test opens it on a [`site::Site`] and does what a person does:
+//!
+//! ```text
+//! let site = Site::new(&works());
+//! let browser = site.open();
+//! browser.go("/projects/1");
+//! browser.click(button("Add feature"));
+//! browser.fill(textbox("Title"), "Read JSON");
+//! browser.press("Enter");
+//! browser.sees("Read JSON");
+//! ```
+//!
+//! Nothing sleeps: whatever is looked for is waited for, and looked at again when the page changes. At the end of a browser
+//! the test fails if the page said an error, broke its own content security policy, asked another host for anything or
+//! opened a dialog, unless the test said before that this would happen (`forgive`).
+
+#![allow(dead_code, reason = "what a screen does not need, another does")]
+
+pub(crate) mod axe;
+pub(crate) mod browser;
+pub(crate) mod chromium;
+pub(crate) mod hand;
+pub(crate) mod look;
+pub(crate) mod mark;
+pub(crate) mod site;
+pub(crate) mod watch;
+
+mod harness;

@@ -1,0 +1,162 @@
+//! How a page is looked at: its theme, its width, with or without JavaScript or motion; and pictures of it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::pages::browser::Browser;
+use crate::pages::watch::keep;
+
+/// The colours that the system asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(crate) const BOTH: [Self; 2] = [Self::Light, Self::Dark];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// What a page costs the browser.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Metrics {
+    /// Elements of the document.
+    pub(crate) n_elements: usize,
+    /// Nodes of the document: elements, texts, comments.
+    pub(crate) n_nodes: usize,
+    /// The longest time that the page did not answer, in milliseconds.
+    pub(crate) longest_task: f64,
+    /// When it was there to be used, in milliseconds after it was asked for.
+    pub(crate) interactive: f64,
+}
+
+/// The tallest picture that is made of a page, in pixels.
+const TALLEST: f64 = 2400.0;
+
+impl Browser {
+    /// Asks for colours as the system does.
+    #[track_caller]
+    pub(crate) fn theme(&self, theme: Theme) {
+        self.prefer("prefers-color-scheme", theme.name());
+    }
+
+    /// Asks for less motion as the system does.
+    #[track_caller]
+    pub(crate) fn reduced_motion(&self) {
+        self.prefer("prefers-reduced-motion", "reduce");
+    }
+
+    #[track_caller]
+    fn prefer(&self, feature: &str, value: &str) {
+        let mut media = self.media.borrow_mut();
+        media.retain(|(name, _)| name != feature);
+        media.push((feature.to_owned(), value.to_owned()));
+        let features: Vec<Value> = media.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        self.must("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Makes the window so many pixels wide.
+    #[track_caller]
+    pub(crate) fn width(&self, width: u32) {
+        let height = if width < 600 { 812 } else { 800 };
+        let window = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.must("Emulation.setDeviceMetricsOverride", window);
+    }
+
+    /// Pages that are loaded from now on have no JavaScript.
+    #[track_caller]
+    pub(crate) fn javascript_off(&self) {
+        self.must("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+    }
+
+    /// How many pixels the page is wider than its window.
+    #[track_caller]
+    pub(crate) fn sideways(&self) -> f64 {
+        self.number("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    }
+
+    /// A picture of the whole page, or of its beginning when it is very tall.
+    pub(crate) fn picture(&self) -> Result<Vec<u8>, String> {
+        let size = self.command("Page.getLayoutMetrics", json!({}))?;
+        let size = &size["cssContentSize"];
+        let height = size["height"].as_f64().unwrap_or(800.0).min(TALLEST);
+        let clip = json!({ "x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1 });
+        let asked = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
+        let picture = self.command("Page.captureScreenshot", asked)?;
+        decode(picture["data"].as_str().unwrap_or_default()).ok_or_else(|| "no picture".to_owned())
+    }
+
+    /// Keeps a picture of the page: in `docs/screens` with `TOLLGATE_SCREENS=1`, else in the folder for what passes.
+    #[track_caller]
+    pub(crate) fn screenshot(&self, name: &str) -> PathBuf {
+        self.value("document.fonts.ready.then(() => true)");
+        let folder = match std::env::var_os("TOLLGATE_SCREENS") {
+            Some(_) => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens"),
+            None => std::env::temp_dir().join("tollgate-screens"),
+        };
+        let path = folder.join(name).with_extension("png");
+        keep(&path, &self.picture().unwrap()).unwrap();
+        path
+    }
+
+    /// What the page costs.
+    #[track_caller]
+    pub(crate) fn metrics(&self) -> Metrics {
+        let measured = self.value(
+            "new Promise((done) => {
+                const tasks = [];
+                const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries()));
+                observer.observe({ type: 'longtask', buffered: true });
+                const walker = document.createTreeWalker(document);
+                let nodes = 1;
+                while (walker.nextNode()) nodes += 1;
+                setTimeout(() => {
+                    tasks.push(...observer.takeRecords());
+                    const [load] = performance.getEntriesByType('navigation');
+                    const ends = tasks.map((task) => task.startTime + task.duration);
+                    done({
+                        elements: document.getElementsByTagName('*').length,
+                        nodes,
+                        longest: Math.max(0, ...tasks.map((task) => task.duration)),
+                        interactive: Math.max(load.domContentLoadedEventEnd, ...ends),
+                    });
+                }, 50);
+            })",
+        );
+        let count = |name: &str| usize::try_from(measured[name].as_u64().unwrap()).unwrap();
+        let time = |name: &str| measured[name].as_f64().unwrap();
+        Metrics {
+            n_elements: count("elements"),
+            n_nodes: count("nodes"),
+            longest_task: time("longest"),
+            interactive: time("interactive"),
+        }
+    }
+}
+
+/// Reads base64 without a library: the driver writes it plainly, and nothing else here needs it.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for four in text.trim_end_matches('=').as_bytes().chunks(4) {
+        let bits = four.iter().try_fold(0_u32, |bits, byte| Some(bits << 6 | u32::from(value(*byte)?)))?;
+        let bits = bits << (6 * (4 - four.len()));
+        bytes.extend(&bits.to_be_bytes()[1..four.len()]);
+    }
+    Some(bytes)
+}
