@@ -27,15 +27,20 @@ use crate::failure::Failure;
 pub mod board;
 mod database;
 mod dismissal;
+mod figures;
+mod listed;
 mod open;
 mod record;
 mod row;
 mod scanned;
+mod trend;
 
 pub use database::Database;
 pub use dismissal::DismissalRow;
+pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};
 pub use record::{Record, Reviewed};
 pub use row::{Counts, Run, State};
+pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
 
 /// The memory.
 #[derive(Debug)]
@@ -129,7 +134,12 @@ impl Store {
 
     /// Stores a run that has ended and gives back its number.
     pub fn record(&mut self, ended: &Ended<'_>) -> Result<i64, Failure> {
-        self.write(|transaction| record::record_in(transaction, ended))
+        self.write(|transaction| {
+            let run = record::record_in(transaction, ended)?;
+            // A server may be watching the same file.
+            board::announce_run(transaction, run, ended)?;
+            Ok(run)
+        })
     }
 
     /// The last completed run of a subject in another state than this one.
@@ -147,18 +157,12 @@ impl Store {
 
     /// A run by its number.
     pub fn run(&self, id: i64) -> Result<Option<Run>, Failure> {
-        let sql = format!("{} WHERE id = ?1", row::SELECT);
-        self.connection.query_row(&sql, [id], row::run).optional().map_err(|error| self.failed(&error))
+        row::by_id(&self.connection, id).map_err(|error| self.failed(&error))
     }
 
     /// The newest completed run of a subject.
     pub fn last_of(&self, subject: &Subject) -> Result<Option<Run>, Failure> {
-        let sql = format!(
-            "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1",
-            row::SELECT
-        );
-        let values = params![subject.repository, subject.name, subject.scope];
-        self.connection.query_row(&sql, values, row::run).optional().map_err(|error| self.failed(&error))
+        row::last_of(&self.connection, subject).map_err(|error| self.failed(&error))
     }
 
     /// Runs with their counts, newest first.

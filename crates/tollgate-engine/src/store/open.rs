@@ -10,11 +10,17 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use super::figures;
 use crate::failure::{self, Failure};
 
 /// The versions of the schema, each brought about by one text.
-const MIGRATIONS: [&str; 4] =
-    [include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql"), include_str!("0005.sql")];
+const MIGRATIONS: [&str; 5] = [
+    include_str!("0001.sql"),
+    include_str!("0002.sql"),
+    include_str!("0003.sql"),
+    include_str!("0004.sql"),
+    include_str!("0005.sql"),
+];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;
 /// How long another process may hold the file before we go on without it.
@@ -131,6 +137,10 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<Fit> {
     if matches!(fit, Fit::Ours) {
         for step in MIGRATIONS.iter().skip(version) {
             transaction.execute_batch(step)?;
+        }
+        // Not in the text of its version: SQLite's own lower case is that of ASCII.
+        if version < figures::SINCE {
+            figures::fill(&transaction)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;

@@ -8,7 +8,7 @@ use tollgate_core::gate::Gate;
 use tollgate_core::report::json;
 use tollgate_core::review::Review;
 
-use super::{Completed, Ended, Outcome, Subject, number, snapshot_key};
+use super::{Completed, Ended, Outcome, Subject, figures, number, snapshot_key};
 
 /// A run that has ended, as it is handed over to be stored with something else.
 #[derive(Debug, Clone)]
@@ -79,6 +79,7 @@ pub(super) fn record_in(connection: &Connection, ended: &Ended<'_>) -> rusqlite:
     if let Outcome::Completed(completed) = ended.outcome {
         insert_findings(connection, id, &completed)?;
     }
+    figures::add(connection, id)?;
     Ok(id)
 }
 

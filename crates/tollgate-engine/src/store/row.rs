@@ -1,7 +1,7 @@
 //! Rows as they are read.
 
 use rusqlite::types::Type;
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
 use tollgate_core::report::json;
@@ -92,9 +92,21 @@ pub struct Counts {
 impl Database {
     /// A run with its review, by its number.
     pub fn review_run(&self, id: i64) -> Result<Option<Run>, Failure> {
-        let sql = format!("{SELECT} WHERE id = ?1");
-        self.read(|connection| connection.query_row(&sql, [id], run).optional())
+        self.read(|connection| by_id(connection, id))
     }
+}
+
+/// A run by its number.
+pub(super) fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<Run>> {
+    connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], run).optional()
+}
+
+/// The newest completed run of a subject.
+pub(super) fn last_of(connection: &Connection, subject: &Subject) -> rusqlite::Result<Option<Run>> {
+    let sql = format!(
+        "{SELECT} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1"
+    );
+    connection.query_row(&sql, params![subject.repository, subject.name, subject.scope], run).optional()
 }
 
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
@@ -129,6 +141,6 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-fn damaged(problem: String) -> rusqlite::Error {
+pub(super) fn damaged(problem: String) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
 }

@@ -12,7 +12,7 @@ use tollgate_engine::store::board::{
 };
 
 use tollgate_core::suppress::Dismissal;
-use tollgate_engine::store::{Database, DismissalRow, Filter, Record, Store, Subject};
+use tollgate_engine::store::{Database, DismissalRow, Filter, OfFeature, Record, Store, Subject};
 
 mod cards;
 mod durable;
@@ -250,6 +250,11 @@ fn a_review_is_remembered_with_what_it_meant() {
     let [(run, _)] = &runs()[..] else { panic!() };
     assert_eq!(run.problem.as_deref(), Some("no answer"));
     assert_eq!(board.database.iterations(board.project, &feature).unwrap()[0].run, Some(run.id));
+    let of = || board.database.run(run.id).unwrap().unwrap().1.feature;
+    let expected = OfFeature { project: board.project, feature, title: "Feature one".to_owned(), iteration: 1 };
+    assert_eq!(of(), Some(expected), "who looks at the run finds the feature");
+    board.database.remove_project(board.project, 2).unwrap();
+    assert_eq!(of(), None, "nothing leads to what is gone");
 }
 
 #[test]

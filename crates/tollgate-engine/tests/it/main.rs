@@ -18,5 +18,6 @@ mod provider;
 mod read;
 mod reviewed;
 mod scratch;
+mod stored;
 mod surroundings;
 mod worktree;

@@ -9,7 +9,7 @@ use tollgate_core::board::FeatureId;
 
 use super::damaged;
 use crate::failure::Failure;
-use crate::store::{Database, database, number};
+use crate::store::{Database, Ended, Subject, database, number};
 
 /// So many events go at once when old ones are dropped, so that nobody waits for it.
 const PRUNED_AT_ONCE: i64 = 5_000;
@@ -96,6 +96,14 @@ impl Database {
             Ok(number(n_gone) >= PRUNED_AT_ONCE)
         })
     }
+}
+
+/// Announces a run that was stored without a board: it is of no project and no feature.
+pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &Ended<'_>) -> rusqlite::Result<()> {
+    let Subject { repository, name, .. } = ended.subject;
+    let payload = serde_json::json!({ "run": run, "repository": repository, "subject": name }).to_string();
+    let event = NewEvent { project: None, feature: None, kind: "review:stored".to_owned(), payload };
+    insert(connection, &[event], ended.time.1)
 }
 
 pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
