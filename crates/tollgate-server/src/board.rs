@@ -27,6 +27,7 @@ mod cards;
 mod log;
 mod prompts;
 mod record;
+mod source;
 
 pub use log::BoardLog;
 

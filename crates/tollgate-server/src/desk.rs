@@ -17,6 +17,7 @@ use crate::problem::{Kind, Problem};
 pub mod cards;
 pub(crate) mod prompt;
 pub mod record;
+pub mod source;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -462,7 +463,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: cards::Cards + record::Record + Send + Sync + 'static {
+pub trait Desk: cards::Cards + record::Record + source::Sources + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

@@ -23,7 +23,9 @@ use crate::problem;
 use crate::routes::Shared;
 
 mod asset;
+pub(crate) mod diff;
 mod escape;
+pub(crate) mod finding;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
@@ -40,6 +42,8 @@ pub(crate) fn router() -> Router<Shared> {
     Router::new()
         .route("/login", post(login::sign_in))
         .route("/assets/{hash}/{name}", get(asset::get))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))
         .layer(CompressionLayer::new().gzip(true))
 }
 

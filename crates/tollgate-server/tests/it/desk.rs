@@ -20,6 +20,7 @@ use crate::log::MemoryLog;
 
 mod cards;
 pub(crate) mod record;
+mod source;
 
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
