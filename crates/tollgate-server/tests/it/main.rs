@@ -12,5 +12,7 @@ mod load;
 mod log;
 mod pages;
 mod record;
+mod reviews;
 mod routes;
+mod setup;
 mod world;
