@@ -24,7 +24,9 @@ use crate::routes::Shared;
 
 mod asset;
 mod board;
+pub(crate) mod diff;
 mod escape;
+pub(crate) mod finding;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
@@ -46,6 +48,8 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/login", post(login::sign_in))
         .route("/assets/{hash}/{name}", get(asset::get))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))
         .layer(CompressionLayer::new().gzip(true))
 }
 

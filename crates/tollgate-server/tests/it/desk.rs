@@ -22,6 +22,7 @@ mod cards;
 pub(crate) mod record;
 mod reviews;
 mod setup;
+mod source;
 
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
