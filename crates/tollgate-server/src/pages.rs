@@ -23,11 +23,15 @@ use crate::problem;
 use crate::routes::Shared;
 
 mod asset;
+pub(crate) mod chart;
 mod escape;
+pub(crate) mod finding;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
 pub(crate) mod problems;
+pub(crate) mod reviews;
+pub(crate) mod trends;
 pub(crate) mod words;
 
 /// What a page may do: run our scripts, use our styles, talk to us.
@@ -39,6 +43,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
         .route("/login", post(login::sign_in))
+        .route("/reviews", get(reviews::list))
+        .route("/reviews/{run}", get(reviews::one::show))
+        .route("/trends", get(trends::show))
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))
 }
