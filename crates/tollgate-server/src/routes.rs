@@ -22,9 +22,11 @@ mod features;
 mod health;
 mod iterations;
 mod projects;
+mod record;
 mod review;
 pub(crate) mod reviews;
 mod settings;
+mod setup;
 pub(crate) mod trends;
 
 /// What routes are given.
@@ -59,6 +61,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(describe::openapi_json))
         .routes(routes!(auth::login))
         .routes(routes!(auth::logout))
+        .routes(routes!(auth::rotate))
         .routes(routes!(events::events))
         .routes(routes!(events::ticket))
         .routes(routes!(projects::list, projects::add))
@@ -79,6 +82,13 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(iterations::review))
         .routes(routes!(iterations::output))
         .routes(routes!(iterations::history))
+        .routes(routes!(record::audit))
+        .routes(routes!(record::coverage))
+        .routes(routes!(record::export))
+        .routes(routes!(record::prompt))
+        .routes(routes!(record::dismissals))
+        .routes(routes!(record::dismiss))
+        .routes(routes!(record::withdraw))
         .routes(routes!(reviews::list))
         .routes(routes!(reviews::show))
         .routes(routes!(reviews::export))
@@ -87,6 +97,9 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
+        .routes(routes!(setup::preview))
+        .routes(routes!(setup::test_agent))
+        .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

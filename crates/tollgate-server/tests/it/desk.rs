@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
+use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
     Act, Agent, Answer, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page,
     Part, Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings, Step,
@@ -17,7 +19,9 @@ use tollgate_server::desk::{
 use crate::log::MemoryLog;
 
 mod cards;
+pub(crate) mod record;
 mod reviews;
+mod setup;
 
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
@@ -32,6 +36,14 @@ struct Kept {
     projects: BTreeMap<u64, Project>,
     features: BTreeMap<(u64, String), (Feature, Vec<Iteration>)>,
     prompts: BTreeMap<Option<u64>, Prompts>,
+    /// What is dismissed, by project.
+    dismissed: Vec<(u64, Dismissed)>,
+    /// What happened to features, and what is behind their reviews.
+    history: BTreeMap<(u64, String), Vec<Step>>,
+    looked: BTreeMap<(u64, String), Looked>,
+    audit: BTreeMap<(u64, String), Audit>,
+    revision: BTreeMap<Option<u64>, u64>,
+    demo: Option<u64>,
     next: u64,
     is_sick: bool,
 }
@@ -295,8 +307,9 @@ impl Desk for MemoryDesk {
     }
 
     fn history(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<Step>> {
-        self.lock().feature(project, feature)?;
-        Ok(vec![])
+        let mut kept = self.lock();
+        kept.feature(project, feature)?;
+        Ok(kept.history.get(&(project, feature.to_string())).cloned().unwrap_or_default())
     }
 
     fn prompts(&self, project: Option<ProjectId>) -> Answer<PromptsInForce> {
@@ -306,11 +319,17 @@ impl Desk for MemoryDesk {
         }
         let own = kept.prompts.get(&project).cloned().unwrap_or_default();
         let (default_system, default_template) = ("You review.".to_owned(), "{gitDiff}".to_owned());
-        Ok(PromptsInForce { own, default_system, default_template, notes: vec![] })
+        let used = setup::used(&own, &default_system, &default_template);
+        let revision = kept.revision.get(&project).copied().unwrap_or(1);
+        Ok(PromptsInForce { own, default_system, default_template, notes: vec![], revision, used })
     }
 
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce> {
-        self.prompts(project)?;
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce> {
+        let revision = self.prompts(project)?.revision;
+        if rev.is_some_and(|rev| rev != revision) {
+            return refuse(Refusal::Stale, "they were changed in the meantime");
+        }
+        self.lock().revision.insert(project, revision + 1);
         self.lock().prompts.insert(project, prompts);
         self.prompts(project)
     }
@@ -330,13 +349,7 @@ impl Desk for MemoryDesk {
     }
 
     fn agents(&self) -> Answer<Vec<Agent>> {
-        let agent = Agent {
-            name: "claude".to_owned(),
-            role: "implementer".to_owned(),
-            available: false,
-            detail: "it is not installed".to_owned(),
-        };
-        Ok(vec![agent])
+        Ok(setup::agents())
     }
 
     fn start_review(&self, request: &ReviewRequest) -> Answer<ReviewTicket> {

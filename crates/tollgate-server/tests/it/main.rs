@@ -11,6 +11,8 @@ mod listen;
 mod load;
 mod log;
 mod pages;
+mod record;
 mod reviews;
 mod routes;
+mod setup;
 mod world;
