@@ -25,12 +25,15 @@ use crate::routes::Shared;
 mod asset;
 mod board;
 pub(crate) mod diff;
+pub(crate) mod chart;
 mod escape;
 pub(crate) mod finding;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
 pub(crate) mod problems;
+pub(crate) mod reviews;
+pub(crate) mod trends;
 pub(crate) mod words;
 
 /// What a page may do: run our scripts, use our styles, talk to us.
@@ -47,6 +50,9 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/projects/{project}/features/{feature}/card", get(board::card))
         .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/login", post(login::sign_in))
+        .route("/reviews", get(reviews::list))
+        .route("/reviews/{run}", get(reviews::one::show))
+        .route("/trends", get(trends::show))
         .route("/assets/{hash}/{name}", get(asset::get))
         .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
         .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))

@@ -36,8 +36,11 @@ const ASSETS: &[(&str, &[u8])] = assets! {
     "keys.js",
     "live.js",
     "palette.js",
+    "reviews.css",
+    "reviews.js",
     "style.css",
     "toast.js",
+    "trends.css",
 };
 
 /// Where the assets of this program are, without a slash at the end.
