@@ -26,6 +26,7 @@ mod record;
 mod review;
 pub(crate) mod reviews;
 mod settings;
+mod setup;
 pub(crate) mod trends;
 
 /// What routes are given.
@@ -60,6 +61,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(describe::openapi_json))
         .routes(routes!(auth::login))
         .routes(routes!(auth::logout))
+        .routes(routes!(auth::rotate))
         .routes(routes!(events::events))
         .routes(routes!(events::ticket))
         .routes(routes!(projects::list, projects::add))
@@ -95,6 +97,9 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
+        .routes(routes!(setup::preview))
+        .routes(routes!(setup::test_agent))
+        .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

@@ -7,6 +7,7 @@ use tollgate_engine::board::iso;
 use tollgate_engine::store::board::{Counts, Progress};
 use utoipa::ToSchema;
 
+use crate::desk::setup::UsedPrompts;
 use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
 
 pub(crate) mod review;
@@ -549,6 +550,10 @@ pub(crate) struct PromptsBody {
     defaults: PromptDefaults,
     /// What is odd about what is stored.
     notes: Vec<String>,
+    /// The same as the header `ETag`: another number for other prompts.
+    revision: u64,
+    /// What reviews are made with, and where it comes from.
+    used: UsedPrompts,
 }
 
 /// The prompts that are used where nothing is enabled.
@@ -568,6 +573,8 @@ impl From<PromptsInForce> for PromptsBody {
                 review_prompt_template: prompts.default_template,
             },
             notes: prompts.notes,
+            revision: prompts.revision,
+            used: prompts.used,
         }
     }
 }

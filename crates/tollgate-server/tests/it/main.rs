@@ -14,4 +14,5 @@ mod pages;
 mod record;
 mod reviews;
 mod routes;
+mod setup;
 mod world;
