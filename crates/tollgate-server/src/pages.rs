@@ -23,6 +23,7 @@ use crate::problem;
 use crate::routes::Shared;
 
 mod asset;
+mod board;
 mod escape;
 pub(crate) mod layout;
 pub(crate) mod login;
@@ -38,6 +39,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The routes of the pages.
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
+        .route("/projects/{project}", get(board::page))
+        .route("/projects/{project}/board", get(board::columns))
+        .route("/projects/{project}/columns/{place}", get(board::part))
+        .route("/projects/{project}/features/{feature}/card", get(board::card))
+        .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/login", post(login::sign_in))
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))
