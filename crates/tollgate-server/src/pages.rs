@@ -24,10 +24,12 @@ use crate::routes::Shared;
 
 mod asset;
 mod escape;
+pub(crate) mod home;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
 pub(crate) mod problems;
+pub(crate) mod settings;
 pub(crate) mod words;
 
 /// What a page may do: run our scripts, use our styles, talk to us.
@@ -38,7 +40,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The routes of the pages.
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
+        .route("/", get(home::page))
         .route("/login", post(login::sign_in))
+        .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))
 }

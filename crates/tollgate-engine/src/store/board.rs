@@ -29,8 +29,8 @@ mod transition;
 mod work;
 
 pub use card::{Blocker, Card, CardFilter, Counts, Lane, Order, Progress};
-pub(super) use event::{announce_run, insert as announce_in};
 pub use event::{EventRow, NewEvent};
+pub(super) use event::{announce_run, insert as announce_in};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
