@@ -28,12 +28,14 @@ pub(crate) mod chart;
 pub(crate) mod diff;
 mod escape;
 pub(crate) mod finding;
+pub(crate) mod home;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
 pub(crate) mod problems;
 pub(crate) mod reviews;
 pub(crate) mod trends;
+pub(crate) mod settings;
 pub(crate) mod words;
 
 /// What a page may do: run our scripts, use our styles, talk to us.
@@ -53,6 +55,9 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/reviews", get(reviews::list))
         .route("/reviews/{run}", get(reviews::one::show))
         .route("/trends", get(trends::show))
+        .route("/", get(home::page))
+        .route("/login", post(login::sign_in))
+        .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))
         .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
         .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))
