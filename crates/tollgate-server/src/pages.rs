@@ -23,6 +23,8 @@ use crate::problem;
 use crate::routes::Shared;
 
 mod asset;
+mod board;
+pub(crate) mod diff;
 pub(crate) mod chart;
 mod escape;
 pub(crate) mod finding;
@@ -42,11 +44,18 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The routes of the pages.
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
+        .route("/projects/{project}", get(board::page))
+        .route("/projects/{project}/board", get(board::columns))
+        .route("/projects/{project}/columns/{place}", get(board::part))
+        .route("/projects/{project}/features/{feature}/card", get(board::card))
+        .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/login", post(login::sign_in))
         .route("/reviews", get(reviews::list))
         .route("/reviews/{run}", get(reviews::one::show))
         .route("/trends", get(trends::show))
         .route("/assets/{hash}/{name}", get(asset::get))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))
         .layer(CompressionLayer::new().gzip(true))
 }
 

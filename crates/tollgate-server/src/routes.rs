@@ -16,6 +16,7 @@ use crate::serve::Connections;
 
 mod acts;
 pub(crate) mod auth;
+mod criteria;
 mod describe;
 mod events;
 mod features;
@@ -68,6 +69,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(projects::show, projects::remove))
         .routes(routes!(features::list, features::add))
         .routes(routes!(features::show, features::edit, features::remove))
+        .routes(routes!(criteria::read))
         .routes(routes!(acts::start))
         .routes(routes!(acts::stop))
         .routes(routes!(acts::resume))
