@@ -24,8 +24,8 @@ use crate::routes::Shared;
 
 mod asset;
 mod board;
-pub(crate) mod diff;
 pub(crate) mod chart;
+pub(crate) mod diff;
 mod escape;
 pub(crate) mod finding;
 pub(crate) mod layout;

@@ -253,6 +253,8 @@ fn shown(finding: &Finding, mark: Mark, anchor: String) -> FindingView {
         evidence: some(&finding.evidence),
         suggestion: finding.suggestion.as_deref().and_then(some),
         reviewer: some(&by.join(" · ")),
+        file: Some(finding.location.file.as_str().to_owned()),
+        line: Some(finding.location.lines.start()),
         place: Some(Place { text: format!("{}:{lines}", finding.location.file.as_str()), href: None }),
         mark,
         offers: Offers::default(),
