@@ -31,6 +31,8 @@ pub(crate) struct TrendsPage {
     days: Days,
     n_days: u64,
     repository: String,
+    /// True when a repository is asked for of which nothing is stored.
+    is_unknown: bool,
     names: Names,
     ranges: Vec<RangeLink>,
     headlines: Vec<Headline>,
@@ -115,6 +117,7 @@ impl TrendsPage {
             chrome,
             n_days: days.first.to(days.last),
             repository: repository.unwrap_or_default().to_owned(),
+            is_unknown: repository.is_some_and(|asked| names.repositories.iter().all(|(name, _)| name != asked)),
             names,
             ranges: ranges(&days, today, repository),
             headlines: headline::all(&trends.whole, &trends.before),

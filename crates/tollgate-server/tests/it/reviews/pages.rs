@@ -51,9 +51,16 @@ fn an_empty_list_says_what_to_do() {
     story(|| async {
         let world = World::start();
         let page = world.page("/reviews").await.body;
-        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @"");
+        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @r"
+        Nothing was reviewed yet
+        Run tollgate review in a repository: it looks at what differs from the main branch, needs no set-up and no key, and its review appears here.
+        Features on the board are reviewed by themselves once their work is done.
+        ");
         let page = world.page("/trends").await.body;
-        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @"");
+        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @r"
+        There is nothing to add up yet
+        Run tollgate review in a repository. Every review is stored, and its figures appear here.
+        ");
     });
 }
 
@@ -65,7 +72,40 @@ fn a_list_shows_what_each_review_found() {
         real.stored(&Given { prior: Some(first), ..given() });
         real.failed("the model did not answer\nand more");
         let page = real.world.page("/reviews").await.body;
-        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</table>")), @"");
+        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</table>")), @r"
+        Showing3of3
+        Stored reviews
+        Review
+        Verdict
+        Findings
+        Since the last
+        Took
+        When
+        branch work
+        #3 branch work · example.com/o/shop ·command line
+        the model did not answer
+        !failed
+        none
+        –
+        under 1 s
+        9 Jan 2026, 14:22
+        Pay by invoice
+        #2 branch work · example.com/o/shop ·command line
+        ✔approved
+        none
+        −1resolved
+        4 s$0.25
+        claude
+        9 Jan 2026, 14:22
+        Pay by invoice
+        #1 branch work · example.com/o/shop ·command line
+        ✖changes requested
+        ✖1 high
+        –
+        4 s$0.25
+        claude, rules
+        9 Jan 2026, 14:22
+        ");
         assert!(page.contains("data-newer=\"/api/reviews?newer=3&amp;limit=1\""), "{page}");
     });
 }
@@ -76,10 +116,17 @@ fn a_list_that_fits_nothing_offers_to_clear_the_filters() {
         let real = Real::start();
         real.stored(&given());
         let page = real.world.page("/reviews?q=nothing%20like+it&severity=High&rule=&order=").await.body;
-        assert_snapshot!(text(part(&page, "<ul class=\"active-filters\"", "<div class=\"empty\">")), @"");
-        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @"");
+        assert_snapshot!(text(part(&page, "<ul class=\"active-filters\"", "<div class=\"empty\">")), @r"
+        text: nothing like it × (remove this filter)
+        severity: High × (remove this filter)
+        Clear all
+        ");
+        assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @r"
+        No review fits
+        Remove a filter, or clear all of them.
+        ");
         assert!(page.contains("href=\"/reviews?severity=High\""), "each filter can be taken away: {page}");
-        assert!(page.contains("<option selected>High</option>"), "the form keeps what was asked for");
+        assert!(page.contains("<option value=\"High\" selected>High</option>"), "the form keeps what was asked for");
         assert_eq!(real.world.page("/reviews?verdict=fine").await.status, 422);
     });
 }
@@ -111,7 +158,94 @@ fn one_review_says_why_it_ended_so() {
         let held = finding("Template is evaluated", Severity::Medium);
         let given = Given { findings: vec![fresh, kept], withheld: vec![held], prior: Some(first), ..given() };
         let second = real.stored(&given);
-        assert_snapshot!(check(&real.world, &format!("/reviews/{second}")).await, @"");
+        assert_snapshot!(check(&real.world, &format!("/reviews/{second}")).await, @r"
+        Reviews / #2
+        Pay by invoice
+        ✖changes requested
+        Export
+        Markdown
+        JSON
+        SARIF
+        One HTML page
+        ✖changes requested
+        One finding must be dealt with before merging.
+        ✖1 critical●1 low
+        Since review1: 1new,1still open, 1resolved.
+        Must be fixed1
+        ✖Critical
+        LogicnewF001src/pay.rs:22by rules · ignored-error
+        Total is rounded twice
+        Nobody looks at the error.
+        let _ = pay(); // Total is rounded twiceSuggestion
+        Return it.
+        Remarks1
+        ●Low
+        LogicF002src/pay.rs:18by rules · ignored-error
+        Name is misleading
+        Nobody looks at the error.
+        let _ = pay(); // Name is misleadingSuggestion
+        Return it.
+        Resolved since review11
+        ✖High
+        Logic✔ resolvedF001src/pay.rs:16by rules · ignored-error
+        Error is ignored
+        Nobody looks at the error.
+        let _ = pay(); // Error is ignoredSuggestion
+        Return it.
+        Withheld 1
+        These do not count, each for the reason below it.
+        ▲Medium
+        LogicF003src/pay.rs:21by rules · ignored-error
+        Template is evaluated
+        Nobody looks at the error.
+        let _ = pay(); // Template is evaluatedSuggestion
+        Return it.
+        suppressed by your own dismissal: it is ours
+        About
+        Repository
+        example.com/o/shop
+        Reviewed
+        branch work
+        From
+        command line
+        Compared
+        work against main
+        Commit
+        aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+        Against
+        bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+        Ended
+        9 Jan 2026, 14:22 UTC
+        Took
+        4 s
+        Lines added
+        12
+        Reviewers
+        claude, rules
+        Cost
+        $0.25
+        Tokens
+        1,200
+        Made by
+        tollgate 0.1.0
+        What was looked at
+        1 of2hunks reviewed,1skipped by a rule.
+        Skipped by a rule
+        Cargo.lock:1-1 generated
+        Who was asked
+        claude
+        Model
+        large
+        Calls
+        2
+        Tokens
+        1,000 read, 200 written
+        Cost
+        $0.25
+        Time
+        3 s
+        tollgate history show2 shows the same at a terminal.
+        ");
     });
 }
 
@@ -120,7 +254,29 @@ fn a_review_that_failed_says_why() {
     story(|| async {
         let real = Real::start();
         let run = real.failed("the model did not answer");
-        assert_snapshot!(check(&real.world, &format!("/reviews/{run}")).await, @"");
+        assert_snapshot!(check(&real.world, &format!("/reviews/{run}")).await, @r"
+        Reviews / #1
+        branch work
+        !failed
+        !failed
+        There is no review: the model did not answer.
+        About
+        Repository
+        example.com/o/shop
+        Reviewed
+        branch work
+        From
+        command line
+        Ended
+        9 Jan 2026, 14:22 UTC
+        Took
+        under 1 s
+        Lines added
+        0
+        Made by
+        tollgate 0.1.0
+        tollgate history show1 shows the same at a terminal.
+        ");
         let said = real.world.page("/reviews/99").await;
         assert_eq!(said.status, 404);
         assert!(said.body.contains("there is no review 99"), "{}", said.body);
@@ -148,16 +304,64 @@ fn trends_are_drawn_and_told_as_tables() {
         let first = real.stored(&Given { findings: vec![finding("Error is ignored", Severity::High)], ..given() });
         real.stored(&Given { ended_ms: super::NOW + 86_400_000, prior: Some(first), ..given() });
         let page = real.world.page("/trends?from=2026-01-09&to=2026-01-10").await.body;
-        assert_snapshot!(text(part(&page, "<dl class=\"headlines\">", "</dl>")), @"");
+        assert_snapshot!(text(part(&page, "<dl class=\"headlines\">", "</dl>")), @r"
+        Reviews
+        2
+        ▲ up from 0
+        Findings per review
+        0.5
+        Blocking findings
+        1
+        Approved
+        50 %
+        Resolved rate
+        100 %
+        Usual time
+        4 s
+        Cost
+        $0.50
+        ");
         for id in ["severity", "category", "verdicts", "resolved", "time", "cost", "rules", "dismissed"] {
             assert!(page.contains(&format!("aria-labelledby=\"{id}-heading\"")), "{id}");
         }
         assert_eq!(page.matches("<svg class=\"chart\"").count(), 7);
         let verdicts = part(&page, "aria-labelledby=\"verdicts-heading\"", "</section>");
-        assert_snapshot!(text(part(verdicts, "<table", "</table>")), @"");
+        assert_snapshot!(text(part(verdicts, "<table", "</table>")), @r"
+        Time
+        approved
+        commented
+        changes requested
+        failed
+        2026-01-09
+        0
+        0
+        1
+        0
+        2026-01-10
+        1
+        0
+        0
+        0
+        ");
         let resolved = part(&page, "aria-labelledby=\"resolved-heading\"", "</section>");
-        assert_snapshot!(text(part(resolved, "<table", "</table>")), @"");
-        assert_snapshot!(text(part(part(&page, "dismissed-heading\"", "</section>"), "<table", "</table>")), @"");
+        assert_snapshot!(text(part(resolved, "<table", "</table>")), @r"
+        Time
+        resolved
+        2026-01-09
+        –
+        2026-01-10
+        100 %
+        ");
+        assert_snapshot!(text(part(part(&page, "dismissed-heading\"", "</section>"), "<table", "</table>")), @r"
+        Rule
+        Findings
+        Different
+        Dismissed
+        ignored-error
+        1
+        1
+        none
+        ");
         // Where nothing is known there is no chart of it, and nothing is drawn.
         let page = real.world.page("/trends?from=2025-01-09&to=2025-01-10").await.body;
         assert!(page.contains("Nothing was reviewed in this time") && !page.contains("<svg class=\"chart\""), "{page}");
