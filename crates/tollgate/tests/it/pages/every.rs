@@ -6,13 +6,14 @@ use serde_json::Value;
 use crate::pages::browser::Browser;
 use crate::pages::look::Theme;
 use crate::pages::scene::Scene;
-use crate::pages::screens::screens;
+use crate::pages::screens::{NOBODY, screens};
 
 /// Has something be so on every screen, and tells of all where it is not.
 #[track_caller]
 fn check(prepare: impl Fn(&Browser), is_so: impl Fn(&Browser) -> Vec<String>) {
     let scene = Scene::get();
     let browser = scene.open();
+    browser.forgive(NOBODY);
     prepare(&browser);
     let mut problems = Vec::new();
     for screen in screens(scene) {

@@ -2,6 +2,9 @@
 
 use crate::pages::scene::Scene;
 
+/// What Chromium says of a page that is not there, though it is shown.
+pub(crate) const NOBODY: &str = "/features/nobody - Failed to load resource";
+
 /// A page that people open.
 pub(crate) struct Screen {
     pub(crate) name: &'static str,
@@ -18,16 +21,9 @@ pub(crate) fn screens(scene: &Scene) -> Vec<Screen> {
         screen("board-filtered", board(scene.shop) + "?q=nothing+like+this"),
         screen("board-empty", board(scene.empty)),
         screen("board-one", board(scene.single)),
-        screen("feature", feature("checkout-totals", "")),
-        screen("feature-rejected", feature("checkout-totals", "?iteration=1")),
-        screen("feature-compared", feature("checkout-totals", "?compare=1,2")),
-        screen("feature-split", feature("checkout-totals", "?iteration=1&view=split")),
-        screen("feature-needs-you", feature("import-catalogue", "")),
-        screen("feature-review-failed", feature("payment-webhooks", "")),
-        screen("feature-at-work", feature("address-book", "")),
-        screen("feature-backlog", feature("order-again", "")),
-        screen("feature-broken", feature("broken-card", "")),
-        screen("projects", "/".to_owned()),
-        screen("not-found", "/projects/1/features/nobody".to_owned()),
+        screen("reviews", "/reviews".to_owned()),
+        screen("review", format!("/reviews/{}", scene.run_of("checkout-totals", 1))),
+        screen("trends", "/trends".to_owned()),
+        screen("not-found", feature("nobody", "")),
     ]
 }
