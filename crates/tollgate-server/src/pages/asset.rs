@@ -28,13 +28,23 @@ const ASSETS: &[(&str, &[u8])] = assets! {
     "board.css",
     "board.js",
     "dialog.js",
+    "diff.css",
+    "diff.js",
+    "finding.css",
     "fragment.js",
+    "home.js",
     "icon.svg",
     "keys.js",
     "live.js",
     "palette.js",
+    "prompts.js",
+    "reviews.css",
+    "reviews.js",
+    "settings.css",
+    "settings.js",
     "style.css",
     "toast.js",
+    "trends.css",
 };
 
 /// Where the assets of this program are, without a slash at the end.
