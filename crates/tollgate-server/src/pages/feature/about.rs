@@ -118,7 +118,10 @@ impl About {
         timeline.truncate(timeline.len() - n_earlier);
         let feature = &loaded.feature;
         let text = |title, text: &str| Text { title, text: text.to_owned(), is_long: text.len() > SHORT };
-        let texts = [Some(text("Description", &feature.description)), feature.spec.as_ref().map(|it| text("Specification", it))];
+        let texts = [
+            Some(text("Description", &feature.description)),
+            feature.spec.as_ref().map(|it| text("Specification", it)),
+        ];
         Self {
             criteria: criteria_of(loaded),
             is_checked: shown.is_some_and(|review| !review.compliance.criteria.is_empty()),
@@ -130,6 +133,28 @@ impl About {
             output: output(loaded),
             audit: shown.map(|review| review.number),
         }
+    }
+}
+
+impl About {
+    /// How many criteria are met, in words.
+    pub(super) fn criteria_in_words(&self) -> String {
+        let n = |answer: &str| self.criteria.iter().filter(|criterion| criterion.answer == answer).count();
+        match self.criteria.len() {
+            0 => "none".to_owned(),
+            all if !self.is_checked => format!("{all}, not checked yet"),
+            all if n("not met") > 0 => format!("{} of {all} met, {} not met", n("met"), n("not met")),
+            all => format!("{} of {all} met", n("met")),
+        }
+    }
+
+    pub(super) fn coverage_in_words(&self) -> String {
+        self.coverage.as_ref().map_or_else(|| "unknown".to_owned(), Coverage::in_words)
+    }
+
+    /// True when something was not looked at.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.coverage.as_ref().is_some_and(|coverage| coverage.n_missed > 0)
     }
 }
 
@@ -267,6 +292,51 @@ fn output(loaded: &Loaded) -> Option<Output> {
     if output.text.is_empty() && !output.is_running {
         return None;
     }
-    let (text, next) = (output.text.clone(), output.next);
+    let (text, next) = (plain(&output.text), output.next);
     Some(Output { iteration: *iteration, text, from: *from, next, is_running: output.is_running })
+}
+
+/// A text without the colours of terminals, each of which leaves one mark. The script does the same.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let (before, sequence) = rest.split_at(at);
+        plain.push_str(before);
+        let body = sequence[2..].trim_start_matches(|it: char| ('0'..='?').contains(&it));
+        let body = body.trim_start_matches(|it: char| (' '..='/').contains(&it));
+        match body.chars().next().filter(|it| ('@'..='~').contains(it)) {
+            Some(_) => {
+                plain.push('␛');
+                rest = &body[1..];
+            }
+            None => {
+                plain.push_str(&sequence[..2]);
+                rest = &sequence[2..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_of_terminals_leave_a_mark_and_nothing_else_is_lost() {
+        let cases = [
+            ("plain", "plain"),
+            ("\u{1b}[1;31mred\u{1b}[0m", "␛red␛"),
+            ("\u{1b}[2J\u{1b}[?25lx", "␛␛x"),
+            ("\u{1b}[", "\u{1b}["),
+            ("\u{1b}[31", "\u{1b}[31"),
+            ("\u{1b}[é", "\u{1b}[é"),
+            ("\u{1b}]0;title\u{7}", "\u{1b}]0;title\u{7}"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(plain(text), expected);
+        }
+    }
 }
