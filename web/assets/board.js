@@ -15,6 +15,17 @@ const many = 12;
 
 document.documentElement.dataset.script = "";
 
+/** Features whose cards are to be read anew. */
+const stale = new Set();
+let timer = 0;
+let isReading = false;
+/** The card to be shown to whoever made it. */
+let revealed = "";
+/** True when something was missed; it is read as soon as the server is there again. */
+let isBehind = false;
+/** Counts the readings of the whole board: only the last one is shown. */
+let turn = 0;
+
 live();
 searching();
 pressing();
@@ -23,11 +34,6 @@ keyboard();
 setUpAdd(project, (feature) => refresh(feature, { reveal: true }));
 
 // What happens.
-
-/** Features whose cards are to be read anew. */
-const stale = new Set();
-let timer = 0;
-let isReading = false;
 
 function live() {
   const silent = ["feature:agent-output"];
@@ -50,9 +56,6 @@ function refresh(feature, { reveal = false } = {}) {
   timer = setTimeout(read, 60);
 }
 
-/** The card to be shown to whoever made it. */
-let revealed = "";
-
 async function read() {
   if (isReading) return;
   isReading = true;
@@ -69,20 +72,27 @@ async function read() {
       put(feature, part.querySelector("li[data-feature]"), part.querySelector(".counts"));
     }
   } catch (refused) {
-    // What is lost is read anew as a whole when the connection is back.
-    if (!isLost()) say(`The board could not be brought up to date: ${refused.detail ?? refused.message}`, "error", { hint: refused.hint });
+    behind("The board could not be brought up to date", refused);
   } finally {
     isReading = false;
   }
 }
 
 function refreshAll() {
-  readAll().catch((refused) => {
-    if (!isLost()) say(`The board could not be read: ${refused.detail ?? refused.message}`, "error", { hint: refused.hint });
-  });
+  readAll().catch((refused) => behind("The board could not be read", refused));
 }
 
-let turn = 0;
+function behind(words, refused) {
+  isBehind = true;
+  // A server that does not answer is told of on top of the page.
+  if (!isLost() && refused.status !== 0) say(`${words}: ${refused.detail ?? refused.message}`, "error", { hint: refused.hint });
+}
+
+document.addEventListener("tollgate:found", () => {
+  if (!isBehind) return;
+  isBehind = false;
+  refreshAll();
+});
 
 async function readAll() {
   const mine = ++turn;

@@ -100,6 +100,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
         .routes(routes!(setup::preview))
+        .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(review::generate));

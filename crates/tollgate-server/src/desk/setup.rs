@@ -60,7 +60,8 @@ pub struct Example {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PreviewRequest {
     /// The project of the feature.
-    #[schema(maximum = 9_223_372_036_854_775_807_i64)]
+    #[serde(deserialize_with = "crate::json::whole")]
+    #[schema(maximum = 9_000_000_000_000_000_i64)]
     pub project: ProjectId,
     /// The feature, of which something was reviewed.
     pub feature: FeatureName,

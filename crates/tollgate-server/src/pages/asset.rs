@@ -36,12 +36,19 @@ const ASSETS: &[(&str, &[u8])] = assets! {
     "feature.js",
     "finding.css",
     "fragment.js",
+    "home.js",
     "icon.svg",
     "keys.js",
     "live.js",
     "palette.js",
+    "prompts.js",
+    "reviews.css",
+    "reviews.js",
+    "settings.css",
+    "settings.js",
     "style.css",
     "toast.js",
+    "trends.css",
 };
 
 /// Where the assets of this program are, without a slash at the end.

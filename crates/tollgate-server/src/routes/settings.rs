@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use tollgate_core::prompt::template;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::desk::{Agent, Prompt, Prompts, PromptsInForce, Settings, prompt};
@@ -147,7 +148,7 @@ pub(super) fn check(prompts: &Prompts) -> Result<(), Problem> {
                 .hint("Write a prompt, or set `enabled` to `false` to use the default."));
         }
     }
-    let lacks_diff = |prompt: &Prompt| prompt.enabled && !prompt.value.contains("{gitDiff}");
+    let lacks_diff = |prompt: &Prompt| prompt.enabled && template::check(&prompt.value).is_err();
     if prompts.review_prompt_template.as_ref().is_some_and(lacks_diff) {
         return Err(Problem::new(Kind::Unprocessable, "`reviewPromptTemplate` has no `{gitDiff}`")
             .hint("Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."));
@@ -170,6 +171,7 @@ mod tests {
     fn a_template_that_is_used_shows_the_diff() {
         check_template(true, "Look:\n{gitDiff}", true);
         check_template(true, "Look", false);
+        check_template(true, "Look at {{gitDiff}}", false);
         check_template(true, " \n", false);
         check_template(false, "", true);
         check_template(false, "Look", true);

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::desk::Prompts;
 use crate::desk::setup::{Preview, PreviewRequest, Trial, Tried};
 use crate::extract::{Body, Optional};
 use crate::problem::{Kind, Problem};
@@ -38,6 +39,55 @@ pub(crate) async fn preview(
         check(prompts)?;
     }
     Ok(Json(app.call(|desk| desk.preview(request)).await?))
+}
+
+/// What is wrong or odd about prompts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Checked {
+    /// Why they would not be stored.
+    problems: Vec<Remark>,
+    /// What is odd about them, though they would be.
+    notes: Vec<Remark>,
+}
+
+/// Something about one of the prompts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Remark {
+    /// Which one.
+    #[schema(example = "reviewPromptTemplate")]
+    field: &'static str,
+    /// What it is.
+    #[schema(example = "`reviewPromptTemplate` has no `{gitDiff}`")]
+    detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hint: Option<String>,
+}
+
+/// What would be said if prompts were stored. They are not, so all that can be read is fine.
+#[utoipa::path(
+    post,
+    path = "/api/settings/prompts/check",
+    operation_id = "checkPrompts",
+    tag = "settings",
+    request_body = Prompts,
+    responses((status = 200, description = "What is wrong or odd about them.", body = Checked))
+)]
+pub(crate) async fn check_prompts(Body(prompts): Body<Prompts>) -> Json<Checked> {
+    let remark = |field: &'static str, prompts: Prompts| {
+        let (_, detail, hint) = check(&prompts).err()?.in_words();
+        Some(Remark { field, detail, hint })
+    };
+    let Prompts { review_system_prompt, review_prompt_template } = prompts;
+    let template = review_prompt_template.clone().filter(|template| template.enabled);
+    let odd = template.map(|template| tollgate_core::prompt::odd_about(&template.value)).unwrap_or_default();
+    let odd = odd.into_iter().map(|detail| Remark { field: "reviewPromptTemplate", detail, hint: None });
+    let problems = [
+        remark("reviewSystemPrompt", Prompts { review_system_prompt, ..Prompts::default() }),
+        remark("reviewPromptTemplate", Prompts { review_prompt_template, ..Prompts::default() }),
+    ];
+    Json(Checked { problems: problems.into_iter().flatten().collect(), notes: odd.collect() })
 }
 
 /// How somebody is tried out.

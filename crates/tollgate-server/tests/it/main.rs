@@ -4,6 +4,7 @@
 mod attacks;
 mod auth;
 mod board;
+mod board_page;
 mod client;
 mod contract;
 mod desk;

@@ -52,6 +52,18 @@ fn prompts_are_shown_with_a_feature_before_they_are_stored() {
 }
 
 #[test]
+fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
+    story(|| async {
+        let world = World::start();
+        let path = "/api/settings/prompts/check";
+        let wrong = r#"{"reviewSystemPrompt":{"enabled":true,"value":" "},"reviewPromptTemplate":{"enabled":true,"value":"{gitDif}"}}"#;
+        assert_snapshot!(check(&world, "POST", path, wrong).await, @r#"200 {"problems":[{"field":"reviewSystemPrompt","detail":"`reviewSystemPrompt` is enabled and empty","hint":"Write a prompt, or set `enabled` to `false` to use the default."},{"field":"reviewPromptTemplate","detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}],"notes":[{"field":"reviewPromptTemplate","detail":"the template names `{gitDif}`, which is no variable; did you mean `{gitDiff}`?"}]}"#);
+        let off = r#"{"reviewSystemPrompt":{"enabled":false,"value":" "},"reviewPromptTemplate":{"enabled":false,"value":"{x}"}}"#;
+        assert_snapshot!(check(&world, "POST", path, off).await, @r#"200 {"problems":[],"notes":[]}"#);
+    });
+}
+
+#[test]
 fn somebody_is_tried_out_and_what_came_of_it_is_said() {
     story(|| async {
         let world = World::start();

@@ -189,7 +189,7 @@ fn doing(card: &Card) -> Option<(&'static str, &'static str, String)> {
 
 /// What a feature waits for that nobody works on, in words.
 fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
-    let needs = |why: &str| Some(("needs", "✋", format!("needs you: {why}")));
+    let needs = |why: &str| Some(("needs", "⚑", format!("needs you: {why}")));
     match (state.pause, &state.status) {
         (Some(Pause::MaxIterations), _) => needs("all rounds used up"),
         (Some(Pause::NoProgress), _) => needs("no progress"),
@@ -199,7 +199,7 @@ fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
         (Some(Pause::Interrupted), _) => needs("interrupted too often"),
         (Some(Pause::Stopped), _) => needs("stopped"),
         (Some(Pause::Budget), _) => needs("the budget is used up"),
-        (None, Status::WaitingApproval) => Some(("needs", "✋", "passed; have a look".to_owned())),
+        (None, Status::WaitingApproval) => Some(("needs", "⚑", "passed; have a look".to_owned())),
         (None, Status::InProgress) => Some(("idle", "○", "nobody here works on it".to_owned())),
         (None, Status::CodeReview | Status::Step(_)) => Some(("idle", "○", "nothing runs".to_owned())),
         (None, Status::Backlog | Status::Verified | Status::Completed | Status::Other(_)) => None,
