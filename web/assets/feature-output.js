@@ -132,13 +132,10 @@ export class Output {
   }
 }
 
-/** Text as the server shows it: colours of terminals as one mark, and nothing hidden. */
+/** Text as the server shows it: nothing in it is hidden. */
 export function visible(text) {
-  return text
-    .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, "␛")
-    .replace(/[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu, (character) => {
-      if (character === "\n" || character === "\t") return character;
-      if (character === "\r") return "\\r";
-      return `\\u{${character.codePointAt(0).toString(16)}}`;
-    });
+  return text.replace(/[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu, (character) => {
+    if (character === "\n" || character === "\t") return character;
+    return character === "\r" ? "\\r" : `\\u{${character.codePointAt(0).toString(16)}}`;
+  });
 }

@@ -15,7 +15,11 @@ const root = document.getElementById("feature");
 const { project, feature, base } = root.dataset;
 const route = `/api${base}`;
 const output = new Output(route);
-root.classList.add("scripted");
+
+// What needs a script is there for those who have one, also in parts that come later.
+const wake = () => root.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
+new MutationObserver(wake).observe(root, { childList: true, subtree: true });
+wake();
 
 /* Parts that change by themselves. */
 

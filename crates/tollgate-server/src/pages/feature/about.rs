@@ -106,7 +106,7 @@ pub(super) struct About {
     pub(super) texts: Vec<Text>,
     pub(super) notes: Vec<String>,
     pub(super) output: Option<Output>,
-    /// The review that has an audit.
+    /// The review that has an audit; there is none before the first.
     pub(super) audit: Option<u32>,
 }
 
@@ -143,13 +143,20 @@ impl About {
         match self.criteria.len() {
             0 => "none".to_owned(),
             all if !self.is_checked => format!("{all}, not checked yet"),
-            all if n("not met") > 0 => format!("{} of {all} met, {} not met", n("met"), n("not met")),
-            all => format!("{} of {all} met", n("met")),
+            all => {
+                let rest = ["not met", "unclear"].into_iter().filter(|answer| n(answer) > 0);
+                let rest: String = rest.map(|answer| format!(", {} {answer}", n(answer))).collect();
+                format!("{} of {all} met{rest}", n("met"))
+            }
         }
     }
 
     pub(super) fn coverage_in_words(&self) -> String {
-        self.coverage.as_ref().map_or_else(|| "unknown".to_owned(), Coverage::in_words)
+        self.coverage.as_ref().map_or_else(|| "nothing yet".to_owned(), Coverage::in_words)
+    }
+
+    pub(super) fn timeline_in_words(&self) -> String {
+        count((self.timeline.len() + self.n_earlier) as u64, "event")
     }
 
     /// True when something was not looked at.
@@ -189,7 +196,7 @@ fn timeline(loaded: &Loaded) -> Vec<Moment> {
     let of_step = |step: &Step| Moment {
         at: step.at.clone(),
         words: happened(step),
-        by: if step.by == "tollgate" { String::new() } else { step.by.clone() },
+        by: if ["tollgate", "file"].contains(&step.by.as_str()) { String::new() } else { step.by.clone() },
         note: step.note.clone().unwrap_or_default(),
         kind: kind(&step.event),
     };
@@ -237,7 +244,7 @@ fn happened(step: &Step) -> String {
         "step_done" => "a step was done",
         "step_failed" => "a step failed",
         "step_committed" => "what a step changed was committed",
-        "created" => "created",
+        "added" | "created" => "added to the board",
         other => return other.replace('_', " "),
     };
     words.to_owned()
@@ -292,51 +299,6 @@ fn output(loaded: &Loaded) -> Option<Output> {
     if output.text.is_empty() && !output.is_running {
         return None;
     }
-    let (text, next) = (plain(&output.text), output.next);
+    let (text, next) = (output.text.clone(), output.next);
     Some(Output { iteration: *iteration, text, from: *from, next, is_running: output.is_running })
-}
-
-/// A text without the colours of terminals, each of which leaves one mark. The script does the same.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\u{1b}[") {
-        let (before, sequence) = rest.split_at(at);
-        plain.push_str(before);
-        let body = sequence[2..].trim_start_matches(|it: char| ('0'..='?').contains(&it));
-        let body = body.trim_start_matches(|it: char| (' '..='/').contains(&it));
-        match body.chars().next().filter(|it| ('@'..='~').contains(it)) {
-            Some(_) => {
-                plain.push('␛');
-                rest = &body[1..];
-            }
-            None => {
-                plain.push_str(&sequence[..2]);
-                rest = &sequence[2..];
-            }
-        }
-    }
-    plain.push_str(rest);
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn colours_of_terminals_leave_a_mark_and_nothing_else_is_lost() {
-        let cases = [
-            ("plain", "plain"),
-            ("\u{1b}[1;31mred\u{1b}[0m", "␛red␛"),
-            ("\u{1b}[2J\u{1b}[?25lx", "␛␛x"),
-            ("\u{1b}[", "\u{1b}["),
-            ("\u{1b}[31", "\u{1b}[31"),
-            ("\u{1b}[é", "\u{1b}[é"),
-            ("\u{1b}]0;title\u{7}", "\u{1b}]0;title\u{7}"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(plain(text), expected);
-        }
-    }
 }
