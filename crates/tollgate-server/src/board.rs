@@ -26,6 +26,8 @@ mod agents;
 mod cards;
 mod log;
 mod prompts;
+mod record;
+mod reviews;
 mod setup;
 
 pub use log::BoardLog;

@@ -16,6 +16,8 @@ use crate::problem::{Kind, Problem};
 
 pub mod cards;
 pub(crate) mod prompt;
+pub mod record;
+pub mod reviews;
 pub mod setup;
 
 /// The number of a project.
@@ -479,7 +481,7 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: cards::Cards + setup::Setup + Send + Sync + 'static {
+pub trait Desk: cards::Cards + record::Record + reviews::Reviews + setup::Setup + Send + Sync + 'static {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

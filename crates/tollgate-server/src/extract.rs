@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use tollgate_core::board::FeatureId;
+use tollgate_core::fingerprint::Fingerprint;
 use utoipa::IntoParams;
 
 use crate::app::App;
@@ -142,6 +143,60 @@ impl FromRequestParts<Shared> for OfIteration {
     }
 }
 
+/// The finding in the path.
+pub(crate) struct OfFinding(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) u32, pub(crate) String);
+
+impl FromRequestParts<Shared> for OfFinding {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+        let OfIteration(project, feature, iteration) = OfIteration::from_request_parts(parts, app).await?;
+        let names = names(parts).await?;
+        let finding = named(&names, "finding")?;
+        let is_name =
+            |digits: &str| (3..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !finding.strip_prefix('F').is_some_and(is_name) {
+            return Err(no_such("finding"));
+        }
+        Ok(Self(project, feature, iteration, finding.to_owned()))
+    }
+}
+
+/// What is dismissed, in the path.
+pub(crate) struct OfDismissal(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) Fingerprint);
+
+impl FromRequestParts<Shared> for OfDismissal {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        let fingerprint = Fingerprint::parse(named(&names, "fingerprint")?).ok_or_else(|| no_such("dismissal"))?;
+        Ok(Self(project(&names)?, feature(&names)?, fingerprint))
+    }
+}
+
+/// The stored review in the path.
+pub(crate) struct OfReview(pub(crate) u64);
+
+impl FromRequestParts<Shared> for OfReview {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        number(named(&names, "run")?).map(Self).ok_or_else(|| no_such("review"))
+    }
+}
+
+/// The stored review in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct ReviewPath {
+    /// The number of the review.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    run: u64,
+}
+
 /// The project in the path, for the description.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -179,6 +234,41 @@ pub(crate) struct IterationPath {
     /// The number of the iteration.
     #[param(minimum = 1)]
     iteration: u32,
+}
+
+/// The finding in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct FindingPath {
+    /// The number of the project.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    project: u64,
+    /// The name of the feature.
+    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
+    feature: String,
+    /// The number of the iteration.
+    #[param(minimum = 1)]
+    iteration: u32,
+    /// The number of the finding within its review.
+    #[param(pattern = "^F[0-9]{3,6}$", example = "F001")]
+    finding: String,
+}
+
+/// What is dismissed, in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct DismissalPath {
+    /// The number of the project.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    project: u64,
+    /// The name of the feature.
+    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
+    feature: String,
+    /// The key of the finding across reviews.
+    #[param(pattern = "^fp-[0-9a-f]{16}$", example = "fp-4d1b0c2f9a6e7385")]
+    fingerprint: String,
 }
 
 type Names = std::collections::HashMap<String, String>;

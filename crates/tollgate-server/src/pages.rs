@@ -23,6 +23,7 @@ use crate::problem;
 use crate::routes::Shared;
 
 mod asset;
+mod board;
 mod escape;
 pub(crate) mod home;
 pub(crate) mod layout;
@@ -41,6 +42,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
         .route("/", get(home::page))
+        .route("/projects/{project}", get(board::page))
+        .route("/projects/{project}/board", get(board::columns))
+        .route("/projects/{project}/columns/{place}", get(board::part))
+        .route("/projects/{project}/features/{feature}/card", get(board::card))
+        .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/login", post(login::sign_in))
         .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))

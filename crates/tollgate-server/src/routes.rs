@@ -16,15 +16,19 @@ use crate::serve::Connections;
 
 mod acts;
 pub(crate) mod auth;
+mod criteria;
 mod describe;
 mod events;
 mod features;
 mod health;
 mod iterations;
 mod projects;
+mod record;
 mod review;
+pub(crate) mod reviews;
 mod settings;
 mod setup;
+pub(crate) mod trends;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -65,6 +69,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(projects::show, projects::remove))
         .routes(routes!(features::list, features::add))
         .routes(routes!(features::show, features::edit, features::remove))
+        .routes(routes!(criteria::read))
         .routes(routes!(acts::start))
         .routes(routes!(acts::stop))
         .routes(routes!(acts::resume))
@@ -79,6 +84,17 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(iterations::review))
         .routes(routes!(iterations::output))
         .routes(routes!(iterations::history))
+        .routes(routes!(record::audit))
+        .routes(routes!(record::coverage))
+        .routes(routes!(record::export))
+        .routes(routes!(record::prompt))
+        .routes(routes!(record::dismissals))
+        .routes(routes!(record::dismiss))
+        .routes(routes!(record::withdraw))
+        .routes(routes!(reviews::list))
+        .routes(routes!(reviews::show))
+        .routes(routes!(reviews::export))
+        .routes(routes!(trends::show))
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))

@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 use crate::desk::setup::UsedPrompts;
 use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
 
+pub(crate) mod review;
+pub(crate) mod trend;
+
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -650,7 +653,7 @@ mod tests {
             ..tollgate_engine::store::board::Card::new(feature.id, feature.state, facts)
         };
         let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
-        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"dependencies":[],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z"}],"total":1}"#);
+        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
     }
 
     #[test]

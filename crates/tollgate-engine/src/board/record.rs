@@ -181,8 +181,7 @@ impl Board {
 }
 
 /// True when a dismissal speaks of a remark, and of the code as it stands there.
-#[must_use]
-pub fn is_dismissed(dismissal: &Dismissal, remark: &Remark) -> bool {
+fn is_dismissed(dismissal: &Dismissal, remark: &Remark) -> bool {
     let print = dismissal.fingerprint.to_string();
     let is_it = remark.identity.as_ref().is_some_and(|identity| identity.fingerprint == print);
     let evidence = remark.evidence.as_deref().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use rusqlite::{Connection, Row, params};
 
 /// The version of the schema from which on every run has figures.
-pub(super) const SINCE: usize = 3;
+pub(super) const SINCE: usize = 4;
 
 /// Makes the figures of every run from this number on.
 ///

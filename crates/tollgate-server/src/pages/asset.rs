@@ -23,6 +23,10 @@ macro_rules! assets {
 const ASSETS: &[(&str, &[u8])] = assets! {
     "api.js",
     "app.js",
+    "board-acts.js",
+    "board-add.js",
+    "board.css",
+    "board.js",
     "dialog.js",
     "fragment.js",
     "home.js",

@@ -13,7 +13,7 @@ use crate::routes::features::{check_text, whole};
 use crate::view::FeatureBody;
 
 /// Who does things over this interface, if nobody says.
-const BY: &str = "operator";
+pub(crate) const BY: &str = "operator";
 
 /// What to say to the agent.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -217,7 +217,7 @@ async fn act(app: &Shared, of: OfFeature, act: Act, by: &str) -> Result<Response
     Ok(whole(app.call(move |desk| desk.act(project, &id, act, &by)).await?))
 }
 
-fn check_said(name: &str, text: &String) -> Result<(), Problem> {
+pub(crate) fn check_said(name: &str, text: &String) -> Result<(), Problem> {
     check_text(name, Some(text), 20_000)?;
     if text.trim().is_empty() {
         return Err(Problem::new(Kind::Unprocessable, format!("`{name}` is empty")));

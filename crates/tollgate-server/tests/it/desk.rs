@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
+use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
     Act, Agent, Answer, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page,
     Part, Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings, Step,
@@ -17,6 +19,8 @@ use tollgate_server::desk::{
 use crate::log::MemoryLog;
 
 mod cards;
+pub(crate) mod record;
+mod reviews;
 mod setup;
 
 #[derive(Default)]
@@ -32,6 +36,12 @@ struct Kept {
     projects: BTreeMap<u64, Project>,
     features: BTreeMap<(u64, String), (Feature, Vec<Iteration>)>,
     prompts: BTreeMap<Option<u64>, Prompts>,
+    /// What is dismissed, by project.
+    dismissed: Vec<(u64, Dismissed)>,
+    /// What happened to features, and what is behind their reviews.
+    history: BTreeMap<(u64, String), Vec<Step>>,
+    looked: BTreeMap<(u64, String), Looked>,
+    audit: BTreeMap<(u64, String), Audit>,
     revision: BTreeMap<Option<u64>, u64>,
     demo: Option<u64>,
     next: u64,
@@ -297,8 +307,9 @@ impl Desk for MemoryDesk {
     }
 
     fn history(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<Step>> {
-        self.lock().feature(project, feature)?;
-        Ok(vec![])
+        let mut kept = self.lock();
+        kept.feature(project, feature)?;
+        Ok(kept.history.get(&(project, feature.to_string())).cloned().unwrap_or_default())
     }
 
     fn prompts(&self, project: Option<ProjectId>) -> Answer<PromptsInForce> {

@@ -4,6 +4,7 @@
 mod attacks;
 mod auth;
 mod board;
+mod board_page;
 mod client;
 mod contract;
 mod desk;
@@ -11,6 +12,8 @@ mod listen;
 mod load;
 mod log;
 mod pages;
+mod record;
+mod reviews;
 mod routes;
 mod setup;
 mod world;

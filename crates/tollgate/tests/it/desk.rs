@@ -59,6 +59,11 @@ impl Desk {
         self.folder.path().join(name)
     }
 
+    /// Leaves the folder to somebody else, who removes it.
+    pub(crate) fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.path("project"), args)

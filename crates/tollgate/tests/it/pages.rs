@@ -20,11 +20,21 @@
 
 pub(crate) mod axe;
 pub(crate) mod browser;
+pub(crate) mod carry;
 pub(crate) mod chromium;
 pub(crate) mod hand;
 pub(crate) mod look;
 pub(crate) mod mark;
+pub(crate) mod scene;
+pub(crate) mod screens;
 pub(crate) mod site;
 pub(crate) mod watch;
 
+mod access;
+mod cost;
+mod every;
 mod harness;
+mod hostile;
+mod live;
+mod plain;
+mod tour;

@@ -221,8 +221,9 @@ const LICENCES: &[&str] = &[
 ///
 /// `getrandom`: rustls names `ring` beside the library we use; cargo lists it without building it. `untrusted`: so does
 /// `rcgen`, which only tests use, with a parser of certificates. `base64`: another for the build script of the tokenizer. `rand`,
-/// `rand_core`, `cpufeatures`: another for property tests.
-const DUPLICATES: &[&str] = &["base64", "cpufeatures", "getrandom", "rand", "rand_core", "untrusted"];
+/// `rand_core`, `cpufeatures`: another for property tests. `syn`: the browser of the tests has `tracing` bring macros,
+/// which the program is built without.
+const DUPLICATES: &[&str] = &["base64", "cpufeatures", "getrandom", "rand", "rand_core", "syn", "untrusted"];
 
 #[test]
 fn dependencies_have_known_licences_and_one_version_each() {
@@ -260,8 +261,14 @@ fn dependencies_have_known_licences_and_one_version_each() {
     none(&problems);
 }
 
-/// The packages that end up in the program: normal dependencies only.
+/// The packages that end up in the program: normal dependencies only, and none that only write code.
 fn shipped(metadata: &serde_json::Value) -> BTreeSet<&str> {
+    let writes_code = |package: &serde_json::Value| {
+        let mut targets = package["targets"].as_array().unwrap().iter();
+        targets.any(|target| target["kind"][0].as_str() == Some("proc-macro"))
+    };
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let macros: BTreeSet<&str> = packages.filter(|p| writes_code(p)).filter_map(|p| p["id"].as_str()).collect();
     let nodes: BTreeMap<&str, &serde_json::Value> = metadata["resolve"]["nodes"]
         .as_array()
         .unwrap()
@@ -271,7 +278,7 @@ fn shipped(metadata: &serde_json::Value) -> BTreeSet<&str> {
     let program = nodes.keys().find(|id| id.contains("crates/tollgate#")).unwrap();
     let (mut seen, mut pending) = (BTreeSet::new(), vec![*program]);
     while let Some(id) = pending.pop() {
-        if !seen.insert(id) {
+        if macros.contains(id) || !seen.insert(id) {
             continue;
         }
         for dependency in nodes[id]["deps"].as_array().unwrap() {
@@ -282,4 +289,37 @@ fn shipped(metadata: &serde_json::Value) -> BTreeSet<&str> {
         }
     }
     seen
+}
+
+#[test]
+fn templates_escape_everything_and_hold_no_scripts_and_styles() {
+    let mut problems = Vec::new();
+    let templates = sources("web/templates", "html");
+    assert!(templates.len() > 2);
+    let code: String = sources("crates/tollgate-server/src", "rs").into_iter().map(|(_, text)| text).collect();
+    let all: String = templates.iter().map(|(_, text)| text.as_str()).collect();
+    for (name, text) in &templates {
+        let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for forbidden in ["|safe", "| safe", "|escape", " style=", "<style", " onclick=", " onload=", "javascript:"] {
+            if squeezed.contains(forbidden) {
+                problems.push(format!("{name} has `{forbidden}`"));
+            }
+        }
+        let inline_scripts = text.matches("<script").count() - text.matches("<script type=\"module\" src=").count();
+        if inline_scripts > 0 {
+            problems.push(format!("{name} has a script in it"));
+        }
+        let file = name.trim_start_matches("web/templates/");
+        let quoted = format!("\"{file}\"");
+        if !code.contains(&quoted) && !all.contains(&quoted) {
+            problems.push(format!("{name} is used by nobody"));
+        }
+    }
+    for (name, text) in sources("crates/tollgate-server/src", "rs") {
+        let is_made = text.match_indices("Safe(").any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric));
+        if is_made && !name.ends_with("pages/markup.rs") {
+            problems.push(format!("{name} makes markup of its own"));
+        }
+    }
+    none(&problems);
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params, params_from_iter};
+use rusqlite::{Connection, Row, Statement, params, params_from_iter};
 use tollgate_core::board::machine::{State, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 
@@ -138,8 +138,12 @@ pub enum Order {
 /// Which features are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct CardFilter {
+    /// Only this one.
+    pub id: Option<FeatureId>,
     /// Only those in this column.
     pub status: Option<Status>,
+    /// Only those in none of these columns.
+    pub outside: Vec<Status>,
     /// Only those in this lane of their column.
     pub lane: Option<Lane>,
     /// Only those with this text in title, first line or name, whatever its case.
@@ -162,15 +166,6 @@ impl Database {
     /// Features as a board shows them.
     pub fn cards(&self, project: i64, filter: &CardFilter) -> Result<Vec<Card>, Failure> {
         self.read(|connection| cards(connection, project, filter))
-    }
-
-    /// One feature as a board shows it, if it is there.
-    pub fn card(&self, project: i64, feature: &FeatureId) -> Result<Option<Card>, Failure> {
-        self.read(|connection| {
-            let sql = format!("{} WHERE f.project = ?1 AND f.deleted_ms IS NULL AND f.id = ?2", select());
-            let found = connection.query_row(&sql, params![project, feature.as_str()], of_row).optional()?;
-            found.map(|card| Filling::new(connection, project)?.fill(card)).transpose()
-        })
     }
 
     /// How many features fit a question, wherever it begins and however many it wants.
@@ -312,6 +307,12 @@ impl Conditions {
         let mut conditions = Self { sql, values: vec![Value::Integer(project)] };
         if let Some(status) = &filter.status {
             conditions.add("f.status = ?", Value::Text(status.to_string()));
+        }
+        for status in &filter.outside {
+            conditions.add("f.status <> ?", Value::Text(status.to_string()));
+        }
+        if let Some(id) = &filter.id {
+            conditions.add("f.id = ?", Value::Text(id.to_string()));
         }
         if let Some(text) = &filter.text {
             conditions.add("0 < instr(f.search, ?)", Value::Text(text.to_lowercase()));

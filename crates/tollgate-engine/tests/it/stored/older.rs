@@ -5,12 +5,12 @@ use tollgate_engine::store::RunQuery;
 
 use super::{Given, Memory, high, run};
 
-/// Takes away what the third version brought.
+/// Takes away what the fourth version brought, and what came after it.
 fn make_older(memory: &Memory) {
     let connection = Connection::open(memory.path()).unwrap();
     let older = "DROP TABLE run_figures; DROP TABLE run_search; DROP TABLE run_reviewer; DROP INDEX run_by_prior; \
                  DROP INDEX iteration_by_run; DROP INDEX finding_by_kind; DROP INDEX finding_by_rule; \
-                 DROP INDEX dismissal_by_fingerprint; PRAGMA user_version = 2;";
+                 DROP INDEX dismissal_by_fingerprint; ALTER TABLE dismissal DROP COLUMN who; PRAGMA user_version = 3;";
     connection.execute_batch(older).unwrap();
 }
 

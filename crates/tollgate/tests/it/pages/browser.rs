@@ -50,6 +50,7 @@ impl Browser {
             media: RefCell::default(),
         };
         browser.width(1280);
+        browser.allow_to_carry();
         browser
     }
 
@@ -57,10 +58,17 @@ impl Browser {
     #[track_caller]
     pub(crate) fn signed_in(address: SocketAddr, token: &str) -> Self {
         let browser = Self::new(address);
-        browser.go(&format!("/#token={token}"));
-        browser.until("!location.hash.includes('token') && document.readyState === 'complete'");
-        browser.until("document.querySelector('main') !== null && !location.pathname.startsWith('/login')");
+        browser.sign_in("/", token);
         browser
+    }
+
+    /// Opens a page by an address with the token in it, and waits until it is there.
+    #[track_caller]
+    pub(crate) fn sign_in(&self, path: &str, token: &str) {
+        self.go(&format!("{path}#token={token}"));
+        self.until("'signedIn' in document.body.dataset && document.readyState === 'complete'");
+        // The page before was the one that asks who is there.
+        self.overlook("401 (Unauthorized)");
     }
 
     // Where it is.

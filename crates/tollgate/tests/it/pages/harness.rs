@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::endure::server::processes_of;
 use crate::pages::browser::Browser;
 use crate::pages::look::Theme;
-use crate::pages::mark::{button, css, textbox};
+use crate::pages::mark::{button, css, link, textbox};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src *";
 
@@ -38,7 +38,7 @@ fn answer(mut stream: TcpStream, pages: &[(&str, &str)]) -> std::io::Result<()> 
 
 const FORM: &str = "<!doctype html><html lang=en><title>form</title><main><h1>Form</h1>
     <label>Title <input id=title></label> <button aria-label=Save>S</button> <button disabled>Never</button>
-    <p id=said></p><noscript>no script here</noscript>
+    <button id=copy>Copy</button> <a href=/notes.txt download=notes.txt>Notes</a><p id=said></p><noscript>no script here</noscript>
     <p id=from draggable=true>piece</p><p id=onto>place</p></main><script src=/form.js></script>";
 
 const FORM_SCRIPT: &str = "
@@ -46,6 +46,7 @@ const FORM_SCRIPT: &str = "
     document.querySelector('[aria-label=Save]').addEventListener('click', (event) => {
         setTimeout(() => { said.textContent = `${event.isTrusted} ${document.querySelector('#title').value}` }, 20);
     });
+    document.querySelector('#copy').addEventListener('click', () => navigator.clipboard.writeText('copied ü'));
     document.addEventListener('keydown', (event) => { if (event.key === '?') said.textContent = 'help' });
     const onto = document.querySelector('#onto');
     document.querySelector('#from').addEventListener('dragstart', (event) => event.dataTransfer.setData('text/plain', 'p'));
@@ -67,6 +68,16 @@ fn it_clicks_types_drags_and_waits_for_what_comes() {
     browser.drag(css("#from"), css("#onto"));
     browser.sees("dropped");
     assert!(!browser.all_text().contains("no script here"));
+}
+
+#[test]
+fn it_sees_what_is_copied_and_what_is_downloaded() {
+    let browser = Browser::new(serve(&[("/", FORM), ("/form.js", FORM_SCRIPT), ("/notes.txt", "some notes")]));
+    browser.go("/");
+    browser.click(button("Copy"));
+    assert!(browser.wait(|| browser.clipboard() == "copied ü"));
+    browser.click(link("Notes"));
+    assert_eq!(browser.downloaded(), ("notes.txt".to_owned(), "some notes".to_owned()));
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::desk::Desk;
 use crate::endure::server::{Launch, Server};
 use crate::pages::browser::Browser;
 
+/// True in a page that hears of what happens.
+pub(crate) const LIVE: &str = "document.querySelector('#link-state')?.dataset.state === 'live'";
+
 /// A desk, its server, and the number of its project.
 pub(crate) struct Site {
     pub(crate) server: Server,

@@ -36,6 +36,12 @@ impl Browser {
         self.watch.borrow_mut().forgiven.push(text.to_owned());
     }
 
+    /// Forgets errors with this text that came until now; later ones are errors.
+    pub(crate) fn overlook(&self, text: &str) {
+        let _ = self.notice();
+        self.watch.borrow_mut().said.retain(|said| !said.contains(text));
+    }
+
     /// All that was asked of the network, since the beginning or [`Browser::forget`].
     #[track_caller]
     pub(crate) fn requests(&self) -> Vec<Request> {

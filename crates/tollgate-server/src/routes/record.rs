@@ -1,0 +1,378 @@
+//! What is behind reviews: what was asked and said, what was looked at, what is dismissed, and reviews as files.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tollgate_core::coverage::{Covered, Looked as Became};
+use tollgate_engine::board::{Audit, Export, Try};
+use tollgate_engine::reviewer::tape::Told;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::desk::record::{Asked, Dismissed, Looked, Pointed};
+use crate::extract::{
+    Body, DismissalPath, FindingPath, InProject, IterationPath, OfDismissal, OfFinding, OfIteration, ProjectPath, Query,
+};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+use crate::routes::acts::{BY, check_said};
+use crate::routes::features::check_text;
+use crate::view::Finding;
+
+/// What reviewers were asked and what they said.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Audit)]
+pub(crate) struct AuditBody {
+    /// The tries at the review, oldest first; none when only rules looked.
+    tries: Vec<TryBody>,
+    /// How many older ones there are.
+    older: usize,
+}
+
+/// One try at a review.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Try)]
+pub(crate) struct TryBody {
+    /// The file with all of it, on the server's machine.
+    file: String,
+    /// What was asked and said, in order.
+    exchanges: Vec<ExchangeBody>,
+    /// How many exchanges are left out.
+    more: usize,
+    /// Why it cannot be shown, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    problem: Option<String>,
+}
+
+/// A question and what came of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Exchange)]
+pub(crate) struct ExchangeBody {
+    /// Who was asked.
+    #[schema(example = "claude")]
+    reviewer: String,
+    /// For which time, from 1.
+    pass: u32,
+    /// Which part of the change, from 1.
+    call: usize,
+    /// 1, or 2 when an answer could not be read.
+    round: u32,
+    /// What the reviewer was told about its role.
+    system: String,
+    /// What it was asked.
+    question: String,
+    /// What it said, word for word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reply: Option<String>,
+    /// The model that says it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    model: Option<String>,
+    /// Why nothing came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    problem: Option<String>,
+}
+
+impl From<Audit> for AuditBody {
+    fn from(audit: Audit) -> Self {
+        let of_try = |one: Try| TryBody {
+            file: one.file.to_string_lossy().into_owned(),
+            exchanges: one.told.into_iter().map(ExchangeBody::from).collect(),
+            more: one.n_more,
+            problem: one.problem,
+        };
+        Self { tries: audit.tries.into_iter().map(of_try).collect(), older: audit.n_older }
+    }
+}
+
+impl From<Told> for ExchangeBody {
+    fn from(Told { place, system, question, reply }: Told) -> Self {
+        let (reply, model, problem) = match reply {
+            Ok(reply) => (Some(reply.text), reply.model, None),
+            Err(problem) => (None, None, Some(problem)),
+        };
+        let (reviewer, pass, call, round) = (place.reviewer, place.pass, place.call, place.round);
+        Self { reviewer, pass, call, round, system, question, reply, model, problem }
+    }
+}
+
+/// What a review looked at, and what it found that does not count.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Looked)]
+pub(crate) struct LookedBody {
+    /// Its number among all stored reviews.
+    run: i64,
+    /// How long it took, in milliseconds.
+    took_ms: u64,
+    /// What was compared, in words.
+    compared: String,
+    /// Each hunk of the change; missing when the review does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hunks: Option<Vec<HunkBody>>,
+    /// Findings that do not count.
+    withheld: Vec<WithheldBody>,
+    /// Models and agents that were asked.
+    reviewers: Vec<Asked>,
+}
+
+/// A hunk, or a file without hunks, and what became of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Hunk)]
+pub(crate) struct HunkBody {
+    /// The file.
+    file: String,
+    /// Its first and last line, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    lines: Option<[u32; 2]>,
+    /// `reviewed`, `skipped` or `not_reviewed`.
+    #[schema(example = "reviewed")]
+    looked: &'static str,
+    /// The rule by which it was skipped, or why nobody looked at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    why: Option<String>,
+}
+
+/// A finding that does not count.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Withheld)]
+pub(crate) struct WithheldBody {
+    #[serde(flatten)]
+    finding: Finding,
+    /// Why it does not count.
+    why: String,
+}
+
+impl From<Looked> for LookedBody {
+    fn from(looked: Looked) -> Self {
+        Self {
+            run: looked.run,
+            took_ms: looked.took_ms,
+            compared: looked.compared,
+            hunks: looked.hunks.map(|hunks| hunks.into_iter().map(HunkBody::from).collect()),
+            withheld: looked.withheld.iter().map(|(remark, why)| WithheldBody::of(remark, why)).collect(),
+            reviewers: looked.reviewers,
+        }
+    }
+}
+
+impl From<Covered> for HunkBody {
+    fn from(covered: Covered) -> Self {
+        let (looked, why) = match covered.looked {
+            Became::Reviewed => ("reviewed", None),
+            Became::Skipped(rule) => ("skipped", Some(rule)),
+            Became::NotReviewed(why) => ("not_reviewed", Some(why)),
+        };
+        let lines = covered.lines.map(|lines| [lines.start(), lines.end()]);
+        Self { file: covered.file.as_str().to_owned(), lines, looked, why }
+    }
+}
+
+impl WithheldBody {
+    fn of(remark: &tollgate_core::board::Remark, why: &str) -> Self {
+        Self { finding: Finding::from(remark), why: why.to_owned() }
+    }
+}
+
+/// What is dismissed in a project.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Dismissals {
+    /// Oldest first.
+    dismissals: Vec<Dismissed>,
+}
+
+/// Why a finding does not count.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Dismiss {
+    /// Recorded with the dismissal, and shown by every review that leaves the finding out.
+    #[schema(min_length = 1, max_length = 20_000, pattern = r"\S", example = "The template is ours.")]
+    reason: String,
+    /// Who says so; `operator` if nobody says.
+    #[schema(max_length = 200, example = "Ada")]
+    by: Option<String>,
+}
+
+/// In which form.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// The form of the file.
+    #[param(inline)]
+    format: Form,
+}
+
+/// The form of a review as a file.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Form {
+    /// For people, and read back by tollgate.
+    Markdown,
+    /// For programs.
+    Json,
+    /// For code scanning.
+    Sarif,
+    /// One page that needs nothing else.
+    Html,
+}
+
+/// Which finding.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct One {
+    /// Only this finding; otherwise all that are not dismissed.
+    #[param(pattern = "^F[0-9]{3,6}$")]
+    finding: Option<String>,
+}
+
+/// What reviewers were asked in an iteration, and what they said, word for word.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/audit",
+    operation_id = "showAudit",
+    tag = "iterations",
+    params(IterationPath),
+    responses((status = 200, description = "What was asked and said.", body = AuditBody))
+)]
+pub(crate) async fn audit(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+) -> Result<Json<AuditBody>, Problem> {
+    Ok(Json(app.call(move |desk| desk.audit(project, &id, number)).await?.into()))
+}
+
+/// What a review looked at, hunk by hunk, and what it found that does not count.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/coverage",
+    operation_id = "showCoverage",
+    tag = "iterations",
+    params(IterationPath),
+    responses((status = 200, description = "What was looked at.", body = LookedBody))
+)]
+pub(crate) async fn coverage(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+) -> Result<Json<LookedBody>, Problem> {
+    let looked = app.call(move |desk| desk.looked(project, &id, number)).await?;
+    looked.map(|looked| Json(looked.into())).ok_or_else(|| {
+        Problem::new(Kind::NotFound, format!("iteration {number} ended without a review that looked at anything"))
+            .hint("`GET …/iterations` says how it ended.")
+    })
+}
+
+/// A review as a file.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/export",
+    operation_id = "exportReview",
+    tag = "iterations",
+    params(IterationPath, Which),
+    responses(
+        (status = 200, description = "The file.", content(
+            (String = "text/markdown"), (String = "application/json"), (String = "application/sarif+json"),
+            (String = "text/html")
+        )),
+        (status = 409, description = "The iteration ended without a review.", body = crate::problem::Document,
+         content_type = "application/problem+json")
+    )
+)]
+pub(crate) async fn export(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+    Query(Which { format }): Query<Which>,
+) -> Result<Response, Problem> {
+    let (form, kind, ending) = match format {
+        Form::Markdown => (Export::Markdown, "text/markdown; charset=utf-8", "md"),
+        Form::Json => (Export::Json, "application/json", "json"),
+        Form::Sarif => (Export::Sarif, "application/sarif+json", "sarif"),
+        Form::Html => (Export::Html, "text/html; charset=utf-8", "html"),
+    };
+    // Names of features are letters, digits, `-` and `_`.
+    let name = format!("attachment; filename=\"{id}-review-{number}.{ending}\"");
+    let text = app.call(move |desk| desk.export(project, &id, number, form)).await?;
+    let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind)), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, text).into_response())
+}
+
+/// The findings of a review as a task for an agent, to be pasted elsewhere.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/prompt",
+    operation_id = "showTask",
+    tag = "iterations",
+    params(IterationPath, One),
+    responses((status = 200, description = "The task.", body = String, content_type = "text/plain"))
+)]
+pub(crate) async fn prompt(
+    State(app): State<Shared>,
+    OfIteration(project, id, number): OfIteration,
+    Query(One { finding }): Query<One>,
+) -> Result<Response, Problem> {
+    let text = app.call(move |desk| desk.task(project, &id, number, finding.as_deref())).await?;
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))], text).into_response())
+}
+
+/// What is dismissed in a project, by whom and why.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{project}/dismissals",
+    operation_id = "listDismissals",
+    tag = "iterations",
+    params(ProjectPath),
+    responses((status = 200, description = "What is dismissed.", body = Dismissals))
+)]
+pub(crate) async fn dismissals(
+    State(app): State<Shared>,
+    InProject(project): InProject,
+) -> Result<Json<Dismissals>, Problem> {
+    Ok(Json(Dismissals { dismissals: app.call(move |desk| desk.dismissals(project)).await? }))
+}
+
+/// Dismisses a finding: reviews leave it out while its code is the same. The next review counts, not the last one.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/findings/{finding}/dismiss",
+    operation_id = "dismissFinding",
+    tag = "iterations",
+    params(FindingPath),
+    request_body = Dismiss,
+    responses((status = 200, description = "The dismissal.", body = Dismissed))
+)]
+pub(crate) async fn dismiss(
+    State(app): State<Shared>,
+    OfFinding(project, id, iteration, finding): OfFinding,
+    Body(dismiss): Body<Dismiss>,
+) -> Result<Json<Dismissed>, Problem> {
+    check_said("reason", &dismiss.reason)?;
+    check_text("by", dismiss.by.as_ref(), 200)?;
+    let by = dismiss.by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| BY.to_owned());
+    let which = Pointed { iteration, finding };
+    Ok(Json(app.call(move |desk| desk.dismiss(project, &id, &which, &dismiss.reason, &by)).await?))
+}
+
+/// Takes a dismissal back: the next review counts the finding again.
+#[utoipa::path(
+    delete,
+    path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}",
+    operation_id = "withdrawDismissal",
+    tag = "iterations",
+    params(DismissalPath),
+    responses((status = 204, description = "It is taken back."))
+)]
+pub(crate) async fn withdraw(
+    State(app): State<Shared>,
+    OfDismissal(project, id, fingerprint): OfDismissal,
+) -> Result<StatusCode, Problem> {
+    app.call(move |desk| desk.withdraw(project, &id, fingerprint)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,205 @@
+//! Boards with something of everything, made once for all tests that only look.
+//!
+//! They are made as people make them: cards are files in a project's folder, agents are scripts, a model on this machine
+//! says what it finds, and the rest goes over the API. What a feature does is told by its name ([`agent`]) or its title
+//! ([`model`]). Tests that change something have a [`Site`](crate::pages::site::Site) of their own.
+//!
+//! A board outlives the test that made it, so a keeper ends its server, and whatever that started, with the test program.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::endure::server::{Server, eventually};
+use crate::pages::browser::Browser;
+use crate::stub::Stub;
+
+pub(crate) mod agent;
+pub(crate) mod cards;
+pub(crate) mod hostile;
+pub(crate) mod model;
+
+/// Waits until standard input ends, which is when we are gone, however that came; then ends a process and, when it is no
+/// more, removes its folder.
+const KEEPER: &str = r#"
+read -r _
+kill -TERM "$1"
+for _ in $(seq 100); do
+  readlink "/proc/$1/exe" || break
+  sleep 0.1
+done
+rm -rf "$2"
+"#;
+
+/// A server with several projects.
+pub(crate) struct Scene {
+    pub(crate) server: Server,
+    /// A shop with a feature in every state.
+    pub(crate) shop: u64,
+    /// Everything that was ever used to break a page, in every field.
+    pub(crate) hostile: u64,
+    /// No feature at all.
+    pub(crate) empty: u64,
+    /// One feature.
+    pub(crate) single: u64,
+    _stub: Stub,
+    _keeper: Child,
+}
+
+/// A server with a project of a thousand features, one of which changes twenty thousand lines.
+pub(crate) struct Large {
+    pub(crate) server: Server,
+    pub(crate) project: u64,
+    _keeper: Child,
+}
+
+/// The feature of [`Large`] with the large change.
+pub(crate) const LARGE: &str = "large-change";
+
+impl Scene {
+    /// The scene of this run, which the first who asks for it makes.
+    #[track_caller]
+    pub(crate) fn get() -> &'static Self {
+        static SCENE: OnceLock<Scene> = OnceLock::new();
+        SCENE.get_or_init(Self::make)
+    }
+
+    fn make() -> Self {
+        let stub = Stub::answering(model::answer);
+        let settings = format!("[review]\nreviewers = ['reader']\n{}", stub.table("reader"));
+        let desk = desk(&settings);
+        for (name, cards) in [("shop", cards::shop()), ("hostile", hostile::cards()), ("single", cards::single())] {
+            repository(&desk, name, &cards);
+        }
+        repository(&desk, "empty", &[]);
+        let shop = desk.path("shop/.automaker");
+        std::fs::write(shop.join("features/broken-card/feature.json"), "{\"title\": \"Broken\", \"status\": ").unwrap();
+        let steps = json!([{ "id": "docs", "name": "Documentation", "order": 1, "instructions": agent::DOCUMENT }]);
+        std::fs::write(shop.join("pipeline.json"), json!({ "version": 1, "steps": steps }).to_string()).unwrap();
+        let (server, keeper, desk) = start(desk);
+        let add = |folder: &str, name: &str| add_project(&server, &desk.join(folder), name);
+        let scene = Self {
+            shop: add("shop", "Harbour Shop"),
+            hostile: add("hostile", hostile::PROJECT),
+            empty: add("empty", "Nothing yet"),
+            single: add("single", "One thing"),
+            server,
+            _stub: stub,
+            _keeper: keeper,
+        };
+        scene.play();
+        scene
+    }
+
+    /// Has everything happen, and waits until it has.
+    fn play(&self) {
+        for (project, card) in [(self.shop, cards::shop()), (self.hostile, hostile::cards())]
+            .into_iter()
+            .flat_map(|(project, cards)| cards.into_iter().map(move |card| (project, card)))
+            .filter(|(_, card)| card.goal.is_some())
+        {
+            let path = format!("/api/projects/{project}/features/{}/start", card.id);
+            let answer = self.server.post(&path, &json!({}));
+            assert!(answer.status < 300, "{}: {answer:?}", card.id);
+        }
+        for (project, card) in [(self.shop, cards::shop()), (self.hostile, hostile::cards())]
+            .into_iter()
+            .flat_map(|(project, cards)| cards.into_iter().map(move |card| (project, card)))
+        {
+            let Some(goal) = card.goal else { continue };
+            let mut last = Value::Null;
+            eventually(&format!("{} is where it should be", card.id), || {
+                last = self.server.feature(project, &card.id);
+                let is = |key: &str, value: &str| value == "*" || last[key].as_str() == Some(value);
+                assert!(goal.2 == "paused" || last["paused"].is_null(), "{}: {last:#}", card.id);
+                is("status", goal.0) && is("work", goal.1) && (goal.2 != "paused" || !last["paused"].is_null())
+            });
+        }
+    }
+
+    /// A browser of somebody who is signed in.
+    #[track_caller]
+    pub(crate) fn open(&self) -> Browser {
+        Browser::signed_in(self.server.address, &self.server.token)
+    }
+
+    /// The page of a feature of the shop.
+    pub(crate) fn page_of(&self, feature: &str) -> String {
+        format!("/projects/{}/features/{feature}", self.shop)
+    }
+}
+
+impl Large {
+    /// The large board of this run, which the first who asks for it makes.
+    #[track_caller]
+    pub(crate) fn get() -> &'static Self {
+        static LARGE_ONE: OnceLock<Large> = OnceLock::new();
+        LARGE_ONE.get_or_init(Self::make)
+    }
+
+    fn make() -> Self {
+        let desk = desk("");
+        repository(&desk, "large", &cards::large());
+        let (server, keeper, folder) = start(desk);
+        let project = add_project(&server, &folder.join("large"), "Large");
+        let answer = server.post(&format!("/api/projects/{project}/features/{LARGE}/start"), &json!({}));
+        assert!(answer.status < 300, "{answer:?}");
+        server.settled(project, LARGE);
+        Self { server, project, _keeper: keeper }
+    }
+
+    /// A browser of somebody who is signed in.
+    #[track_caller]
+    pub(crate) fn open(&self) -> Browser {
+        Browser::signed_in(self.server.address, &self.server.token)
+    }
+}
+
+/// A desk whose agent knows all plays, and may do many at once.
+fn desk(settings: &str) -> Desk {
+    let desk = Desk::configured(agent::SCRIPT, settings);
+    let path = desk.path("config/tollgate/config.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    let pipeline = "[pipeline]\nat_once = 8\nreviews_at_once = 4\n";
+    std::fs::write(&path, config.replace("[pipeline]\n", pipeline)).unwrap();
+    desk
+}
+
+/// A repository with one commit, and cards in its folder.
+fn repository(desk: &Desk, name: &str, cards: &[cards::Card]) {
+    let folder = desk.path(name);
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    desk.git_in(&folder, &["init", "-q", "-b", "main"]);
+    for (file, text) in
+        [("src/shop.js", agent::SHOP), ("README.md", "# Shop\n"), (".gitignore", ".automaker\n.worktrees\n")]
+    {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    desk.git_in(&folder, &["add", "-A"]);
+    desk.git_in(&folder, &["commit", "-q", "-m", "first"]);
+    for card in cards {
+        let folder = folder.join(".automaker/features").join(&card.id);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("feature.json"), card.json.to_string()).unwrap();
+    }
+}
+
+fn add_project(server: &Server, path: &Path, name: &str) -> u64 {
+    let answer = server.post("/api/projects", &json!({ "path": path, "name": name }));
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json()["id"].as_u64().unwrap()
+}
+
+/// Starts the server of a desk, whose folder now belongs to a keeper.
+fn start(desk: Desk) -> (Server, Child, PathBuf) {
+    let server = Server::start(&desk);
+    let folder = desk.keep();
+    let mut keeper = Command::new("sh");
+    keeper.args(["-c", KEEPER, "sh", &server.pid().to_string()]).arg(&folder);
+    let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn();
+    (server, keeper.unwrap(), folder)
+}

@@ -1,0 +1,33 @@
+//! The screens, for all that looks at each of them.
+
+use crate::pages::scene::Scene;
+
+/// A page that people open.
+pub(crate) struct Screen {
+    pub(crate) name: &'static str,
+    pub(crate) path: String,
+}
+
+/// Every screen, in the states that matter to how it looks.
+pub(crate) fn screens(scene: &Scene) -> Vec<Screen> {
+    let board = |project: u64| format!("/projects/{project}");
+    let feature = |id: &str, query: &str| format!("{}{query}", scene.page_of(id));
+    let screen = |name, path| Screen { name, path };
+    vec![
+        screen("board", board(scene.shop)),
+        screen("board-filtered", board(scene.shop) + "?q=nothing+like+this"),
+        screen("board-empty", board(scene.empty)),
+        screen("board-one", board(scene.single)),
+        screen("feature", feature("checkout-totals", "")),
+        screen("feature-rejected", feature("checkout-totals", "?iteration=1")),
+        screen("feature-compared", feature("checkout-totals", "?compare=1,2")),
+        screen("feature-split", feature("checkout-totals", "?iteration=1&view=split")),
+        screen("feature-needs-you", feature("import-catalogue", "")),
+        screen("feature-review-failed", feature("payment-webhooks", "")),
+        screen("feature-at-work", feature("address-book", "")),
+        screen("feature-backlog", feature("order-again", "")),
+        screen("feature-broken", feature("broken-card", "")),
+        screen("projects", "/".to_owned()),
+        screen("not-found", "/projects/1/features/nobody".to_owned()),
+    ]
+}
