@@ -62,7 +62,6 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/reviews", get(reviews::list))
         .route("/reviews/{run}", get(reviews::one::show))
         .route("/trends", get(trends::show))
-        .route("/login", post(login::sign_in))
         .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))
