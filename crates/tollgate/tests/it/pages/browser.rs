@@ -61,7 +61,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn signed_in(address: SocketAddr, token: &str) -> Self {
         let browser = Self::new(address);
-        browser.sign_in("/reviews", token);
+        browser.sign_in("/", token);
         browser
     }
 
