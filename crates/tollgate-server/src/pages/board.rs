@@ -162,9 +162,9 @@ pub(crate) async fn card(
     let fragment = app
         .call(move |desk| {
             let frame = desk.frame(project)?;
-            let found = desk.card(project, &feature, &search.wanted)?;
+            let card = desk.card(project, &feature, &search.wanted)?;
             let counts = desk.lane_counts(project, &search.wanted)?;
-            let card = found.map(|card| CardView::new(project, card, &frame, now_ms()));
+            let card = card.map(|card| CardView::new(project, card, &frame, now_ms()));
             let columns = frame.columns();
             let of = |place: Place| {
                 let fitting = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
