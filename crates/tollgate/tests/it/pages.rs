@@ -32,6 +32,7 @@ pub(crate) mod watch;
 
 mod access;
 mod cost;
+mod diff;
 mod every;
 mod harness;
 mod hostile;
