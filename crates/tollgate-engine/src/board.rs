@@ -33,11 +33,13 @@ use crate::store::board::{
 };
 
 mod announce;
+pub mod demo;
 mod failure;
 pub mod folder;
 mod intake;
 mod judge;
 mod offered;
+mod preview;
 mod projection;
 mod prompts;
 mod record;
@@ -51,7 +53,8 @@ use folder::Folder;
 
 pub use intake::{Edits, NewFeature};
 pub use offered::offers;
-pub use prompts::{OwnPrompt, OwnPrompts};
+pub use preview::{Draft, Previewed, Shown as ShownContext};
+pub use prompts::{InForce, Level, OwnPrompt, OwnPrompts, PromptsInForce};
 pub use record::{Audit, Export, Try};
 pub use shown::{Output, Part};
 pub use time::iso;
@@ -159,6 +162,8 @@ struct Inner {
     broken: Mutex<HashMap<(i64, String), String>>,
     /// Stops what runs here, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
+    /// Held by whoever makes or removes the demonstration.
+    demo: Mutex<()>,
     /// Texts of files that were looked at lately.
     sources: source::Lately,
 }
@@ -168,8 +173,8 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let sources = source::Lately::default();
-        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources }) })
+        let (sources, demo) = (source::Lately::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources, demo }) })
     }
 
     /// What is stored, and what is announced.

@@ -7,8 +7,64 @@ use tollgate_core::delta::settle::{self, Delta, Looked, settle};
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::finding::{Finding, Severity};
 use tollgate_core::path::FilePath;
+use tollgate_core::report::sarif;
+use tollgate_core::review::Review;
+use tollgate_rules::catalog;
 
-use crate::store::Run;
+use crate::failure::Failure;
+use crate::store::{Database, Listed, Run};
+
+/// A stored run with what is to be known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recalled {
+    /// The run.
+    pub run: Run,
+    /// What a list shows of it.
+    pub listed: Listed,
+    /// What became of the findings of the run it was compared with, if it was.
+    pub since: Option<Since>,
+    /// The newest run of the same line of work, when that is another one.
+    pub last: Option<i64>,
+    /// True when that one shows that this review no longer speaks for the change.
+    pub is_outdated: bool,
+}
+
+/// What became of the findings of a run in the next one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Since {
+    /// The earlier run.
+    pub prior: Run,
+    /// New, resolved, still open.
+    pub delta: Delta,
+}
+
+/// A run by its number, compared with the one before it.
+pub fn recall(database: &Database, id: i64) -> Result<Option<Recalled>, Failure> {
+    let Some((run, listed)) = database.run(id)? else { return Ok(None) };
+    let prior = run.prior.map(|prior| database.run(prior)).transpose()?.flatten();
+    let since = prior.map(|(prior, _)| Since { delta: compare(&prior, &run), prior });
+    let last = database.last_run_of(&run.subject)?.filter(|last| last.id != run.id);
+    let is_outdated = last.as_ref().is_some_and(|last| last.id > run.id && is_outdated(&run, last));
+    Ok(Some(Recalled { run, listed, since, last: last.map(|last| last.id), is_outdated }))
+}
+
+/// The rules that a review names, as SARIF describes them.
+#[must_use]
+pub fn rules_in(review: &Review) -> Vec<sarif::Rule> {
+    let named = review.findings.iter().chain(review.withheld.iter().map(|held| &held.finding));
+    let mut ids: Vec<&str> = named.filter_map(|finding| finding.origin.rule.as_deref()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let rules = ids.into_iter().filter_map(catalog::find);
+    rules
+        .map(|rule| sarif::Rule {
+            id: rule.id.to_owned(),
+            short: rule.message.to_owned(),
+            full: rule.why.to_owned(),
+            help: format!("{} `tollgate rules show {}` has examples.", rule.why, rule.id),
+        })
+        .collect()
+}
 
 /// What became of the findings of one run in another.
 ///

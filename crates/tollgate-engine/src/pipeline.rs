@@ -38,9 +38,11 @@ use crate::store::{Completed, Ended, Outcome, Store, Subject};
 mod accept;
 mod cache;
 mod models;
+mod preview;
 mod since;
 
 pub use models::{Asking, Run, Sent, Stated};
+pub use preview::{Preview, preview};
 pub use since::SinceLast;
 
 /// Everything a review needs from outside.
@@ -258,11 +260,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
 
     let (intent, subjects) = intent(world, &change, &mut notes);
-    let mut policy = policy::resolve(&intent, &world.settings.policy);
-    if let FailOn::Severity(severity) = world.settings.fail_on {
-        // What is asked to close the gate has to be counted.
-        policy.floor = policy.floor.min(severity);
-    }
+    let policy = policy(&intent, world.settings);
     if intent.no_review() && world.settings.allow_no_review && !world.standing.is_gate() {
         return Ok(Some(skipped(change, intent, policy)));
     }
@@ -459,6 +457,16 @@ fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Inten
     let intent = intent::read(world.title.unwrap_or_default(), world.body, heeded, false);
     let subjects = read.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned());
     (intent, subjects.collect())
+}
+
+/// How the change is looked at.
+fn policy(intent: &Intent, settings: &Settings) -> Policy {
+    let mut policy = policy::resolve(intent, &settings.policy);
+    if let FailOn::Severity(severity) = settings.fail_on {
+        // What is asked to close the gate has to be counted.
+        policy.floor = policy.floor.min(severity);
+    }
+    policy
 }
 
 /// A review that was not made, since the title says so. Nothing in it reads as an approval.

@@ -15,3 +15,4 @@ pub mod provider;
 pub mod tape;
 pub mod team;
 pub mod tokens;
+pub mod trial;

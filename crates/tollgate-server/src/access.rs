@@ -3,10 +3,15 @@
 //! There is one secret, the token in a file that only its owner can read. A program sends it with each request; a
 //! browser sends it once and keeps a cookie, which is signed with the token, so that the server holds no sessions and a
 //! new token ends them all. A page opens a socket with a ticket that is good once. The token is never in an address.
+//! Whoever listens does so until there is another token.
 
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::failure::{Failure, Kind};
 
 pub mod attempts;
 pub mod session;
@@ -23,11 +28,23 @@ pub(crate) const TICKET_PROTOCOL: &str = "tollgate.ticket.";
 /// Everything that decides who may ask.
 #[derive(Debug)]
 pub(crate) struct Access {
-    pub(crate) token: Token,
+    term: Mutex<Term>,
+    /// Where the token is kept; none where somebody else holds it.
+    file: Option<PathBuf>,
+    /// Held by whoever makes another token, so that the file and what holds here are the same.
+    rotating: Mutex<()>,
     pub(crate) tickets: Tickets,
     pub(crate) attempts: Attempts,
     /// The name of the cookie. Cookies know no ports, so each server on a machine needs its own.
     pub(crate) cookie: String,
+}
+
+/// A token, as long as it holds.
+#[derive(Debug)]
+struct Term {
+    token: Token,
+    /// Cancelled when it holds no more.
+    over: CancellationToken,
 }
 
 /// How a request showed who asks.
@@ -42,21 +59,59 @@ pub(crate) enum Proof {
 }
 
 impl Access {
-    pub(crate) fn new(token: Token, port: u16) -> Self {
+    pub(crate) fn new(token: Token, file: Option<PathBuf>, port: u16) -> Self {
         Self {
-            token,
+            term: Mutex::new(Term { token, over: CancellationToken::new() }),
+            file,
+            rotating: Mutex::default(),
             tickets: Tickets::new(Duration::from_secs(30)),
             attempts: Attempts::new(10, Duration::from_secs(60)),
             cookie: format!("tollgate_session_{port}"),
         }
     }
 
+    /// Where the token is kept.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// True for the token that holds.
+    pub(crate) fn is_token(&self, text: &str) -> bool {
+        self.term().token.matches(text)
+    }
+
+    /// The value of a cookie that is good until then.
+    pub(crate) fn sign(&self, until: u64, nonce: [u8; 8]) -> String {
+        session::sign(&self.term().token, until, nonce)
+    }
+
+    /// Cancelled when the token that holds now does so no more.
+    pub(crate) fn over(&self) -> CancellationToken {
+        self.term().over.clone()
+    }
+
+    /// Puts another token into the file. From then on nobody is signed in, and nobody listens any more.
+    pub(crate) fn rotate(&self) -> Result<(), Failure> {
+        let file = self.file.as_deref().ok_or_else(no_file)?;
+        let _one_at_a_time = self.rotating.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Term { token: token::rotate(file)?, over: CancellationToken::new() };
+        let last = std::mem::replace(&mut *self.term(), next);
+        self.tickets.void();
+        last.over.cancel();
+        Ok(())
+    }
+
+    fn term(&self) -> MutexGuard<'_, Term> {
+        self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Looks for a proof in the headers. `now` is in seconds of Unix time. A wrong proof is none.
     pub(crate) fn proof(&self, headers: &HeaderMap, now: u64) -> Option<Proof> {
+        let term = self.term();
         if let Some(bearer) = bearer(headers) {
-            return self.token.matches(bearer).then_some(Proof::Bearer);
+            return term.token.matches(bearer).then_some(Proof::Bearer);
         }
-        let signed = self.cookies(headers).any(|value| session::is_valid(&self.token, value, now));
+        let signed = self.cookies(headers).any(|value| session::is_valid(&term.token, value, now));
         signed.then_some(Proof::Cookie)
     }
 
@@ -73,6 +128,11 @@ impl Access {
             (name == self.cookie).then_some(value)
         })
     }
+}
+
+fn no_file() -> Failure {
+    Failure::new(Kind::Config, "the token of this server is not kept in a file")
+        .hint("Start the server with another token.")
 }
 
 /// The protocols a socket asks for.
@@ -98,7 +158,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expected: Option<Proof>) {
-        let access = Access::new(Token::parse(TOKEN).unwrap(), 7420);
+        let access = Access::new(Token::parse(TOKEN).unwrap(), None, 7420);
         let mut headers = HeaderMap::new();
         headers.insert(header::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
         assert_eq!(access.proof(&headers, 1_000), expected, "{name}: {value}");
@@ -120,5 +180,32 @@ mod tests {
         check("cookie", &format!("a=b; tollgate_session_7420={value}"), Some(Proof::Cookie));
         check("cookie", &format!("tollgate_session_7421={value}"), None);
         check("cookie", &format!("tollgate_session_7420={}", session::sign(&token, 999, [7; 8])), None);
+    }
+
+    #[test]
+    fn a_new_token_ends_everything_that_the_old_one_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let old = token::load_or_create(&path).unwrap();
+        let access = Access::new(old.clone(), Some(path.clone()), 7420);
+        let cookie = access.sign(2_000, [7; 8]);
+        let ticket = access.tickets.issue(Instant::now()).unwrap().unwrap();
+        let over = access.over();
+        access.rotate().unwrap();
+        let new = token::load_or_create(&path).unwrap();
+        assert!(access.is_token(new.expose()) && !access.is_token(old.expose()));
+        assert!(!session::is_valid(&access.term().token, &cookie, 1_000));
+        assert!(!access.tickets.redeem(&ticket, Instant::now()));
+        assert!(over.is_cancelled() && !access.over().is_cancelled());
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_kept_stays_as_it_is() {
+        let token = Token::parse(TOKEN).unwrap();
+        for file in [None, Some(PathBuf::from("/nowhere/at/all/token"))] {
+            let access = Access::new(token.clone(), file, 7420);
+            assert!(access.rotate().is_err());
+            assert!(access.is_token(TOKEN) && !access.over().is_cancelled());
+        }
     }
 }

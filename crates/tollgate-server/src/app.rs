@@ -1,5 +1,6 @@
 //! What all routes share.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -81,6 +82,10 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) access: Access,
     pub(crate) names: Names,
+    /// Names it goes by besides the loopback ones.
+    pub(crate) hosts: Vec<String>,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) observer: Option<Observer>,

@@ -27,6 +27,8 @@ mod cards;
 mod log;
 mod prompts;
 mod record;
+mod reviews;
+mod setup;
 mod source;
 
 pub use log::BoardLog;
@@ -39,13 +41,17 @@ pub struct BoardDesk {
     board: Board,
     /// Who could be asked when it was last looked.
     agents: Mutex<Option<(Instant, Vec<Agent>)>>,
+    /// Who is being tried out.
+    trials: setup::Trials,
+    /// Held by whoever looks what a reviewer would be told.
+    previews: Mutex<()>,
 }
 
 impl BoardDesk {
     /// A desk for a board.
     #[must_use]
     pub fn new(board: Board) -> Self {
-        Self { board, agents: Mutex::default() }
+        Self { board, agents: Mutex::default(), trials: setup::Trials::default(), previews: Mutex::default() }
     }
 
     fn row(&self, project: ProjectId) -> Answer<ProjectRow> {
@@ -304,13 +310,14 @@ impl Desk for BoardDesk {
     }
 
     fn prompts(&self, project: Option<ProjectId>) -> Answer<PromptsInForce> {
-        let own = self.board.prompts(project.map(number).transpose()?).map_err(refusal)?;
-        Ok(prompts::shown(own))
+        let id = project.map(number).transpose()?;
+        let own = self.board.prompts(id).map_err(refusal)?;
+        Ok(prompts::shown(own, self.board.prompts_in_force(id).map_err(refusal)?))
     }
 
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce> {
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce> {
         let id = project.map(number).transpose()?;
-        self.board.set_prompts(id, &prompts::stored(prompts)).map_err(refusal)?;
+        self.board.set_prompts(id, &prompts::stored(prompts), rev).map_err(refusal)?;
         self.prompts(project)
     }
 

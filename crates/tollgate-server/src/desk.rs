@@ -17,6 +17,8 @@ use crate::problem::{Kind, Problem};
 pub mod cards;
 pub(crate) mod prompt;
 pub mod record;
+pub mod reviews;
+pub mod setup;
 pub mod source;
 
 /// The number of a project.
@@ -384,6 +386,10 @@ pub struct PromptsInForce {
     pub default_template: String,
     /// What is odd about them, e.g. a variable that does not exist.
     pub notes: Vec<String>,
+    /// Another number for other prompts at this level.
+    pub revision: u64,
+    /// What reviews are made with, and where it comes from.
+    pub used: setup::UsedPrompts,
 }
 
 /// How the pipeline works. The operator's configuration file is where that is changed.
@@ -424,6 +430,19 @@ pub struct Agent {
     pub available: bool,
     /// Why not, or what it is.
     pub detail: String,
+    /// `embedded`, `service`, `agent` or `command`.
+    #[schema(example = "agent")]
+    pub kind: String,
+    /// Its model, where one is set or usual.
+    pub model: Option<String>,
+    /// Where its key is looked for: names of environment variables, or a file.
+    pub key_in: Vec<String>,
+    /// True when there is a key in one of them.
+    pub has_key: bool,
+    /// True when the operator set it up, false when it is only known by name.
+    pub is_own: bool,
+    /// True when it has this role now.
+    pub is_used: bool,
 }
 
 /// A review that is asked for by hand.
@@ -463,7 +482,9 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: cards::Cards + record::Record + source::Sources + Send + Sync + 'static {
+pub trait Desk:
+    cards::Cards + record::Record + reviews::Reviews + setup::Setup + source::Sources + Send + Sync + 'static
+{
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.
@@ -510,8 +531,8 @@ pub trait Desk: cards::Cards + record::Record + source::Sources + Send + Sync + 
 
     /// The prompts of a project, or those for all.
     fn prompts(&self, project: Option<ProjectId>) -> Answer<PromptsInForce>;
-    /// Stores the prompts of a project, or those for all.
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce>;
+    /// Stores the prompts of a project, or those for all, if they still are at this revision.
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce>;
     /// The settings.
     fn settings(&self) -> Answer<Settings>;
     /// Who can be asked to implement or review.

@@ -175,6 +175,28 @@ impl FromRequestParts<Shared> for OfDismissal {
     }
 }
 
+/// The stored review in the path.
+pub(crate) struct OfReview(pub(crate) u64);
+
+impl FromRequestParts<Shared> for OfReview {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        number(named(&names, "run")?).map(Self).ok_or_else(|| no_such("review"))
+    }
+}
+
+/// The stored review in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct ReviewPath {
+    /// The number of the review.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    run: u64,
+}
+
 /// The project in the path, for the description.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]

@@ -97,7 +97,7 @@ fn check_body(app: &App, headers: &HeaderMap, path: &str) -> Result<(), Problem>
 /// Has a request answered, in time and whatever happens.
 async fn answer(app: &App, request: Request, next: Next) -> Response {
     let is_review = request.uri().path() == REVIEW;
-    let most = if is_review { app.limits.review } else { app.limits.answer };
+    let most = if is_review || is_trial(request.uri().path()) { app.limits.review } else { app.limits.answer };
     let work = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(most, work).await {
         Ok(Ok(response)) => response,
@@ -109,6 +109,11 @@ async fn answer(app: &App, request: Request, next: Next) -> Response {
             say(problem, is_review)
         }
     }
+}
+
+/// True for the route that asks an agent something, which has limits of its own.
+fn is_trial(path: &str) -> bool {
+    path.starts_with("/api/agents/") && path.ends_with("/test")
 }
 
 fn say(problem: Problem, is_review: bool) -> Response {

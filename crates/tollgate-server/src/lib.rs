@@ -6,6 +6,7 @@
 pub mod access;
 mod app;
 pub mod board;
+mod day;
 pub mod desk;
 pub mod events;
 mod extract;

@@ -16,6 +16,7 @@ use crate::serve::Connections;
 
 mod acts;
 pub(crate) mod auth;
+mod criteria;
 mod describe;
 mod events;
 mod features;
@@ -24,7 +25,10 @@ mod iterations;
 mod projects;
 mod record;
 mod review;
+pub(crate) mod reviews;
 mod settings;
+mod setup;
+pub(crate) mod trends;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -58,12 +62,14 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(describe::openapi_json))
         .routes(routes!(auth::login))
         .routes(routes!(auth::logout))
+        .routes(routes!(auth::rotate))
         .routes(routes!(events::events))
         .routes(routes!(events::ticket))
         .routes(routes!(projects::list, projects::add))
         .routes(routes!(projects::show, projects::remove))
         .routes(routes!(features::list, features::add))
         .routes(routes!(features::show, features::edit, features::remove))
+        .routes(routes!(criteria::read))
         .routes(routes!(acts::start))
         .routes(routes!(acts::stop))
         .routes(routes!(acts::resume))
@@ -85,10 +91,18 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(record::dismissals))
         .routes(routes!(record::dismiss))
         .routes(routes!(record::withdraw))
+        .routes(routes!(reviews::list))
+        .routes(routes!(reviews::show))
+        .routes(routes!(reviews::export))
+        .routes(routes!(trends::show))
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
+        .routes(routes!(setup::preview))
+        .routes(routes!(setup::check_prompts))
+        .routes(routes!(setup::test_agent))
+        .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

@@ -6,6 +6,7 @@
 //! whatever is left is cut.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub struct ServerConfig {
     pub names: Vec<String>,
     /// The secret that opens it.
     pub token: Token,
+    /// Where the secret is kept, so that another can take its place.
+    pub token_file: Option<PathBuf>,
     /// How much of everything there may be.
     pub limits: Limits,
     /// Who is told of every request.
@@ -70,6 +73,7 @@ impl ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 7420)),
             names: Vec::new(),
             token,
+            token_file: None,
             limits: Limits::default(),
             observer: None,
         }
@@ -121,8 +125,10 @@ impl Server {
         let app = Arc::new(App {
             desk,
             hub: Hub::start(log)?,
-            access: Access::new(config.token, address.port()),
+            access: Access::new(config.token, config.token_file, address.port()),
             names: Names::new(address.port(), &config.names),
+            hosts: config.names,
+            address,
             metrics: Metrics::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             observer: config.observer,

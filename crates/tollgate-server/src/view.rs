@@ -7,7 +7,11 @@ use tollgate_engine::board::iso;
 use tollgate_engine::store::board::{Counts, Progress};
 use utoipa::ToSchema;
 
+use crate::desk::setup::UsedPrompts;
 use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
+
+pub(crate) mod review;
+pub(crate) mod trend;
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -546,6 +550,10 @@ pub(crate) struct PromptsBody {
     defaults: PromptDefaults,
     /// What is odd about what is stored.
     notes: Vec<String>,
+    /// The same as the header `ETag`: another number for other prompts.
+    revision: u64,
+    /// What reviews are made with, and where it comes from.
+    used: UsedPrompts,
 }
 
 /// The prompts that are used where nothing is enabled.
@@ -565,6 +573,8 @@ impl From<PromptsInForce> for PromptsBody {
                 review_prompt_template: prompts.default_template,
             },
             notes: prompts.notes,
+            revision: prompts.revision,
+            used: prompts.used,
         }
     }
 }
@@ -643,7 +653,7 @@ mod tests {
             ..tollgate_engine::store::board::Card::new(feature.id, feature.state, facts)
         };
         let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
-        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"dependencies":[],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z"}],"total":1}"#);
+        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
     }
 
     #[test]

@@ -3,15 +3,19 @@
 //! Those for all projects are in `settings.json` of the data folder, those of a project in `settings.json` of its folder.
 //! Nothing else in these files is touched, and what could not be used is not stored.
 
+use std::cell::Cell;
 use std::io::Read as _;
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tollgate_core::board::{Document, DocumentError};
-use tollgate_core::prompt::template;
+use tollgate_core::prompt::{DEFAULT_SYSTEM, DEFAULT_TEMPLATE, template};
 
 use super::folder::update_file;
-use super::{Board, Refused};
+use super::{Board, Draft, Refused};
 use crate::failure::{Failure, Kind};
+use crate::reviewer::prompts;
+use crate::store::board::ProjectRow;
 
 /// Where the prompts are in the file.
 const PATH: [&str; 2] = ["promptCustomization", "codeReview"];
@@ -40,7 +44,48 @@ pub struct OwnPrompts {
     pub template: Option<OwnPrompt>,
 }
 
+/// Where a prompt comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// From nobody: it is the default.
+    Default,
+    /// From those for all projects.
+    All,
+    /// From the project's own.
+    Project,
+}
+
+/// A prompt that is used, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InForce {
+    /// Where it comes from.
+    pub level: Level,
+    /// The text.
+    pub text: String,
+}
+
+/// The prompts that are used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptsInForce {
+    /// Who the reviewer is to be.
+    pub system: InForce,
+    /// How it is asked.
+    pub template: InForce,
+    /// What is stored and cannot be used, in words.
+    pub notes: Vec<String>,
+}
+
 impl OwnPrompts {
+    /// Another number for other prompts, so that whoever edits them can tell whether somebody else did meanwhile.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        let part = |prompt: &Option<OwnPrompt>| prompt.as_ref().map(|prompt| (prompt.enabled, prompt.value.clone()));
+        let text = json!([part(&self.system), part(&self.template)]).to_string();
+        let hash = Sha256::digest(text.as_bytes());
+        // As many bits as every reader of JSON keeps.
+        hash.iter().take(6).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// Refuses prompts that could not be used.
     pub fn check(&self) -> Result<(), String> {
         let used = |prompt: &Option<OwnPrompt>| prompt.as_ref().filter(|prompt| prompt.enabled).cloned();
@@ -64,15 +109,64 @@ impl Board {
         Ok(document.as_ref().map(read).unwrap_or_default())
     }
 
-    /// Stores the prompts for all projects, or of one.
-    pub fn set_prompts(&self, project: Option<i64>, prompts: &OwnPrompts) -> Result<(), Refused> {
+    /// Stores the prompts for all projects, or of one, if those that are there still have the revision that is known.
+    pub fn set_prompts(&self, project: Option<i64>, prompts: &OwnPrompts, known: Option<u64>) -> Result<(), Refused> {
         prompts.check().map_err(Refused::Invalid)?;
-        let edit = |document: &mut Document| write(document, prompts);
+        let other = Cell::new(None);
+        // Asked where the file is held, so that of two who save at once one is told.
+        let edit = |document: &mut Document| {
+            let revision = read(document).revision();
+            other.set(Some(revision).filter(|revision| known.is_some_and(|known| known != *revision)));
+            if other.get().is_some() { Ok(()) } else { write(document, prompts) }
+        };
         match project {
             Some(project) => self.folder(&self.project(project)?)?.update_settings(&edit)?,
             None => update_file(&self.home().data, FILE, &edit)?,
         };
-        Ok(())
+        other.get().map_or(Ok(()), |revision| Err(Refused::Stale(revision)))
+    }
+
+    /// The prompts that reviews of a project are made with, or those of all projects that have none of their own.
+    pub fn prompts_in_force(&self, project: Option<i64>) -> Result<PromptsInForce, Refused> {
+        let own = match project {
+            Some(project) => self.folder(&self.project(project)?)?.settings()?,
+            None => None,
+        };
+        let sources = [("the prompts for all projects", self.global_settings()?), ("the project's own", own)];
+        let texts = sources
+            .each_ref()
+            .map(|(name, document)| (*name, document.as_ref().map_or("{}", Document::as_str).as_bytes()));
+        let read = prompts::read(&texts);
+        let in_force = |text: Option<String>, from: Option<usize>, default: &str| match (text, from) {
+            (Some(text), Some(0)) => InForce { level: Level::All, text },
+            (Some(text), Some(_)) => InForce { level: Level::Project, text },
+            (Some(_) | None, _) => InForce { level: Level::Default, text: default.to_owned() },
+        };
+        Ok(PromptsInForce {
+            system: in_force(read.system, read.from.system, DEFAULT_SYSTEM),
+            template: in_force(read.template, read.from.template, DEFAULT_TEMPLATE),
+            notes: read.notes,
+        })
+    }
+
+    /// The prompts that would hold in a project if a draft were stored.
+    pub(super) fn drafted(&self, project: &ProjectRow, draft: &Draft) -> Result<prompts::Prompts, Refused> {
+        let empty = || Document::new([]).map_err(|error| Refused::Invalid(error.to_string()));
+        let mut document = empty()?;
+        write(&mut document, &draft.prompts).map_err(|error| Refused::Invalid(error.to_string()))?;
+        let global = if draft.is_for_all { None } else { self.global_settings()? };
+        let global = global.map_or_else(empty, Ok)?;
+        let mut read = prompts::read(&[
+            ("the prompts for all projects", global.as_str().as_bytes()),
+            ("the draft", document.as_str().as_bytes()),
+        ]);
+        if draft.is_for_all {
+            let own = self.prompts(Some(project.id))?;
+            for (key, _) in [(SYSTEM, &own.system), (TEMPLATE, &own.template)].iter().filter(|(_, own)| own.is_some()) {
+                read.notes.push(format!("`{}` has its own `{key}`, which goes before this one", project.name));
+            }
+        }
+        Ok(read)
     }
 
     fn global_settings(&self) -> Result<Option<Document>, Failure> {
@@ -147,6 +241,22 @@ mod tests {
             ),
         );
         check(prompt(false, ""), prompt(false, "none"), Ok(()));
+    }
+
+    #[test]
+    fn other_prompts_have_another_revision() {
+        let revision = |system, template| OwnPrompts { system, template }.revision();
+        let all = [
+            revision(None, None),
+            revision(prompt(true, ""), None),
+            revision(prompt(false, ""), None),
+            revision(None, prompt(true, "")),
+            revision(prompt(true, "a"), None),
+        ];
+        let distinct: std::collections::BTreeSet<u64> = all.into_iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert!(all.iter().all(|revision| *revision < 1 << 53));
+        assert_eq!(revision(prompt(true, "a"), None), all[4]);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod model;
 mod review;
 
 pub(super) use implement::boundary;
+pub(super) use review::subject;
 
 /// Who is named in the records of what happens by itself.
 pub(super) const RUNNER: &str = "tollgate";
@@ -88,9 +89,9 @@ pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) 
 }
 
 /// What a piece of work is about, as it is now.
-struct Feature {
-    row: FeatureRow,
-    document: Document,
+pub(super) struct Feature {
+    pub(super) row: FeatureRow,
+    pub(super) document: Document,
 }
 
 impl<'a> Job<'a> {
@@ -105,10 +106,7 @@ impl<'a> Job<'a> {
     }
 
     fn feature(&self) -> Result<Feature, Refused> {
-        let row = self.board.feature(self.project.id, self.id())?;
-        let document = Document::parse(&row.document);
-        let document = document.map_err(|error| Failure::new(Kind::External, error.to_string()))?;
-        Ok(Feature { row, document })
+        Ok(Feature::read(self.board.feature(self.project.id, self.id())?)?)
     }
 
     fn repository(&self) -> Result<Repository, Failure> {
@@ -157,11 +155,17 @@ impl<'a> Job<'a> {
 }
 
 impl Feature {
-    fn criteria(&self) -> Vec<tollgate_core::board::Criterion> {
+    pub(super) fn read(row: FeatureRow) -> Result<Self, Failure> {
+        let document = Document::parse(&row.document);
+        let document = document.map_err(|error| Failure::new(Kind::External, error.to_string()))?;
+        Ok(Self { row, document })
+    }
+
+    pub(super) fn criteria(&self) -> Vec<tollgate_core::board::Criterion> {
         criteria::read(&self.document.description(), &self.document.spec().unwrap_or_default())
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         self.document
             .title()
             .filter(|title| !title.trim().is_empty())

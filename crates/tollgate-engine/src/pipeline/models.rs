@@ -20,6 +20,7 @@ use tollgate_core::merge::PASS;
 use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
+use tollgate_core::prompt::ContextFile;
 use tollgate_core::review::WithheldFinding;
 use tollgate_core::verify::{self, Testimony, Weight};
 
@@ -31,6 +32,7 @@ use crate::forge::local::Local;
 use crate::held::Held;
 use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
 use crate::reviewer::call::Question;
+use crate::reviewer::prompts::Prompts;
 use crate::reviewer::provider::Net;
 use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
@@ -62,6 +64,8 @@ pub struct Asking<'a> {
     pub only_print: bool,
     /// The operator's file with prompts.
     pub prompts: Option<PathBuf>,
+    /// Prompts to use instead of all that are stored, to see what would become of them.
+    pub instead: Option<Prompts>,
     /// The folder of the project's board, when one asks: its prompts and its context go before those of the base.
     pub board: Option<PathBuf>,
     /// Looks up the environment, for keys.
@@ -80,6 +84,7 @@ impl Asking<'static> {
             boundary: 0,
             only_print: false,
             prompts: None,
+            instead: None,
             board: None,
             variable: &|_| None,
             cancel,
@@ -167,6 +172,18 @@ pub(super) fn begin(scene: &Scene<'_>, change: &Change, told: &Told<'_>, at_once
         return Ok(Begun::Heard(Box::new(ready.ask(scene, change, &plans))));
     }
     Ok(Begun::Waiting(Box::new(ready)))
+}
+
+/// What would be sent, as far as the rules do not say what is looked at first, with the files of the project in it.
+pub(super) fn preview(
+    scene: &Scene<'_>,
+    change: &Change,
+    told: &Told<'_>,
+) -> Result<(Hearing, Vec<ContextFile>), Failure> {
+    let mut ready = Ready::gather(scene, change, told)?;
+    let plans = ready.plan(scene, told, &[]);
+    let context = std::mem::take(&mut ready.background.context);
+    Ok((ready.ask(scene, change, &plans), context))
 }
 
 impl Begun {

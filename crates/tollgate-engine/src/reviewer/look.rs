@@ -15,6 +15,55 @@ pub fn known(settings: &Settings) -> Vec<Chosen> {
     known
 }
 
+/// How many rules the embedded reviewer has.
+#[must_use]
+pub fn n_rules() -> usize {
+    tollgate_rules::catalog::all().len()
+}
+
+/// What somebody is, whether they can be asked or not. Never holds a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// What kind they are.
+    pub kind: Sort,
+    /// The model, where one is set or usual.
+    pub model: Option<String>,
+    /// Where a key is looked for: names of environment variables, or a file.
+    pub key_in: Vec<String>,
+    /// True when there is a key in one of them.
+    pub has_key: bool,
+}
+
+/// What kind of reviewer somebody is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A model behind an address.
+    Service,
+    /// A program that is known by name.
+    Agent,
+    /// A program of the operator's own.
+    Command,
+}
+
+/// Says what somebody is and where their key would be. `variable` looks up the environment.
+#[must_use]
+pub fn describe(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Described {
+    let part = &chosen.part;
+    let kind = match (&part.command, part.agent) {
+        (Some(_), _) => Sort::Command,
+        (None, Some(_)) => Sort::Agent,
+        (None, None) => Sort::Service,
+    };
+    let prepared = team::prepare(chosen, variable);
+    let model = match &prepared.way {
+        Way::Service(connection) => Some(connection.model.clone()),
+        Way::Agent(_) | Way::Unusable(_) => part.model.clone(),
+    };
+    let named = part.key_file.clone().or_else(|| part.key_env.clone());
+    let key_in = named.map_or_else(|| team::usual_keys(part), |name| vec![name]);
+    Described { kind, model, key_in, has_key: !prepared.keys.is_empty() }
+}
+
 /// Looks whether somebody can be asked, and says what it is or what it lacks. A service is asked only `online`.
 pub fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
     let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
@@ -55,4 +104,35 @@ pub fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure>
 
 fn plain(message: String, hint: Option<String>) -> Failure {
     Failure { hint, ..Failure::new(Kind::External, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::reviewer::ReviewerPart;
+
+    #[track_caller]
+    fn check(name: &str, part: impl FnOnce(&mut ReviewerPart), expected: &str) {
+        let mut chosen = presets().find(|preset| preset.name == name).unwrap();
+        part(&mut chosen.part);
+        let variable = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-secret".to_owned());
+        let Described { kind, model, key_in, has_key } = describe(&chosen, &variable);
+        let found = format!("{kind:?} {} [{}] {has_key}", model.as_deref().unwrap_or("-"), key_in.join(" "));
+        assert_eq!(found, expected);
+        assert!(!found.contains("sk-secret"));
+    }
+
+    #[test]
+    fn it_is_said_where_a_key_is_looked_for_and_never_what_it_is() {
+        check("openai", |_| (), "Service - [OPENAI_API_KEY] false");
+        check("google", |_| (), "Service - [GEMINI_API_KEY GOOGLE_API_KEY] false");
+        check("openai", |part| part.key_env = Some("WORK".to_owned()), "Service - [WORK] false");
+        check("openai", |part| part.key_file = Some("/none".to_owned()), "Service - [/none] false");
+        check("openai", |part| part.model = Some("m".to_owned()), "Service m [OPENAI_API_KEY] false");
+        let own = |part: &mut ReviewerPart| {
+            *part = ReviewerPart { command: Some(vec!["agent".to_owned()]), ..ReviewerPart::default() };
+        };
+        check("claude", own, "Command - [] false");
+        check("claude", |_| (), "Agent - [ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN] true");
+    }
 }

@@ -19,15 +19,26 @@ pub struct Prompts {
     pub system: Option<String>,
     /// How it is asked.
     pub template: Option<String>,
+    /// Which source decided about each of them: the index of the one that sets it, or switches it off.
+    pub from: From,
     /// What cannot be used, and why.
     pub notes: Vec<String>,
+}
+
+/// Which sources decided, by their index; none did where it is the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct From {
+    /// About who the model is to be.
+    pub system: Option<usize>,
+    /// About how it is asked.
+    pub template: Option<usize>,
 }
 
 /// Reads the prompts; each source has a name for people. A part that cannot be used is left to the source before it.
 #[must_use]
 pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
     let mut prompts = Prompts::default();
-    for (name, bytes) in sources {
+    for (index, (name, bytes)) in sources.iter().enumerate() {
         let settings: Value = match serde_json::from_slice(bytes) {
             Ok(settings) => settings,
             Err(error) => {
@@ -36,30 +47,36 @@ pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
             }
         };
         let parts = &settings["promptCustomization"]["codeReview"];
-        take(&mut prompts.system, &parts["reviewSystemPrompt"], |text| {
-            if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(()) }
-        })
-        .unwrap_or_else(|why| prompts.notes.push(format!("`reviewSystemPrompt` of {name} is not used: {why}")));
+        let check = |text: &str| if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(()) };
+        match take(&mut prompts.system, &parts["reviewSystemPrompt"], check) {
+            Ok(true) => prompts.from.system = Some(index),
+            Ok(false) => {}
+            Err(why) => prompts.notes.push(format!("`reviewSystemPrompt` of {name} is not used: {why}")),
+        }
         let check = |text: &str| template::check(text).map_err(|error| error.to_string());
-        take(&mut prompts.template, &parts["reviewPromptTemplate"], check)
-            .unwrap_or_else(|why| prompts.notes.push(format!("`reviewPromptTemplate` of {name} is not used: {why}")));
+        match take(&mut prompts.template, &parts["reviewPromptTemplate"], check) {
+            Ok(true) => prompts.from.template = Some(index),
+            Ok(false) => {}
+            Err(why) => prompts.notes.push(format!("`reviewPromptTemplate` of {name} is not used: {why}")),
+        }
     }
     prompts
 }
 
-/// Takes one part over. Present and switched off means the default, whatever a source before says.
-fn take(prompt: &mut Option<String>, part: &Value, check: impl Fn(&str) -> Result<(), String>) -> Result<(), String> {
+/// Takes one part over; false when it is not there. Present and switched off means the default, whatever a source
+/// before says.
+fn take(prompt: &mut Option<String>, part: &Value, check: impl Fn(&str) -> Result<(), String>) -> Result<bool, String> {
     let (Some(enabled), value) = (part["enabled"].as_bool(), part["value"].as_str()) else {
-        return if part.is_null() { Ok(()) } else { Err("it has no `enabled` that is true or false".to_owned()) };
+        return if part.is_null() { Ok(false) } else { Err("it has no `enabled` that is true or false".to_owned()) };
     };
     if !enabled {
         *prompt = None;
-        return Ok(());
+        return Ok(true);
     }
     let value = value.ok_or("it has no `value` that is a text")?;
     check(value)?;
     *prompt = Some(value.to_owned());
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -88,6 +105,20 @@ mod tests {
         check((&on("mine"), &on("see {gitDiff}")), ("null", "null"), (Some("mine"), Some("see {gitDiff}")), 0);
         check((&on("mine"), "null"), (&on("ours"), "null"), (Some("ours"), None), 0);
         check((&on("mine"), "null"), (off, "null"), (None, None), 0);
+    }
+
+    #[test]
+    fn it_is_known_which_source_decided() {
+        let (on, off) = (r#"{"enabled":true,"value":"mine"}"#, r#"{"enabled":false,"value":""}"#);
+        let broken = r#"{"enabled":true,"value":"no variable"}"#;
+        let from = |global: (&str, &str), project: (&str, &str)| {
+            let (global, project) = (source(global.0, global.1), source(project.0, project.1));
+            let from = read(&[("a", &global), ("b", &project)]).from;
+            (from.system, from.template)
+        };
+        assert_eq!(from(("null", "null"), ("null", "null")), (None, None));
+        assert_eq!(from((on, "null"), ("null", off)), (Some(0), Some(1)));
+        assert_eq!(from((on, off), (on, broken)), (Some(1), Some(0)));
     }
 
     #[test]

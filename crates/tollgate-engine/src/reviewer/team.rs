@@ -157,6 +157,17 @@ fn agent(
     Ok(Way::Agent(Box::new(agent)))
 }
 
+/// The variables in which the key of somebody known by name usually is. Another address has no usual key.
+pub(super) fn usual_keys(part: &ReviewerPart) -> Vec<String> {
+    let of_service =
+        part.provider.filter(|_| part.base_url.is_none()).and_then(|word| preset::find(provider_name(word)));
+    let names = match part.agent {
+        Some(word) => AgentPreset::from(word).key_variables(),
+        None => of_service.map_or(&[][..], |known| known.key_names),
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
 /// The key, and where it is from.
 fn key(
     part: &ReviewerPart,

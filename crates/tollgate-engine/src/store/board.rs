@@ -22,6 +22,7 @@ mod failure;
 mod feature;
 mod file;
 mod iteration;
+mod overview;
 mod project;
 mod state;
 mod transition;
@@ -33,6 +34,7 @@ pub(super) use event::{announce_run, insert as announce_in};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
+pub use overview::ReviewedRow;
 pub use project::ProjectRow;
 pub use transition::{
     Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,

@@ -59,6 +59,11 @@ impl Tickets {
         self.lock().remove(ticket).is_some_and(|until| until > now)
     }
 
+    /// Makes all that are out worth nothing.
+    pub fn void(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }

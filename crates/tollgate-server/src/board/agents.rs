@@ -1,12 +1,14 @@
 //! Who can be asked to implement or review.
 
-use tollgate_engine::config::{Chosen, Settings};
-use tollgate_engine::reviewer::look;
+use tollgate_engine::config::{Chosen, EMBEDDED, Settings};
+use tollgate_engine::reviewer::look::{self, Described, Sort};
 use tollgate_engine::reviewer::provider::Net;
 
 use crate::desk::Agent;
 
-/// Everybody who is set up or known by name. All are looked at at once: some programs take a second to say their version.
+const REVIEWER: &str = "reviewer";
+
+/// Everybody who is set up or known by name, the rules first. All are looked at at once: some programs take a second to say their version.
 pub(super) fn all(settings: &Settings) -> Vec<Agent> {
     let known = look::known(settings);
     let net = Net::new();
@@ -20,20 +22,60 @@ pub(super) fn all(settings: &Settings) -> Vec<Agent> {
         };
         looks.into_iter().map(result).collect()
     });
-    let mut agents = Vec::new();
+    let mut agents = vec![embedded()];
     for (chosen, (available, detail)) in known.iter().zip(looked) {
+        let Described { kind, model, key_in, has_key } = look::describe(chosen, &|name| std::env::var(name).ok());
+        let kind = match kind {
+            Sort::Service => "service",
+            Sort::Agent => "agent",
+            Sort::Command => "command",
+        };
         for role in roles(chosen) {
-            let (name, detail) = (chosen.name.clone(), detail.clone());
-            agents.push(Agent { name, role: (*role).to_owned(), available, detail });
+            agents.push(Agent {
+                name: chosen.name.clone(),
+                role: (*role).to_owned(),
+                available,
+                detail: detail.clone(),
+                kind: kind.to_owned(),
+                model: model.clone(),
+                key_in: key_in.clone(),
+                has_key,
+                is_own: settings.known_reviewers.contains(chosen),
+                is_used: is_used(settings, &chosen.name, role),
+            });
         }
     }
     agents
 }
 
+/// The rules, which are always there.
+fn embedded() -> Agent {
+    Agent {
+        name: EMBEDDED.to_owned(),
+        role: REVIEWER.to_owned(),
+        available: true,
+        detail: format!("{} rules, offline; always reviews", look::n_rules()),
+        kind: "embedded".to_owned(),
+        model: None,
+        key_in: Vec::new(),
+        has_key: false,
+        is_own: true,
+        is_used: true,
+    }
+}
+
+fn is_used(settings: &Settings, name: &str, role: &str) -> bool {
+    if role == REVIEWER {
+        settings.reviewers.iter().any(|chosen| chosen.name == name)
+    } else {
+        settings.pipeline.agent.as_deref() == Some(name)
+    }
+}
+
 /// An agent can do both; a service cannot change files.
 fn roles(chosen: &Chosen) -> &'static [&'static str] {
     let is_agent = chosen.part.agent.is_some() || chosen.part.command.is_some();
-    if is_agent { &["implementer", "reviewer"] } else { &["reviewer"] }
+    if is_agent { &["implementer", REVIEWER] } else { &[REVIEWER] }
 }
 
 fn said(failure: &tollgate_engine::failure::Failure) -> String {

@@ -30,6 +30,11 @@ pub(crate) fn count(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(n)) }
 }
 
+/// The length of a text: `1,204 characters`.
+pub(crate) fn characters(text: &str) -> String {
+    count(text.chars().count() as u64, "character")
+}
+
 /// A time as the API writes it, to people, in UTC: `9 Jan 2026, 14:22`. A script makes it local.
 pub(crate) fn moment(iso: &str) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

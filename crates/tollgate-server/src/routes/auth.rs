@@ -52,15 +52,20 @@ pub(crate) fn cookie(app: &App, headers: &HeaderMap, token: &str) -> Result<Head
             .hint(format!("Wait {seconds} seconds."))
             .retry_after(seconds));
     }
-    if !app.access.token.matches(token) {
+    if !app.access.is_token(token) {
         return Err(Problem::new(Kind::Unauthorized, "this is not the server's token")
             .hint("The server prints it when it starts; `tollgate serve` tells where its file is."));
     }
     app.access.attempts.forgive();
+    fresh_cookie(app, headers)
+}
+
+/// A cookie by which a browser is signed in.
+fn fresh_cookie(app: &App, headers: &HeaderMap) -> Result<HeaderValue, Problem> {
     let mut nonce = [0; 8];
     getrandom::fill(&mut nonce)
         .map_err(|_| Failure::new(FailureKind::External, "the system gives no random numbers"))?;
-    let value = session::sign(&app.access.token, now() + session::SECONDS, nonce);
+    let value = app.access.sign(now() + session::SECONDS, nonce);
     // The page came over TLS, through a proxy of the operator's, so the cookie may not go another way.
     let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let value = if is_secure { format!("{value}; Secure") } else { value };
@@ -78,6 +83,25 @@ pub(crate) fn cookie(app: &App, headers: &HeaderMap, token: &str) -> Result<Head
 pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Problem> {
     let cookie = set_cookie(&app.access.cookie, "", 0)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+}
+
+/// Makes another token, which signs everybody out and ends every connection that listens.
+///
+/// The one who asks is signed in again by a cookie. The token itself is in the server's file, and nowhere else.
+#[utoipa::path(
+    post,
+    path = "/api/auth/rotate",
+    operation_id = "rotateToken",
+    tag = "auth",
+    responses(
+        (status = 204, description = "There is another token.",
+         headers(("set-cookie" = String, description = "A cookie, good for 30 days.")))
+    )
+)]
+pub(crate) async fn rotate(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, Problem> {
+    let shared = Shared::clone(&app);
+    app.call(move |_| Ok(shared.access.rotate()?)).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, fresh_cookie(&app, &headers)?)]).into_response())
 }
 
 fn set_cookie(name: &str, value: &str, seconds: u64) -> Result<HeaderValue, Problem> {

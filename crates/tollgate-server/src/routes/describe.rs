@@ -30,6 +30,7 @@ use crate::routes::Shared;
         (name = "projects", description = "Projects that an operator added."),
         (name = "features", description = "Features of a project, and what people do to them."),
         (name = "iterations", description = "What agents did and reviews said."),
+        (name = "reviews", description = "Stored reviews, whoever asked for them, and what they say together."),
         (name = "settings", description = "Settings, prompts and agents."),
         (name = "review", description = "Reviews asked for by hand.")
     )

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access;
@@ -81,7 +82,8 @@ pub(crate) async fn events(
     }
     let last_id = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let reader = app.hub.listen(last_id.or(wanted.since), wanted.project);
-    let listener = Listener { heartbeat: heartbeat(app.limits.heartbeat), reader, app, busy: Busy::new(&held) };
+    let over = app.access.over();
+    let listener = Listener { heartbeat: heartbeat(app.limits.heartbeat), reader, app, over, busy: Busy::new(&held) };
     match upgrade {
         Ok(upgrade) => Ok(listener.upgrade(upgrade, &headers)),
         Err(_) if headers.contains_key(header::UPGRADE) => {
@@ -121,6 +123,8 @@ struct Listener {
     reader: Reader,
     heartbeat: Interval,
     app: Shared,
+    /// Cancelled when the token that opened it holds no more.
+    over: CancellationToken,
     busy: Busy,
 }
 
@@ -134,12 +138,7 @@ enum Turn {
 impl Listener {
     /// Waits for the next thing to send. May be dropped at any point without losing anything.
     async fn turn(&mut self) -> Turn {
-        tokio::select! {
-            biased;
-            () = self.app.closing.cancelled() => Turn::Goodbye,
-            next = self.reader.next() => Turn::Next(next),
-            _ = self.heartbeat.tick() => Turn::Heartbeat,
-        }
+        turn_of(&mut self.reader, &mut self.heartbeat, &self.app, &self.over).await
     }
 
     fn upgrade(self, upgrade: WebSocketUpgrade, headers: &HeaderMap) -> Response {
@@ -178,7 +177,7 @@ impl Listener {
                         continue;
                     }
                 },
-                turn = turn_of(&mut self.reader, &mut self.heartbeat, &self.app) => turn,
+                turn = turn_of(&mut self.reader, &mut self.heartbeat, &self.app, &self.over) => turn,
             };
             let sent = match turn {
                 Turn::Next(Next::Frames(frames)) => send_all(&mut socket, frames.into_iter().map(|f| f.text)).await,
@@ -226,10 +225,11 @@ impl Listener {
 }
 
 /// As [`Listener::turn`], while something else of the listener is in use.
-async fn turn_of(reader: &mut Reader, heartbeat: &mut Interval, app: &Shared) -> Turn {
+async fn turn_of(reader: &mut Reader, heartbeat: &mut Interval, app: &Shared, over: &CancellationToken) -> Turn {
     tokio::select! {
         biased;
         () = app.closing.cancelled() => Turn::Goodbye,
+        () = over.cancelled() => Turn::Goodbye,
         next = reader.next() => Turn::Next(next),
         _ = heartbeat.tick() => Turn::Heartbeat,
     }

@@ -172,7 +172,7 @@ pub(super) fn whole(feature: Feature) -> Response {
 }
 
 /// The revision that `If-Match` names; `None` when any will do.
-fn revision(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub(super) fn revision(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
     if text == "*" {
@@ -182,8 +182,8 @@ fn revision(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let rev = inner.parse().ok().filter(|_| inner.bytes().all(|byte| byte.is_ascii_digit()));
     rev.map(Some).ok_or_else(|| {
-        Problem::new(Kind::BadRequest, "no state of a feature has the name in `If-Match`")
-            .hint("Read the feature and send its header `ETag` as it is.")
+        Problem::new(Kind::BadRequest, "no state of it has the name in `If-Match`")
+            .hint("Read it and send its header `ETag` as it is.")
     })
 }
 

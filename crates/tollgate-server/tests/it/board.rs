@@ -9,7 +9,7 @@ use serde_json::Value;
 use tollgate_engine::board::{Board, Home};
 use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
-use tollgate_engine::store::Database;
+use tollgate_engine::store::{Database, Store};
 use tollgate_server::board::{BoardDesk, BoardLog};
 
 use crate::listen::{next, next_seq};
@@ -54,6 +54,11 @@ impl Real {
         let log = Arc::new(BoardLog::new(board.database().clone()));
         let world = World::over(Arc::new(BoardDesk::new(board)), log, Arc::new(MemoryLog::default()));
         Self { world, folder }
+    }
+
+    /// The memory of reviews, which the command line uses as well.
+    pub(crate) fn store(&self) -> Store {
+        Store::open(&self.folder.path().join("board.db")).unwrap()
     }
 
     pub(crate) async fn add_project(&self) -> u64 {

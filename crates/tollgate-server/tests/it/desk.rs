@@ -20,6 +20,8 @@ use crate::log::MemoryLog;
 
 mod cards;
 pub(crate) mod record;
+mod reviews;
+mod setup;
 mod source;
 
 #[derive(Default)]
@@ -39,8 +41,11 @@ struct Kept {
     dismissed: Vec<(u64, Dismissed)>,
     /// What happened to features, and what is behind their reviews.
     history: BTreeMap<(u64, String), Vec<Step>>,
+    said: BTreeMap<(u64, String), String>,
     looked: BTreeMap<(u64, String), Looked>,
     audit: BTreeMap<(u64, String), Audit>,
+    revision: BTreeMap<Option<u64>, u64>,
+    demo: Option<u64>,
     next: u64,
     is_sick: bool,
 }
@@ -316,11 +321,17 @@ impl Desk for MemoryDesk {
         }
         let own = kept.prompts.get(&project).cloned().unwrap_or_default();
         let (default_system, default_template) = ("You review.".to_owned(), "{gitDiff}".to_owned());
-        Ok(PromptsInForce { own, default_system, default_template, notes: vec![] })
+        let used = setup::used(&own, &default_system, &default_template);
+        let revision = kept.revision.get(&project).copied().unwrap_or(1);
+        Ok(PromptsInForce { own, default_system, default_template, notes: vec![], revision, used })
     }
 
-    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts) -> Answer<PromptsInForce> {
-        self.prompts(project)?;
+    fn set_prompts(&self, project: Option<ProjectId>, prompts: Prompts, rev: Option<u64>) -> Answer<PromptsInForce> {
+        let revision = self.prompts(project)?.revision;
+        if rev.is_some_and(|rev| rev != revision) {
+            return refuse(Refusal::Stale, "they were changed in the meantime");
+        }
+        self.lock().revision.insert(project, revision + 1);
         self.lock().prompts.insert(project, prompts);
         self.prompts(project)
     }
@@ -340,13 +351,7 @@ impl Desk for MemoryDesk {
     }
 
     fn agents(&self) -> Answer<Vec<Agent>> {
-        let agent = Agent {
-            name: "claude".to_owned(),
-            role: "implementer".to_owned(),
-            available: false,
-            detail: "it is not installed".to_owned(),
-        };
-        Ok(vec![agent])
+        Ok(setup::agents())
     }
 
     fn start_review(&self, request: &ReviewRequest) -> Answer<ReviewTicket> {

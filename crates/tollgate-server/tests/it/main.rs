@@ -4,13 +4,17 @@
 mod attacks;
 mod auth;
 mod board;
+mod board_page;
 mod client;
 mod contract;
 mod desk;
+mod feature;
 mod listen;
 mod load;
 mod log;
 mod pages;
 mod record;
+mod reviews;
 mod routes;
+mod setup;
 mod world;

@@ -165,7 +165,7 @@ fn prompts_that_could_not_be_used_are_refused() {
         assert_snapshot!(check(&world, "PUT", path, no_diff).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}"#);
         let fine = r#"{"reviewPromptTemplate":{"enabled":true,"value":"Look at {gitDiff}"}}"#;
         assert_eq!(world.ask("PUT", path, fine).await.status, 200);
-        assert_snapshot!(check(&world, "GET", path, "").await, @r#"200 {"codeReview":{"reviewPromptTemplate":{"enabled":true,"value":"Look at {gitDiff}"}},"defaults":{"reviewSystemPrompt":"You review.","reviewPromptTemplate":"{gitDiff}"},"notes":[]}"#);
+        assert_snapshot!(check(&world, "GET", path, "").await, @r#"200 etag="2" {"codeReview":{"reviewPromptTemplate":{"enabled":true,"value":"Look at {gitDiff}"}},"defaults":{"reviewSystemPrompt":"You review.","reviewPromptTemplate":"{gitDiff}"},"notes":[],"revision":2,"used":{"reviewSystemPrompt":{"level":"default","value":"You review."},"reviewPromptTemplate":{"level":"all","value":"Look at {gitDiff}"}}}"#);
         assert_eq!(world.get("/api/projects/9/settings/prompts").await.status, 404);
     });
 }
@@ -176,7 +176,7 @@ fn settings_are_shown_and_changed_elsewhere() {
         let world = World::start();
         assert_snapshot!(check(&world, "GET", "/api/settings", "").await, @r#"200 {"maxConcurrency":2,"maxReviews":2,"maxIterations":3,"implementer":null,"reviewers":[],"reviewModel":null,"budgetUsd":null,"hooks":true,"folder":".automaker"}"#);
         assert_eq!(world.ask("PATCH", "/api/settings", r#"{"maxConcurrency":4}"#).await.status, 405);
-        assert_snapshot!(check(&world, "GET", "/api/agents", "").await, @r#"200 {"agents":[{"name":"claude","role":"implementer","available":false,"detail":"it is not installed"}]}"#);
+        assert_snapshot!(check(&world, "GET", "/api/agents", "").await, @r#"200 {"agents":[{"name":"rules","role":"reviewer","available":true,"detail":"77 rules, offline; always reviews","kind":"embedded","model":null,"keyIn":[],"hasKey":false,"isOwn":true,"isUsed":true},{"name":"claude","role":"implementer","available":false,"detail":"it is not installed","kind":"agent","model":null,"keyIn":["ANTHROPIC_API_KEY"],"hasKey":false,"isOwn":false,"isUsed":false},{"name":"claude","role":"reviewer","available":false,"detail":"it is not installed","kind":"agent","model":null,"keyIn":["ANTHROPIC_API_KEY"],"hasKey":false,"isOwn":false,"isUsed":false}]}"#);
     });
 }
 

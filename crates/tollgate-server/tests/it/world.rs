@@ -45,8 +45,28 @@ impl World {
         Self::build(Limits::default(), desk, events, log, unused)
     }
 
+    /// A server whose token is in a file.
+    pub(crate) fn with_token_in(file: &std::path::Path) -> Self {
+        let log = Arc::new(MemoryLog::default());
+        let desk = Arc::new(MemoryDesk::new(Arc::clone(&log)));
+        let token = tollgate_server::access::token::load_or_create(file).unwrap();
+        let config = ServerConfig { token_file: Some(file.to_owned()), ..ServerConfig::new(token) };
+        Self::of(config, Arc::clone(&desk) as _, Arc::clone(&log) as _, log, desk)
+    }
+
     fn build(
         limits: Limits,
+        behind: Arc<dyn Desk>,
+        events: Arc<dyn EventLog>,
+        log: Arc<MemoryLog>,
+        desk: Arc<MemoryDesk>,
+    ) -> Self {
+        let config = ServerConfig { limits, ..ServerConfig::new(Token::parse(TOKEN).unwrap()) };
+        Self::of(config, behind, events, log, desk)
+    }
+
+    fn of(
+        config: ServerConfig,
         behind: Arc<dyn Desk>,
         events: Arc<dyn EventLog>,
         log: Arc<MemoryLog>,
@@ -60,9 +80,8 @@ impl World {
         let config = ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             names: vec!["board.example".to_owned()],
-            limits,
             observer: Some(Arc::new(observer)),
-            ..ServerConfig::new(Token::parse(TOKEN).unwrap())
+            ..config
         };
         let server = Server::bind(config, behind, events).unwrap();
         let (address, shutdown) = (server.address(), CancellationToken::new());

@@ -36,7 +36,16 @@ pub(crate) fn prepare<'a>(
         (None, None) => (Tape::Off, boundary()),
     };
     let cancel = CancellationToken::new();
-    Ok(Asking { tape, boundary, only_print: flags.print, prompts: own_prompts(), board: None, variable, cancel })
+    Ok(Asking {
+        tape,
+        boundary,
+        only_print: flags.print,
+        prompts: own_prompts(),
+        instead: None,
+        board: None,
+        variable,
+        cancel,
+    })
 }
 
 /// Whom the configuration wants to be asked, and nobody asks.

@@ -172,11 +172,6 @@ pub(super) fn open_to_others(address: &std::net::SocketAddr) -> Failure {
     )
 }
 
-pub(super) fn folder_in_use(path: &Path) -> Failure {
-    Failure::new(Kind::User, format!("`{}` is not empty", path.display()))
-        .hint("The demonstration needs a folder of its own: name a new one with `--demo-dir`.")
-}
-
 pub(super) fn no_thread(problem: &io::Error) -> Failure {
     Failure::new(Kind::External, format!("no thread can be started: {problem}"))
 }

@@ -18,6 +18,7 @@ use tollgate_engine::config::{BOT, FailOnWord, Layer, ProfileWord, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
+use tollgate_engine::history;
 use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, SinceLast, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::tape::Tape;
@@ -26,7 +27,7 @@ use tollgate_rules::hit::REVIEWER;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
-use super::{Done, Place, asking, convert, memory, output, rules};
+use super::{Done, Place, asking, convert, memory, output};
 
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
@@ -460,7 +461,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             report::sarif::Options {
                 version: Some(env!("CARGO_PKG_VERSION")),
                 sources: Some(shown.sources),
-                rules: &rules::described(review),
+                rules: &history::rules_in(review),
                 ..Default::default()
             },
         ),

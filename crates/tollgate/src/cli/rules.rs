@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use tollgate_core::report::sarif;
 use tollgate_core::report::terminal::Look;
-use tollgate_core::review::Review;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::reviewer::embedded;
@@ -208,21 +206,4 @@ fn test(place: &Place, name: &str) -> Result<Done, Failure> {
     );
     output::print(&text)?;
     Ok(if problems.is_empty() { Done::Fine } else { Done::No })
-}
-
-/// What is known of the rules that a review's findings name.
-pub(crate) fn described(review: &Review) -> Vec<sarif::Rule> {
-    let named = review.findings.iter().chain(review.withheld.iter().map(|held| &held.finding));
-    let mut ids: Vec<&str> = named.filter_map(|finding| finding.origin.rule.as_deref()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let rules = ids.into_iter().filter_map(catalog::find);
-    rules
-        .map(|rule| sarif::Rule {
-            id: rule.id.to_owned(),
-            short: rule.message.to_owned(),
-            full: rule.why.to_owned(),
-            help: format!("{} `tollgate rules show {}` has examples.", rule.why, rule.id),
-        })
-        .collect()
 }

@@ -91,6 +91,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         names: args.allow_host.clone(),
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
+        token_file: Some(token_file.clone()),
         ..ServerConfig::new(token.clone())
     };
     let stage = Stage { board, clock, does_work: !args.no_work, demo, token, token_file };

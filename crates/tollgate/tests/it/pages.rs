@@ -31,6 +31,7 @@ pub(crate) mod site;
 pub(crate) mod watch;
 
 mod access;
+mod board;
 mod cost;
 mod diff;
 mod every;

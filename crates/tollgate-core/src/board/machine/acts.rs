@@ -126,7 +126,7 @@ pub fn acts(state: &State, rules: &Rules) -> Vec<Offer> {
 ///
 /// Gives the reason against the move when nothing leads there.
 pub fn way_to(status: &Status, state: &State, rules: &Rules) -> Result<Act, Illegal> {
-    let plain = Act::Move(status.clone());
+    let plain = if *status == Status::InProgress { Act::Start } else { Act::Move(status.clone()) };
     let why_not = match plain.leads(state, rules) {
         Ok(_) => return Ok(plain),
         Err(illegal) => illegal,

@@ -130,8 +130,7 @@ impl Job<'_> {
         let Staged::Tree { index, .. } = staged else {
             return Ok(HookResult::Passed { message: text.to_owned() });
         };
-        let settings = self.board.settings();
-        let chosen = settings.pipeline.agent.as_deref().and_then(|name| settings.reviewer(name).ok());
+        let chosen = self.board.implementer(&self.project).ok().flatten();
         let prepared = chosen.map(|chosen| team::prepare(&chosen, &|name| std::env::var(name).ok()).way);
         let Some(Way::Agent(agent)) = prepared else {
             // Whose environment they would get is not known any more.

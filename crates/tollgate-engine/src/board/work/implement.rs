@@ -134,13 +134,12 @@ impl Job<'_> {
     /// The agent and the work tree.
     fn ready(&self, feature: &Feature) -> Result<Ready, Failure> {
         let board = self.board;
-        let name = board.settings().pipeline.agent.as_deref().ok_or_else(failure::no_agent)?;
-        let mut chosen = board.settings().reviewer(name)?;
+        let mut chosen = board.implementer(&self.project)?.ok_or_else(failure::no_agent)?;
         model::choose(&mut chosen.part, feature.document.model().as_deref());
         let variable = |name: &str| std::env::var(name).ok();
         let agent = match team::prepare(&chosen, &variable).way {
             Way::Agent(agent) => *agent,
-            Way::Service(_) => return Err(failure::not_an_agent(name)),
+            Way::Service(_) => return Err(failure::not_an_agent(&chosen.name)),
             Way::Unusable(why) => return Err(call_failure(&why)),
         };
         let repository = self.repository()?;

@@ -7,30 +7,27 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::board::machine::{Event, MAX_TRIES};
 use tollgate_core::board::wire::Announced;
-use tollgate_core::board::{Criterion, Iteration, Outcome};
+use tollgate_core::board::{Criterion, FeatureId, Iteration, Outcome};
 use tollgate_core::sha::Sha;
 
 use super::super::judge::{self, Facts, Judged};
 use super::super::{Change, Refused, iso};
 use super::{Feature, Job, implement, model};
 use crate::config::Settings;
-use crate::failure::{self, Failure};
-use crate::forge::git::Blob;
+use crate::failure::Failure;
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, Asking, Event as Progress, Memory, Reviewed, Standing, World};
 use crate::process::{self, handles};
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::board::{Field, Hold, NewIteration};
+use crate::store::board::{Field, Hold, NewIteration, ProjectRow};
 use crate::store::{Record, Store, Subject};
 
 /// How often it is announced how a review goes.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait after a review that brought no answer; twice as long after the next.
 const AGAIN_MS: u64 = 2_000;
-/// The largest settings file of a project.
-const MAX_CONFIG: u64 = 1024 * 1024;
 
 /// What is compared.
 struct Compared {
@@ -206,14 +203,7 @@ impl Job<'_> {
 
     /// The settings as of the commit that the feature is compared with, so that it cannot change its own review.
     fn settings(&self, feature: &Feature, compared: &Compared) -> Result<Settings, Failure> {
-        let file = match compared.repository.blob(&compared.base, crate::config::FILE_NAME, MAX_CONFIG)? {
-            Blob::Whole(text) => Some(text),
-            Blob::Missing => None,
-            Blob::TooLarge(_) => {
-                return Err(failure::bad_config(crate::config::FILE_NAME, "the file is larger than 1 MiB"));
-            }
-        };
-        let mut settings = self.board.home().settings_at(file)?;
+        let mut settings = self.board.settings_as_of(&self.project, &compared.repository, &compared.base)?;
         let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
         for chosen in &mut settings.reviewers {
             model::choose(&mut chosen.part, wanted.as_deref());
@@ -226,11 +216,7 @@ impl Job<'_> {
     }
 
     fn subject(&self) -> Subject {
-        Subject {
-            repository: self.project.path.to_string_lossy().into_owned(),
-            name: format!("feature {}", self.id()),
-            scope: "pipeline".to_owned(),
-        }
+        subject(&self.project, self.id())
     }
 
     fn look(
@@ -276,6 +262,7 @@ impl Job<'_> {
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: false,
                 prompts: Some(home.data.join("settings.json")),
+                instead: None,
                 board: Some(self.project.path.join(&settings.pipeline.dir)),
                 variable: &variable,
                 cancel: self.cancel.child_token(),
@@ -296,6 +283,15 @@ impl Job<'_> {
         let name = format!("review-{iteration}-{}.jsonl", self.claim.token.0);
         // A review counts without it.
         let _ = own_folder(&folder).and_then(|()| std::fs::write(folder.join(name), record));
+    }
+}
+
+/// What the reviews of a feature are about, in the memory.
+pub(in crate::board) fn subject(project: &ProjectRow, feature: &FeatureId) -> Subject {
+    Subject {
+        repository: project.path.to_string_lossy().into_owned(),
+        name: format!("feature {feature}"),
+        scope: "pipeline".to_owned(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Who a commit names.
 
+use crate::failure::Failure;
 use crate::forge::git::Git;
-use crate::forge::project::Settings;
+use crate::forge::project::{Project, Settings};
 
 /// A name and an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +21,22 @@ impl Author {
         Self { name, email }
     }
 
+    /// Whom the commits of a project name.
+    pub fn of(project: &Project) -> Result<Self, Failure> {
+        Ok(Self::configured(&Settings::read(project.place())?).written())
+    }
+
+    /// The same as a commit has it.
+    fn written(&self) -> Self {
+        Self {
+            name: clean(&self.name).unwrap_or_else(|| "tollgate".to_owned()),
+            email: clean(&self.email).unwrap_or_else(|| "tollgate@localhost".to_owned()),
+        }
+    }
+
     /// Git that writes commits of this author, at this time.
     pub(super) fn sign(&self, git: Git, time: u64) -> Git {
-        let name = clean(&self.name).unwrap_or_else(|| "tollgate".to_owned());
-        let email = clean(&self.email).unwrap_or_else(|| "tollgate@localhost".to_owned());
+        let Self { name, email } = self.written();
         let date = format!("{time} +0000");
         git.with_variable("GIT_AUTHOR_NAME", &name)
             .with_variable("GIT_AUTHOR_EMAIL", &email)

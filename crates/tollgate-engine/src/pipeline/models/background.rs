@@ -104,7 +104,7 @@ impl Background {
         });
         let sources: Vec<(&str, &[u8])> =
             own.iter().chain(&project).map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-        let prompts = prompts::read(&sources);
+        let prompts = scene.asking.instead.clone().unwrap_or_else(|| prompts::read(&sources));
         notes.extend(prompts.notes.iter().cloned());
 
         let context = found

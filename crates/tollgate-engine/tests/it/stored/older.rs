@@ -5,7 +5,7 @@ use tollgate_engine::store::RunQuery;
 
 use super::{Given, Memory, high, run};
 
-/// Takes away what the fourth version brought, and those after it.
+/// Takes away what the fourth version brought, and what came after it.
 fn make_older(memory: &Memory) {
     let connection = Connection::open(memory.path()).unwrap();
     let older = "DROP TABLE run_figures; DROP TABLE run_search; DROP TABLE run_reviewer; DROP INDEX run_by_prior; \

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::config::Settings;
-use tollgate_engine::failure::{self, Failure, Kind};
-use tollgate_engine::reviewer::call::{CallFailure, Heard, Watch};
+use tollgate_engine::failure::{self, Failure};
+use tollgate_engine::reviewer::call::Watch;
 use tollgate_engine::reviewer::provider::Net;
-use tollgate_engine::reviewer::team::{self, Way};
-use tollgate_engine::reviewer::{command, look};
+use tollgate_engine::reviewer::{look, trial};
 
 use super::{Check, Found};
 
@@ -37,36 +36,10 @@ pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
     })
 }
 
-fn plain(message: String, hint: Option<String>) -> Failure {
-    let failure = Failure::new(Kind::External, message);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
 /// Shows that an agent cannot write: asks it to, and looks what happened.
 pub(super) fn self_test(settings: &Settings, name: &str, program: &Path) -> Result<String, Failure> {
     let chosen = settings.reviewer(name)?;
-    let prepared = team::prepare(&chosen, &|name| std::env::var(name).ok());
-    match prepared.way {
-        Way::Agent(agent) => {
-            let cancel = CancellationToken::new();
-            let (budget, heard) = (&settings.budget, |_: Heard| {});
-            let deadline = Instant::now() + budget.time;
-            let watch = Watch { deadline, idle: budget.idle, cancel: &cancel, heard: &heard };
-            let failed = |failure: CallFailure| plain(failure.message, failure.hint);
-            let tested = command::self_test(&agent, program, &watch).map_err(failed)?;
-            if !tested.wrote.is_empty() {
-                let problem = format!("`{name}` is not read-only: {}", tested.deeds);
-                return Err(plain(problem, Some("Do not use it as a reviewer with these flags.".to_owned())));
-            }
-            match tested.failure {
-                Some(failure) => Err(failed(failure)),
-                None => Ok("it was asked to write, to delete and to run commands, and nothing changed".to_owned()),
-            }
-        }
-        Way::Service(_) => Ok("a service has no way to write anything here".to_owned()),
-        Way::Unusable(failure) => Err(plain(failure.message, failure.hint)),
-    }
+    let (cancel, budget) = (CancellationToken::new(), &settings.budget);
+    let deadline = Instant::now() + budget.time;
+    trial::self_test(&chosen, program, &Watch { deadline, idle: budget.idle, cancel: &cancel, heard: &|_| {} })
 }

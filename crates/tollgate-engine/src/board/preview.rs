@@ -1,0 +1,161 @@
+//! What a reviewer would be told about a feature, with prompts that are not stored yet.
+//!
+//! Made by the code that asks reviewers, from the last reviewed commit of a real feature. Nobody is asked, nothing is kept.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use tokio_util::sync::CancellationToken;
+use tollgate_core::board::FeatureId;
+use tollgate_core::prompt::MAX_CONTEXT_CHARS;
+use tollgate_core::sha::Sha;
+
+use super::work::{self, Feature};
+use super::{Board, OwnPrompts, Refused};
+use crate::config::reviewer::presets;
+use crate::config::{Chosen, Settings};
+use crate::forge::local::{Local, Trigger};
+use crate::forge::project::Project as Repository;
+use crate::pipeline::{self, Asking, Memory, Sent, Standing, World};
+use crate::reviewer::imported::Scope;
+use crate::reviewer::tape::Tape;
+use crate::store::Store;
+use crate::store::board::ProjectRow;
+
+/// Whose prompts are shown when nobody is set up to review with them.
+const EXAMPLE: &str = "anthropic";
+
+/// Prompts that somebody is writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// True when they are those for all projects; what a project has of its own is left out then.
+    pub is_for_all: bool,
+    /// The prompts.
+    pub prompts: OwnPrompts,
+}
+
+/// What a reviewer would be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Previewed {
+    /// The iteration whose commit it is about.
+    pub iteration: u32,
+    /// Who would be told.
+    pub reviewer: String,
+    /// False when nobody is set up to review, and this is what one would be told.
+    pub is_set_up: bool,
+    /// What would be sent first.
+    pub first: Option<Sent>,
+    /// How many calls there would be, to everybody.
+    pub n_calls: usize,
+    /// About how many tokens those are together.
+    pub n_tokens: usize,
+    /// How many parts of the change would not be sent.
+    pub n_left_out: usize,
+    /// The files of the project that are told.
+    pub context: Vec<Shown>,
+    /// What is odd about it, for people.
+    pub notes: Vec<String>,
+}
+
+/// A file of the project that a reviewer is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// How many characters it has.
+    pub n_chars: usize,
+    /// How many of them are told.
+    pub n_shown: usize,
+}
+
+impl Board {
+    /// Writes what a reviewer would be told about a feature, with the prompts that hold or with others.
+    pub fn preview(&self, project: i64, id: &FeatureId, draft: Option<&Draft>) -> Result<Previewed, Refused> {
+        if let Some(draft) = draft {
+            draft.prompts.check().map_err(Refused::Invalid)?;
+        }
+        let project = self.project(project)?;
+        let feature = Feature::read(self.feature(project.id, id)?)?;
+        let iterations = self.iterations(project.id, id)?;
+        let reviewed = iterations.into_iter().rev().map(|row| row.iteration).find_map(|iteration| {
+            let base = Sha::parse(iteration.base.as_deref()?).ok()?;
+            Some((iteration.number, base, Sha::parse(iteration.commit.as_deref()?).ok()?))
+        });
+        let Some((number, base, commit)) = reviewed else {
+            return Err(Refused::Invalid(
+                "nothing of this feature was reviewed yet, so there is no diff to fill in".into(),
+            ));
+        };
+        let repository = Repository::open(&project.path, self.home().git.clone())?;
+        let (settings, is_set_up) = with_somebody(self.settings_as_of(&project, &repository, &base)?);
+        let preview = self.write_preview(&project, &feature, &settings, &format!("{base}..{commit}"), draft)?;
+        let context = preview.context.iter().map(|file| {
+            let n_chars = file.text.trim_end().chars().count();
+            Shown { name: file.name.clone(), n_chars, n_shown: n_chars.min(MAX_CONTEXT_CHARS) }
+        });
+        Ok(Previewed {
+            iteration: number,
+            reviewer: settings.reviewers.first().map(|chosen| chosen.name.clone()).unwrap_or_default(),
+            is_set_up,
+            n_calls: preview.sent.len(),
+            n_tokens: preview.sent.iter().map(|sent| sent.n_tokens).sum(),
+            n_left_out: preview.n_left_out,
+            context: context.collect(),
+            notes: preview.notes,
+            first: preview.sent.into_iter().next(),
+        })
+    }
+
+    fn write_preview(
+        &self,
+        project: &ProjectRow,
+        feature: &Feature,
+        settings: &Settings,
+        range: &str,
+        draft: Option<&Draft>,
+    ) -> Result<pipeline::Preview, Refused> {
+        let home = self.home();
+        let instead = draft.map(|draft| self.drafted(project, draft)).transpose()?;
+        let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());
+        let (criteria, variable) = (feature.criteria(), |name: &str| std::env::var(name).ok());
+        let mut world = World {
+            settings,
+            forge: Local::open(&project.path, Trigger::Range(range.to_owned()), home.git.clone())?,
+            imported: Vec::new(),
+            imported_withheld: Vec::new(),
+            scope: Scope::ChangedLines,
+            title: Some(&title),
+            body: Some(&body),
+            spec: spec.as_deref(),
+            criteria: &criteria,
+            memory: Store::open(self.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
+            since_last: false,
+            executable: home.executable.clone(),
+            standing: Standing::Gate(work::subject(project, &feature.row.id)),
+            asking: Asking {
+                tape: Tape::Off,
+                boundary: RandomState::new().build_hasher().finish(),
+                only_print: true,
+                prompts: Some(home.data.join("settings.json")),
+                instead,
+                board: Some(project.path.join(&self.settings().pipeline.dir)),
+                variable: &variable,
+                cancel: CancellationToken::new(),
+            },
+            clock: &home.clock,
+            events: &|_| {},
+        };
+        Ok(pipeline::preview(&mut world)?)
+    }
+}
+
+/// The settings with somebody who can be told something, and whether somebody is set up.
+fn with_somebody(mut settings: Settings) -> (Settings, bool) {
+    // Nothing is bought here, so it does not matter what it would cost.
+    settings.budget.usd = None;
+    let is_set_up = !settings.reviewers.is_empty();
+    if !is_set_up {
+        let example = |chosen: &Chosen| chosen.name == EXAMPLE;
+        settings.reviewers.extend(presets().find(example));
+    }
+    (settings, is_set_up)
+}

@@ -1,0 +1,50 @@
+//! A look over whole projects: which features were reviewed last.
+
+use rusqlite::{Row, params};
+use tollgate_core::board::FeatureId;
+
+use super::id;
+use crate::failure::Failure;
+use crate::store::Database;
+
+/// A feature that was reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewedRow {
+    /// Its project.
+    pub project: i64,
+    /// What the project is called.
+    pub project_name: String,
+    /// Its name.
+    pub feature: FeatureId,
+    /// Its title; the first line of its description where it has none.
+    pub title: String,
+    /// The iteration that was reviewed last.
+    pub iteration: u32,
+    /// When, in milliseconds since 1970.
+    pub stored_ms: u64,
+}
+
+impl Database {
+    /// Features whose commits were reviewed, in one project or in all of them, the last one first.
+    pub fn reviewed(&self, project: Option<i64>, limit: usize) -> Result<Vec<ReviewedRow>, Failure> {
+        let sql = "SELECT iteration.project, project.name, feature.id, feature.title, feature.first_line, \
+                   iteration.number, iteration.stored_ms, max(iteration.id) AS last FROM iteration \
+                   JOIN feature ON feature.project = iteration.project AND feature.id = iteration.feature \
+                   JOIN project ON project.id = iteration.project \
+                   WHERE project.removed_ms IS NULL AND feature.deleted_ms IS NULL AND iteration.commit_id IS NOT NULL \
+                   AND (?1 IS NULL OR iteration.project = ?1) \
+                   GROUP BY iteration.project, iteration.feature ORDER BY last DESC LIMIT ?2";
+        let read = |row: &Row<'_>| {
+            let (title, first_line): (String, String) = (row.get(3)?, row.get(4)?);
+            Ok(ReviewedRow {
+                project: row.get(0)?,
+                project_name: row.get(1)?,
+                feature: id(row.get(2)?)?,
+                title: if title.trim().is_empty() { first_line } else { title },
+                iteration: row.get(5)?,
+                stored_ms: row.get(6)?,
+            })
+        };
+        self.read(|connection| connection.prepare(sql)?.query_map(params![project, limit], read)?.collect())
+    }
+}

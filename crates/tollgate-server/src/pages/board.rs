@@ -1,0 +1,302 @@
+//! The board of a project: its features as cards, in the columns of their way through the gate.
+//!
+//! At most [`AT_ONCE`] cards stand in a column or lane; the rest is asked for. What is looked for is part of the address,
+//! so that a board can be kept and sent. On an event the script asks for one card with the counts of all columns.
+//!
+//! ```text
+//! GET /projects/1?q=login&priority=1            the page
+//! GET /projects/1/board?q=login&priority=1      its columns
+//! GET /projects/1/columns/backlog?after=ID      more of one
+//! GET /projects/1/features/ID/card              one card, and how many there are everywhere
+//! GET /projects/1/features/ID/acts              what can be done to it
+//! ```
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use askama::Template;
+use axum::extract::{Path, State};
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::Status;
+use tollgate_core::visible::grouped;
+use tollgate_engine::store::board::Lane;
+
+use crate::desk::cards::{Frame, Part, Place};
+use crate::desk::{Answer, Broken, Desk, ProjectId};
+use crate::extract::{InProject, OfFeature, Query};
+use crate::pages::layout::{self, Chrome, Section, Visitor};
+use crate::pages::{Page, words};
+use crate::problem::{self, Problem};
+use crate::routes::Shared;
+
+mod acts;
+mod card;
+mod column;
+mod query;
+
+use acts::Acts;
+use card::CardView;
+use column::{Column, Slug};
+use query::{Asked, Search};
+
+/// The most cards of a column or lane that are shown at once.
+const AT_ONCE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "board.html")]
+pub(crate) struct BoardPage {
+    chrome: Chrome,
+    board: Board,
+    /// True when nobody is set up to implement.
+    has_no_agent: bool,
+    notes: Vec<String>,
+    categories: Vec<String>,
+    /// The columns to choose from.
+    choices: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "board_columns.html")]
+pub(crate) struct BoardFragment {
+    board: Board,
+}
+
+/// The columns of a board, as they are shown.
+struct Board {
+    project: ProjectId,
+    search: Search,
+    columns: Vec<Column>,
+    broken: Vec<Broken>,
+    /// How many features fit.
+    n_fitting: u64,
+    /// How many there are.
+    n_all: u64,
+}
+
+#[derive(Template)]
+#[template(path = "board_part.html")]
+pub(crate) struct PartFragment {
+    lane: column::LaneView,
+}
+
+#[derive(Template)]
+#[template(path = "board_one.html")]
+pub(crate) struct CardFragment {
+    card: Option<CardView>,
+    /// How many features fit, in each place.
+    counts: Vec<(String, u64)>,
+    /// How many of a column wait for a person.
+    waiting: Vec<(String, u64)>,
+    n_fitting: u64,
+    /// The same in words.
+    found: String,
+}
+
+#[derive(Template)]
+#[template(path = "board_acts.html")]
+pub(crate) struct ActsFragment {
+    acts: Acts,
+}
+
+/// The board.
+pub(crate) async fn page(
+    State(app): State<Shared>,
+    visitor: Visitor,
+    InProject(project): InProject,
+    Query(asked): Query<Asked>,
+) -> Result<Page<BoardPage>, Problem> {
+    let search = asked.check()?;
+    let chrome = visitor.chrome(&app, Section::Board, "Board", Some(project)).await?;
+    let (board, frame) = app.call(move |desk| board(desk, project, search)).await?;
+    let chrome = Chrome { title: format!("{} board", frame.name), ..chrome };
+    Ok(Page(BoardPage {
+        chrome,
+        has_no_agent: frame.implementer.is_none(),
+        choices: column::choices(&frame),
+        categories: frame.categories,
+        notes: frame.notes,
+        board,
+    }))
+}
+
+/// The columns alone.
+pub(crate) async fn columns(
+    State(app): State<Shared>,
+    InProject(project): InProject,
+    Query(asked): Query<Asked>,
+) -> Result<Page<BoardFragment>, Problem> {
+    let search = asked.check()?;
+    let (board, _) = app.call(move |desk| board(desk, project, search)).await?;
+    Ok(Page(BoardFragment { board }))
+}
+
+/// More of a column or lane.
+pub(crate) async fn part(
+    State(app): State<Shared>,
+    InProject(project): InProject,
+    Path(names): Path<std::collections::HashMap<String, String>>,
+    Query(asked): Query<Asked>,
+) -> Result<Page<PartFragment>, Problem> {
+    let search = asked.check()?;
+    let place = names.get("place").and_then(|slug| Slug::parse(slug)).ok_or_else(problem::no_such_path)?;
+    let lane = app
+        .call(move |desk| {
+            let frame = desk.frame(project)?;
+            let counts = desk.lane_counts(project, &search.wanted)?;
+            let columns = frame.columns();
+            let total = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
+            let total = total.map(|(_, _, n)| n).sum();
+            let Reading { cards, shown } = Reading::of(desk, project, &search, &place, &frame)?;
+            Ok(column::LaneView::new(project, &place, &search, cards, shown, total))
+        })
+        .await?;
+    Ok(Page(PartFragment { lane }))
+}
+
+/// One card, if it is there and fits what is looked for.
+pub(crate) async fn card(
+    State(app): State<Shared>,
+    OfFeature(project, feature): OfFeature,
+    Query(asked): Query<Asked>,
+) -> Result<Page<CardFragment>, Problem> {
+    let search = asked.check()?;
+    let fragment = app
+        .call(move |desk| {
+            let frame = desk.frame(project)?;
+            let card = desk.card(project, &feature, &search.wanted)?;
+            let counts = desk.lane_counts(project, &search.wanted)?;
+            let card = card.map(|card| CardView::new(project, card, &frame, now_ms()));
+            let columns = frame.columns();
+            let of = |place: Place| {
+                let fitting = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
+                (Slug(&place).to_string(), fitting.map(|(_, _, n)| n).sum())
+            };
+            let places = column::places(&columns).chain([Place::Column(Status::CodeReview), Place::Elsewhere]);
+            let n_fitting = n_fitting(&counts, &search, &columns);
+            Ok(CardFragment {
+                card,
+                n_fitting,
+                found: found(n_fitting, n_all(desk, project, &search, n_fitting)?, &search),
+                waiting: columns.iter().map(|status| (status.to_string(), waiting(status, &counts))).collect(),
+                counts: places.map(of).collect(),
+            })
+        })
+        .await?;
+    Ok(Page(fragment))
+}
+
+/// What can be done to a feature.
+pub(crate) async fn acts(
+    State(app): State<Shared>,
+    OfFeature(project, feature): OfFeature,
+) -> Result<Page<ActsFragment>, Problem> {
+    let acts = app
+        .call(move |desk| {
+            let (frame, row) = (desk.frame(project)?, desk.feature(project, &feature)?);
+            Ok(Acts::new(&row, &frame))
+        })
+        .await?;
+    Ok(Page(ActsFragment { acts }))
+}
+
+/// Reads what a board shows.
+fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, Frame)> {
+    let frame = desk.frame(project)?;
+    let counts = desk.lane_counts(project, &search.wanted)?;
+    let columns = frame.columns();
+    let n_fitting = n_fitting(&counts, &search, &columns);
+    let n_all = n_all(desk, project, &search, n_fitting)?;
+    let mut shown = Vec::new();
+    for place in column::wanted(&frame, &search, &counts) {
+        let fitting = |lane: &Place| {
+            let fitting = counts.iter().filter(|(status, of, _)| column::is_in(lane, status, *of, &columns));
+            fitting.map(|(_, _, n)| n).sum::<u64>()
+        };
+        let is_folded = column::is_folded(&place, &search);
+        let mut lanes = Vec::new();
+        for lane in column::lanes(&place) {
+            let total = fitting(&lane);
+            let reading = if is_folded || total == 0 {
+                Reading::default()
+            } else {
+                Reading::of(desk, project, &search, &lane, &frame)?
+            };
+            lanes.push(column::LaneView::new(project, &lane, &search, reading.cards, reading.shown, total));
+        }
+        let n_waiting = match &place {
+            Place::Column(status) => waiting(status, &counts),
+            Place::Gate(_) | Place::Elsewhere => 0,
+        };
+        shown.push(Column::new(project, &place, &frame, &search, lanes, n_waiting, is_folded));
+    }
+    // What cannot be read fits no question.
+    let broken = if search.is_narrow() { Vec::new() } else { frame.broken.clone() };
+    Ok((Board { project, search, columns: shown, broken, n_fitting, n_all }, frame))
+}
+
+/// How many features of a column nobody works on.
+fn waiting(status: &Status, counts: &[(Status, Lane, u64)]) -> u64 {
+    let waits = |(of, lane, _): &&(Status, Lane, u64)| of == status && *lane == Lane::NeedsYou;
+    counts.iter().filter(waits).map(|(_, _, n)| n).sum()
+}
+
+/// Cards of a place, and how many came before and with them.
+#[derive(Default)]
+struct Reading {
+    cards: Vec<CardView>,
+    shown: usize,
+}
+
+impl Reading {
+    fn of(desk: &dyn Desk, project: ProjectId, search: &Search, place: &Place, frame: &Frame) -> Answer<Self> {
+        let part = Part { place: place.clone(), columns: frame.columns(), limit: AT_ONCE, after: search.after.clone() };
+        let now = now_ms();
+        let cards = desk.cards(project, &search.wanted, &part)?;
+        let cards: Vec<CardView> = cards.into_iter().map(|card| CardView::new(project, card, frame, now)).collect();
+        Ok(Self { shown: search.n_before + cards.len(), cards })
+    }
+}
+
+impl Board {
+    /// Those of the folders that cannot be read that are shown.
+    fn broken_shown(&self) -> &[Broken] {
+        &self.broken[..self.broken.len().min(AT_ONCE)]
+    }
+
+    /// What was found, in words.
+    fn found(&self) -> String {
+        found(self.n_fitting, self.n_all, &self.search)
+    }
+}
+
+/// How many features fit, in the places that are looked at.
+fn n_fitting(counts: &[(Status, Lane, u64)], search: &Search, columns: &[Status]) -> u64 {
+    let is_looked_at = |(status, lane, _): &&(Status, Lane, u64)| {
+        search.only.as_ref().is_none_or(|place| column::is_in(place, status, *lane, columns))
+    };
+    counts.iter().filter(is_looked_at).map(|(_, _, n)| n).sum()
+}
+
+/// How many features there are, whether they fit or not.
+fn n_all(desk: &dyn Desk, project: ProjectId, search: &Search, n_fitting: u64) -> Answer<u64> {
+    if search.is_narrow() { Ok(desk.project(project)?.n_features) } else { Ok(n_fitting) }
+}
+
+/// What was found, in words.
+fn found(n_fitting: u64, n_all: u64, search: &Search) -> String {
+    let all = words::count(n_all, "feature");
+    if search.is_narrow() { format!("{} of {all} fit", grouped(n_fitting)) } else { all }
+}
+
+/// Milliseconds of Unix time.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The page of a feature.
+fn feature_href(project: ProjectId, feature: &FeatureId) -> String {
+    format!("/projects/{project}/features/{feature}")
+}
+
+#[cfg(test)]
+mod tests;

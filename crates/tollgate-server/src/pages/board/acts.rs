@@ -1,0 +1,83 @@
+//! What can be done to a feature: a list to choose from, with the reasons for what cannot.
+
+use tollgate_core::board::machine::{self, Act, Status};
+
+use super::column::status_name;
+use crate::desk::Feature;
+use crate::desk::cards::Frame;
+
+/// What can be done to a feature, as it is shown.
+pub(super) struct Acts {
+    /// Where it is, in words.
+    pub(super) state: String,
+    /// What can be done that is no move.
+    pub(super) own: Vec<Choice>,
+    /// Each other column.
+    pub(super) moves: Vec<Choice>,
+}
+
+/// Something that can be done, or cannot.
+pub(super) struct Choice {
+    /// The word of the act.
+    pub(super) act: &'static str,
+    /// The column, for a move.
+    pub(super) to: String,
+    pub(super) words: String,
+    /// What else is to be known: that it asks for words, or why it is not possible.
+    pub(super) note: Option<String>,
+    pub(super) is_possible: bool,
+}
+
+impl Acts {
+    pub(super) fn new(feature: &Feature, frame: &Frame) -> Self {
+        let (state, rules) = (&feature.state, frame.rules(feature.skip_tests));
+        let broken = feature.broken.as_deref();
+        let offers = tollgate_engine::board::offers(state, &rules, broken);
+        let own = offers.iter().filter(|offer| !matches!(offer.act, Act::Move(_)) && offer.leads.is_ok());
+        let own = own.map(|offer| Choice {
+            act: offer.act.as_str(),
+            to: String::new(),
+            words: words(&offer.act).to_owned(),
+            note: note(&offer.act),
+            is_possible: true,
+        });
+        let moved = |status: Status| {
+            let way = match broken {
+                Some(why) => Err(format!("its file cannot be read: {why}")),
+                None => machine::way_to(&status, state, &rules).map_err(|illegal| illegal.why),
+            };
+            let (act, note, is_possible) = match way {
+                Ok(Act::Move(_)) => (Act::Move(status.clone()).as_str(), None, true),
+                Ok(act) => {
+                    let note = format!("{} leads there", words(&act).trim_end_matches(" …").to_lowercase());
+                    (act.as_str(), Some(note), true)
+                }
+                Err(why) => ("move", Some(why), false),
+            };
+            Choice { act, to: status.to_string(), words: status_name(&status, frame), note, is_possible }
+        };
+        let columns = frame.columns().into_iter().filter(|status| *status != state.status);
+        Self { state: state.in_words(), own: own.collect(), moves: columns.map(moved).collect() }
+    }
+}
+
+fn words(act: &Act) -> &'static str {
+    match act {
+        Act::Start => "Start",
+        Act::Stop => "Stop",
+        Act::Resume => "Resume …",
+        Act::Approve => "Approve anyway …",
+        Act::SendBack => "Send back …",
+        Act::Retry => "Retry",
+        Act::Move(_) => "Move",
+    }
+}
+
+fn note(act: &Act) -> Option<String> {
+    match act {
+        Act::Approve => Some("asks for a reason, which is kept with your name".to_owned()),
+        Act::SendBack => Some("asks for a note, which the agent reads first".to_owned()),
+        Act::Resume => Some("with more rounds, and a note if you like".to_owned()),
+        Act::Start | Act::Stop | Act::Retry | Act::Move(_) => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! Settings: prompts, agents, the gate, names, projects, who may come in.
+//!
+//! Prompts, projects and the token are changed here, through the API. Everything else is the operator's configuration
+//! file, so these pages say what holds, where it comes from, and what to write there.
+
+use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
+
+use crate::routes::Shared;
+
+mod access;
+mod agents;
+mod gate;
+mod identity;
+mod projects;
+mod prompts;
+
+/// The pages of the settings.
+pub(crate) fn router() -> Router<Shared> {
+    Router::new()
+        .route("/settings", get(|| async { Redirect::to("/settings/prompts") }))
+        .route("/settings/prompts", get(prompts::page))
+        .route("/settings/agents", get(agents::page))
+        .route("/settings/gate", get(gate::page))
+        .route("/settings/identity", get(identity::page))
+        .route("/settings/projects", get(projects::page))
+        .route("/settings/access", get(access::page))
+}
+
+/// The parts of the settings, with their addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    /// What reviewers are told.
+    Prompts,
+    /// Who implements and reviews.
+    Agents,
+    /// What may pass, and what it may cost.
+    Gate,
+    /// Whose names stand on what is made.
+    Identity,
+    /// What is on the board.
+    Projects,
+    /// Who may come in.
+    Access,
+}
+
+impl Tab {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Prompts, Self::Agents, Self::Gate, Self::Identity, Self::Projects, Self::Access];
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Prompts => "Prompts",
+            Self::Agents => "Agents",
+            Self::Gate => "Gate policy",
+            Self::Identity => "Identity",
+            Self::Projects => "Projects",
+            Self::Access => "Access",
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Prompts => "/settings/prompts",
+            Self::Agents => "/settings/agents",
+            Self::Gate => "/settings/gate",
+            Self::Identity => "/settings/identity",
+            Self::Projects => "/settings/projects",
+            Self::Access => "/settings/access",
+        }
+    }
+}
+
+/// Where a value comes from, to people.
+fn source(source: &str) -> &str {
+    if source == "default" { "the default" } else { source }
+}

@@ -1,0 +1,151 @@
+//! Settings → Agents: who implements and reviews, whether they can, and what to do where they cannot.
+
+use askama::Template;
+use axum::extract::State;
+
+use crate::desk::Agent;
+use crate::pages::Page;
+use crate::pages::layout::{self, Chrome, Section, Visitor};
+use crate::pages::settings::Tab;
+use crate::problem::Problem;
+use crate::routes::Shared;
+
+#[derive(Template)]
+#[template(path = "settings_agents.html")]
+pub(crate) struct AgentsPage {
+    chrome: Chrome,
+    tab: Tab,
+    /// Those who are set up or have a role, and those who are only known by name.
+    groups: [Group; 2],
+    file: String,
+    implementer: Option<String>,
+    has_reviewers: bool,
+}
+
+struct Group {
+    name: &'static str,
+    about: &'static str,
+    members: Vec<Member>,
+}
+
+/// Somebody, in all their roles.
+#[derive(Debug, PartialEq, Eq)]
+struct Member {
+    name: String,
+    kind: &'static str,
+    /// What they can do, and whether they do it now.
+    roles: Vec<(&'static str, bool)>,
+    available: bool,
+    detail: String,
+    model: Option<String>,
+    /// Where the key is looked for, and whether it is there.
+    keys: Vec<String>,
+    has_key: bool,
+    is_embedded: bool,
+    can_write: bool,
+}
+
+/// The page.
+pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<AgentsPage>, Problem> {
+    let chrome = visitor.chrome(&app, Section::Settings, "Agents", None).await?;
+    let (agents, policy, settings) = app.call(|desk| Ok((desk.agents()?, desk.policy()?, desk.settings()?))).await?;
+    let (own, known) = members(agents);
+    let groups = [
+        Group {
+            name: "Set up",
+            about: "The embedded reviewer, whoever has a role now, and whoever is in your configuration.",
+            members: own,
+        },
+        Group {
+            name: "Known by name",
+            about: "These need no table in your configuration. Name one, and it is used.",
+            members: known,
+        },
+    ];
+    Ok(Page(AgentsPage {
+        chrome,
+        tab: Tab::Agents,
+        groups,
+        file: policy.file.unwrap_or_else(|| "your configuration file".to_owned()),
+        implementer: settings.implementer,
+        has_reviewers: !settings.reviewers.is_empty(),
+    }))
+}
+
+/// Everybody once, in all their roles; those who are set up or used apart from the others, who can be used first.
+fn members(agents: Vec<Agent>) -> (Vec<Member>, Vec<Member>) {
+    let mut all: Vec<(bool, Member)> = Vec::new();
+    for agent in agents {
+        let role = if agent.role == "implementer" { "implements" } else { "reviews" };
+        if let Some((is_own, known)) = all.iter_mut().find(|(_, known)| known.name == agent.name) {
+            known.roles.push((role, agent.is_used));
+            *is_own |= agent.is_own || agent.is_used;
+            continue;
+        }
+        let kind = match agent.kind.as_str() {
+            "embedded" => "embedded rules",
+            "service" => "service",
+            "command" => "your own program",
+            _ => "agent",
+        };
+        let member = Member {
+            kind,
+            roles: vec![(role, agent.is_used)],
+            available: agent.available,
+            detail: agent.detail,
+            model: agent.model,
+            keys: agent.key_in,
+            has_key: agent.has_key,
+            is_embedded: agent.kind == "embedded",
+            can_write: agent.kind == "agent" || agent.kind == "command",
+            name: agent.name,
+        };
+        all.push((agent.is_own || agent.is_used, member));
+    }
+    let (own, mut known): (Vec<_>, Vec<_>) = all.into_iter().partition(|(is_own, _)| *is_own);
+    known.sort_by_key(|(_, member)| !member.available);
+    let plain = |members: Vec<(bool, Member)>| members.into_iter().map(|(_, member)| member).collect();
+    (plain(own), plain(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(name: &str, role: &str, available: bool, is_own: bool) -> Agent {
+        Agent {
+            name: name.to_owned(),
+            role: role.to_owned(),
+            available,
+            detail: String::new(),
+            kind: "agent".to_owned(),
+            model: None,
+            key_in: Vec::new(),
+            has_key: false,
+            is_own,
+            is_used: false,
+        }
+    }
+
+    #[test]
+    fn everybody_is_listed_once_and_who_can_be_used_comes_first() {
+        let agents = vec![
+            agent("rules", "reviewer", true, true),
+            agent("a", "implementer", false, false),
+            agent("a", "reviewer", false, false),
+            agent("b", "implementer", true, false),
+            agent("mine", "reviewer", false, true),
+        ];
+        let names = |members: &[Member]| members.iter().map(|member| member.name.clone()).collect::<Vec<_>>();
+        let (own, known) = members(agents);
+        assert_eq!((names(&own), names(&known)), (vec!["rules".into(), "mine".into()], vec!["b".into(), "a".into()]));
+        assert_eq!(known[1].roles, [("implements", false), ("reviews", false)]);
+    }
+
+    #[test]
+    fn who_has_a_role_now_is_set_up() {
+        let used = Agent { is_used: true, ..agent("a", "reviewer", true, false) };
+        let (own, known) = members(vec![agent("a", "implementer", true, false), used]);
+        assert_eq!((own.len(), known.len()), (1, 0));
+    }
+}

@@ -1,0 +1,242 @@
+//! Stored reviews: all of them, one of them, and one of them as a file.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use tollgate_core::finding::{Category, Severity};
+use tollgate_core::gate::Gate;
+use tollgate_core::report;
+use tollgate_core::review::Review;
+use tollgate_engine::history;
+use tollgate_engine::store::{Order, Origin, ResultFilter, RunQuery};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::day::Day;
+use crate::extract::{OfReview, Query, ReviewPath};
+use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
+use crate::view::review::{ReviewsBody, WholeReviewBody};
+
+/// How many reviews a list has if nobody says.
+const LIMIT: usize = 50;
+/// How many reviews a list has at most.
+const MAX_LIMIT: usize = 500;
+/// How long a part of a question may be.
+const MAX_CHARS: usize = 300;
+
+/// Which stored reviews.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// Only those with all of these words in title, branch, commit or the summary of a finding, in any case.
+    #[param(max_length = 300)]
+    pub(crate) q: Option<String>,
+    /// Only of this repository.
+    #[param(max_length = 300)]
+    pub(crate) repository: Option<String>,
+    /// Only those with this verdict, or that failed.
+    #[param(pattern = "^(approved|commented|changes_requested|failed)$")]
+    pub(crate) verdict: Option<String>,
+    /// Only those of which the gate said this.
+    #[param(pattern = "^(open|closed|partial)$")]
+    pub(crate) gate: Option<String>,
+    /// Only those that came from there.
+    #[param(pattern = "^(command-line|pipeline|pull-request)$")]
+    pub(crate) origin: Option<String>,
+    /// Only those in which this reviewer took part.
+    #[param(max_length = 300)]
+    pub(crate) reviewer: Option<String>,
+    /// Only those with a finding of this rule.
+    #[param(max_length = 300)]
+    pub(crate) rule: Option<String>,
+    /// Only those with a finding of this category.
+    #[param(pattern = "^(Compliance|Security|Logic|Error|Type|Test|Perf|Architecture|Style|Doc)$")]
+    pub(crate) category: Option<String>,
+    /// Only those with a finding of this severity.
+    #[param(pattern = "^(Critical|High|Medium|Low|Nit|Praise)$")]
+    pub(crate) severity: Option<String>,
+    /// Only those with a finding in a file whose path has this text in it.
+    #[param(max_length = 300)]
+    pub(crate) file: Option<String>,
+    /// Only those that ended on this day or later, in UTC.
+    #[param(format = Date)]
+    pub(crate) from: Option<String>,
+    /// Only those that ended on this day or earlier.
+    #[param(format = Date)]
+    pub(crate) to: Option<String>,
+    /// The newest first, or those that found most, took longest or cost most.
+    #[param(pattern = "^(newest|findings|longest|dearest)$")]
+    pub(crate) order: Option<String>,
+    /// Only those that were stored after the review with this number.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    pub(crate) newer: Option<u64>,
+    /// Those after the place that the answer before gave as `next`.
+    #[param(maximum = 9_223_372_036_854_775_807_i64)]
+    pub(crate) after: Option<u64>,
+    /// At most so many.
+    #[param(minimum = 1, maximum = 500)]
+    pub(crate) limit: Option<usize>,
+}
+
+impl Which {
+    /// The question as the store is asked it.
+    pub(crate) fn check(&self) -> Result<RunQuery, Problem> {
+        let limit = self.limit.unwrap_or(LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
+        }
+        let number = |name: &str, number: Option<u64>| number.map(|number| to_run(name, number)).transpose();
+        Ok(RunQuery {
+            repository: text("repository", self.repository.as_ref())?,
+            text: text("q", self.q.as_ref())?,
+            result: word("verdict", self.verdict.as_ref(), ResultFilter::parse)?,
+            gate: word("gate", self.gate.as_ref(), |word| Gate::parse(word).filter(|gate| *gate != Gate::Skipped))?,
+            origin: word("origin", self.origin.as_ref(), Origin::parse)?,
+            reviewer: text("reviewer", self.reviewer.as_ref())?,
+            rule: text("rule", self.rule.as_ref())?,
+            category: word("category", self.category.as_ref(), Category::parse_exact)?,
+            severity: word("severity", self.severity.as_ref(), Severity::parse_exact)?,
+            file: text("file", self.file.as_ref())?,
+            from_ms: word("from", self.from.as_ref(), Day::parse)?.map(Day::begin_ms),
+            to_ms: word("to", self.to.as_ref(), Day::parse)?.map(|day| day.after(1).begin_ms()),
+            newer_than: number("newer", self.newer)?,
+            order: word("order", self.order.as_ref(), Order::parse)?.unwrap_or_default(),
+            after: number("after", self.after)?,
+            limit,
+        })
+    }
+}
+
+/// A text that is not too long.
+pub(super) fn text(name: &str, text: Option<&String>) -> Result<Option<String>, Problem> {
+    if text.is_some_and(|text| text.chars().count() > MAX_CHARS) {
+        return Err(Problem::new(Kind::Unprocessable, format!("`{name}` has more than {MAX_CHARS} characters")));
+    }
+    Ok(text.cloned())
+}
+
+/// A word out of a few.
+pub(super) fn word<T>(
+    name: &str,
+    word: Option<&String>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let Some(word) = word else { return Ok(None) };
+    // The description says which; one that is misspelt is repeated only if it is short.
+    let shown: String = word.chars().take(40).collect();
+    read(word).map(Some).ok_or_else(|| {
+        Problem::new(Kind::Unprocessable, format!("`{name}` cannot be `{shown}`"))
+            .hint("`GET /api/openapi.json` lists what it can be.")
+    })
+}
+
+fn to_run(name: &str, number: u64) -> Result<i64, Problem> {
+    i64::try_from(number).map_err(|_| Problem::new(Kind::Unprocessable, format!("`{name}` is no number of a review")))
+}
+
+/// Stored reviews, the newest first.
+#[utoipa::path(
+    get,
+    path = "/api/reviews",
+    operation_id = "listReviews",
+    tag = "reviews",
+    params(Which),
+    responses((status = 200, description = "The reviews.", body = ReviewsBody))
+)]
+pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) -> Result<Json<ReviewsBody>, Problem> {
+    let query = which.check()?;
+    Ok(Json(app.call(move |desk| desk.reviews(&query)).await?.into()))
+}
+
+/// One stored review, with what became of the one before it.
+#[utoipa::path(
+    get,
+    path = "/api/reviews/{run}",
+    operation_id = "showStoredReview",
+    tag = "reviews",
+    params(ReviewPath),
+    responses((status = 200, description = "The review.", body = WholeReviewBody))
+)]
+pub(crate) async fn show(State(app): State<Shared>, OfReview(run): OfReview) -> Result<Json<WholeReviewBody>, Problem> {
+    Ok(Json(app.call(move |desk| desk.review(run)).await?.into()))
+}
+
+/// The form of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Form {
+    /// As `tollgate schema review` describes it.
+    #[default]
+    Json,
+    /// For people and for programs.
+    Markdown,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// One page that stands alone.
+    Html,
+}
+
+/// Which form.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct As {
+    /// The form of the file.
+    #[serde(default)]
+    #[param(inline)]
+    format: Form,
+}
+
+/// A stored review as a file.
+#[utoipa::path(
+    get,
+    path = "/api/reviews/{run}/export",
+    operation_id = "exportReview",
+    tag = "reviews",
+    params(ReviewPath, As),
+    responses((status = 200, description = "The review, in the form that was asked for.", content(
+        (String = "application/json"), (String = "text/markdown"), (String = "application/sarif+json"),
+        (String = "text/html")
+    )))
+)]
+pub(crate) async fn export(
+    State(app): State<Shared>,
+    OfReview(run): OfReview,
+    Query(As { format }): Query<As>,
+) -> Result<Response, Problem> {
+    let recalled = app.call(move |desk| desk.review(run)).await?;
+    let Some(mut review) = recalled.run.review else {
+        let why = recalled.run.problem.unwrap_or_else(|| "it was stopped".to_owned());
+        return Err(Problem::new(Kind::NotFound, format!("review {run} failed, so there is nothing to export: {why}")));
+    };
+    review.re_review_required = recalled.is_outdated;
+    let (kind, ending) = match format {
+        Form::Json => ("application/json", "json"),
+        Form::Markdown => ("text/markdown; charset=utf-8", "md"),
+        Form::Sarif => ("application/sarif+json", "sarif"),
+        Form::Html => ("text/html; charset=utf-8", "html"),
+    };
+    let name = format!("attachment; filename=\"tollgate-review-{run}.{ending}\"");
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"))),
+    ];
+    Ok((headers, written(&review, recalled.listed.gate, format)).into_response())
+}
+
+fn written(review: &Review, gate: Option<Gate>, form: Form) -> String {
+    match form {
+        Form::Json => report::json::write(review, report::json::Options { gate, ..Default::default() }),
+        Form::Markdown => report::markdown::write(review),
+        Form::Sarif => report::sarif::write(
+            review,
+            report::sarif::Options {
+                version: Some(env!("CARGO_PKG_VERSION")),
+                rules: &history::rules_in(review),
+                ..Default::default()
+            },
+        ),
+        Form::Html => report::html::write(review, &[], gate),
+    }
+}

@@ -1,0 +1,142 @@
+//! Settings that two people edit, agents that are tried out, the demonstration, and another token.
+
+use insta::assert_snapshot;
+use tollgate_server::access::token;
+
+use crate::listen::next;
+use crate::world::{TOKEN, World, story};
+
+/// The answer as a test shows it: status and body.
+async fn check(world: &World, method: &str, path: &str, body: &str) -> String {
+    let said = world.ask(method, path, body).await;
+    format!("{} {}", said.status, said.body).trim_end().to_owned()
+}
+
+#[test]
+fn of_two_who_edit_prompts_the_second_is_told() {
+    story(|| async {
+        let world = World::start();
+        let (bearer, json) = (format!("Bearer {TOKEN}"), ("content-type", "application/json"));
+        let (project, _) = world.project_with_feature().await;
+        for path in ["/api/settings/prompts".to_owned(), format!("/api/projects/{project}/settings/prompts")] {
+            let said = world.get(&path).await;
+            let etag = said.header("etag").unwrap().to_owned();
+            assert_eq!(etag, format!("\"{}\"", said.json()["revision"]));
+            let known = [("authorization", bearer.as_str()), json, ("if-match", etag.as_str())];
+            let mine = r#"{"reviewSystemPrompt":{"enabled":true,"value":"Be kind"}}"#;
+            let theirs = r#"{"reviewSystemPrompt":{"enabled":true,"value":"Be strict"}}"#;
+            assert_eq!(world.raw("PUT", &path, &known, mine).await.status, 200);
+            assert_eq!(world.raw("PUT", &path, &known, theirs).await.status, 412);
+            assert_eq!(world.get(&path).await.json()["codeReview"]["reviewSystemPrompt"]["value"], "Be kind");
+            let odd = [("authorization", bearer.as_str()), json, ("if-match", "x")];
+            assert_eq!(world.raw("PUT", &path, &odd, theirs).await.status, 400);
+        }
+    });
+}
+
+#[test]
+fn prompts_are_shown_with_a_feature_before_they_are_stored() {
+    story(|| async {
+        let world = World::start();
+        let (project, feature) = world.project_with_feature().await;
+        let path = "/api/settings/prompts/preview";
+        let body = |prompts: &str| format!(r#"{{"project":{project},"feature":"{feature}","prompts":{prompts}}}"#);
+        let template = r#"{"reviewPromptTemplate":{"enabled":true,"value":"{featureTitle}: {gitDiff}"}}"#;
+        assert_snapshot!(check(&world, "POST", path, &body(template)).await, @r#"200 {"iteration":1,"reviewer":"claude","isSetUp":false,"calls":1,"tokens":42,"leftOut":0,"system":{"text":"You review.","chars":11,"cut":false},"shared":{"text":"Add login: {gitDiff}","chars":20,"cut":false},"part":{"text":"diff","chars":4,"cut":false},"context":[{"name":"AGENTS.md","chars":6000,"shown":5000}],"notes":[]}"#);
+        assert_eq!(world.get("/api/settings/prompts").await.json()["codeReview"], serde_json::json!({}));
+        let no_diff = r#"{"reviewPromptTemplate":{"enabled":true,"value":"Look"}}"#;
+        assert_snapshot!(check(&world, "POST", path, &body(no_diff)).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}"#);
+        let missing = format!(r#"{{"project":{project},"feature":"nothing"}}"#);
+        assert_eq!(world.ask("POST", path, &missing).await.status, 404);
+    });
+}
+
+#[test]
+fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
+    story(|| async {
+        let world = World::start();
+        let path = "/api/settings/prompts/check";
+        let wrong = r#"{"reviewSystemPrompt":{"enabled":true,"value":" "},"reviewPromptTemplate":{"enabled":true,"value":"{gitDif}"}}"#;
+        assert_snapshot!(check(&world, "POST", path, wrong).await, @r#"200 {"problems":[{"field":"reviewSystemPrompt","detail":"`reviewSystemPrompt` is enabled and empty","hint":"Write a prompt, or set `enabled` to `false` to use the default."},{"field":"reviewPromptTemplate","detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}],"notes":[{"field":"reviewPromptTemplate","detail":"the template names `{gitDif}`, which is no variable; did you mean `{gitDiff}`?"}]}"#);
+        let off = r#"{"reviewSystemPrompt":{"enabled":false,"value":" "},"reviewPromptTemplate":{"enabled":false,"value":"{x}"}}"#;
+        assert_snapshot!(check(&world, "POST", path, off).await, @r#"200 {"problems":[],"notes":[]}"#);
+    });
+}
+
+#[test]
+fn somebody_is_tried_out_and_what_came_of_it_is_said() {
+    story(|| async {
+        let world = World::start();
+        assert_snapshot!(check(&world, "POST", "/api/agents/rules/test", "").await, @r#"200 {"passed":true,"words":"Ask: 77 rules, offline; always reviews","tookMs":1200}"#);
+        assert_snapshot!(check(&world, "POST", "/api/agents/claude/test", r#"{"trial":"hands"}"#).await, @r#"200 {"passed":false,"words":"Hands: it is not installed","hint":"Install it.","tookMs":1200}"#);
+        assert_eq!(world.ask("POST", "/api/agents/nobody/test", "").await.status, 404);
+        assert_eq!(world.ask("POST", "/api/agents/..%2f/test", "").await.status, 404);
+        assert_eq!(world.ask("POST", "/api/agents/claude/test", r#"{"trial":"all"}"#).await.status, 422);
+    });
+}
+
+#[test]
+fn the_demonstration_comes_once_and_goes() {
+    story(|| async {
+        let world = World::start();
+        let said = world.ask("POST", "/api/demo", "").await;
+        assert_eq!((said.status, said.header("location")), (201, Some("/api/projects/1")));
+        assert_eq!(said.json()["project"]["name"], "shop");
+        assert_eq!(world.ask("POST", "/api/demo", "").await.status, 409);
+        assert_eq!(world.ask("DELETE", "/api/demo", "").await.status, 204);
+        assert_eq!(world.ask("DELETE", "/api/demo", "").await.status, 404);
+        assert_eq!(world.get("/api/projects").await.json()["projects"], serde_json::json!([]));
+    });
+}
+
+#[test]
+fn another_token_signs_everybody_out_but_the_one_who_asked() {
+    story(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let world = World::with_token_in(&file);
+        let old = token::load_or_create(&file).unwrap();
+        let bearer = format!("Bearer {}", old.expose());
+        let (origin, json) = (world.origin(), ("content-type", "application/json"));
+        let body = format!(r#"{{"token":"{}"}}"#, old.expose());
+        let sign_in = async || {
+            let said = world.raw("POST", "/api/auth/login", &[("origin", &origin), json], &body).await;
+            said.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+        };
+        let (mine, theirs) = (sign_in().await, sign_in().await);
+        let mut request = world.socket("");
+        request.headers_mut().insert("authorization", bearer.parse().unwrap());
+        let mut socket = world.open(request).await.unwrap();
+        assert!(next(&mut socket).await.unwrap().contains("hello"));
+
+        // A page of another site cannot do it.
+        let foreign = [("cookie", mine.as_str()), ("origin", "http://evil.example")];
+        assert_eq!(world.raw("POST", "/api/auth/rotate", &foreign, "").await.status, 403);
+        assert_eq!(world.raw("POST", "/api/auth/rotate", &[], "").await.status, 401);
+
+        let said = world.raw("POST", "/api/auth/rotate", &[("cookie", &mine), ("origin", &origin)], "").await;
+        assert_eq!(said.status, 204, "{said:?}");
+        let cookie = said.header("set-cookie").unwrap();
+        assert!(cookie.contains("; HttpOnly; SameSite=Strict;"), "{cookie}");
+        let again = cookie.split(';').next().unwrap().to_owned();
+        let status = async |name: &'static str, value: &str| {
+            world.raw("GET", "/api/projects", &[(name, value)], "").await.status
+        };
+        assert_eq!(status("cookie", &again).await, 200);
+        assert_eq!([status("cookie", &mine).await, status("cookie", &theirs).await], [401, 401]);
+        assert_eq!(status("authorization", &bearer).await, 401);
+        let new = token::load_or_create(&file).unwrap();
+        assert_eq!(status("authorization", &format!("Bearer {}", new.expose())).await, 200);
+        assert!(next(&mut socket).await.unwrap().contains("goodbye"));
+        assert!(!said.body.contains(new.expose()));
+    });
+}
+
+#[test]
+fn a_token_that_is_in_no_file_stays() {
+    story(|| async {
+        let world = World::start();
+        assert_snapshot!(check(&world, "POST", "/api/auth/rotate", "").await, @r#"409 {"type":"urn:tollgate:problem:conflict","title":"Not possible now","status":409,"detail":"the token of this server is not kept in a file","hint":"Start the server with another token."}"#);
+        assert_eq!(world.get("/api/projects").await.status, 200);
+    });
+}
