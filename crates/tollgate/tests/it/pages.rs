@@ -33,6 +33,7 @@ pub(crate) mod watch;
 mod access;
 mod board;
 mod cost;
+mod diff;
 mod every;
 mod harness;
 mod hostile;
