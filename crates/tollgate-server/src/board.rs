@@ -29,6 +29,7 @@ mod prompts;
 mod record;
 mod reviews;
 mod setup;
+mod source;
 
 pub use log::BoardLog;
 

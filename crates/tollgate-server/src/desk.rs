@@ -19,6 +19,7 @@ pub(crate) mod prompt;
 pub mod record;
 pub mod reviews;
 pub mod setup;
+pub mod source;
 
 /// The number of a project.
 pub type ProjectId = u64;
@@ -481,7 +482,9 @@ pub struct Figures {
 
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
-pub trait Desk: cards::Cards + record::Record + reviews::Reviews + setup::Setup + Send + Sync + 'static {
+pub trait Desk:
+    cards::Cards + record::Record + reviews::Reviews + setup::Setup + source::Sources + Send + Sync + 'static
+{
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;
     /// How much there is of everything.

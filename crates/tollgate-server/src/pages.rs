@@ -24,13 +24,18 @@ use crate::routes::Shared;
 
 mod asset;
 mod board;
+pub(crate) mod chart;
+pub(crate) mod diff;
 mod escape;
+pub(crate) mod finding;
 pub(crate) mod home;
 pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod markup;
 pub(crate) mod problems;
+pub(crate) mod reviews;
 pub(crate) mod settings;
+pub(crate) mod trends;
 pub(crate) mod words;
 
 /// What a page may do: run our scripts, use our styles, talk to us.
@@ -42,12 +47,17 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 pub(crate) fn router() -> Router<Shared> {
     Router::new()
         .route("/", get(home::page))
+        .route("/login", post(login::sign_in))
         .route("/projects/{project}", get(board::page))
         .route("/projects/{project}/board", get(board::columns))
         .route("/projects/{project}/columns/{place}", get(board::part))
         .route("/projects/{project}/features/{feature}/card", get(board::card))
         .route("/projects/{project}/features/{feature}/acts", get(board::acts))
-        .route("/login", post(login::sign_in))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/files/{index}", get(diff::file))
+        .route("/reviews", get(reviews::list))
+        .route("/reviews/{run}", get(reviews::one::show))
+        .route("/trends", get(trends::show))
         .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))

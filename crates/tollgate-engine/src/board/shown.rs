@@ -71,6 +71,25 @@ impl Board {
         Ok(Output { text: String::from_utf8_lossy(&bytes[..n_whole]).into_owned(), next, is_open })
     }
 
+    /// The end of what the agent of an iteration wrote, from the beginning of a line on, and the place where it begins.
+    pub fn last_output(
+        &self,
+        project: i64,
+        id: &FeatureId,
+        number: u32,
+        max_bytes: usize,
+    ) -> Result<(u64, Output), Refused> {
+        let row = self.feature(project, id)?;
+        let folder = self.folder(&self.project(project)?)?;
+        let is_open = row.state.iteration == number && matches!(row.state.work, Work::Implementing | Work::Stepping);
+        let (start, bytes) = folder.end(id, Attachment::Output(number), max_bytes)?.unwrap_or_default();
+        let next = start.saturating_add(whole_characters(&bytes) as u64);
+        let n_cut = if start == 0 { 0 } else { bytes.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1) };
+        let text = bytes.get(n_cut..whole_characters(&bytes)).unwrap_or_default();
+        let text = String::from_utf8_lossy(text).into_owned();
+        Ok((start.saturating_add(n_cut as u64), Output { text, next, is_open }))
+    }
+
     /// True when some process does the work that is owed to the features of a project.
     pub fn is_kept(&self, project: &ProjectRow) -> Result<bool, Failure> {
         Ok(self.folder(project)?.is_kept())

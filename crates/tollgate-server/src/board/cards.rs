@@ -25,12 +25,13 @@ impl Cards for BoardDesk {
         let known = database.statuses(row.id, &names)?;
         let is_known = |name: &str| known.iter().any(|(id, _)| id.as_str() == name);
         let broken = broken.into_iter().filter(|broken| !is_known(&broken.name));
+        let implementer = self.board.implementer(&row)?.map(|chosen| chosen.name);
         Ok(Frame {
             name: row.name,
             steps,
             notes,
             max_rounds: settings.pipeline.rounds,
-            implementer: settings.pipeline.agent.clone(),
+            implementer,
             reviewers: settings.reviewers.iter().map(|chosen| chosen.name.clone()).collect(),
             categories: database.categories(row.id, MAX_CATEGORIES)?,
             broken: broken.map(|broken| Broken { folder: broken.name, problem: broken.why }).collect(),

@@ -9,7 +9,7 @@ use tollgate_engine::store::{DismissalRow, Run};
 
 use super::{BoardDesk, conflict, refusal};
 use crate::desk::record::{Asked, Dismissed, Looked, Pointed, Record};
-use crate::desk::{Answer, ProjectId, Refusal};
+use crate::desk::{Answer, Output, ProjectId, Refusal};
 
 impl Record for BoardDesk {
     fn audit(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Audit> {
@@ -19,6 +19,18 @@ impl Record for BoardDesk {
     fn looked(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Option<Looked>> {
         let run = self.board.run_of(self.row(project)?.id, feature, iteration).map_err(refusal)?;
         Ok(run.and_then(looked))
+    }
+
+    fn last_output(
+        &self,
+        project: ProjectId,
+        feature: &FeatureId,
+        iteration: u32,
+        most: usize,
+    ) -> Answer<(u64, Output)> {
+        let found = self.board.last_output(self.row(project)?.id, feature, iteration, most).map_err(refusal)?;
+        let (from, output) = found;
+        Ok((from, Output { text: output.text, next: output.next, is_running: output.is_open }))
     }
 
     fn dismissals(&self, project: ProjectId) -> Answer<Vec<Dismissed>> {

@@ -7,7 +7,7 @@ use tollgate_core::fingerprint::Fingerprint;
 use tollgate_engine::board::{Audit, Export};
 use utoipa::ToSchema;
 
-use super::{Answer, ProjectId};
+use super::{Answer, Output, ProjectId};
 
 /// What a review looked at, and what it found that does not count.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +107,14 @@ pub trait Record {
     fn audit(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Audit>;
     /// What a review looked at; `None` for one that ended without an answer.
     fn looked(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Option<Looked>>;
+    /// The end of what the agent of an iteration wrote, and the place in bytes where it begins.
+    fn last_output(
+        &self,
+        project: ProjectId,
+        feature: &FeatureId,
+        iteration: u32,
+        most: usize,
+    ) -> Answer<(u64, Output)>;
     /// What is dismissed in a project, oldest first.
     fn dismissals(&self, project: ProjectId) -> Answer<Vec<Dismissed>>;
     /// Dismisses a finding in a person's name.

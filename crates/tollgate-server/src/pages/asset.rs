@@ -28,6 +28,9 @@ const ASSETS: &[(&str, &[u8])] = assets! {
     "board.css",
     "board.js",
     "dialog.js",
+    "diff.css",
+    "diff.js",
+    "finding.css",
     "fragment.js",
     "home.js",
     "icon.svg",
@@ -35,10 +38,13 @@ const ASSETS: &[(&str, &[u8])] = assets! {
     "live.js",
     "palette.js",
     "prompts.js",
+    "reviews.css",
+    "reviews.js",
     "settings.css",
     "settings.js",
     "style.css",
     "toast.js",
+    "trends.css",
 };
 
 /// Where the assets of this program are, without a slash at the end.

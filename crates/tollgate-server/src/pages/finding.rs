@@ -6,11 +6,14 @@
 //! {% for finding in findings %}{% include "finding.html" %}{% endfor %}
 //! ```
 //!
-//! Nothing is decided here: whether a finding is late, new or dismissed is told by whoever knows. The buttons do nothing
-//! by themselves; a script finds them by `data-act` and the finding by `data-finding` and `data-fingerprint`.
+//! The buttons do nothing by themselves, and are hidden until a script that knows them shows them: it finds them by
+//! `data-act`, and the finding by `data-finding` and `data-fingerprint`.
 
-use tollgate_core::board::Remark;
+use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
 use tollgate_core::finding::Severity;
+
+use crate::desk::record::Dismissed;
+use crate::desk::{Answer, Desk, ProjectId};
 
 /// What is special about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,6 +76,10 @@ pub(crate) struct FindingView {
     pub(crate) suggestion: Option<String>,
     /// Who said it, if that is known.
     pub(crate) reviewer: Option<String>,
+    /// The file it is about.
+    pub(crate) file: Option<String>,
+    /// The line it is about.
+    pub(crate) line: Option<u32>,
     pub(crate) place: Option<Place>,
     pub(crate) mark: Mark,
     pub(crate) offers: Offers,
@@ -100,6 +107,8 @@ impl FindingView {
             evidence: remark.evidence.clone().filter(|evidence| !evidence.trim().is_empty()),
             suggestion: remark.suggestion.clone().filter(|suggestion| !suggestion.trim().is_empty()),
             reviewer: None,
+            file: remark.file.clone(),
+            line: remark.line,
             place,
             mark: Mark::None,
             offers: Offers::default(),
@@ -122,6 +131,58 @@ impl FindingView {
     }
 }
 
+/// The findings of a review, as every page shows them: those that count, then those that came late.
+pub(crate) fn of_iteration(
+    desk: &dyn Desk,
+    project: ProjectId,
+    feature: &FeatureId,
+    number: u32,
+) -> Answer<Vec<FindingView>> {
+    let iterations = desk.iterations(project, feature)?;
+    // Of several with one number the last one stands.
+    let Some(iteration) = iterations.iter().rfind(|iteration| iteration.number == number) else {
+        return Ok(Vec::new());
+    };
+    let before = iterations.iter().rfind(|before| before.number < number && before.outcome != Outcome::Failed);
+    Ok(marked(iteration, before, &desk.dismissals(project)?))
+}
+
+/// The findings of a review, held against the review before and what people dismissed.
+pub(crate) fn marked(iteration: &Iteration, before: Option<&Iteration>, dismissals: &[Dismissed]) -> Vec<FindingView> {
+    let view = |remark: &Remark, is_late: bool| {
+        let dismissed = dismissals.iter().find(|dismissed| dismissed.covers(remark));
+        let mark = match dismissed {
+            Some(dismissed) => Mark::Dismissed {
+                by: dismissed.by.clone().unwrap_or_else(|| "somebody".to_owned()),
+                reason: dismissed.reason.clone(),
+            },
+            None if is_late => Mark::Late,
+            None if before.is_some_and(|before| !has(before, remark)) => Mark::New,
+            None => Mark::None,
+        };
+        let is_known = remark.identity.is_some();
+        let offers = Offers { dismiss: is_known && dismissed.is_none(), restore: dismissed.is_some(), copy: is_known };
+        FindingView { mark, offers, ..FindingView::of(remark) }
+    };
+    let counted = iteration.findings.iter().map(|remark| view(remark, false));
+    counted.chain(iteration.late.iter().map(|remark| view(remark, true))).collect()
+}
+
+/// The findings of the review before that a review has not any more.
+pub(crate) fn resolved(iteration: &Iteration, before: &Iteration) -> Vec<FindingView> {
+    let gone = before.findings.iter().chain(&before.late).filter(|remark| !has(iteration, remark));
+    gone.map(|remark| FindingView { mark: Mark::Resolved, ..FindingView::of(remark) }).collect()
+}
+
+/// True when a review has the same finding. A remark without a name is the same when it says the same.
+fn has(iteration: &Iteration, remark: &Remark) -> bool {
+    let key = |remark: &Remark| match &remark.identity {
+        Some(identity) => identity.fingerprint.clone(),
+        None => format!("{:?} {}", remark.file, remark.title),
+    };
+    iteration.findings.iter().chain(&iteration.late).any(|other| key(other) == key(remark))
+}
+
 /// The class of a chip that names a severity.
 pub(crate) fn kind(severity: Severity) -> &'static str {
     match severity {
@@ -139,5 +200,87 @@ pub(crate) fn icon(severity: Severity) -> &'static str {
         Severity::Medium => "▲",
         Severity::Low | Severity::Nit => "●",
         Severity::Praise => "✔",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::board::Compliance;
+    use tollgate_core::board::iteration::Identity;
+    use tollgate_core::finding::Category;
+
+    use super::*;
+
+    fn remark(key: &str) -> Remark {
+        Remark {
+            category: Category::Logic,
+            severity: Severity::High,
+            title: format!("about {key}"),
+            description: String::new(),
+            suggestion: None,
+            file: Some("a.rs".to_owned()),
+            line: Some(3),
+            evidence: Some("let  a".to_owned()),
+            identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned() }),
+        }
+    }
+
+    fn iteration(findings: &[&str], late: &[&str]) -> Iteration {
+        Iteration {
+            number: 2,
+            outcome: Outcome::Rejected,
+            reviewed_at: String::new(),
+            model: String::new(),
+            provider: String::new(),
+            commit: None,
+            base: None,
+            findings: findings.iter().map(|key| remark(key)).collect(),
+            late: late.iter().map(|key| remark(key)).collect(),
+            summary: String::new(),
+            reason: None,
+            compliance: Compliance::default(),
+            notes: vec![],
+            outdated: false,
+            after_step: None,
+            overridden: None,
+            note: None,
+        }
+    }
+
+    fn marks(views: &[FindingView]) -> String {
+        let word = |mark: &Mark| match mark {
+            Mark::None => "open".to_owned(),
+            Mark::New => "new".to_owned(),
+            Mark::Late => "late".to_owned(),
+            Mark::Resolved => "resolved".to_owned(),
+            Mark::Dismissed { by, reason } => format!("dismissed by {by}, {reason}"),
+        };
+        views.iter().map(|view| format!("{}: {}", view.fingerprint, word(&view.mark))).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn findings_are_held_against_the_review_before() {
+        let (before, now) = (iteration(&["a", "b"], &["c"]), iteration(&["b", "d"], &["e"]));
+        assert_eq!(marks(&marked(&now, Some(&before), &[])), "b: open; d: new; e: late");
+        assert_eq!(marks(&marked(&now, None, &[])), "b: open; d: open; e: late");
+        assert_eq!(marks(&resolved(&now, &before)), "a: resolved; c: resolved");
+    }
+
+    #[test]
+    fn what_was_dismissed_says_so_as_long_as_the_code_is_the_same() {
+        let dismissed = |evidence: &str| Dismissed {
+            fingerprint: "a".to_owned(),
+            file: "a.rs".to_owned(),
+            title: String::new(),
+            evidence: evidence.to_owned(),
+            reason: "known".to_owned(),
+            by: Some("Ada".to_owned()),
+            at: String::new(),
+        };
+        let now = iteration(&["a"], &[]);
+        assert_eq!(marks(&marked(&now, None, &[dismissed("let a")])), "a: dismissed by Ada, known");
+        assert_eq!(marks(&marked(&now, None, &[dismissed("let b")])), "a: open");
+        let offers = marked(&now, None, &[dismissed("let a")])[0].offers;
+        assert_eq!(offers, Offers { dismiss: false, restore: true, copy: true });
     }
 }

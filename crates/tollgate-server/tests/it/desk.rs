@@ -22,6 +22,7 @@ mod cards;
 pub(crate) mod record;
 mod reviews;
 mod setup;
+mod source;
 
 #[derive(Default)]
 pub(crate) struct MemoryDesk {
@@ -40,6 +41,7 @@ struct Kept {
     dismissed: Vec<(u64, Dismissed)>,
     /// What happened to features, and what is behind their reviews.
     history: BTreeMap<(u64, String), Vec<Step>>,
+    said: BTreeMap<(u64, String), String>,
     looked: BTreeMap<(u64, String), Looked>,
     audit: BTreeMap<(u64, String), Audit>,
     revision: BTreeMap<Option<u64>, u64>,

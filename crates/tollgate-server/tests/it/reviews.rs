@@ -13,8 +13,10 @@ use tollgate_engine::store::{Completed, Ended, Outcome, Subject};
 use crate::board::Real;
 use crate::world::story;
 
+mod pages;
+
 /// 9 January 2026, 14:22 UTC.
-const NOW: u64 = 1_767_968_520_000;
+pub(crate) const NOW: u64 = 1_767_968_520_000;
 
 /// A review to be stored; what is not said is plain.
 pub(crate) struct Given {

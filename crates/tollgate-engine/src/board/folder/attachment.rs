@@ -59,11 +59,16 @@ impl Folder {
 
     /// The first bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
     pub fn head(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
-        self.part(id, what, max_bytes, |_| 0)
+        Ok(self.part(id, what, max_bytes, |_| 0)?.map(|(_, bytes)| bytes))
     }
 
     /// The last bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
     pub fn tail(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(self.end(id, what, max_bytes)?.map(|(_, bytes)| bytes))
+    }
+
+    /// The same, and the place where they begin.
+    pub fn end(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<(u64, Vec<u8>)>, Failure> {
         self.part(id, what, max_bytes, |len| len.saturating_sub(max_bytes as u64))
     }
 
@@ -75,7 +80,7 @@ impl Folder {
         from: u64,
         max_bytes: usize,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        self.part(id, what, max_bytes, |len| from.min(len))
+        Ok(self.part(id, what, max_bytes, |len| from.min(len))?.map(|(_, bytes)| bytes))
     }
 
     fn part(
@@ -84,7 +89,7 @@ impl Folder {
         what: Attachment,
         max_bytes: usize,
         start: impl Fn(u64) -> u64,
-    ) -> Result<Option<Vec<u8>>, Failure> {
+    ) -> Result<Option<(u64, Vec<u8>)>, Failure> {
         let place = self.feature(id)?;
         let path = place.path().join(what.to_string());
         let unreadable = |error: io::Error| failure::unreadable(&path, &error);
@@ -95,9 +100,10 @@ impl Folder {
             Found::Other => return Err(failure::broken(&path, &Trouble::NotAFile.to_string())),
         };
         let len = file.metadata().map_err(unreadable)?.len();
-        file.seek(SeekFrom::Start(start(len))).map_err(unreadable)?;
+        let start = start(len);
+        file.seek(SeekFrom::Start(start)).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(max_bytes as u64).read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(Some(bytes))
+        Ok(Some((start, bytes)))
     }
 }

@@ -34,7 +34,6 @@ pub(super) struct Piece<'a> {
 }
 
 /// A line as it is shown.
-#[derive(Debug, Clone)]
 pub(super) struct Code {
     pub(super) markup: Markup,
     /// How many characters it has, when they are not all shown.

@@ -18,8 +18,11 @@ const MAX_PAIRS: usize = 2_500;
 /// Two lines are versions of one when so many percent of the longer one stayed at its ends.
 const MIN_ALIKE: usize = 40;
 
-/// The changed words of a line before and after, as places in it; `None` when the two have little in common.
-pub(super) fn changed(old: &str, new: &str) -> Option<(Vec<Range<usize>>, Vec<Range<usize>>)> {
+/// Places in a line, in order and apart.
+pub(super) type Ranges = Vec<Range<usize>>;
+
+/// The changed words of a line before and after; `None` when the two have little in common.
+pub(super) fn changed(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
     if old.len() > MAX_BYTES || new.len() > MAX_BYTES || old == new {
         return None;
     }
@@ -46,7 +49,7 @@ pub(super) fn changed(old: &str, new: &str) -> Option<(Vec<Range<usize>>, Vec<Ra
 #[derive(Default)]
 struct Places {
     at: usize,
-    marked: Vec<Range<usize>>,
+    marked: Ranges,
 }
 
 impl Places {

@@ -1,10 +1,11 @@
 //! What is behind the reviews of the board in memory.
 
+use tollgate_core::board::machine::Work;
 use tollgate_core::board::{FeatureId, Iteration, Remark};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_engine::board::{Audit, Export};
 use tollgate_server::desk::record::{Dismissed, Looked, Pointed, Record};
-use tollgate_server::desk::{Answer, Desk as _, Feature, ProjectId, Refusal, Step};
+use tollgate_server::desk::{Answer, Desk as _, Feature, Output, ProjectId, Refusal, Step};
 
 use super::{MemoryDesk, refuse};
 
@@ -21,6 +22,11 @@ impl MemoryDesk {
 
     pub(crate) fn remember(&self, project: u64, id: &str, history: Vec<Step>) {
         self.lock().history.insert((project, id.to_owned()), history);
+    }
+
+    /// What its agent said.
+    pub(crate) fn say(&self, project: u64, id: &str, text: &str) {
+        self.lock().said.insert((project, id.to_owned()), text.to_owned());
     }
 
     pub(crate) fn look(&self, project: u64, id: &str, looked: Looked, audit: Audit) {
@@ -54,6 +60,12 @@ impl Record for MemoryDesk {
     fn looked(&self, project: ProjectId, feature: &FeatureId, iteration: u32) -> Answer<Option<Looked>> {
         self.reviewed(project, feature, iteration)?;
         Ok(self.lock().looked.get(&(project, feature.to_string())).cloned())
+    }
+
+    fn last_output(&self, project: ProjectId, feature: &FeatureId, _: u32, _: usize) -> Answer<(u64, Output)> {
+        let is_running = self.lock().feature(project, feature)?.0.state.work == Work::Implementing;
+        let text = self.lock().said.get(&(project, feature.to_string())).cloned().unwrap_or_default();
+        Ok((0, Output { next: text.len() as u64, text, is_running }))
     }
 
     fn dismissals(&self, project: ProjectId) -> Answer<Vec<Dismissed>> {

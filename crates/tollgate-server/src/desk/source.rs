@@ -1,0 +1,17 @@
+//! What a diff is shown from: the change itself, and the files around it.
+
+use std::sync::Arc;
+
+use tollgate_core::board::FeatureId;
+use tollgate_engine::board::source::{Shown, Source, Wanted};
+
+use crate::desk::{Answer, Part, ProjectId};
+
+/// The files of changes.
+#[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
+pub trait Sources {
+    /// The files of an iteration's change, secrets covered.
+    fn shown(&self, project: ProjectId, feature: &FeatureId, iteration: u32, part: Part) -> Answer<Arc<Shown>>;
+    /// What the repository has of some texts, in the order in which they are asked for.
+    fn sources(&self, project: ProjectId, wanted: &[Wanted]) -> Answer<Vec<Source>>;
+}

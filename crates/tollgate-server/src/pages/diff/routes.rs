@@ -1,0 +1,163 @@
+//! Parts of a diff, for scripts as fragments and for people as pages.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use tollgate_engine::board::source::Wanted;
+use tollgate_engine::failure::{Failure, Kind};
+
+use super::body::View;
+use super::{Files, MAX_FILES, Of, Options, Paper, base, part_word, path_text, rendered, section, unshowable};
+use crate::desk::{Answer, Desk, Part, Refusal};
+use crate::extract::{OfIteration, Query};
+use crate::pages::layout::{self, Chrome, Section, Visitor};
+use crate::pages::markup::Markup;
+use crate::pages::{Page, finding};
+use crate::problem::{self, Problem};
+use crate::routes::Shared;
+
+/// Which part of a diff.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Which {
+    #[serde(default)]
+    view: View,
+    #[serde(default)]
+    part: Part,
+    /// The first row, or file.
+    #[serde(default)]
+    from: usize,
+    /// The row behind the last; the end when it is missing.
+    to: Option<usize>,
+    /// The rows around this line.
+    at: Option<String>,
+    /// What is between two hunks.
+    gap: Option<usize>,
+    /// So many lines at the top of the gap.
+    #[serde(default)]
+    top: u32,
+    /// So many lines at its bottom.
+    #[serde(default)]
+    bottom: u32,
+    /// A long line as a whole.
+    line: Option<String>,
+}
+
+/// A part of a diff by itself.
+#[derive(Template)]
+#[template(path = "diff_page.html")]
+struct PartPage {
+    chrome: Chrome,
+    heading: String,
+    back: String,
+    content: Markup,
+}
+
+/// A line as a whole.
+#[derive(Template)]
+#[template(path = "diff_line.html")]
+struct LinePart {
+    code: Markup,
+    n_chars: Option<String>,
+    diff: String,
+}
+
+/// A fragment.
+#[derive(Template)]
+#[template(source = "{{ content }}", ext = "html")]
+struct Fragment {
+    content: Markup,
+}
+
+/// A part of one file.
+pub(crate) async fn file(
+    State(app): State<Shared>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    OfIteration(project, feature, iteration): OfIteration,
+    Path(names): Path<std::collections::HashMap<String, String>>,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    let index = names.get("index").and_then(|index| index.parse().ok()).ok_or_else(problem::no_such_path)?;
+    let of = Of { project, feature, iteration, part: which.part };
+    let back = back(&of, &which, Some(index));
+    let chrome = visitor.chrome(&app, Section::Board, "Diff", Some(project)).await?;
+    let (heading, content) = app.call(move |desk| part_of_file(desk, &of, index, &which)).await?;
+    Ok(dressed(&headers, PartPage { chrome: Chrome { title: heading.clone(), ..chrome }, heading, back, content }))
+}
+
+/// The whole change, or further files of it.
+pub(crate) async fn files(
+    State(app): State<Shared>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    OfIteration(project, feature, iteration): OfIteration,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    let of = Of { project, feature, iteration, part: which.part };
+    let back = back(&of, &which, None);
+    let chrome = visitor.chrome(&app, Section::Board, "Diff", Some(project)).await?;
+    let heading = match which.from {
+        0 => format!("Changes of iteration {iteration}"),
+        from => format!("Changed files from no. {}", from.saturating_add(1)),
+    };
+    let content = app.call(move |desk| some_files(desk, &of, &which)).await?;
+    Ok(dressed(&headers, PartPage { chrome, heading, back, content }))
+}
+
+fn dressed(headers: &HeaderMap, page: PartPage) -> Response {
+    let accepts = |value: &axum::http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("fragment"));
+    if headers.get(axum::http::header::ACCEPT).is_some_and(accepts) {
+        return Page(Fragment { content: page.content }).into_response();
+    }
+    Page(page).into_response()
+}
+
+/// The page that the part belongs to.
+fn back(of: &Of, which: &Which, index: Option<usize>) -> String {
+    let anchor = index.map_or(String::new(), |index| format!("#f{index}"));
+    let (project, feature, number) = (of.project, &of.feature, of.iteration);
+    format!("/projects/{project}/features/{feature}?iteration={number}&view={}{anchor}", which.view.as_str())
+}
+
+fn part_of_file(desk: &dyn Desk, of: &Of, index: usize, which: &Which) -> Answer<(String, Markup)> {
+    let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
+    let file = shown.files.get(index).ok_or_else(|| no_such("file"))?;
+    let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
+    let read = |wanted: &[Wanted]| desk.sources(of.project, wanted);
+    let mut paper = Paper::new(&read, of, which.view, &shown, findings);
+    let found = paper.texts(&[index])?.pop().unwrap_or_default();
+    let mut sheet = paper.sheet(index, found.texts);
+    sheet.place(std::mem::take(&mut paper.taken[index]));
+    let content = if let Some(at) = &which.line {
+        let (code, n_chars) = sheet.long_line(at).ok_or_else(|| no_such("line"))?;
+        let diff = format!("/api{}", base(of).replace("/files", "/diff"));
+        rendered(&LinePart { code, n_chars, diff })?
+    } else if let Some(gap) = which.gap {
+        let opened = sheet.gap(gap, which.top, which.bottom).map_err(|_| unshowable())?;
+        opened.ok_or_else(|| no_such("place between hunks"))?
+    } else {
+        sheet.part(which.from, which.to, which.at.as_deref()).map_err(|_| unshowable())?
+    };
+    Ok((path_text(file.path()), content))
+}
+
+fn some_files(desk: &dyn Desk, of: &Of, which: &Which) -> Answer<Markup> {
+    let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
+    if which.from == 0 {
+        let address = |view: View| format!("{}?view={}&part={}", base(of), view.as_str(), part_word(of.part));
+        let addresses = [View::Unified, View::Split].map(address);
+        return section(desk, of, &Options { view: which.view, addresses }, findings);
+    }
+    let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
+    let read = |wanted: &[Wanted]| desk.sources(of.project, wanted);
+    let mut paper = Paper::new(&read, of, which.view, &shown, findings);
+    let files = paper.files(which.from)?;
+    rendered(&Files { files, more: paper.more_files(which.from.saturating_add(MAX_FILES)) })
+}
+
+fn no_such(what: &str) -> Refusal {
+    let failure = Failure::new(Kind::User, format!("the change has no such {what}"));
+    Refusal::NotFound(failure.hint("Go to the review of the feature and look from there."))
+}

@@ -1,0 +1,133 @@
+//! What a person can do to a feature here, and why the rest is not possible now.
+
+use tollgate_core::board::machine::{Act, Offer, Status, Work};
+
+use crate::desk::Feature;
+
+/// Something that can be done, or cannot now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The word for it, which a script knows.
+    pub(super) act: &'static str,
+    pub(super) words: &'static str,
+    /// What it does, in one sentence.
+    pub(super) does: &'static str,
+    /// The key that does it.
+    pub(super) key: &'static str,
+    /// The same at a terminal.
+    pub(super) command: &'static str,
+    /// Why it is not possible now.
+    pub(super) why_not: Option<String>,
+    /// How its button looks.
+    pub(super) look: &'static str,
+}
+
+/// All that a person can do to a feature.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Acts {
+    /// Each once, in one order everywhere.
+    pub(super) all: Vec<Choice>,
+}
+
+impl Acts {
+    pub(super) fn new(feature: &Feature, offers: &[Offer]) -> Self {
+        let of_machine = offers.iter().filter_map(|offer| {
+            let why_not = offer.leads.as_ref().err().map(|illegal| illegal.why.clone());
+            Some(Choice { why_not, ..known(&offer.act, feature)? })
+        });
+        let mut all: Vec<Choice> = of_machine.collect();
+        all.extend([edit(feature), clean(feature), delete(feature)]);
+        Self { all }
+    }
+
+    /// What stands beside the title: what can be done now and matters most.
+    pub(super) fn first(&self) -> impl Iterator<Item = &Choice> {
+        let is_rare = |choice: &&Choice| !["move-backlog", "edit", "clean", "delete"].contains(&choice.act);
+        self.all.iter().filter(|choice| choice.why_not.is_none()).filter(is_rare)
+    }
+}
+
+fn known(act: &Act, feature: &Feature) -> Option<Choice> {
+    let choice = |act, words, does, key, command, look| Choice { act, words, does, key, command, why_not: None, look };
+    Some(match act {
+        Act::Start => choice("start", "Start", "Has an agent work on it.", "", "start ID", "primary"),
+        Act::Stop => {
+            let does = "Ends the agent and all it started; the work stays in its work tree.";
+            choice("stop", "Stop", does, "", "stop ID", "danger")
+        }
+        Act::Approve => {
+            let does = "Lets it pass, whatever the review says. Your reason is kept.";
+            choice("approve", "Approve anyway …", does, "a", "approve ID --reason TEXT", "")
+        }
+        Act::SendBack => {
+            let does = "Has an agent work on it once more. It reads your note first.";
+            choice("reject", "Send back …", does, "x", "reject ID --note TEXT", "")
+        }
+        Act::Resume => {
+            let does = "Lets it go on with all rounds anew. The agent reads your note first.";
+            choice("resume", "Resume …", does, "", "resume ID --note TEXT", "primary")
+        }
+        Act::Retry if reviews_again(feature) => {
+            let does = "Has the same commit reviewed once more, e.g. after you dismissed findings.";
+            choice("retry", "Review again", does, "r", "retry ID", "")
+        }
+        Act::Retry => choice("retry", "Retry", "Does once more what failed.", "r", "retry ID", ""),
+        Act::Move(Status::Completed) => {
+            let does = "You are done with it; its work tree is removed.";
+            choice("move-completed", "Complete", does, "", "move ID completed", "primary")
+        }
+        Act::Move(Status::Backlog) => {
+            let does = "Nobody works on it until it is started again.";
+            choice("move-backlog", "To the backlog", does, "", "move ID backlog", "")
+        }
+        Act::Move(_) => return None,
+    })
+}
+
+/// True when to try again means to review again.
+fn reviews_again(feature: &Feature) -> bool {
+    use tollgate_core::board::machine::Pause;
+    matches!(feature.state.pause, Some(Pause::MaxIterations | Pause::NoProgress))
+}
+
+fn edit(feature: &Feature) -> Choice {
+    Choice {
+        act: "edit",
+        words: "Edit …",
+        does: "Changes its title, description and settings.",
+        key: "e",
+        command: "edit ID",
+        why_not: feature.broken.as_ref().map(|why| format!("its file cannot be read: {why}")),
+        look: "",
+    }
+}
+
+fn clean(feature: &Feature) -> Choice {
+    let why_not = match (feature.state.work, &feature.worktree) {
+        (Work::Nothing, Some(_)) => None,
+        (Work::Nothing, None) => Some("it has no work tree".to_owned()),
+        (_, _) => Some(format!("{}; stop it first", feature.state.in_words())),
+    };
+    Choice {
+        act: "clean",
+        words: "Remove the work tree …",
+        does: "Its branch stays; work that is not committed keeps the work tree there.",
+        key: "",
+        command: "clean ID",
+        why_not,
+        look: "danger",
+    }
+}
+
+fn delete(feature: &Feature) -> Choice {
+    let is_busy = feature.state.work != Work::Nothing;
+    Choice {
+        act: "delete",
+        words: "Delete …",
+        does: "Takes it off the board; its folder is put aside, its branch and history stay.",
+        key: "",
+        command: "delete ID",
+        why_not: is_busy.then(|| format!("{}; stop it first", feature.state.in_words())),
+        look: "danger",
+    }
+}
