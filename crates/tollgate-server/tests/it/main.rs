@@ -15,5 +15,6 @@ mod pages;
 mod record;
 mod reviews;
 mod routes;
+mod settings_pages;
 mod setup;
 mod world;

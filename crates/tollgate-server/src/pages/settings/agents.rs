@@ -20,7 +20,6 @@ pub(crate) struct AgentsPage {
     groups: [Group; 2],
     file: String,
     implementer: Option<String>,
-    has_reviewers: bool,
 }
 
 struct Group {
@@ -68,7 +67,6 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
         groups,
         file: policy.file.unwrap_or_else(|| "your configuration file".to_owned()),
         implementer: settings.implementer,
-        has_reviewers: !settings.reviewers.is_empty(),
     }))
 }
 
