@@ -39,4 +39,5 @@ mod harness;
 mod hostile;
 mod live;
 mod plain;
+mod settings;
 mod tour;
