@@ -37,6 +37,7 @@ mod diff;
 mod every;
 mod harness;
 mod hostile;
+mod keys;
 mod live;
 mod plain;
 mod settings;
