@@ -33,6 +33,7 @@ pub(crate) mod watch;
 mod access;
 mod cost;
 mod every;
+mod feature;
 mod harness;
 mod hostile;
 mod live;
