@@ -35,6 +35,7 @@ mod board;
 mod cost;
 mod diff;
 mod every;
+mod feature;
 mod harness;
 mod hostile;
 mod keys;
