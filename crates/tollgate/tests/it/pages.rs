@@ -37,4 +37,5 @@ mod harness;
 mod hostile;
 mod live;
 mod plain;
+mod reviews;
 mod tour;
