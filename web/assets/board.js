@@ -124,6 +124,8 @@ function put(feature, fresh, counts) {
     if (!isOnly) return void stale.add(feature) || refreshAll();
   }
   const isFolded = lane?.closest(".column").classList.contains("folded");
+  // The first of what lies folded: there is something to show now.
+  if (isFolded && !lane.closest(".column").querySelector(".unfold")) return refreshAll();
   if (!fresh || !lane || isFolded) {
     old?.remove();
   } else {
@@ -167,7 +169,17 @@ function insert(lane, fresh) {
 }
 
 function count(counts) {
-  for (const { dataset } of counts.children) {
+  const isEmpty = counts.dataset.fitting === "0";
+  // With the first and the last card the page says something else.
+  if (isEmpty !== (area.querySelector(":scope > .empty") !== null)) refreshAll();
+  area.querySelector("#found-words").textContent = counts.dataset.found;
+  for (const { dataset } of counts.querySelectorAll("[data-waits]")) {
+    const chip = area.querySelector(`[data-waiting="${CSS.escape(dataset.waits)}"]`);
+    if (!chip) continue;
+    chip.hidden = dataset.n === "0";
+    chip.querySelector(".waiting").textContent = dataset.n;
+  }
+  for (const { dataset } of counts.querySelectorAll("[data-place]")) {
     for (const element of area.querySelectorAll(`[data-n="${CSS.escape(dataset.place)}"]`)) element.textContent = dataset.n;
     const lane = laneOf(dataset.place);
     const more = lane?.querySelector("[data-part]");

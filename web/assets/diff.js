@@ -4,9 +4,11 @@
 import { fragment } from "./fragment.js";
 import { say } from "./toast.js";
 
+/** What the answer of a link stands in for. */
+const places = { rows: ".more", gap: "tbody.gap", line: "td.code", files: ".more-files" };
 const loading = new Map();
 
-/** Brings what a link leads to, and puts it where it belongs. One link is followed once at a time. */
+/** Brings what a link leads to, and puts it where it belongs. True when it came. */
 export function load(link) {
   const known = loading.get(link);
   if (known) return known;
@@ -18,33 +20,36 @@ export function load(link) {
 async function bring(link) {
   const place = link.closest(places[link.dataset.load]);
   if (!place) return false;
-  const words = link.getAttribute("aria-label");
   link.classList.add("loading");
   link.setAttribute("aria-busy", "true");
+  let part;
   try {
-    const part = await fragment(link.href);
-    // The keyboard stays where it was: at the first thing that came.
-    const hadFocus = place.contains(document.activeElement);
-    const first = part.querySelector("tbody.gap") && link.dataset.load === "gap" ? part.querySelector("tbody.gap") : part;
-    const next = first === part ? part.firstElementChild : first;
-    place.replaceWith(first);
-    watch(next?.parentElement ?? document);
-    if (hadFocus && next) focusOn(next.querySelector?.("a.step, a[data-load], a") ?? next);
-    return true;
+    part = await fragment(link.href);
   } catch (problem) {
     link.classList.remove("loading");
     link.removeAttribute("aria-busy");
-    if (words) link.setAttribute("aria-label", words);
     say(problem.message, "error");
     return false;
   }
+  // The keyboard stays where it was: at the first thing that came.
+  const hadFocus = place.contains(document.activeElement);
+  const around = place.parentElement;
+  let first = part.firstElementChild;
+  if (link.dataset.load === "gap") {
+    first = part.querySelector("tbody.gap");
+    place.replaceWith(first);
+  } else if (link.dataset.load === "line") {
+    place.replaceChildren(part);
+  } else {
+    place.replaceWith(part);
+  }
+  watch(around);
+  if (hadFocus && first) focusOn(first.querySelector("a.step, a[data-load]") ?? first);
+  return true;
 }
 
-/** What a link's answer stands in for. */
-const places = { rows: ".later, .more", at: ".later, .more", gap: "tbody.gap", line: "a.long", files: ".more-files" };
-
 function focusOn(element) {
-  if (!element.matches("a, button")) element.tabIndex = -1;
+  if (!element.matches("a, button, summary")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
 }
 
@@ -54,10 +59,7 @@ const near = new Set();
 let isBusy = false;
 const observer = new IntersectionObserver(
   (entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting) near.add(entry.target);
-      else near.delete(entry.target);
-    }
+    for (const { target, isIntersecting } of entries) isIntersecting ? near.add(target) : near.delete(target);
     work();
   },
   { rootMargin: "800px 0px" },
@@ -69,62 +71,57 @@ async function work() {
   for (let place = next(); place; place = next()) {
     near.delete(place);
     observer.unobserve(place);
-    const link = place.querySelector("a[data-load]");
     // What could not be brought waits for a press; asking again by itself would never end.
-    if (link?.isConnected) await load(link);
+    const link = place.querySelector("a[data-load]");
+    if (link) await load(link);
   }
   isBusy = false;
 }
 
 function next() {
   for (const place of near) {
-    if (place.isConnected && !place.closest("details:not([open])")) return place;
     if (!place.isConnected) near.delete(place);
+    else if (!place.closest("details:not([open])")) return place;
   }
   return undefined;
 }
 
-/** Looks out for what comes by itself: the rest of a file, and files for which there was no room. */
+/** Looks out for what comes by itself: the rest of a file, and what the page had no room for. */
 function watch(root) {
-  for (const place of root.querySelectorAll(".diff-file .chunk ~ .more, .more.eager, .more-files")) observer.observe(place);
+  for (const place of root.querySelectorAll(".chunk ~ .more, .more.eager, .more-files")) observer.observe(place);
 }
 
 /* Places: `#f3-R120` may be on a part that is not here yet. */
 
-export async function lead(anchor) {
-  const match = /^(f\d+)(?:-([LR]\d+))?$/.exec(anchor);
-  if (!match) return reveal(document.getElementById(anchor));
-  const [, name, at] = match;
-  for (let tries = 0; tries < 40; tries += 1) {
-    const target = document.getElementById(anchor);
-    if (target) return reveal(target);
-    const file = document.getElementById(name);
-    if (!file) {
-      const more = document.querySelector(".more-files a[data-load]");
-      if (!more || !(await load(more))) return false;
-      continue;
-    }
-    file.open = true;
-    if (!at || !(await around(file, at))) return reveal(file);
+const PLACE = /^(f\d+)(?:-([LR]\d+))?$/;
+
+/** Shows a place by its name, and brings what it is on. False when there is no such place. */
+export async function lead(name) {
+  const [, id, at] = PLACE.exec(name) ?? [];
+  if (!id) return reveal(document.getElementById(name));
+  while (!document.getElementById(id)) {
+    const more = document.querySelector(".more-files a[data-load]");
+    if (!more || !(await load(more))) return false;
   }
-  return false;
+  const file = document.getElementById(id);
+  file.open = true;
+  if (at && !document.getElementById(name)) await around(file, at, name);
+  return reveal(document.getElementById(name) ?? file);
 }
 
-/** Brings the part of a file with a line; the first place that has it knows. */
-async function around(file, at) {
-  for (const link of file.querySelectorAll(".more a[data-load='rows']")) {
-    const address = new URL(link.href, location.href);
+/** Brings the part of a file with a line. */
+async function around(file, at, name) {
+  for (const link of file.querySelectorAll(".more a[data-load]")) {
+    // What is on its way may have it.
+    await loading.get(link);
+    if (document.getElementById(name)) return;
+    if (!link.isConnected) continue;
+    const address = new URL(link.href);
     address.searchParams.set("at", at);
-    const before = link.href;
     link.href = address.href;
-    const place = link.closest(places.rows);
-    if (!(await load(link))) {
-      link.href = before;
-      continue;
-    }
-    if (!place.isConnected && document.getElementById(`${file.id}-${at}`)) return true;
+    await load(link);
+    if (document.getElementById(name)) return;
   }
-  return Boolean(document.getElementById(`${file.id}-${at}`));
 }
 
 function reveal(target) {
@@ -132,69 +129,67 @@ function reveal(target) {
   for (let box = target.closest("details:not([open])"); box; box = box.parentElement?.closest("details:not([open])")) {
     box.open = true;
   }
-  target.scrollIntoView({ block: target.matches(".diff-file") ? "start" : "center" });
+  target.scrollIntoView({ block: target.matches("td a, article") ? "center" : "start" });
   document.querySelector(".lines tr.here")?.classList.remove("here");
-  target.closest("tr")?.classList.add("here");
+  target.closest(".lines tr")?.classList.add("here");
   return true;
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-load], a[href^='#f']");
   if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  if (!link.closest(".diff") && !link.dataset.load) {
-    if (!document.querySelector(".diff")) return;
-  }
-  const hash = link.hash.slice(1);
-  if (link.dataset.load && link.dataset.load !== "at") {
+  if (link.dataset.load in places) {
     event.preventDefault();
     load(link);
-  } else if (/^f\d+(-[LR]\d+)?$/.test(hash)) {
+    return;
+  }
+  const name = link.hash.slice(1);
+  if (PLACE.test(name) && document.querySelector(".diff-files")) {
     event.preventDefault();
-    history.pushState(null, "", `#${hash}`);
-    lead(hash);
+    history.pushState(null, "", `#${name}`);
+    lead(name);
   }
 });
 
-addEventListener("popstate", () => location.hash && lead(location.hash.slice(1)));
+addEventListener("popstate", () => {
+  if (location.hash.length > 1) lead(location.hash.slice(1));
+});
 
-/* Folding, and the list of files. */
-
-function start(section) {
-  const folds = section.querySelector(".folds");
-  if (folds) {
-    folds.hidden = false;
-    folds.addEventListener("click", (event) => {
-      const how = event.target.closest("[data-fold]")?.dataset.fold;
-      if (!how) return;
-      for (const file of section.querySelectorAll(".diff-file")) file.open = how === "open";
-    });
-  }
-  const filter = section.querySelector(".file-filter");
-  if (filter && section.querySelectorAll(".file-list li").length > 5) {
-    filter.hidden = false;
-    filter.addEventListener("input", (event) => {
-      const wanted = event.target.value.toLowerCase();
-      for (const item of section.querySelectorAll(".file-list li")) {
-        item.hidden = !item.textContent.toLowerCase().includes(wanted);
-      }
-    });
-  }
-  watch(section);
-}
-
-// Opening a folded file brings its lines.
+// Opening a folded file brings its lines, as soon as one sees where they go: all files may be opened at once.
 document.addEventListener(
   "toggle",
-  (event) => {
-    const file = event.target;
+  ({ target: file }) => {
     if (!file.matches?.(".diff-file") || !file.open) return;
-    const link = file.querySelector(".later .more a[data-load]");
-    if (link && !file.dataset.kept) load(link);
+    const place = file.querySelector(":scope > .more");
+    if (place && !file.querySelector(".chunk")) observer.observe(place);
     work();
   },
   true,
 );
 
-for (const section of document.querySelectorAll(".diff")) start(section);
-document.addEventListener("tollgate:diff", (event) => start(event.target));
+/* Folding, and the list of files. */
+
+/** Makes a diff that came to the page work. */
+export function start(diff) {
+  const folds = diff.querySelector(".folds");
+  if (folds) {
+    folds.hidden = false;
+    folds.addEventListener("click", (event) => {
+      const how = event.target.closest("[data-fold]")?.dataset.fold;
+      if (how) for (const file of diff.querySelectorAll(".diff-file")) file.open = how === "open";
+    });
+  }
+  const items = diff.querySelectorAll(".file-list li");
+  const filter = diff.querySelector(".file-filter");
+  if (filter && items.length > 5) {
+    filter.hidden = false;
+    filter.addEventListener("input", (event) => {
+      const wanted = event.target.value.toLowerCase();
+      for (const item of items) item.hidden = !item.textContent.toLowerCase().includes(wanted);
+    });
+  }
+  watch(diff);
+}
+
+for (const diff of document.querySelectorAll(".diff")) start(diff);
 if (location.hash.length > 1) lead(location.hash.slice(1));

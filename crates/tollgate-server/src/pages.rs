@@ -27,6 +27,7 @@ mod board;
 pub(crate) mod chart;
 pub(crate) mod diff;
 mod escape;
+mod feature;
 pub(crate) mod finding;
 pub(crate) mod home;
 pub(crate) mod layout;
@@ -51,6 +52,9 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/projects/{project}", get(board::page))
         .route("/projects/{project}/board", get(board::columns))
         .route("/projects/{project}/columns/{place}", get(board::part))
+        .route("/projects/{project}/features/{feature}", get(feature::page))
+        .route("/projects/{project}/features/{feature}/part/{part}", get(feature::part))
+        .route("/projects/{project}/features/{feature}/iterations/{iteration}/audit", get(feature::audit))
         .route("/projects/{project}/features/{feature}/card", get(board::card))
         .route("/projects/{project}/features/{feature}/acts", get(board::acts))
         .route("/projects/{project}/features/{feature}/iterations/{iteration}/files", get(diff::files))

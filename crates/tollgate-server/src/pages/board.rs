@@ -23,8 +23,8 @@ use tollgate_engine::store::board::Lane;
 use crate::desk::cards::{Frame, Part, Place};
 use crate::desk::{Answer, Broken, Desk, ProjectId};
 use crate::extract::{InProject, OfFeature, Query};
-use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
+use crate::pages::{Page, words};
 use crate::problem::{self, Problem};
 use crate::routes::Shared;
 
@@ -84,7 +84,11 @@ pub(crate) struct CardFragment {
     card: Option<CardView>,
     /// How many features fit, in each place.
     counts: Vec<(String, u64)>,
+    /// How many of a column wait for a person.
+    waiting: Vec<(String, u64)>,
     n_fitting: u64,
+    /// The same in words.
+    found: String,
 }
 
 #[derive(Template)]
@@ -158,18 +162,21 @@ pub(crate) async fn card(
     let fragment = app
         .call(move |desk| {
             let frame = desk.frame(project)?;
-            let found = desk.card(project, &feature, &search.wanted)?;
+            let card = desk.card(project, &feature, &search.wanted)?;
             let counts = desk.lane_counts(project, &search.wanted)?;
-            let card = found.map(|card| CardView::new(project, card, &frame, now_ms()));
+            let card = card.map(|card| CardView::new(project, card, &frame, now_ms()));
             let columns = frame.columns();
             let of = |place: Place| {
                 let fitting = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
                 (Slug(&place).to_string(), fitting.map(|(_, _, n)| n).sum())
             };
             let places = column::places(&columns).chain([Place::Column(Status::CodeReview), Place::Elsewhere]);
+            let n_fitting = n_fitting(&counts, &search, &columns);
             Ok(CardFragment {
                 card,
-                n_fitting: counts.iter().map(|(_, _, n)| n).sum(),
+                n_fitting,
+                found: found(n_fitting, n_all(desk, project, &search, n_fitting)?, &search),
+                waiting: columns.iter().map(|status| (status.to_string(), waiting(status, &counts))).collect(),
                 counts: places.map(of).collect(),
             })
         })
@@ -196,8 +203,8 @@ fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, 
     let frame = desk.frame(project)?;
     let counts = desk.lane_counts(project, &search.wanted)?;
     let columns = frame.columns();
-    let n_fitting: u64 = counts.iter().map(|(_, _, n)| n).sum();
-    let n_all = if search.is_narrow() { desk.project(project)?.n_features } else { n_fitting };
+    let n_fitting = n_fitting(&counts, &search, &columns);
+    let n_all = n_all(desk, project, &search, n_fitting)?;
     let mut shown = Vec::new();
     for place in column::wanted(&frame, &search, &counts) {
         let fitting = |lane: &Place| {
@@ -216,10 +223,7 @@ fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, 
             lanes.push(column::LaneView::new(project, &lane, &search, reading.cards, reading.shown, total));
         }
         let n_waiting = match &place {
-            Place::Column(status) => {
-                let waits = |(of, lane, _): &&(Status, Lane, u64)| of == status && *lane == Lane::NeedsYou;
-                counts.iter().filter(waits).map(|(_, _, n)| n).sum()
-            }
+            Place::Column(status) => waiting(status, &counts),
             Place::Gate(_) | Place::Elsewhere => 0,
         };
         shown.push(Column::new(project, &place, &frame, &search, lanes, n_waiting, is_folded));
@@ -227,6 +231,12 @@ fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, 
     // What cannot be read fits no question.
     let broken = if search.is_narrow() { Vec::new() } else { frame.broken.clone() };
     Ok((Board { project, search, columns: shown, broken, n_fitting, n_all }, frame))
+}
+
+/// How many features of a column nobody works on.
+fn waiting(status: &Status, counts: &[(Status, Lane, u64)]) -> u64 {
+    let waits = |(of, lane, _): &&(Status, Lane, u64)| of == status && *lane == Lane::NeedsYou;
+    counts.iter().filter(waits).map(|(_, _, n)| n).sum()
 }
 
 /// Cards of a place, and how many came before and with them.
@@ -254,9 +264,27 @@ impl Board {
 
     /// What was found, in words.
     fn found(&self) -> String {
-        let all = crate::pages::words::count(self.n_all, "feature");
-        if self.search.is_narrow() { format!("{} of {all} fit", grouped(self.n_fitting)) } else { all }
+        found(self.n_fitting, self.n_all, &self.search)
     }
+}
+
+/// How many features fit, in the places that are looked at.
+fn n_fitting(counts: &[(Status, Lane, u64)], search: &Search, columns: &[Status]) -> u64 {
+    let is_looked_at = |(status, lane, _): &&(Status, Lane, u64)| {
+        search.only.as_ref().is_none_or(|place| column::is_in(place, status, *lane, columns))
+    };
+    counts.iter().filter(is_looked_at).map(|(_, _, n)| n).sum()
+}
+
+/// How many features there are, whether they fit or not.
+fn n_all(desk: &dyn Desk, project: ProjectId, search: &Search, n_fitting: u64) -> Answer<u64> {
+    if search.is_narrow() { Ok(desk.project(project)?.n_features) } else { Ok(n_fitting) }
+}
+
+/// What was found, in words.
+fn found(n_fitting: u64, n_all: u64, search: &Search) -> String {
+    let all = words::count(n_all, "feature");
+    if search.is_narrow() { format!("{} of {all} fit", grouped(n_fitting)) } else { all }
 }
 
 /// Milliseconds of Unix time.

@@ -154,7 +154,8 @@ struct FileView {
     status: &'static str,
     figures: Figures,
     marks: Option<Marks>,
-    is_open: bool,
+    /// Why it is folded, if it is.
+    why_folded: Option<String>,
     notes: Vec<String>,
     /// Findings on no line of the diff.
     elsewhere: Vec<FindingView>,
@@ -173,8 +174,6 @@ enum BodyView {
 
 /// Lines that come on demand.
 struct Later {
-    /// Why they are not here; empty when only the page is full.
-    why: String,
     n_rows: String,
     href: String,
     /// True when they come as soon as one gets there.
@@ -315,12 +314,12 @@ impl<'a> Paper<'a> {
         let mut sheet = self.sheet(index, found.texts);
         sheet.place(findings);
         let elsewhere = std::mem::take(&mut sheet.placed.elsewhere);
-        let is_open = !matches!(plan, Plan::Fold(_));
+        let why_folded = if let Plan::Fold(why) = &plan { Some(why.clone()) } else { None };
         let body = match plan {
             Plan::Nothing => BodyView::Nothing(why_empty(file)),
             Plan::Show(n_rows) => BodyView::Rows(sheet.first(n_rows).map_err(|_| unshowable())?),
-            Plan::Fold(why) => BodyView::Later(self.later(&sheet, index, why, false)),
-            Plan::Later => BodyView::Later(self.later(&sheet, index, String::new(), true)),
+            Plan::Fold(_) => BodyView::Later(self.later(&sheet, index, false)),
+            Plan::Later => BodyView::Later(self.later(&sheet, index, true)),
         };
         let old_name =
             file.old_path.as_ref().filter(|old| Some(*old) != file.new_path.as_ref() && file.new_path.is_some());
@@ -333,14 +332,14 @@ impl<'a> Paper<'a> {
             status,
             figures: Figures::of_file(file),
             marks: self.marks[index].clone(),
-            is_open,
+            why_folded,
             notes: notes(file, found.note),
             elsewhere,
             body,
         })
     }
 
-    fn later(&self, sheet: &Sheet<'_>, index: usize, why: String, is_eager: bool) -> Later {
+    fn later(&self, sheet: &Sheet<'_>, index: usize, is_eager: bool) -> Later {
         let mut placed: Vec<(&usize, &Vec<FindingView>)> = sheet.placed.by_line.iter().collect();
         placed.sort_by_key(|(line, _)| **line);
         let link = |line: usize, finding: &FindingView| Link {
@@ -354,7 +353,6 @@ impl<'a> Paper<'a> {
         };
         let findings = placed.into_iter().flat_map(|(line, list)| list.iter().map(move |finding| link(*line, finding)));
         Later {
-            why,
             n_rows: count(sheet.n_rows() as u64, "line"),
             href: format!("{}&from=0", self.href(index)),
             is_eager,
@@ -476,9 +474,9 @@ fn part_word(part: Part) -> &'static str {
 fn why_folded(file: &FileDiff) -> Option<String> {
     let n_changed = file.n_added.saturating_add(file.n_removed);
     if is_generated(file.path().as_bytes()) {
-        Some("a program wrote this file".to_owned())
+        Some(format!("{}, written by a program", count(u64::from(n_changed), "changed line")))
     } else if n_changed > MAX_CHANGED {
-        Some(format!("{} changed lines are many", grouped(u64::from(n_changed))))
+        Some(count(u64::from(n_changed), "changed line"))
     } else {
         None
     }

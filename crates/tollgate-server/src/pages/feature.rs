@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! GET /projects/1/features/login?iteration=2&severity=error   the page
-//! GET /projects/1/features/login/part/findings?iteration=2    one part: head, findings, changes or about
+//! GET /projects/1/features/login/part/findings?iteration=2    one part: findings, changes, or all but changes
 //! GET /projects/1/features/login/iterations/2/audit           what reviewers were asked and said
 //! ```
 
@@ -16,16 +16,16 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use tollgate_core::board::machine::Offer;
-use tollgate_core::board::{FeatureId, Iteration, Remark};
+use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
+use tollgate_core::path::FilePath;
 use tollgate_engine::failure::{Failure, Kind};
 
 use crate::desk::record::{Dismissed, Looked};
 use crate::desk::{self, Answer, Desk, Feature, Part, ProjectId, Refusal, Step};
 use crate::extract::{OfFeature, OfIteration, Query as FromAddress};
-use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
-use crate::pages::words;
+use crate::pages::{Page, diff, finding};
 use crate::problem::{self, Problem};
 use crate::routes::Shared;
 
@@ -107,9 +107,9 @@ impl Loaded {
         self.reviews.iter().find(|review| review.number == number)
     }
 
-    /// The review before another.
+    /// The review before another that brought an answer.
     fn before(&self, number: u32) -> Option<&Iteration> {
-        self.reviews.iter().rfind(|review| review.number < number)
+        self.reviews.iter().rfind(|review| review.number < number && review.outcome != Outcome::Failed)
     }
 
     /// The number of the review that is looked at; of two, the later one.
@@ -122,6 +122,13 @@ impl Loaded {
 
     fn shown(&self) -> Option<&Iteration> {
         self.number().and_then(|number| self.review(number))
+    }
+
+    /// The change that is looked at, if something was changed.
+    fn change(&self) -> Option<diff::Of> {
+        let iteration = self.shown().filter(|review| review.commit.is_some())?.number;
+        let part = if self.is_compared() { Part::Delta } else { Part::Whole };
+        Some(diff::Of { project: self.project, feature: self.feature.id.clone(), iteration, part })
     }
 
     fn is_compared(&self) -> bool {
@@ -143,6 +150,15 @@ fn no_review(number: u32) -> Refusal {
     Refusal::NotFound(failure.hint("The page of the feature shows those that have one."))
 }
 
+/// How much of the page is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum With {
+    /// All of it.
+    Changes,
+    /// All but the change, which is the most work.
+    Rest,
+}
+
 /// All parts of the page.
 struct Parts {
     project: ProjectId,
@@ -157,19 +173,28 @@ struct Parts {
     about: About,
     /// The review that is looked at.
     number: Option<u32>,
+    /// When it was made; another time is another review.
+    reviewed: String,
     changes: Option<Markup>,
     /// What is said where the change cannot be shown.
     no_changes: String,
 }
 
 impl Parts {
-    fn read(desk: &dyn Desk, project: ProjectId, id: &FeatureId, query: &Query) -> Answer<Self> {
+    fn read(desk: &dyn Desk, project: ProjectId, id: &FeatureId, query: &Query, with: With) -> Answer<Self> {
         let loaded = Loaded::read(desk, project, id, query.which)?;
         let base = query::base(project, id);
         let mut findings = Findings::new(&loaded, query, &base);
-        let (changes, no_changes) = changes(desk, &loaded, query, &base)?;
-        if changes.is_some() {
-            findings::link(&mut findings, crate::pages::diff::finding_anchor);
+        let (changes, no_changes) = match with {
+            With::Changes => changes(desk, &loaded, query, &base)?,
+            With::Rest => (None, String::new()),
+        };
+        if let Some(of) = loaded.change() {
+            // Without places in the diff a list is still a list.
+            let shown = desk.shown(project, id, of.iteration, of.part).ok();
+            let files = shown.iter().flat_map(|shown| &shown.files);
+            let files: Vec<FilePath> = files.map(|file| FilePath::of_repo_path(file.path())).collect();
+            findings::link(&mut findings, &files);
         }
         Ok(Self {
             project,
@@ -180,10 +205,128 @@ impl Parts {
             compared: loaded.compared(),
             about: About::new(&loaded, query.is_all),
             number: loaded.number(),
+            reviewed: loaded.shown().map(|review| review.reviewed_at.clone()).unwrap_or_default(),
             changes,
             no_changes,
             base,
             feature: loaded.feature,
         })
     }
+}
+
+/// The change that is looked at, or why there is none.
+fn changes(desk: &dyn Desk, loaded: &Loaded, query: &Query, base: &str) -> Answer<(Option<Markup>, String)> {
+    let (Some(review), Some(of)) = (loaded.shown(), loaded.change()) else {
+        let is_reviewed = loaded.shown().is_some();
+        let words = if is_reviewed {
+            "Nothing was changed in this iteration."
+        } else {
+            "What an agent changes is shown here once it was reviewed."
+        };
+        return Ok((None, words.to_owned()));
+    };
+    let address = |is_split| format!("{base}{}", Query { is_split, ..query.clone() }.tail());
+    let view = if query.is_split { diff::View::Split } else { diff::View::Unified };
+    let options = diff::Options { view, addresses: [address(false), address(true)] };
+    let findings = finding::marked(review, loaded.before(review.number), &loaded.dismissals);
+    match diff::section(desk, &of, &options, findings) {
+        Ok(markup) => Ok((Some(markup), String::new())),
+        // The rest of the page is worth having without it.
+        Err(Refusal::Failed(failure)) => Ok((None, format!("The change cannot be shown: {}.", failure.message))),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "feature.html")]
+struct FeaturePage {
+    chrome: Chrome,
+    page: Parts,
+}
+
+/// Everything but the change.
+#[derive(Template)]
+#[template(path = "feature_all.html")]
+struct AllPart {
+    page: Parts,
+}
+
+#[derive(Template)]
+#[template(path = "feature_findings.html")]
+struct FindingsPart {
+    page: Parts,
+}
+
+#[derive(Template)]
+#[template(path = "feature_changes.html")]
+struct ChangesPart {
+    page: Parts,
+}
+
+#[derive(Template)]
+#[template(path = "feature_audit.html")]
+struct AuditPage {
+    chrome: Chrome,
+    base: String,
+    audit: AuditView,
+}
+
+#[derive(Template)]
+#[template(path = "feature_audit_part.html")]
+struct AuditPart {
+    audit: AuditView,
+}
+
+/// The page of a feature.
+pub(crate) async fn page(
+    State(app): State<Shared>,
+    visitor: Visitor,
+    OfFeature(project, id): OfFeature,
+    FromAddress(asked): FromAddress<Asked>,
+) -> Result<Response, Problem> {
+    let chrome = visitor.chrome(&app, Section::Board, "Feature", Some(project)).await?;
+    let page = app.call(move |desk| Parts::read(desk, project, &id, &asked.read(), With::Changes)).await?;
+    let chrome = Chrome { title: page.head.title.clone(), ..chrome };
+    Ok(Page(FeaturePage { chrome, page }).into_response())
+}
+
+/// A part of it.
+pub(crate) async fn part(
+    State(app): State<Shared>,
+    OfFeature(project, id): OfFeature,
+    Path(names): Path<HashMap<String, String>>,
+    FromAddress(asked): FromAddress<Asked>,
+) -> Result<Response, Problem> {
+    let name = names.get("part").cloned().unwrap_or_default();
+    let with = match name.as_str() {
+        "all" | "findings" => With::Rest,
+        "changes" => With::Changes,
+        _ => return Err(problem::no_such_path()),
+    };
+    let page = app.call(move |desk| Parts::read(desk, project, &id, &asked.read(), with)).await?;
+    Ok(match name.as_str() {
+        "all" => Page(AllPart { page }).into_response(),
+        "findings" => Page(FindingsPart { page }).into_response(),
+        _ => Page(ChangesPart { page }).into_response(),
+    })
+}
+
+/// What reviewers were asked in an iteration and what they said: a page, or a part of one.
+pub(crate) async fn audit(
+    State(app): State<Shared>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    OfIteration(project, id, number): OfIteration,
+) -> Result<Response, Problem> {
+    let chrome = visitor.chrome(&app, Section::Board, "Audit", Some(project)).await?;
+    let base = query::base(project, &id);
+    let (feature, audit) =
+        app.call(move |desk| Ok((desk.feature(project, &id)?, desk.audit(project, &id, number)?))).await?;
+    let audit = AuditView::new(number, audit);
+    let accepts = |value: &axum::http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("fragment"));
+    if headers.get(header::ACCEPT).is_some_and(accepts) {
+        return Ok(Page(AuditPart { audit }).into_response());
+    }
+    let title = format!("Audit of review {number} · {}", feature.title);
+    Ok(Page(AuditPage { chrome: Chrome { title, ..chrome }, base, audit }).into_response())
 }

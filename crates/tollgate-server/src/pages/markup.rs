@@ -11,6 +11,25 @@ use crate::pages::escape::Shown;
 /// Markup that is shown as it is.
 pub(crate) type Markup = Safe<String>;
 
+/// Prose in which names stand in backticks: those become code. A backtick that has no other stays one.
+pub(crate) fn prose(text: &str) -> Markup {
+    let mut builder = Builder::default();
+    let mut rest = text;
+    while let Some((before, name, after)) = named(rest) {
+        builder.text(before).tag("<code>").text(name).tag("</code>");
+        rest = after;
+    }
+    builder.text(rest);
+    builder.finish()
+}
+
+/// What stands before the first name in backticks, the name, and what follows. Names end on their line.
+fn named(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (name, after) = rest.split_once('`')?;
+    (!name.is_empty() && !name.contains('\n')).then_some((before, name, after))
+}
+
 /// A piece of markup under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Builder(String);
@@ -50,6 +69,20 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_backticks_are_code() {
+        let cases = [
+            ("`a<b` is not `c`", "<code>a&lt;b</code> is not <code>c</code>"),
+            ("one ` alone", "one ` alone"),
+            ("```\nx\n```", "```\nx\n```"),
+            ("", ""),
+            ("<b>`</code>`", "&lt;b&gt;<code>&lt;/code&gt;</code>"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(prose(text).0, expected);
+        }
+    }
 
     #[test]
     fn text_stays_text() {

@@ -31,11 +31,14 @@ pub(crate) mod site;
 pub(crate) mod watch;
 
 mod access;
+mod board;
 mod cost;
+mod diff;
 mod every;
 mod harness;
 mod hostile;
 mod live;
 mod plain;
 mod reviews;
+mod settings;
 mod tour;

@@ -22,7 +22,7 @@ pub(super) struct Column {
     pub(super) status: String,
     pub(super) total: u64,
     /// How many wait for a person, where that is not the meaning of the column.
-    pub(super) n_waiting: u64,
+    pub(super) n_waiting: Option<u64>,
     /// True when its cards are not shown until somebody asks.
     pub(super) is_folded: bool,
     /// The board with nothing but this column.
@@ -75,7 +75,7 @@ impl Column {
         Self {
             name: name(place, frame),
             total: lanes.iter().map(|lane| lane.total).sum(),
-            n_waiting: if is_busy { n_waiting } else { 0 },
+            n_waiting: is_busy.then_some(n_waiting),
             href: format!("/projects/{project}{}", encoded(&pairs)),
             is_folded,
             slug,

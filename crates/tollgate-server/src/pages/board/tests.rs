@@ -30,7 +30,7 @@ fn card(state: State) -> Card {
 /// A card as markup.
 fn markup(card: Card, frame: &Frame) -> String {
     let card = Some(CardView::new(1, card, frame, NOW));
-    CardFragment { card, counts: Vec::new(), n_fitting: 1 }.render().unwrap()
+    CardFragment { card, counts: Vec::new(), waiting: Vec::new(), n_fitting: 1, found: String::new() }.render().unwrap()
 }
 
 /// What is read of a card, a line for each part of it. What only a screen reader says stands in brackets.

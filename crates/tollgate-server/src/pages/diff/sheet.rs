@@ -64,7 +64,7 @@ struct Part {
     is_split: bool,
     label: String,
     before: Option<More>,
-    tables: Vec<Vec<Group>>,
+    tables: Vec<Table>,
     after: Option<More>,
 }
 
@@ -82,6 +82,12 @@ struct GapPart {
 struct More {
     words: String,
     href: String,
+}
+
+/// Some rows in a row. A tall one is not looked at by the browser as long as it is out of sight.
+struct Table {
+    is_tall: bool,
+    groups: Vec<Group>,
 }
 
 /// Rows that belong together.
@@ -202,7 +208,11 @@ impl<'a> Sheet<'a> {
     /// Some rows, and what of a range is before and behind them.
     fn between(&self, all: Range<usize>, shown: Range<usize>) -> Result<Markup, askama::Error> {
         let Range { start: from, end: to } = shown;
-        let tables = (from..to).step_by(TABLE).map(|first| self.groups(first..to.min(first + TABLE))).collect();
+        let table = |first: usize| {
+            let rows = first..to.min(first + TABLE);
+            Table { is_tall: rows.len() == TABLE, groups: self.groups(rows) }
+        };
+        let tables = (from..to).step_by(TABLE).map(table).collect();
         let part = Part {
             is_split: self.view == View::Split,
             label: self.label(),

@@ -75,6 +75,7 @@ fn one_line_stands_after_the_other_with_its_findings() {
     <details class="diff-file" id="f0" open>
     <summary class="file-head"><span class="file-status modified" title="modified"><span aria-hidden="true">M</span><span class="sr-only">modified:</span></span>
     <span class="file-name"><bdi>src/a.rs</bdi></span>
+
     <span class="chip bad"><span aria-hidden="true">✖</span> 1 finding</span>
     <span class="figures"><span class="plus">+1</span> <span class="minus">−1</span></span></summary>
 
@@ -85,7 +86,7 @@ fn one_line_stands_after_the_other_with_its_findings() {
     <colgroup><col class="no"><col class="no"><col></colgroup>
 
     <tbody class="gap" id="f0-g0">
-    <tr class="gap-row"><td class="no steps" colspan="2"><a class="step" href="/projects/1/features/login/iterations/2/files/0?view=unified&amp;part=whole&amp;gap=0&amp;top=0&amp;bottom=1" data-load="gap" title="Show the line" aria-label="Show the line"><span aria-hidden="true">↕</span></a></td><td class="code"><span class="gap-words">1 line not shown</span> <span class="section">fn main() {</span></td></tr>
+    <tr class="gap-row"><td colspan="3"><span class="steps"><a class="step" href="/projects/1/features/login/iterations/2/files/0?view=unified&amp;part=whole&amp;gap=0&amp;top=0&amp;bottom=1" data-load="gap" title="Show the line" aria-label="Show the line"><span aria-hidden="true">↕</span></a></span><span class="gap-words">1 line not shown</span> <span class="section">fn main() {</span></td></tr>
     </tbody>
 
 
@@ -125,7 +126,7 @@ fn both_sides_stand_beside_each_other() {
     <colgroup><col class="no"><col><col class="no"><col></colgroup>
 
     <tbody class="gap" id="f0-g0">
-    <tr class="gap-row"><td class="no steps"></td><td class="code" colspan="3"><span class="gap-words">1 line not shown</span> <span class="section">fn main() {</span></td></tr>
+    <tr class="gap-row"><td colspan="4"><span class="steps"></span><span class="gap-words">1 line not shown</span> <span class="section">fn main() {</span></td></tr>
     </tbody>
 
 
@@ -178,13 +179,13 @@ fn what_is_not_on_the_page_is_said_and_can_be_had() {
     let mut diff = file("big.rs", 801) + &file("package-lock.json", 3);
     diff += &names.iter().map(|name| file(name, 700)).collect::<String>();
     let html = page(diff.as_bytes(), View::Unified, &[remark("big.rs", Some(600), "Deep inside")], &gone);
-    let said: Vec<&str> = ["<p class=\"file-note\">Folded", "data-load=\"rows\">", "data-load=\"at\">"]
+    let said: Vec<&str> = ["<span class=\"chip muted why\">", "data-load=\"rows\">", "data-load=\"at\">"]
         .iter()
         .flat_map(|mark| html.match_indices(mark).map(|(at, _)| html[at..].lines().next().unwrap_or_default()))
         .collect();
     assert_snapshot!(said.join("\n"), @r#"
-    <p class="file-note">Folded: 801 changed lines are many.</p>
-    <p class="file-note">Folded: a program wrote this file.</p>
+    <span class="chip muted why">folded: 801 changed lines</span>
+    <span class="chip muted why">folded: 3 changed lines, written by a program</span>
     data-load="rows">Show 801 lines</a></p>
     data-load="rows">Show 3 lines</a></p>
     data-load="rows">Show 200 more lines</a></p>
@@ -235,9 +236,11 @@ diff --git a/gone b/gone\ndeleted file mode 100644\nindex e69de29..0000000\n";
     <bdi>new name</bdi> <span class="muted">← <bdi>old name</bdi></span></span>
 
 
+
     Renamed without a change.
     modified:
     <bdi>run.sh</bdi></span>
+
 
 
     Mode 100644 → 100755: the file became executable.
@@ -246,9 +249,11 @@ diff --git a/gone b/gone\ndeleted file mode 100644\nindex e69de29..0000000\n";
     <bdi>logo.png</bdi></span>
 
 
+
     Binary file: there are no lines to show.
     added:
     <bdi>empty</bdi></span>
+
 
 
     The new file is empty.
@@ -256,14 +261,17 @@ diff --git a/gone b/gone\ndeleted file mode 100644\nindex e69de29..0000000\n";
     <bdi>sub</bdi></span>
 
 
+
     A submodule: the line names a commit of another repository.
     modified:
     <bdi>\xffä.txt</bdi></span>
 
 
+
     The repository does not have this version any more, so the file is shown without what is around its hunks, and without colours.
     deleted:
     <bdi>gone</bdi></span>
+
 
 
     The deleted file was empty.

@@ -106,7 +106,7 @@ pub(super) struct About {
     pub(super) texts: Vec<Text>,
     pub(super) notes: Vec<String>,
     pub(super) output: Option<Output>,
-    /// The review that has an audit.
+    /// The review that has an audit; there is none before the first.
     pub(super) audit: Option<u32>,
 }
 
@@ -118,7 +118,10 @@ impl About {
         timeline.truncate(timeline.len() - n_earlier);
         let feature = &loaded.feature;
         let text = |title, text: &str| Text { title, text: text.to_owned(), is_long: text.len() > SHORT };
-        let texts = [Some(text("Description", &feature.description)), feature.spec.as_ref().map(|it| text("Specification", it))];
+        let texts = [
+            Some(text("Description", &feature.description)),
+            feature.spec.as_ref().map(|it| text("Specification", it)),
+        ];
         Self {
             criteria: criteria_of(loaded),
             is_checked: shown.is_some_and(|review| !review.compliance.criteria.is_empty()),
@@ -130,6 +133,35 @@ impl About {
             output: output(loaded),
             audit: shown.map(|review| review.number),
         }
+    }
+}
+
+impl About {
+    /// How many criteria are met, in words.
+    pub(super) fn criteria_in_words(&self) -> String {
+        let n = |answer: &str| self.criteria.iter().filter(|criterion| criterion.answer == answer).count();
+        match self.criteria.len() {
+            0 => "none".to_owned(),
+            all if !self.is_checked => format!("{all}, not checked yet"),
+            all => {
+                let rest = ["not met", "unclear"].into_iter().filter(|answer| n(answer) > 0);
+                let rest: String = rest.map(|answer| format!(", {} {answer}", n(answer))).collect();
+                format!("{} of {all} met{rest}", n("met"))
+            }
+        }
+    }
+
+    pub(super) fn coverage_in_words(&self) -> String {
+        self.coverage.as_ref().map_or_else(|| "nothing yet".to_owned(), Coverage::in_words)
+    }
+
+    pub(super) fn timeline_in_words(&self) -> String {
+        count((self.timeline.len() + self.n_earlier) as u64, "event")
+    }
+
+    /// True when something was not looked at.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.coverage.as_ref().is_some_and(|coverage| coverage.n_missed > 0)
     }
 }
 
@@ -164,7 +196,7 @@ fn timeline(loaded: &Loaded) -> Vec<Moment> {
     let of_step = |step: &Step| Moment {
         at: step.at.clone(),
         words: happened(step),
-        by: if step.by == "tollgate" { String::new() } else { step.by.clone() },
+        by: if ["tollgate", "file"].contains(&step.by.as_str()) { String::new() } else { step.by.clone() },
         note: step.note.clone().unwrap_or_default(),
         kind: kind(&step.event),
     };
@@ -212,7 +244,7 @@ fn happened(step: &Step) -> String {
         "step_done" => "a step was done",
         "step_failed" => "a step failed",
         "step_committed" => "what a step changed was committed",
-        "created" => "created",
+        "added" | "created" => "added to the board",
         other => return other.replace('_', " "),
     };
     words.to_owned()

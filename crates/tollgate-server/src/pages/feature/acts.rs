@@ -1,5 +1,6 @@
 //! What a person can do to a feature here, and why the rest is not possible now.
 
+use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{Act, Offer, Status, Work};
 
 use crate::desk::Feature;
@@ -20,6 +21,13 @@ pub(super) struct Choice {
     pub(super) why_not: Option<String>,
     /// How its button looks.
     pub(super) look: &'static str,
+}
+
+impl Choice {
+    /// The command for a feature.
+    pub(super) fn at(&self, id: &FeatureId) -> String {
+        self.command.replacen("ID", id.as_str(), 1)
+    }
 }
 
 /// All that a person can do to a feature.

@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use tollgate_core::board::{Iteration, Outcome, Remark};
 use tollgate_core::finding::Category;
+use tollgate_core::path::FilePath;
 
 use super::Loaded;
 use super::query::{Filter, Query, Weight};
 use crate::desk::record::Dismissed;
-use crate::pages::finding::{FindingView, Mark, Offers, Place};
+use crate::pages::finding::{FindingView, Mark, Offers};
 use crate::pages::words::count;
 
 /// The most findings of a group that are listed at once.
@@ -104,7 +105,11 @@ impl Findings {
         let address = |query: &Query| format!("{base}{}", query.tail());
         Self {
             groups,
-            categories: Category::ALL.iter().map(|category| category.as_str()).filter(|it| categories.contains(it)).collect(),
+            categories: Category::ALL
+                .iter()
+                .map(|category| category.as_str())
+                .filter(|it| categories.contains(it))
+                .collect(),
             files: files.into_iter().collect(),
             n_listed,
             n_all,
@@ -235,20 +240,20 @@ fn marked(dismissed: Option<&Dismissed>) -> Option<Mark> {
     dismissed.map(|dismissed| Mark::Dismissed { by: by(dismissed), reason: dismissed.reason.clone() })
 }
 
-/// The findings that the diff shows under their lines.
-pub(super) fn inline(loaded: &Loaded) -> Vec<FindingView> {
-    let review = loaded.shown();
-    let found = review.into_iter().flat_map(|review| all(loaded, review));
-    found.filter(|(_, (kind, _))| *kind <= LATE).map(|(_, (_, item))| item.finding).collect()
-}
-
-/// Gives the findings of a list their places in the diff of the page.
-pub(super) fn link(findings: &mut Findings, anchor: impl Fn(&str) -> String) {
-    for item in findings.groups.iter_mut().filter(|group| !["resolved", "left-out"].contains(&group.key)) {
-        for finding in item.items.iter_mut().map(|item| &mut item.finding).filter(|finding| !finding.id.is_empty()) {
-            let href = format!("#{}", anchor(&finding.id));
-            finding.place = finding.place.take().map(|place| Place { href: Some(href), ..place });
-        }
+/// Gives the findings of a list their places in the diff of the page, which has these files.
+pub(super) fn link(findings: &mut Findings, files: &[FilePath]) {
+    let groups = findings.groups.iter_mut().filter(|group| !["resolved", "left-out"].contains(&group.key));
+    for finding in groups.flat_map(|group| &mut group.items).map(|item| &mut item.finding) {
+        let Some(place) = finding.place.as_mut() else { continue };
+        let (file, line) = match place.text.rsplit_once(':') {
+            Some((file, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => (file, Some(line)),
+            _ => (place.text.as_str(), None),
+        };
+        let index = files.iter().position(|known| known.as_str() == file);
+        place.href = index.map(|index| match line {
+            Some(line) => format!("#f{index}-R{line}"),
+            None => format!("#f{index}"),
+        });
     }
 }
 

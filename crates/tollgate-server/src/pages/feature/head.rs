@@ -89,7 +89,8 @@ impl Head {
         Self {
             title: loaded.title(),
             status: status(&state.status),
-            state: sentence(&state.in_words()),
+            // Why it waits stands in a banner already.
+            state: if state.pause.is_some() { String::new() } else { sentence(&state.in_words()) },
             since: loaded.history.last().filter(|_| is_running).map(|step| step.at.clone()),
             banners: banners(loaded),
             verdict: verdict(shown, loaded),

@@ -92,7 +92,8 @@ impl Filter {
     pub(super) fn wants(&self, remark: &Remark) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let says = |part: &String| {
-            let texts = [Some(&remark.title), Some(&remark.description), remark.file.as_ref(), remark.evidence.as_ref()];
+            let texts =
+                [Some(&remark.title), Some(&remark.description), remark.file.as_ref(), remark.evidence.as_ref()];
             texts.into_iter().flatten().any(|text| has(text, part))
         };
         self.weight.is_none_or(|weight| Weight::of(remark) == weight)

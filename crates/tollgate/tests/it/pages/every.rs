@@ -6,13 +6,14 @@ use serde_json::Value;
 use crate::pages::browser::Browser;
 use crate::pages::look::Theme;
 use crate::pages::scene::Scene;
-use crate::pages::screens::screens;
+use crate::pages::screens::{NOBODY, screens};
 
 /// Has something be so on every screen, and tells of all where it is not.
 #[track_caller]
 fn check(prepare: impl Fn(&Browser), is_so: impl Fn(&Browser) -> Vec<String>) {
     let scene = Scene::get();
     let browser = scene.open();
+    browser.forgive(NOBODY);
     prepare(&browser);
     let mut problems = Vec::new();
     for screen in screens(scene) {
@@ -82,11 +83,11 @@ fn moves_nothing_for_those_who_asked() {
 const REACHED: &str = "(() => {
     const here = document.activeElement;
     if (!here || here === document.body) return null;
-    globalThis.reached ??= new Set();
-    globalThis.order ??= [];
-    if (globalThis.reached.has(here)) return null;
-    globalThis.reached.add(here);
-    globalThis.order.push(here);
+    globalThis.__reached ??= new Set();
+    globalThis.__order ??= [];
+    if (globalThis.__reached.has(here)) return null;
+    globalThis.__reached.add(here);
+    globalThis.__order.push(here);
     const style = getComputedStyle(here);
     const isSeen = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
     const box = here.getBoundingClientRect();
@@ -100,13 +101,13 @@ const REACHED: &str = "(() => {
 const MISSED: &str = "(() => {
     const all = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [role=button], [contenteditable]';
     const missed = [...document.querySelectorAll(all)].filter((element) => {
-        if (globalThis.reached?.has(element) || element.matches(':disabled, [tabindex=\"-1\"]')) return false;
+        if (globalThis.__reached?.has(element) || element.matches(':disabled, [tabindex=\"-1\"]')) return false;
         if (!element.checkVisibility({ visibilityProperty: true })) return false;
         // One of a group of radio buttons, or of tabs, stands for all: arrows lead to the others.
         return !element.matches('[type=radio], [role=tab], [role=option], [role=menuitem]');
     });
     const found = missed.slice(0, 5).map((element) => `cannot be reached: ${element.cloneNode(false).outerHTML.slice(0, 150)}`);
-    const order = globalThis.order ?? [];
+    const order = globalThis.__order ?? [];
     for (let index = 1; index < order.length; index += 1) {
         const follows = order[index - 1].compareDocumentPosition(order[index]) & Node.DOCUMENT_POSITION_FOLLOWING;
         if (!follows) found.push(`comes too late: ${order[index].cloneNode(false).outerHTML.slice(0, 150)}`);
@@ -140,6 +141,10 @@ fn the_keys_are_shown_by_a_question_mark_and_go_away_with_escape() {
     check(
         |_| {},
         |browser| {
+            // A page that only says that there is nothing has no keys.
+            if browser.count("#help-button") == 0 {
+                return Vec::new();
+            }
             browser.value("document.activeElement?.blur()");
             browser.press("?");
             browser.until("document.querySelector('dialog[open]')?.innerText.includes('Keyboard shortcuts')");

@@ -41,7 +41,7 @@ pub(crate) struct Metrics {
 /// Puts something fixed in place of what differs from run to run, so that pictures change only when pages do.
 const STEADY: &str = r"(() => {
     for (const time of document.querySelectorAll('time[datetime]')) {
-        time.textContent = 'since' in time.dataset ? '3 min 20 s' : '2 min. ago';
+        time.textContent = 'since' in time.dataset ? '3 min' : '2 min. ago';
         time.removeAttribute('datetime');
     }
     const steady = [
@@ -53,7 +53,9 @@ const STEADY: &str = r"(() => {
     ];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
-        const { data } = walker.currentNode;
+        const { data, parentElement } = walker.currentNode;
+        // The axes of charts are worth as they are.
+        if (parentElement.closest('svg')) continue;
         const now = steady.reduce((text, [what, by]) => text.replace(what, by), data);
         if (now !== data) walker.currentNode.data = now;
     }
@@ -97,6 +99,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn javascript_off(&self) {
         self.must("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+        self.has_script.set(false);
     }
 
     /// How many pixels the page is wider than its window.

@@ -127,6 +127,15 @@ impl Scene {
         Browser::signed_in(self.server.address, &self.server.token)
     }
 
+    /// The number of the stored review of an iteration.
+    #[track_caller]
+    pub(crate) fn run_of(&self, feature: &str, iteration: u64) -> u64 {
+        let runs = self.server.get("/api/reviews?limit=500").json();
+        let of = |run: &&Value| run["feature"]["id"] == feature && run["feature"]["iteration"] == iteration;
+        let run = runs["reviews"].as_array().unwrap().iter().find(of);
+        run.unwrap_or_else(|| panic!("there is no review of {feature}: {runs:#}"))["run"].as_u64().unwrap()
+    }
+
     /// The page of a feature of the shop.
     pub(crate) fn page_of(&self, feature: &str) -> String {
         format!("/projects/{}/features/{feature}", self.shop)

@@ -1,0 +1,540 @@
+//! The page of a feature, rendered in full.
+
+use insta::assert_snapshot;
+use tollgate_core::board::machine::{Pause, Review, State, Status, Work};
+use tollgate_core::board::{Compliance, Criterion, Met, Override, Remark};
+use tollgate_core::finding::{Category, Severity};
+use tollgate_engine::board::Audit;
+use tollgate_server::desk::Step;
+
+use crate::record::{audit, looked, remark, review};
+use crate::world::{World, story};
+
+/// What a person reads of a page or a part of one: the text of its elements, one line each.
+fn read(html: &str) -> String {
+    let start = html.find("<main").unwrap_or(0);
+    let html = &html[start..html.find("</main>").unwrap_or(html.len())];
+    let html = html.split("<noscript>").map(|part| part.split_once("</noscript>").map_or(part, |(_, rest)| rest));
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for piece in html.collect::<String>().split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap_or((piece, ""));
+        let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+        let is_inline =
+            ["span", "bdi", "code", "strong", "b", "a", "time", "kbd", "option", "dt", "dd"].contains(&&*name);
+        if !is_inline && !line.trim().is_empty() {
+            lines.push(std::mem::take(&mut line).split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        line.push_str(text);
+    }
+    lines.join("\n")
+}
+
+/// The part of a page with this id.
+fn part<'a>(html: &'a str, id: &str) -> &'a str {
+    let start = html.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id} in {html}"));
+    let rest = &html[start..];
+    let end = rest[1..].find("id=\"part-").map_or(rest.len(), |end| end + 1);
+    &rest[..end]
+}
+
+struct Shown {
+    world: World,
+    project: u64,
+    feature: String,
+}
+
+impl Shown {
+    /// A feature that waits for a person after three rounds, with two reviews to look at.
+    async fn rejected() -> Self {
+        let world = World::start();
+        let (project, feature) = world.project_with_feature().await;
+        let state = State {
+            status: Status::InProgress,
+            pause: Some(Pause::MaxIterations),
+            review: Review::Rejected,
+            iteration: 2,
+            round: 3,
+            commit: Some("2".repeat(40)),
+            committed: true,
+            ..State::new()
+        };
+        world.desk.place(project, &feature, state);
+        let gone = remark(1, Severity::Critical, "Secret in source");
+        let open = remark(2, Severity::High, "Input is run");
+        let first = review(1, vec![gone, open.clone()]);
+        let mut second =
+            review(2, vec![open, remark(3, Severity::Medium, "No test"), remark(4, Severity::Nit, "A typo")]);
+        second.late = vec![remark(5, Severity::High, "Said too late")];
+        let criterion =
+            |number: u32, met| (Criterion { id: format!("C{number}"), text: format!("Point {number}") }, met);
+        second.compliance = Compliance {
+            criteria: vec![
+                criterion(1, Met::Yes { evidence: "src/a.js:3".to_owned() }),
+                criterion(2, Met::No { evidence: "it is not there".to_owned() }),
+                criterion(3, Met::Unclear { evidence: None }),
+            ],
+        };
+        second.notes = vec!["the change alters `.tollgate.toml`".to_owned()];
+        world.desk.review(project, &feature, vec![first, second]);
+        world.desk.look(project, &feature, looked(), audit());
+        let step = |at: &str, event: &str, by: &str, note: Option<&str>| Step {
+            at: format!("2026-01-09T{at}:00.000Z"),
+            event: event.to_owned(),
+            from: "in_progress".to_owned(),
+            to: "code_review".to_owned(),
+            by: by.to_owned(),
+            note: note.map(str::to_owned),
+        };
+        let history = vec![
+            step("14:00", "start", "Ada", None),
+            step("14:10", "send_back", "Grace", Some("Use the store.")),
+            step("14:22", "rejected", "tollgate", None),
+        ];
+        world.desk.remember(project, &feature, history);
+        world.desk.say(project, &feature, "I wrote it.\n");
+        Self { world, project, feature }
+    }
+
+    async fn page(&self, tail: &str) -> String {
+        let path = format!("/projects/{}/features/{}{tail}", self.project, self.feature);
+        let said = self.world.page(&path).await;
+        assert_eq!(said.status, 200, "{tail}: {}", said.body);
+        said.body
+    }
+}
+
+#[test]
+fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        assert_snapshot!(read(part(&shown.page("").await, "part-head")), @"
+        Board › feature-000002
+        Add login
+        ▶ In progress
+        It waits for you: it was rejected as often as it may be without a person. Resume it with a note to the agent, approve it with a reason, or dismiss what is wrong and review it again.
+        Resume …
+        Approve anyway …
+        Send back …
+        Review again
+        Actions
+        StartNot now: it waits for a person, because it was rejected as often as it may be without a person.
+        StopNot now: it waits for a person, because it was rejected as often as it may be without a person.
+        Resume …Lets it go on with all rounds anew. The agent reads your note first.
+        Approve anyway … aLets it pass, whatever the review says. Your reason is kept.
+        Send back … xHas an agent work on it once more. It reads your note first.
+        Review again rHas the same commit reviewed once more, e.g. after you dismissed findings.
+        To the backlogNobody works on it until it is started again.
+        CompleteNot now: it waits for a person, because it was rejected as often as it may be without a person.
+        Edit … eChanges its title, description and settings.
+        Remove the work tree …Not now: it has no work tree.
+        Delete …Takes it off the board; its folder is put aside, its branch and history stay.
+        Copy as prompt
+        Export
+        Markdown
+        JSON
+        SARIF
+        HTML
+        Verdict: ✖ Changes requested
+        Fix what is wrong.
+        Iteration 1, rejected Iteration 2, rejected Compare round 3 of 3
+        Commit2222222222
+        Compared with0000000000
+        Reviewed byopus (anthropic)
+        Review took4 s
+        Priority2
+        GroupUncategorized
+        ");
+    });
+}
+
+#[test]
+fn findings_are_grouped_by_what_they_mean() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        assert_snapshot!(read(part(&shown.page("").await, "part-findings")), @"
+        Findings
+        6 findings Unresolved only
+        Filter
+        Text
+        Severity
+        Allerrorwarninginfo
+        Category
+        AllSecurity
+        File
+        Allsrc/a.js
+        Unresolved only
+        Apply
+        ✖ Errors 1
+        ✖High: Input is run src/a.js:2 Security · F002
+        What a user types is run.
+        eval(2)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ▲ Warnings 1
+        ▲Medium: No test src/a.js:3 Security · F003 new
+        What a user types is run.
+        eval(3)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ● Info 1
+        ●Nit: A typo src/a.js:4 Security · F004 new
+        What a user types is run.
+        eval(4)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ◷ Late 1
+        Said of lines that the review before passed: too late to reject.
+        ✖High: Said too late src/a.js:5 Security · F005
+        What a user types is run.
+        eval(5)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ✔ Resolved since the last review 1
+        ✖Critical: Secret in source src/a.js:1 Security · F001
+        What a user types is run.
+        eval(1)
+        Suggestion
+        Parse it.
+        – Left out 1
+        Found, and does not count; each says why.
+        ●Low: Long line src/a.js:9 Security · F009
+        Does not count: milder than the floor.
+        What a user types is run.
+        eval(9)
+        Suggestion
+        Parse it.
+        ");
+    });
+}
+
+#[test]
+fn what_stands_beside_the_review_is_told() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        assert_snapshot!(read(part(&shown.page("").await, "part-about")), @"
+        Agent output
+        iteration 2
+        Follow
+        Show earlier
+        I wrote it.
+        Acceptance criteria
+        1 of 3 met, 1 not met, 1 unclear
+        ✔ met C1 Point 1
+        src/a.js:3
+        ✖ not met C2 Point 2
+        it is not there
+        ? unclear C3 Point 3
+        Coverage
+        ▲ 1 of 3 hunks not looked at
+        main..feature · stored review 7
+        Not looked at
+        src/a.js The budget was used up.
+        Skipped by rule
+        src/a.js:20–29 generated
+        Looked at
+        src/a.js 1 hunk
+        Who looked
+        built-in rules
+        claude (opus) 2 calls, 1200 tokens $0.25
+        Timeline
+        3 events
+        9 Jan 2026, 14:22 the review sent it back
+        9 Jan 2026, 14:10 sent back to the agent by Grace
+        Use the store.
+        9 Jan 2026, 14:00 started by Ada
+        Description
+        Users can sign in
+        Notes of the review
+        1
+        the change alters `.tollgate.toml`
+        Prompt and answer
+        for audit
+        What reviewers were asked and said in iteration 2
+        ");
+    });
+}
+
+/// The titles of the findings that are listed, in order.
+fn titles(html: &str) -> Vec<String> {
+    let items = part(html, "part-findings").split("class=\"fi-title\" dir=\"auto\">").skip(1);
+    items.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_address_says_which_findings_are_listed() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let check = async |tail: &str, expected: &[&str]| {
+            let page = shown.page(tail).await;
+            assert_eq!(titles(&page), expected, "{tail}");
+        };
+        check("?severity=error", &["Input is run", "Said too late", "Secret in source"]).await;
+        check("?severity=warning", &["No test"]).await;
+        check("?q=TYPO", &["A typo"]).await;
+        check("?file=src/b.js", &[]).await;
+        check("?category=Perf", &[]).await;
+        check("?open=1", &["Input is run", "No test", "A typo", "Said too late"]).await;
+        check("?iteration=1", &["Secret in source", "Input is run", "Long line"]).await;
+        check("?iteration=1&severity=error&q=secret", &["Secret in source"]).await;
+        let page = shown.page("?q=nothing").await;
+        assert!(page.contains("No finding fits the filter."), "{page}");
+        // A form sends the rest of the address along.
+        let page = shown.page("?iteration=1&q=x").await;
+        assert!(page.contains(r#"<input type="hidden" name="iteration" value="1">"#), "{page}");
+    });
+}
+
+#[test]
+fn two_reviews_are_compared_in_columns() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        assert_snapshot!(read(part(&shown.page("?compare=2,1").await, "part-findings")), @"
+        Iteration 1 and 2
+        1 resolved, 1 still open, 3 new
+        Earlier
+        12
+        Later
+        12
+        Compare
+        ✔ Resolved 1
+        ✖Critical: Secret in source src/a.js:1 Security · F001
+        What a user types is run.
+        eval(1)
+        Suggestion
+        Parse it.
+        ▲ Still open 1
+        ✖High: Input is run src/a.js:2 Security · F002
+        What a user types is run.
+        eval(2)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ✖ New 3
+        ▲Medium: No test src/a.js:3 Security · F003 new
+        What a user types is run.
+        eval(3)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ●Nit: A typo src/a.js:4 Security · F004 new
+        What a user types is run.
+        eval(4)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ✖High: Said too late src/a.js:5 Security · F005 new
+        What a user types is run.
+        eval(5)
+        Suggestion
+        Parse it.
+        Dismiss …
+        Copy as prompt
+        ");
+    });
+}
+
+#[test]
+fn a_dismissed_finding_says_who_and_why_and_can_be_taken_back() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let path =
+            format!("/api/projects/{}/features/{}/iterations/2/findings/F002/dismiss", shown.project, shown.feature);
+        assert_eq!(shown.world.ask("POST", &path, r#"{"reason":"It is ours.","by":"Ada"}"#).await.status, 200);
+        let page = shown.page("").await;
+        assert!(page.contains("Dismissed by <bdi>Ada</bdi>: It is ours."), "{page}");
+        let item = page.split("id=\"f-F002\"").nth(1).unwrap().split("</li>").next().unwrap();
+        assert!(item.contains("data-act=\"restore\"") && !item.contains("data-act=\"dismiss\""), "{item}");
+        assert!(read(part(&page, "part-about")).contains("a finding was dismissed: Input is run by Ada"), "{page}");
+        assert_eq!(titles(&shown.page("?open=1").await), ["No test", "A typo", "Said too late"]);
+    });
+}
+
+#[test]
+fn nothing_blocking_says_what_was_looked_at() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        shown.world.desk.review(shown.project, &shown.feature, vec![review(1, vec![])]);
+        shown.world.desk.place(shown.project, &shown.feature, State { iteration: 1, ..State::new() });
+        let said = read(part(&shown.page("").await, "part-findings"));
+        assert!(said.contains("✔ Nothing blocking Here is what was looked at:\nsrc/a.js 1 hunk"), "{said}");
+    });
+}
+
+#[test]
+fn a_feature_that_nobody_started_says_what_to_do() {
+    story(|| async {
+        let world = World::start();
+        let (project, feature) = world.project_with_feature().await;
+        let shown = Shown { world, project, feature };
+        let page = shown.page("").await;
+        for words in ["Not reviewed yet", "There is no review yet", "What an agent changes is shown here once"] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        assert!(page.contains("<code>tollgate feature start feature-000002</code>"), "{page}");
+        assert!(!page.contains("id=\"export-menu\"") && !page.contains("id=\"audit\""), "{page}");
+    });
+}
+
+#[test]
+fn a_person_who_let_it_pass_is_named() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let mut last = review(1, vec![remark(1, Severity::High, "Input is run")]);
+        let (who, reason, at) = ("Ada".to_owned(), "It is a toy.".to_owned(), "2026-01-09T14:22:00.000Z".to_owned());
+        last.overridden = Some(Override { who, reason, at });
+        shown.world.desk.review(shown.project, &shown.feature, vec![last]);
+        let said = read(part(&shown.page("").await, "part-head"));
+        assert!(said.contains("✔ Approved by hand\nAda let it pass: It is a toy."), "{said}");
+    });
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let base = format!("/projects/{}/features/{}", shown.project, shown.feature);
+        for tail in ["?iteration=9", "?compare=1,9", "/part/nothing", "/iterations/9/audit"] {
+            assert_eq!(shown.world.page(&format!("{base}{tail}")).await.status, 404, "{tail}");
+        }
+        assert_eq!(shown.world.page(&format!("/projects/{}/features/nobody", shown.project)).await.status, 404);
+        assert_eq!(shown.world.page(&format!("{base}?iteration=x&severity=worst&compare=1")).await.status, 200);
+    });
+}
+
+#[test]
+fn parts_are_those_of_the_page() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let page = shown.page("?iteration=1").await;
+        let all = shown.page("/part/all?iteration=1").await;
+        assert!(all.trim_start().starts_with("<header") && !all.contains("<html"), "{all}");
+        for id in ["part-head", "part-findings"] {
+            assert_eq!(read(part(&all, id)), read(part(&page, id)));
+        }
+        assert!(!all.contains("id=\"part-changes\""));
+        assert!(shown.page("/part/changes?iteration=1").await.contains("id=\"diff\""));
+        assert!(shown.page("/part/findings?q=secret&iteration=1").await.contains("Secret in source"));
+    });
+}
+
+#[test]
+fn an_audit_shows_word_for_word_what_was_asked_and_said() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        assert_snapshot!(read(&shown.page("/iterations/2/audit").await), @"
+        Back to the review
+        Audit of review 2 · Add login
+        claude, call 1 opus, 100 tokens in, 20 out
+        What it was told about its role
+        You review.
+        What it was asked
+        The change: +eval(1)
+        What it said
+        [REJECTED] it evaluates
+        All of it is in /data/review-1-4.jsonl on the server's machine; secrets are masked.
+        ");
+        let nobody = Audit::default();
+        shown.world.desk.look(shown.project, &shown.feature, looked(), nobody);
+        assert!(shown.page("/iterations/2/audit").await.contains("Only the built-in rules looked at iteration 2"));
+    });
+}
+
+#[test]
+fn a_long_list_is_cut_and_says_so() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let many: Vec<Remark> =
+            (1..=250).map(|number| remark(number, Severity::High, &format!("No. {number}"))).collect();
+        shown.world.desk.review(shown.project, &shown.feature, vec![review(1, many)]);
+        let page = shown.page("").await;
+        assert_eq!(titles(&page).len(), 100);
+        assert!(page.contains("?all=1\">Show 150 more</a>"), "{}", part(&page, "part-findings"));
+        assert_eq!(titles(&shown.page("?all=1").await).len(), 250);
+    });
+}
+
+/// Text that would be more than text in a page that is not careful.
+const HOSTILE: &str =
+    "</pre></textarea><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J\"'`{{7*7}}";
+
+#[test]
+fn what_others_wrote_stays_text_in_every_field() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let (project, feature) = (shown.project, shown.feature.as_str());
+        let evil = || HOSTILE.to_owned();
+        shown.world.desk.change(project, feature, |feature| {
+            feature.title = evil();
+            feature.description = format!("- must {HOSTILE}");
+            feature.spec = Some(evil());
+            feature.category = evil();
+            feature.dependencies = vec![evil()];
+            feature.model = Some(evil());
+            feature.branch = Some(evil());
+            feature.error = Some(evil());
+            feature.broken = Some(evil());
+            feature.state.status = Status::Other(evil());
+            feature.state.work = Work::Implementing;
+        });
+        let finding = |number| Remark {
+            description: evil(),
+            suggestion: Some(evil()),
+            file: Some(evil()),
+            evidence: Some(evil()),
+            category: Category::Doc,
+            ..remark(number, Severity::High, HOSTILE)
+        };
+        let mut last = review(2, vec![finding(1)]);
+        last.late = vec![finding(2)];
+        last.notes = vec![evil()];
+        (last.summary, last.reason, last.model, last.provider) = (evil(), Some(evil()), evil(), evil());
+        (last.commit, last.base) = (Some(evil()), Some(evil()));
+        let criterion = Criterion { id: evil(), text: evil() };
+        last.compliance = Compliance { criteria: vec![(criterion, Met::No { evidence: evil() })] };
+        let overridden = Override { who: evil(), reason: evil(), at: evil() };
+        let first = tollgate_core::board::Iteration { overridden: Some(overridden), ..review(1, vec![finding(3)]) };
+        shown.world.desk.review(project, feature, vec![first, last]);
+        let mut seen = looked();
+        seen.compared = evil();
+        seen.withheld = vec![(finding(9), evil())];
+        for asked in &mut seen.reviewers {
+            (asked.name, asked.model, asked.problem) = (evil(), Some(evil()), Some(evil()));
+        }
+        let mut told = audit();
+        for one in &mut told.tries {
+            one.problem = Some(evil());
+            for told in &mut one.told {
+                (told.system, told.question, told.reply) = (evil(), evil(), Err(evil()));
+                told.place.reviewer = evil();
+            }
+        }
+        shown.world.desk.look(project, feature, seen, told);
+        let step = Step { at: evil(), event: evil(), from: evil(), to: evil(), by: evil(), note: Some(evil()) };
+        shown.world.desk.remember(project, feature, vec![step]);
+        shown.world.desk.say(project, feature, HOSTILE);
+        let dismiss = format!("/api/projects/{project}/features/{feature}/iterations/2/findings/F001/dismiss");
+        let body = serde_json::json!({ "reason": HOSTILE, "by": "<script>alert(3)</script>" }).to_string();
+        assert_eq!(shown.world.ask("POST", &dismiss, &body).await.status, 200);
+        let tails =
+            ["", "?iteration=1", "?compare=1,2", "?q=%3Cscript%3Ealert(1)%22%3E", "/part/all", "/iterations/2/audit"];
+        for tail in tails {
+            let page = shown.page(tail).await;
+            assert!(page.contains("&lt;script&gt;alert(1)"), "{tail}: nothing hostile was shown");
+            for wrong in ["<script>alert", "<img", "\u{202e}", "\u{1b}", "</textarea>", "onerror=alert(2)>"] {
+                assert!(!page.contains(wrong), "{tail}: {wrong:?}");
+            }
+        }
+    });
+}
