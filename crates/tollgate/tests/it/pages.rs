@@ -41,5 +41,6 @@ mod hostile;
 mod keys;
 mod live;
 mod plain;
+mod reviews;
 mod settings;
 mod tour;
