@@ -63,7 +63,7 @@ const STEADY: &str = r"(() => {
 })()";
 
 /// The tallest picture that is made of a page, in pixels.
-const TALLEST: f64 = 1600.0;
+const TALLEST: f64 = 1000.0;
 
 impl Browser {
     /// Asks for colours as the system does.
