@@ -75,6 +75,7 @@ export function isLost() {
 
 function lost() {
   document.body.dataset.lost = "";
+  disable();
   state("lost", "offline");
   const banner = document.getElementById("lost");
   banner.hidden = false;
@@ -82,8 +83,20 @@ function lost() {
   document.dispatchEvent(new CustomEvent("tollgate:lost"));
 }
 
+/** Says to screen readers, too, what cannot be used now. */
+function disable() {
+  for (const element of document.querySelectorAll("[data-act]:not([aria-disabled]), form[data-api] [type=submit]:not([aria-disabled])")) {
+    element.setAttribute("aria-disabled", "true");
+    element.dataset.lostAct = "";
+  }
+}
+
 function found() {
   delete document.body.dataset.lost;
+  for (const element of document.querySelectorAll("[data-lost-act]")) {
+    element.removeAttribute("aria-disabled");
+    delete element.dataset.lostAct;
+  }
   state("live", "live");
   document.getElementById("lost").hidden = true;
   document.dispatchEvent(new CustomEvent("tollgate:found"));
@@ -91,6 +104,7 @@ function found() {
 
 function signedOut() {
   document.body.dataset.lost = "";
+  disable();
   state("lost", "signed out");
   const banner = document.getElementById("lost");
   banner.hidden = false;

@@ -2,8 +2,11 @@
 
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
+import { listen } from "./live.js";
 import { say } from "./toast.js";
 
+// Nothing here changes by itself, but whether the server is there is to be seen.
+listen({ onEvent: () => {}, onResync: () => {} });
 copying();
 addProject();
 removeProjects();

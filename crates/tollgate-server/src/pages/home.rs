@@ -54,6 +54,11 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     }
 }
 
+/// How many features wait for a person.
+pub(crate) fn waiting(n: u64) -> String {
+    if n == 1 { "1 needs you".to_owned() } else { format!("{} need you", tollgate_core::visible::grouped(n)) }
+}
+
 /// The columns that have something in them, in the order of the board and by the names it gives them.
 pub(crate) fn columns(overview: &Overview) -> Vec<(String, u64)> {
     const ORDER: [(&str, &str); 6] = [

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
 
+use crate::pages::markup::{Builder, Markup};
 use crate::routes::Shared;
 
 mod access;
@@ -78,4 +79,40 @@ impl Tab {
 /// Where a value comes from, to people.
 fn source(source: &str) -> &str {
     if source == "default" { "the default" } else { source }
+}
+
+/// A message to people, with what stands in backticks as code.
+fn with_code(text: &str) -> Markup {
+    let mut markup = Builder::default();
+    let parts: Vec<&str> = text.split('`').collect();
+    // The last one of an odd number of backticks opens nothing.
+    let n_pairs = (parts.len() - 1) / 2;
+    for (index, part) in parts.iter().enumerate() {
+        match (index % 2 == 1, index / 2 < n_pairs) {
+            (true, true) => markup.tag("<code>").text(part).tag("</code>"),
+            (true, false) => markup.text("`").text(part),
+            (false, _) => markup.text(part),
+        };
+    }
+    markup.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(with_code(text).0, expected);
+    }
+
+    #[test]
+    fn what_stands_in_backticks_is_code_and_nothing_else_is_markup() {
+        check("no program `claude` here", "no program <code>claude</code> here");
+        check("`a`, `b`", "<code>a</code>, <code>b</code>");
+        check("a ` b", "a ` b");
+        check("`a` and ` b", "<code>a</code> and ` b");
+        check("`<script>`\u{202e}", "<code>&lt;script&gt;</code>\\u{202e}");
+        check("", "");
+    }
 }

@@ -16,5 +16,6 @@ mod pages;
 mod record;
 mod reviews;
 mod routes;
+mod settings_pages;
 mod setup;
 mod world;

@@ -6,7 +6,8 @@ use axum::extract::State;
 use crate::desk::Agent;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
-use crate::pages::settings::Tab;
+use crate::pages::markup::Markup;
+use crate::pages::settings::{Tab, with_code};
 use crate::problem::Problem;
 use crate::routes::Shared;
 
@@ -19,7 +20,6 @@ pub(crate) struct AgentsPage {
     groups: [Group; 2],
     file: String,
     implementer: Option<String>,
-    has_reviewers: bool,
 }
 
 struct Group {
@@ -29,14 +29,13 @@ struct Group {
 }
 
 /// Somebody, in all their roles.
-#[derive(Debug, PartialEq, Eq)]
 struct Member {
     name: String,
     kind: &'static str,
     /// What they can do, and whether they do it now.
     roles: Vec<(&'static str, bool)>,
     available: bool,
-    detail: String,
+    detail: Markup,
     model: Option<String>,
     /// Where the key is looked for, and whether it is there.
     keys: Vec<String>,
@@ -68,7 +67,6 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
         groups,
         file: policy.file.unwrap_or_else(|| "your configuration file".to_owned()),
         implementer: settings.implementer,
-        has_reviewers: !settings.reviewers.is_empty(),
     }))
 }
 
@@ -92,7 +90,7 @@ fn members(agents: Vec<Agent>) -> (Vec<Member>, Vec<Member>) {
             kind,
             roles: vec![(role, agent.is_used)],
             available: agent.available,
-            detail: agent.detail,
+            detail: with_code(&agent.detail),
             model: agent.model,
             keys: agent.key_in,
             has_key: agent.has_key,

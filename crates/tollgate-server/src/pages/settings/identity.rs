@@ -19,6 +19,8 @@ pub(crate) struct IdentityPage {
     bot_from: String,
     pipeline_from: String,
     file: Option<String>,
+    /// Whom a commit names, to show one.
+    author: Option<String>,
 }
 
 /// The page.
@@ -26,7 +28,9 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     let chrome = visitor.chrome(&app, Section::Settings, "Identity", None).await?;
     let (identity, policy) = app.call(|desk| Ok((desk.identity()?, desk.policy()?))).await?;
     let (bot_from, pipeline_from) = (from(&policy, "identity.bot"), from(&policy, "identity.pipeline"));
-    Ok(Page(IdentityPage { chrome, tab: Tab::Identity, identity, bot_from, pipeline_from, file: policy.file }))
+    let author = identity.authors.iter().find_map(|it| it.author.clone().ok());
+    let (tab, file) = (Tab::Identity, policy.file);
+    Ok(Page(IdentityPage { chrome, tab, identity, bot_from, pipeline_from, file, author }))
 }
 
 fn from(policy: &Policy, key: &str) -> String {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use crate::desk::setup::Overview;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::settings::Tab;
-use crate::pages::{Page, words};
+use crate::pages::{Page, home, words};
 use crate::problem::Problem;
 use crate::routes::Shared;
 

@@ -1,6 +1,6 @@
 //! A browser with one page: where it is, what is true of it, and what was noticed when it ends.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::pages::chromium::Driver;
 use crate::pages::watch::Watch;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Comes back when the page has changed, or after a moment: not every change can be observed.
 const NEXT_CHANGE: &str = "new Promise((done) => {
@@ -29,6 +29,8 @@ pub(crate) struct Browser {
     pub(crate) driver: Driver,
     pub(crate) address: SocketAddr,
     pub(crate) watch: RefCell<Watch>,
+    /// False when pages have no JavaScript.
+    pub(crate) has_script: Cell<bool>,
     /// What media queries are told, by feature.
     pub(crate) media: RefCell<Vec<(String, String)>>,
 }
@@ -47,6 +49,7 @@ impl Browser {
             driver,
             address,
             watch: RefCell::default(),
+            has_script: Cell::new(true),
             media: RefCell::default(),
         };
         browser.width(1280);
@@ -78,6 +81,8 @@ impl Browser {
     pub(crate) fn go(&self, path: &str) {
         let url = format!("http://{}{path}", self.address);
         self.run(async |session| session.goto(&url).await).unwrap();
+        // A page that went on by itself just before can make the driver believe that this one is there.
+        self.until("document.body && document.readyState === 'complete'");
     }
 
     #[track_caller]
@@ -178,8 +183,13 @@ impl Browser {
             if begun.elapsed() > PATIENCE {
                 return false;
             }
-            // A page that goes away takes the promise with it: then there is a new page to look at.
-            let _ = self.evaluate(NEXT_CHANGE);
+            if self.has_script.get() {
+                // A page that goes away takes the promise with it: then there is a new page to look at.
+                let _ = self.evaluate(NEXT_CHANGE);
+            } else {
+                // Without scripts nothing tells of a change.
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
     }
 

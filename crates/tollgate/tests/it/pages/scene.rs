@@ -92,6 +92,12 @@ impl Scene {
             _keeper: keeper,
         };
         scene.play();
+        // One that could be read before is still known.
+        let file = desk.join("shop/.automaker/features/broken-later/feature.json");
+        std::fs::write(file, "{\"title\": \"Pay by invoice\", ").unwrap();
+        eventually("a broken file is noticed", || {
+            !scene.server.feature(scene.shop, "broken-later")["broken"].is_null()
+        });
         scene
     }
 
@@ -125,6 +131,15 @@ impl Scene {
     #[track_caller]
     pub(crate) fn open(&self) -> Browser {
         Browser::signed_in(self.server.address, &self.server.token)
+    }
+
+    /// The number of the stored review of an iteration.
+    #[track_caller]
+    pub(crate) fn run_of(&self, feature: &str, iteration: u64) -> u64 {
+        let runs = self.server.get("/api/reviews?limit=500").json();
+        let of = |run: &&Value| run["feature"]["id"] == feature && run["feature"]["iteration"] == iteration;
+        let run = runs["reviews"].as_array().unwrap().iter().find(of);
+        run.unwrap_or_else(|| panic!("there is no review of {feature}: {runs:#}"))["run"].as_u64().unwrap()
     }
 
     /// The page of a feature of the shop.

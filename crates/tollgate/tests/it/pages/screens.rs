@@ -2,6 +2,9 @@
 
 use crate::pages::scene::Scene;
 
+/// What Chromium says of a page that is not there, though it is shown.
+pub(crate) const NOBODY: &str = "/features/nobody - Failed to load resource";
+
 /// A page that people open.
 pub(crate) struct Screen {
     pub(crate) name: &'static str,
@@ -26,8 +29,18 @@ pub(crate) fn screens(scene: &Scene) -> Vec<Screen> {
         screen("feature-review-failed", feature("payment-webhooks", "")),
         screen("feature-at-work", feature("address-book", "")),
         screen("feature-backlog", feature("order-again", "")),
-        screen("feature-broken", feature("broken-card", "")),
+        screen("feature-broken", feature("broken-later", "")),
+        screen("reviews", "/reviews".to_owned()),
+        screen("review", format!("/reviews/{}", scene.run_of("checkout-totals", 1))),
+        screen("trends", "/trends".to_owned()),
+        screen("settings-prompts", "/settings/prompts".to_owned()),
+        screen("settings-prompts-project", format!("/settings/prompts?project={}", scene.shop)),
+        screen("settings-agents", "/settings/agents".to_owned()),
+        screen("settings-gate", "/settings/gate".to_owned()),
+        screen("settings-identity", "/settings/identity".to_owned()),
+        screen("settings-projects", "/settings/projects".to_owned()),
+        screen("settings-access", "/settings/access".to_owned()),
         screen("projects", "/".to_owned()),
-        screen("not-found", "/projects/1/features/nobody".to_owned()),
+        screen("not-found", feature("nobody", "")),
     ]
 }

@@ -3,12 +3,13 @@
 
 use crate::pages::look::Theme;
 use crate::pages::scene::Scene;
-use crate::pages::screens::screens;
+use crate::pages::screens::{NOBODY, screens};
 
 #[test]
 fn pictures_are_taken_of_every_screen() {
     let scene = Scene::get();
     let browser = scene.open();
+    browser.forgive(NOBODY);
     for screen in screens(scene) {
         browser.go(&screen.path);
         for theme in Theme::BOTH {

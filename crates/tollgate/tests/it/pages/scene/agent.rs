@@ -85,7 +85,7 @@ agent-crash)
   echo 'error: the service answered 529: overloaded' >&2; exit 3 ;;
 hostile)
   printf '%s' "$TASK" | grep -q . && mkdir -p 'src/<b onmouseover=alert(1)>'
-  printf 'export const a = "</script><script>alert(1)</script>";\nexport const b = "<img src=x onerror=alert(2)>";\nexport const c = eval("&lt;b&gt;");\n// \342\200\256 gnihtyna \342\200\254 \033[31mred\033[0m \000 nul\n' > 'src/<b onmouseover=alert(1)>/"><img src=x onerror=alert(3)>.js'
+  printf 'export const a = "</script><script>alert(1)</script>";\nexport const b = "<img src=x onerror=alert(2)>";\nexport const c = eval("&lt;b&gt;");\n// \342\200\256 gnihtyna \342\200\254 \033[31mred\033[0m\n' > 'src/<b onmouseover=alert(1)>/"><img src=x onerror=alert(3)>.js'
   printf 'x\n' > "$(printf 'src/\342\200\256sj.live \033[2J.js')"
   printf 'javascript:alert(4)\n' > 'src/javascript:alert(4)'
   printf '<script>alert(5)</script><img src=x onerror=alert(6)>\033]0;title\007\033[31mred \342\200\256 desrever\n</pre></code></textarea></template><h1>big</h1>\n[a](javascript:alert(7)) {{ 7*7 }} ${7*7} <!-- \n' ;;
