@@ -192,11 +192,12 @@ pub(crate) struct As {
 #[utoipa::path(
     get,
     path = "/api/reviews/{run}/export",
-    operation_id = "exportReview",
+    operation_id = "exportStoredReview",
     tag = "reviews",
     params(ReviewPath, As),
     responses((status = 200, description = "The review, in the form that was asked for.", content(
-        (String = "application/json"), (String = "text/markdown"), (String = "application/sarif+json"),
+        (serde_json::Value = "application/json"), (String = "text/markdown"),
+        (serde_json::Value = "application/sarif+json"),
         (String = "text/html")
     )))
 )]
