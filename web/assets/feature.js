@@ -158,7 +158,7 @@ function change(name, to) {
 }
 
 function busy(is) {
-  document.getElementById("part-head").toggleAttribute("aria-busy", is);
+  document.getElementById("part-head").setAttribute("aria-busy", String(is));
 }
 
 async function sure(title, text, action, work, done) {
@@ -377,7 +377,10 @@ keys.add(".", "Actions", () => {
   menu.open = true;
   menu.querySelector("button:not([aria-disabled])")?.focus();
 });
-keys.add("Escape", "Back to the board", toBoard);
+keys.add("Escape", "Back to the board", () => {
+  // A menu is closed first.
+  if (!document.querySelector("details.menu[open]")) toBoard();
+});
 
 output.adopt(null);
 if (output.place) output.later(() => output.fill());
