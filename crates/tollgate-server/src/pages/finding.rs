@@ -176,11 +176,7 @@ pub(crate) fn marked(iteration: &Iteration, before: Option<&Iteration>, dismissa
 
 /// True when a review has the same finding. A remark without a name is the same when it says the same.
 fn has(iteration: &Iteration, remark: &Remark) -> bool {
-    let key = |remark: &Remark| match &remark.identity {
-        Some(identity) => identity.fingerprint.clone(),
-        None => format!("{:?} {}", remark.file, remark.title),
-    };
-    iteration.findings.iter().chain(&iteration.late).any(|other| key(other) == key(remark))
+    iteration.findings.iter().chain(&iteration.late).any(|other| other.key() == remark.key())
 }
 
 /// The class of a chip that names a severity.
