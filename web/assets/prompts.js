@@ -102,7 +102,7 @@ function wire(field) {
 /** A text of one's own begins with the one that holds. */
 function choose(field, mode) {
   const begins = mode === "custom" && !field.own;
-  if (begins) field.own = textOf({ ...field, mode: field.mode });
+  if (begins) field.own = textOf(field) ?? "";
   field.mode = mode;
   changed();
   if (mode === "custom") field.area.focus();
@@ -376,7 +376,7 @@ function showTheirs() {
   place.replaceChildren(...fields.flatMap((field) => {
     const own = stored.codeReview[field.key];
     const words = own ? (own.enabled ? "custom" : "switched off") : "not set";
-    const head = Object.assign(document.createElement("h4"), { textContent: `${field.section.querySelector("h3").textContent}: ${words}` });
+    const head = Object.assign(document.createElement("h3"), { textContent: `${field.section.querySelector("h3").textContent}: ${words}` });
     const text = Object.assign(document.createElement("pre"), { textContent: own?.value ?? "", dir: "auto" });
     return own ? [head, text] : [head];
   }));

@@ -41,6 +41,29 @@ pub(crate) async fn preview(
     Ok(Json(app.call(|desk| desk.preview(request)).await?))
 }
 
+/// Prompts that may be anything.
+#[derive(ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = DraftPrompts)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct Draft {
+    /// What the reviewer is told about its role.
+    review_system_prompt: Option<DraftPrompt>,
+    /// How a review is asked for.
+    review_prompt_template: Option<DraftPrompt>,
+}
+
+/// A prompt that may be anything.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct DraftPrompt {
+    /// True to use it, false to use the default and keep this one.
+    enabled: bool,
+    /// The text.
+    value: String,
+}
+
 /// What is wrong or odd about prompts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Checked {
@@ -71,7 +94,7 @@ pub(crate) struct Remark {
     path = "/api/settings/prompts/check",
     operation_id = "checkPrompts",
     tag = "settings",
-    request_body = Prompts,
+    request_body = Draft,
     responses((status = 200, description = "What is wrong or odd about them.", body = Checked))
 )]
 pub(crate) async fn check_prompts(Body(prompts): Body<Prompts>) -> Json<Checked> {

@@ -134,7 +134,14 @@ fn the_policy_says_where_each_value_comes_from() {
         <tr id="review.fail_on"><th scope="row"><span class="name">Closes the gate</span><span class="muted">The mildest severity that keeps a change from passing.</span></th>
         <tr id="review.floor"><th scope="row"><span class="name">Floor</span><span class="muted">Milder findings are withheld, whatever the profile says.</span></th>
         "#);
-        assert_snapshot!(lines(&said, &["&quot;medium&quot;</code>", "config.toml</span>", "alert(1)"]), @"");
+        assert_snapshot!(lines(&said, &["&quot;medium&quot;</code>", "config.toml</span>", "alert(1)"]), @r#"
+        <td data-label="Value"><code class="value" dir="auto">&quot;medium&quot;</code></td>
+        <td data-label="Comes from"><span class="from" dir="auto">/home/me/.config/tollgate/config.toml</span></td>
+        fail_on = &quot;medium&quot;</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
+        floor = &quot;medium&quot;</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
+        <td data-label="Value"><code class="value" dir="auto">[&quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;]</code></td>
+        reviewers = [&quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;]</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
+        "#);
     });
 }
 

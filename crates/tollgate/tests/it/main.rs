@@ -29,6 +29,7 @@ mod outline;
 #[cfg(target_os = "linux")]
 mod pages;
 mod parse_answer;
+mod preview;
 mod record;
 mod review;
 mod scratch;
