@@ -23,6 +23,11 @@ let isReading = false;
 let revealed = "";
 /** True when something was missed; it is read as soon as the server is there again. */
 let isBehind = false;
+/** The card in somebody's hand, and whether a button of the mouse is down on one. */
+let dragged = null;
+let isPressed = false;
+/** True when the whole board is to be read as soon as nothing is dragged. */
+let isDue = false;
 /** Counts the readings of the whole board: only the last one is shown. */
 let turn = 0;
 
@@ -57,10 +62,11 @@ function refresh(feature, { reveal = false } = {}) {
 }
 
 async function read() {
-  if (isReading) return;
+  // A card in somebody's hand stays what it is.
+  if (isReading || isHeld()) return;
   isReading = true;
   try {
-    while (stale.size) {
+    while (stale.size && !isHeld()) {
       if (stale.size > many) {
         stale.clear();
         await readAll();
@@ -79,6 +85,8 @@ async function read() {
 }
 
 function refreshAll() {
+  isDue = isHeld();
+  if (isDue) return;
   readAll().catch((refused) => behind("The board could not be read", refused));
 }
 
@@ -100,17 +108,26 @@ async function readAll() {
   try {
     const part = await fragment(`/projects/${project}/board${location.search}`);
     if (mine !== turn) return;
-    const focused = document.activeElement?.closest("[data-feature]")?.dataset.feature;
+    const focused = from(document.activeElement?.closest("[data-feature]"));
     const scrolled = new Map([...area.querySelectorAll(".column")].map((column) => [column.dataset.column, column.querySelector(".lanes").scrollTop]));
     const across = area.querySelector("#columns")?.scrollLeft ?? 0;
     area.replaceChildren(part);
     for (const column of area.querySelectorAll(".column")) column.querySelector(".lanes").scrollTop = scrolled.get(column.dataset.column) ?? 0;
     area.querySelector("#columns").scrollLeft = across;
-    if (focused) link(card(focused))?.focus({ preventScroll: true });
+    const next = focused.find((feature) => card(feature));
+    if (next) link(card(next)).focus({ preventScroll: true });
     document.dispatchEvent(new Event("tollgate:times"));
   } finally {
     if (mine === turn) area.removeAttribute("aria-busy");
   }
+}
+
+/** A card and those around it, by name: where the focus goes when it is no more. */
+function from(element) {
+  if (!element) return [];
+  const all = [...element.parentElement.children];
+  const at = all.indexOf(element);
+  return [...all.slice(at), ...all.slice(0, at).reverse()].map(({ dataset }) => dataset.feature);
 }
 
 /** Puts a card where it belongs now; none takes it away. */
@@ -127,10 +144,15 @@ function put(feature, fresh, counts) {
   // The first of what lies folded: there is something to show now.
   if (isFolded && !lane.closest(".column").querySelector(".unfold")) return refreshAll();
   if (!fresh || !lane || isFolded) {
+    const neighbour = old?.nextElementSibling ?? old?.previousElementSibling;
     old?.remove();
+    // Whoever was on it goes on from there.
+    if (focused >= 0) (link(neighbour) ?? form.elements.q).focus({ preventScroll: true });
   } else {
     const moved = old?.dataset.place !== fresh.dataset.place;
-    if (old && !moved && order(old, fresh, lane) === 0) old.replaceWith(fresh);
+    const stays = old && !moved && order(old, fresh, lane) === 0;
+    if (stays && isSame(old, fresh)) fresh = old;
+    else if (stays) old.replaceWith(fresh);
     else {
       old?.remove();
       insert(lane, fresh);
@@ -145,6 +167,20 @@ function put(feature, fresh, counts) {
   }
   if (counts) count(counts);
   document.dispatchEvent(new Event("tollgate:times"));
+}
+
+/** True when two cards say the same: what they are is left alone then, in case somebody is about to use it. */
+function isSame(one, other) {
+  const [a, b] = [one, other].map((element) => {
+    const copy = element.cloneNode(true);
+    for (const name of ["fresh", "pending", "refused", "dragged"]) delete copy.dataset[name];
+    for (const time of copy.querySelectorAll("time")) {
+      time.textContent = "";
+      time.removeAttribute("title");
+    }
+    return copy;
+  });
+  return a.isEqualNode(b);
 }
 
 /** Which of two cards of a lane comes first: as the server orders them. */
@@ -188,6 +224,10 @@ function count(counts) {
     if (left <= 0) more.closest(".lane-more").remove();
     else more.textContent = `Show ${Math.min(left, 50)} more of ${Number(dataset.n).toLocaleString("en")}`;
   }
+}
+
+function isHeld() {
+  return dragged !== null || isPressed;
 }
 
 function card(feature) {
@@ -329,13 +369,20 @@ function firstLane(status) {
 // What people drag.
 
 function dragging() {
-  let dragged = null;
   const columns = () => [...area.querySelectorAll(".column[data-column]")];
   const clear = () => {
     for (const column of columns()) column.classList.remove("may", "may-not", "over");
     if (dragged) delete dragged.dataset.dragged;
     dragged = null;
+    release();
   };
+  const release = () => {
+    isPressed = false;
+    if (isDue) refreshAll();
+    else if (stale.size) read();
+  };
+  area.addEventListener("pointerdown", (event) => { isPressed = event.target.closest("[data-feature]") !== null; });
+  for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => { if (isPressed && !dragged) setTimeout(release); });
   area.addEventListener("dragstart", (event) => {
     const element = event.target.closest?.("[data-feature]");
     if (!element || isLost()) return event.preventDefault();

@@ -192,4 +192,5 @@ export function start(diff) {
 }
 
 for (const diff of document.querySelectorAll(".diff")) start(diff);
+document.addEventListener("tollgate:diff", ({ target }) => start(target));
 if (location.hash.length > 1) lead(location.hash.slice(1));

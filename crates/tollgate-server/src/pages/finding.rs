@@ -14,6 +14,7 @@ use tollgate_core::finding::Severity;
 
 use crate::desk::record::Dismissed;
 use crate::desk::{Answer, Desk, ProjectId};
+use crate::pages::markup::{Markup, prose};
 
 /// What is special about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,6 +114,11 @@ impl FindingView {
             mark: Mark::None,
             offers: Offers::default(),
         }
+    }
+
+    /// What is wrong, with names as code.
+    pub(crate) fn text(&self) -> Markup {
+        prose(&self.description)
     }
 
     /// The class of the chip that names its severity.

@@ -5,6 +5,7 @@
 use askama::Template;
 use axum::extract::State;
 use tollgate_core::finding::{Category, Severity};
+use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
 use tollgate_engine::store::{Counts, Listed, Names, OfFeature, Order, Origin};
 
@@ -31,7 +32,7 @@ pub(crate) struct ReviewsPage {
     which: Which,
     choices: Choices,
     rows: Vec<Row>,
-    total: u64,
+    total_words: String,
     /// How many there are without any filter; known only where nothing fits.
     has_any: bool,
     /// What is asked for, each with the address without it.
@@ -201,7 +202,7 @@ pub(crate) async fn list(
         choices: Choices::new(names, &which),
         active: active(&which),
         has_any: newest > 0,
-        total: page.total,
+        total_words: grouped(page.total),
         next: page
             .next
             .and_then(|next| next.parse().ok())

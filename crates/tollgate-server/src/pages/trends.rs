@@ -235,8 +235,8 @@ impl About<'_> {
         let median = self.each(|figures| of(figures).map(|spread| spread.median));
         let p90 = self.each(|figures| of(figures).map(|spread| spread.p90));
         vec![
-            Series { name: "half of them take at most", look: Look::MEDIAN, values: median },
-            Series { name: "nine of ten take at most", look: Look::P90, values: p90 },
+            Series { name: "half of them at most", look: Look::MEDIAN, values: median },
+            Series { name: "nine of ten at most", look: Look::P90, values: p90 },
         ]
     }
 

@@ -196,7 +196,8 @@ pub(crate) struct As {
     tag = "reviews",
     params(ReviewPath, As),
     responses((status = 200, description = "The review, in the form that was asked for.", content(
-        (String = "application/json"), (String = "text/markdown"), (String = "application/sarif+json"),
+        (serde_json::Value = "application/json"), (String = "text/markdown"),
+        (serde_json::Value = "application/sarif+json"),
         (String = "text/html")
     )))
 )]

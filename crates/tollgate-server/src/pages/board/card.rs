@@ -16,6 +16,8 @@ use crate::pages::words;
 const MAX_PIPS: usize = 6;
 /// The most characters of what went wrong; all of it is on the page of the feature.
 const MAX_PROBLEM: usize = 240;
+/// What a file says when nobody said anything.
+const UNSORTED: &str = "Uncategorized";
 /// The most characters of a title.
 const MAX_TITLE: usize = 300;
 
@@ -113,7 +115,7 @@ impl CardView {
             ways,
             priority: card.facts.priority,
             id: card.id.to_string(),
-            category: card.facts.category,
+            category: card.facts.category.filter(|category| category != UNSORTED),
             broken: card.broken.as_deref().map(|broken| cut(broken, MAX_PROBLEM)),
             created_ms: card.created_ms,
             since_ms: card.since_ms,
@@ -309,13 +311,12 @@ fn agents(card: &Card, frame: &Frame) -> Option<String> {
 
 /// What is done most often to a card that is where it is.
 fn first(state: &State, rules: &machine::Rules) -> Option<First> {
-    let candidates = [
-        (Act::Retry, "Retry"),
-        (Act::Resume, "Resume"),
-        (Act::Start, "Start"),
-        (Act::Stop, "Stop"),
-        (Act::Move(Status::Completed), "Complete"),
-    ];
+    // A review of the same again is seldom what is wanted.
+    let is_out_of_rounds = matches!(state.pause, Some(Pause::MaxIterations | Pause::NoProgress));
+    let (retry, resume) = ((Act::Retry, "Retry"), (Act::Resume, "Resume"));
+    let (one, other) = if is_out_of_rounds { (resume, retry) } else { (retry, resume) };
+    let candidates =
+        [one, other, (Act::Start, "Start"), (Act::Stop, "Stop"), (Act::Move(Status::Completed), "Complete")];
     let (act, words) = candidates.into_iter().find(|(act, _)| act.leads(state, rules).is_ok())?;
     let to = match &act {
         Act::Move(status) => status.to_string(),

@@ -8,10 +8,10 @@ pub(super) const WIDTH: f64 = 440.0;
 pub(super) const HEIGHT: f64 = 220.0;
 /// The highest place of a figure.
 pub(super) const TOP: f64 = 10.0;
-const LEFT: f64 = 48.0;
+const LEFT: f64 = 52.0;
 const BOTTOM: f64 = 24.0;
-/// So wide a name of a day is, with some room.
-const LABEL: f64 = 52.0;
+/// So wide a name of a day is on a phone, where letters are large, with some room.
+const LABEL: f64 = 78.0;
 
 /// Where things are.
 pub(super) struct Frame {
@@ -66,7 +66,7 @@ impl Frame {
         }
         for index in named(labels.len(), self.step()) {
             // The first and the last would stand out of the chart.
-            let x = self.middle(index).clamp(LEFT + 14.0, WIDTH - 22.0);
+            let x = self.middle(index).clamp(LEFT + 16.0, WIDTH - 24.0);
             out.tag("<text class=\"middle\" x=\"").number(round(x)).tag("\" y=\"").number(HEIGHT - 6.0).tag("\">");
             out.text(&labels[index]).tag("</text>");
         }

@@ -45,7 +45,12 @@ impl Unit {
             Self::Duration if seconds >= 3_600.0 => format!("{} h", trimmed(seconds / 3_600.0)),
             Self::Duration if seconds >= 60.0 => format!("{} min", trimmed(seconds / 60.0)),
             Self::Duration => format!("{} s", trimmed(seconds)),
-            Self::Dollars => format!("${}", trimmed(value)),
+            Self::Dollars if value.fract() == 0.0 => format!("${}", grouped(value as u64)),
+            // Steps below a cent have thousandths.
+            Self::Dollars if (value * 100.0).round() / 100.0 == (value * 1_000.0).round() / 1_000.0 => {
+                format!("${value:.2}")
+            }
+            Self::Dollars => format!("${value:.3}"),
         }
     }
 }
@@ -103,7 +108,8 @@ mod tests {
         check(Unit::Duration, 100_000.0, "0 s 30 s 1 min 1.5 min 2 min");
         check(Unit::Duration, 9.0e7, "0 s 12 h 1 d 1.5 d");
         check(Unit::Dollars, 0.0, "$0 $0.005 $0.01");
-        check(Unit::Dollars, 0.37, "$0 $0.1 $0.2 $0.3 $0.4");
+        check(Unit::Dollars, 0.37, "$0 $0.10 $0.20 $0.30 $0.40");
+        check(Unit::Dollars, 4_000.0, "$0 $1,000 $2,000 $3,000 $4,000");
         check(Unit::Dollars, f64::NAN, "$0 $0.005 $0.01");
     }
 

@@ -37,21 +37,21 @@ fn bars_stand_on_one_another_and_say_what_they_are() {
     </pattern>
     </defs>
     <g class="axis">
-    <path d="M48 196H440"/>
-    <text class="end" x="42" y="200">0</text>
-    <path d="M48 134H440"/>
-    <text class="end" x="42" y="138">1</text>
-    <path d="M48 72H440"/>
-    <text class="end" x="42" y="76">2</text>
-    <path d="M48 10H440"/>
-    <text class="end" x="42" y="14">3</text>
-    <text class="middle" x="146" y="214">8 Jan</text>
-    <text class="middle" x="342" y="214">9 Jan</text>
+    <path d="M52 196H440"/>
+    <text class="end" x="46" y="200">0</text>
+    <path d="M52 134H440"/>
+    <text class="end" x="46" y="138">1</text>
+    <path d="M52 72H440"/>
+    <text class="end" x="46" y="76">2</text>
+    <path d="M52 10H440"/>
+    <text class="end" x="46" y="14">3</text>
+    <text class="middle" x="149" y="214">8 Jan</text>
+    <text class="middle" x="343" y="214">9 Jan</text>
     </g>
     <g>
     <title>8 Jan: High 1, Low 2</title>
-    <rect x="126" y="134" width="40" height="62" fill="url(#severity-bad-rising)"/>
-    <rect x="126" y="10" width="40" height="124" fill="url(#severity-info-falling)"/>
+    <rect x="129" y="134" width="40" height="62" fill="url(#severity-bad-rising)"/>
+    <rect x="129" y="10" width="40" height="124" fill="url(#severity-info-falling)"/>
     </g>
     <g>
     <title>9 Jan: nothing</title>
@@ -75,7 +75,7 @@ fn lines_have_gaps_where_nothing_is_known() {
     let median = Series { name: "median", look: Look::MEDIAN, values: vec![Some(1.0), None, Some(2.0), Some(1.0)] };
     let markup = check(&chart(&["a", "b", "c", "d"], vec![median]).lines());
     let line = markup.lines().find(|line| line.contains("class=\"line ")).unwrap();
-    assert_snapshot!(line, @r#"<path class="line line-accent" d="M97 103M293 10L391 103"/>"#);
+    assert_snapshot!(line, @r#"<path class="line line-accent" d="M100.5 103M294.5 10L391.5 103"/>"#);
     assert_eq!(markup.matches("<circle").count(), 3);
     assert!(!markup.contains("legend"), "a single line needs none");
 }

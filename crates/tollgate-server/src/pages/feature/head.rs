@@ -113,7 +113,7 @@ pub(super) fn status(status: &Status) -> Chip {
         Status::InProgress => chip("accent", "▶", "In progress"),
         Status::CodeReview => chip("info", "◆", "Code review"),
         Status::Step(step) => chip("info", "◇", &format!("Step: {step}")),
-        Status::WaitingApproval => chip("warn", "✋", "Waiting for approval"),
+        Status::WaitingApproval => chip("warn", "⚑", "Waiting for approval"),
         Status::Verified => chip("ok", "✔", "Verified"),
         Status::Completed => chip("muted", "■", "Completed"),
         Status::Other(word) => chip("muted", "?", word),

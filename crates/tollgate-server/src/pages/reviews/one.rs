@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_core::coverage::{Covered, Looked};
-use tollgate_core::finding::{Finding, Severity};
+use tollgate_core::finding::{Finding, LineRange, Severity};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::review::Review;
 use tollgate_core::visible::grouped;
@@ -60,7 +60,8 @@ pub(crate) struct ReviewPage {
 struct Fact {
     name: &'static str,
     value: String,
-    is_code: bool,
+    /// The whole commit, where a part of it is shown.
+    whole: Option<String>,
 }
 
 /// Findings that belong together.
@@ -164,7 +165,7 @@ fn reason(recalled: &Recalled) -> String {
     use tollgate_core::gate::Gate;
     let Some(review) = &recalled.run.review else {
         let why = recalled.run.problem.as_deref().unwrap_or("it was stopped");
-        return format!("There is no review: {why}.");
+        return format!("There is no review, and nothing was approved: {why}.");
     };
     let blockers = review.blocking_count();
     let n_blockers = (blockers.critical + blockers.high) as u64;
@@ -191,15 +192,20 @@ fn reason(recalled: &Recalled) -> String {
 
 fn facts(recalled: &Recalled) -> Vec<Fact> {
     let (run, listed) = (&recalled.run, &recalled.listed);
-    let plain = |name, value: String| Fact { name, value, is_code: false };
-    let code = |name, value: String| Fact { name, value, is_code: true };
+    let plain = |name, value: String| Fact { name, value, whole: None };
+    let commit = |name, sha: &str| {
+        // One that is all zeros names nothing.
+        let is_known = sha.bytes().any(|byte| byte != b'0');
+        let value = if is_known { sha.chars().take(12).collect() } else { String::new() };
+        Fact { name, value, whole: Some(sha.to_owned()) }
+    };
     let mut facts = vec![
         plain("Repository", listed.subject.repository.clone()),
         plain("Reviewed", in_words(listed)),
         plain("From", origin_in_words(listed.origin).to_owned()),
         plain("Compared", run.compared.clone()),
-        code("Commit", run.head.clone()),
-        code("Against", run.base.clone()),
+        commit("Commit", &run.head),
+        commit("Against", &run.base),
         plain("Ended", words::moment(&iso(run.finished_ms)) + " UTC"),
         plain("Took", words::duration(listed.took_ms)),
         plain("Lines added", grouped(run.n_added)),
@@ -233,12 +239,6 @@ fn groups(findings: &[Finding], since: Option<&Since>, n_shown: usize) -> Vec<Gr
 }
 
 fn shown(finding: &Finding, mark: Mark, anchor: String) -> FindingView {
-    let lines = finding.location.lines;
-    let lines = if lines.start() == lines.end() {
-        lines.start().to_string()
-    } else {
-        format!("{}-{}", lines.start(), lines.end())
-    };
     let some = |text: &str| (!text.trim().is_empty()).then(|| text.to_owned());
     let by = [finding.origin.reviewer.as_deref(), finding.origin.rule.as_deref()];
     let by: Vec<&str> = by.into_iter().flatten().collect();
@@ -255,10 +255,16 @@ fn shown(finding: &Finding, mark: Mark, anchor: String) -> FindingView {
         reviewer: some(&by.join(" · ")),
         file: Some(finding.location.file.as_str().to_owned()),
         line: Some(finding.location.lines.start()),
-        place: Some(Place { text: format!("{}:{lines}", finding.location.file.as_str()), href: None }),
+        place: Some(Place { text: at(finding.location.file.as_str(), finding.location.lines), href: None }),
         mark,
         offers: Offers::default(),
     }
+}
+
+/// `src/a.rs:3`, or `src/a.rs:3-5`.
+fn at(file: &str, lines: LineRange) -> String {
+    let (start, end) = (lines.start(), lines.end());
+    if start == end { format!("{file}:{start}") } else { format!("{file}:{start}-{end}") }
 }
 
 impl SinceView {
@@ -309,7 +315,7 @@ impl CoverageView {
 impl Hunk {
     fn new(covered: &Covered, reason: &str) -> Self {
         let place = match covered.lines {
-            Some(lines) => format!("{}:{}-{}", covered.file.as_str(), lines.start(), lines.end()),
+            Some(lines) => at(covered.file.as_str(), lines),
             None => covered.file.as_str().to_owned(),
         };
         Self { place, reason: reason.to_owned() }

@@ -73,7 +73,7 @@ fn a_list_shows_what_each_review_found() {
         real.failed("the model did not answer\nand more");
         let page = real.world.page("/reviews").await.body;
         assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</table>")), @r"
-        Showing3of3
+        Showing 3 of 3
         Stored reviews
         Review
         Verdict
@@ -82,25 +82,25 @@ fn a_list_shows_what_each_review_found() {
         Took
         When
         branch work
-        #3 branch work · example.com/o/shop ·command line
+        #3 branch work · example.com/o/shop · command line
         the model did not answer
-        !failed
+        ! failed
         none
         –
         under 1 s
         9 Jan 2026, 14:22
         Pay by invoice
-        #2 branch work · example.com/o/shop ·command line
-        ✔approved
+        #2 branch work · example.com/o/shop · command line
+        ✔ approved
         none
-        −1resolved
+        −1 resolved
         4 s$0.25
         claude
         9 Jan 2026, 14:22
         Pay by invoice
-        #1 branch work · example.com/o/shop ·command line
-        ✖changes requested
-        ✖1 high
+        #1 branch work · example.com/o/shop · command line
+        ✖ changes requested
+        ✖ 1 high
         –
         4 s$0.25
         claude, rules
@@ -143,7 +143,7 @@ fn a_long_list_leads_on() {
         let next = part(&page, "id=\"next\"", "</a>");
         assert!(next.contains("href=\"/reviews?verdict=approved&amp;after=3\""), "{next}");
         let page = real.world.page("/reviews?verdict=approved&after=3").await.body;
-        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</p>")), @"");
+        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</p>")), @"Showing 2 of 52, further down the list · back to its beginning");
         assert!(!page.contains("id=\"next\"") && page.contains("href=\"/reviews?verdict=approved\""));
     });
 }
@@ -161,44 +161,47 @@ fn one_review_says_why_it_ended_so() {
         assert_snapshot!(check(&real.world, &format!("/reviews/{second}")).await, @r"
         Reviews / #2
         Pay by invoice
-        ✖changes requested
         Export
         Markdown
         JSON
         SARIF
         One HTML page
-        ✖changes requested
+        ✖ changes requested
         One finding must be dealt with before merging.
-        ✖1 critical●1 low
-        Since review1: 1new,1still open, 1resolved.
-        Must be fixed1
-        ✖Critical
-        LogicnewF001src/pay.rs:22by rules · ignored-error
+        ✖ 1 critical● 1 low
+        Since review 1: 1 new, 1 still open, 1 resolved.
+        Must be fixed 1
+        ✖ Critical
+        Logic new F001 src/pay.rs:22 by rules · ignored-error
         Total is rounded twice
         Nobody looks at the error.
-        let _ = pay(); // Total is rounded twiceSuggestion
+        let _ = pay(); // Total is rounded twice
+        Suggestion
         Return it.
-        Remarks1
-        ●Low
-        LogicF002src/pay.rs:18by rules · ignored-error
+        Remarks 1
+        ● Low
+        Logic F002 src/pay.rs:18 by rules · ignored-error
         Name is misleading
         Nobody looks at the error.
-        let _ = pay(); // Name is misleadingSuggestion
+        let _ = pay(); // Name is misleading
+        Suggestion
         Return it.
-        Resolved since review11
-        ✖High
-        Logic✔ resolvedF001src/pay.rs:16by rules · ignored-error
+        Resolved since review 1 1
+        ✖ High
+        Logic ✔ resolved F001 src/pay.rs:16 by rules · ignored-error
         Error is ignored
         Nobody looks at the error.
-        let _ = pay(); // Error is ignoredSuggestion
+        let _ = pay(); // Error is ignored
+        Suggestion
         Return it.
         Withheld 1
         These do not count, each for the reason below it.
-        ▲Medium
-        LogicF003src/pay.rs:21by rules · ignored-error
+        ▲ Medium
+        Logic F003 src/pay.rs:21 by rules · ignored-error
         Template is evaluated
         Nobody looks at the error.
-        let _ = pay(); // Template is evaluatedSuggestion
+        let _ = pay(); // Template is evaluated
+        Suggestion
         Return it.
         suppressed by your own dismissal: it is ours
         About
@@ -211,9 +214,9 @@ fn one_review_says_why_it_ended_so() {
         Compared
         work against main
         Commit
-        aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+        aaaaaaaaaaaa
         Against
-        bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+        bbbbbbbbbbbb
         Ended
         9 Jan 2026, 14:22 UTC
         Took
@@ -229,9 +232,9 @@ fn one_review_says_why_it_ended_so() {
         Made by
         tollgate 0.1.0
         What was looked at
-        1 of2hunks reviewed,1skipped by a rule.
+        1 of 2 hunks reviewed, 1 skipped by a rule.
         Skipped by a rule
-        Cargo.lock:1-1 generated
+        Cargo.lock:1 generated
         Who was asked
         claude
         Model
@@ -244,7 +247,7 @@ fn one_review_says_why_it_ended_so() {
         $0.25
         Time
         3 s
-        tollgate history show2 shows the same at a terminal.
+        tollgate history show 2 shows the same at a terminal.
         ");
     });
 }
@@ -257,9 +260,8 @@ fn a_review_that_failed_says_why() {
         assert_snapshot!(check(&real.world, &format!("/reviews/{run}")).await, @r"
         Reviews / #1
         branch work
-        !failed
-        !failed
-        There is no review: the model did not answer.
+        ! failed
+        There is no review, and nothing was approved: the model did not answer.
         About
         Repository
         example.com/o/shop
@@ -275,11 +277,11 @@ fn a_review_that_failed_says_why() {
         0
         Made by
         tollgate 0.1.0
-        tollgate history show1 shows the same at a terminal.
+        tollgate history show 1 shows the same at a terminal.
         ");
         let said = real.world.page("/reviews/99").await;
         assert_eq!(said.status, 404);
-        assert!(said.body.contains("there is no review 99"), "{}", said.body);
+        assert!(said.body.contains("here is no review 99"), "{}", said.body);
     });
 }
 

@@ -63,7 +63,7 @@ const STEADY: &str = r"(() => {
 })()";
 
 /// The tallest picture that is made of a page, in pixels.
-const TALLEST: f64 = 2400.0;
+const TALLEST: f64 = 2000.0;
 
 impl Browser {
     /// Asks for colours as the system does.
@@ -90,9 +90,7 @@ impl Browser {
     /// Makes the window so many pixels wide.
     #[track_caller]
     pub(crate) fn width(&self, width: u32) {
-        let height = if width < 600 { 812 } else { 800 };
-        let window = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        self.must("Emulation.setDeviceMetricsOverride", window);
+        self.window(f64::from(width), if width < 600 { 812.0 } else { 800.0 }).unwrap();
     }
 
     /// Pages that are loaded from now on have no JavaScript.
@@ -110,13 +108,23 @@ impl Browser {
 
     /// A picture of the whole page, or of its beginning when it is very tall.
     pub(crate) fn picture(&self) -> Result<Vec<u8>, String> {
-        let size = self.command("Page.getLayoutMetrics", json!({}))?;
-        let size = &size["cssContentSize"];
-        let height = size["height"].as_f64().unwrap_or(800.0).min(TALLEST);
-        let clip = json!({ "x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1 });
-        let asked = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
-        let picture = self.command("Page.captureScreenshot", asked)?;
-        decode(picture["data"].as_str().unwrap_or_default()).ok_or_else(|| "no picture".to_owned())
+        let asked = |name: &str| self.evaluate(name).map(|value| value.as_f64().unwrap_or(800.0));
+        let (width, height) = (asked("innerWidth")?, asked("innerHeight")?);
+        // In a window of the page's own height, since what is out of sight may not be drawn. What was not drawn before may
+        // have another height then.
+        for _ in 0..2 {
+            let whole = asked("document.documentElement.scrollHeight")?.clamp(height, TALLEST);
+            self.window(width, whole)?;
+        }
+        let picture = self.command("Page.captureScreenshot", json!({ "format": "png" }));
+        self.window(width, height)?;
+        decode(picture?["data"].as_str().unwrap_or_default()).ok_or_else(|| "no picture".to_owned())
+    }
+
+    fn window(&self, width: f64, height: f64) -> Result<Value, String> {
+        let (width, height) = (width.round() as i64, height.round() as i64);
+        let window = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.command("Emulation.setDeviceMetricsOverride", window)
     }
 
     /// Keeps a picture of the page: in `docs/screens` with `TOLLGATE_SCREENS=1`, else in the folder for what passes.

@@ -92,6 +92,12 @@ impl Scene {
             _keeper: keeper,
         };
         scene.play();
+        // One that could be read before is still known.
+        let file = desk.join("shop/.automaker/features/broken-later/feature.json");
+        std::fs::write(file, "{\"title\": \"Pay by invoice\", ").unwrap();
+        eventually("a broken file is noticed", || {
+            !scene.server.feature(scene.shop, "broken-later")["broken"].is_null()
+        });
         scene
     }
 

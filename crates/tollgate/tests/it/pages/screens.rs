@@ -29,7 +29,7 @@ pub(crate) fn screens(scene: &Scene) -> Vec<Screen> {
         screen("feature-review-failed", feature("payment-webhooks", "")),
         screen("feature-at-work", feature("address-book", "")),
         screen("feature-backlog", feature("order-again", "")),
-        screen("feature-broken", feature("broken-card", "")),
+        screen("feature-broken", feature("broken-later", "")),
         screen("reviews", "/reviews".to_owned()),
         screen("review", format!("/reviews/{}", scene.run_of("checkout-totals", 1))),
         screen("trends", "/trends".to_owned()),

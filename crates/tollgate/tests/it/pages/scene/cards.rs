@@ -91,6 +91,7 @@ pub(crate) fn shop() -> Vec<Card> {
         Card::new("sign-in-limit", "Limit how often one can try to sign in", "").with("status", json!("completed")),
         Card::new("https-only", "Only HTTPS", "").with("status", json!("completed")),
         Card::new("broken-card", "Broken", ""),
+        Card::new("broken-later", "Pay by invoice", "Companies want to pay by invoice."),
     ]
 }
 

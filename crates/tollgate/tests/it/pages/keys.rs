@@ -1,0 +1,74 @@
+//! What can be done is found by its name, and a key is what people want it to be.
+
+use crate::desk::works;
+use crate::pages::mark::button;
+use crate::pages::site::{LIVE, Site};
+
+const FIRST: &str = "document.querySelector('#palette-list [aria-selected=true]')?.textContent ?? ''";
+
+#[test]
+fn commands_sections_and_features_are_found_by_name() {
+    let site = Site::new(&works());
+    let id = site.add("Read JSON");
+    let browser = site.open();
+    browser.go(&site.board());
+    browser.until(LIVE);
+    browser.press("Control+k");
+    browser.keys("read j");
+    browser.until(&format!("({FIRST}).includes('Read JSON')"));
+    browser.axe();
+    browser.press("Enter");
+    browser.until(&format!("location.pathname === '{}'", site.page_of(&id)));
+    browser.until(LIVE);
+    browser.press(":");
+    browser.keys("trend");
+    browser.until(&format!("({FIRST}).includes('Trends')"));
+    browser.press("Enter");
+    browser.until("location.pathname === '/trends'");
+    browser.press("Control+k");
+    browser.keys("no such thing at all");
+    browser.sees("Nothing has this in its name.");
+    browser.press("Escape");
+    browser.until("!document.querySelector('dialog')");
+    // `g` and a letter lead to a section.
+    browser.press("g");
+    browser.press("r");
+    browser.until("location.pathname === '/reviews'");
+}
+
+#[test]
+fn a_key_is_changed_remembered_and_given_back() {
+    let site = Site::new(&works());
+    let browser = site.open();
+    let open = "document.querySelector('dialog[open]') !== null";
+    browser.go(&site.board());
+    browser.until(LIVE);
+    browser.press("?");
+    browser.click(button("n: Add a feature. Press to choose another key."));
+    browser.press("j");
+    browser.sees("“j” is taken");
+    browser.press("Enter");
+    browser.press("y");
+    browser.sees("“y”: Add a feature.");
+    browser.axe();
+    browser.press("Escape");
+    browser.reload();
+    browser.until(LIVE);
+    browser.press("n");
+    assert!(!browser.is(open), "the old key is free");
+    browser.press("y");
+    browser.until(open);
+    browser.press("Escape");
+    browser.until(&format!("!({open})"));
+    // No key is ours while somebody types.
+    browser.press("/");
+    browser.keys("yn?");
+    assert_eq!(browser.string("document.activeElement.value"), "yn?");
+    assert!(!browser.is(open));
+    browser.press("Escape");
+    browser.press("?");
+    browser.click(button("Use the usual keys again"));
+    browser.press("Escape");
+    browser.press("n");
+    browser.until(open);
+}
