@@ -397,15 +397,17 @@ function dragging() {
       column.classList.add(ways.has(column.dataset.status) ? "may" : "may-not");
     }
   });
-  area.addEventListener("dragover", (event) => {
-    const column = event.target.closest(".column[data-column]");
+  const over = (event) => {
+    const column = event.target.closest?.(".column[data-column]");
     if (!dragged || !column) return;
     event.preventDefault();
     event.dataTransfer.dropEffect = "move";
     for (const other of columns()) other.classList.toggle("over", other === column && !column.contains(dragged));
-  });
+  };
+  // Whoever lets go at once has entered, and not yet been over anything.
+  for (const kind of ["dragenter", "dragover"]) area.addEventListener(kind, over);
   area.addEventListener("drop", async (event) => {
-    const column = event.target.closest(".column[data-column]");
+    const column = event.target.closest?.(".column[data-column]");
     const element = dragged;
     if (!element || !column) return;
     event.preventDefault();

@@ -91,5 +91,8 @@ function findings() {
   keys.add("j", "Next finding", () => go(1));
   keys.add("p", "Previous finding", () => go(-1));
   keys.add("k", "Previous finding", () => go(-1));
-  keys.add("Escape", "Back to the list", () => { location.href = "/reviews"; });
+  keys.add("Escape", "Back to the list", () => {
+    // An open menu is closed first.
+    if (!document.querySelector("details.menu[open]")) location.href = "/reviews";
+  });
 }

@@ -174,19 +174,9 @@ pub(crate) fn marked(iteration: &Iteration, before: Option<&Iteration>, dismissa
     counted.chain(iteration.late.iter().map(|remark| view(remark, true))).collect()
 }
 
-/// The findings of the review before that a review has not any more.
-pub(crate) fn resolved(iteration: &Iteration, before: &Iteration) -> Vec<FindingView> {
-    let gone = before.findings.iter().chain(&before.late).filter(|remark| !has(iteration, remark));
-    gone.map(|remark| FindingView { mark: Mark::Resolved, ..FindingView::of(remark) }).collect()
-}
-
 /// True when a review has the same finding. A remark without a name is the same when it says the same.
 fn has(iteration: &Iteration, remark: &Remark) -> bool {
-    let key = |remark: &Remark| match &remark.identity {
-        Some(identity) => identity.fingerprint.clone(),
-        None => format!("{:?} {}", remark.file, remark.title),
-    };
-    iteration.findings.iter().chain(&iteration.late).any(|other| key(other) == key(remark))
+    iteration.findings.iter().chain(&iteration.late).any(|other| other.key() == remark.key())
 }
 
 /// The class of a chip that names a severity.
@@ -269,7 +259,6 @@ mod tests {
         let (before, now) = (iteration(&["a", "b"], &["c"]), iteration(&["b", "d"], &["e"]));
         assert_eq!(marks(&marked(&now, Some(&before), &[])), "b: open; d: new; e: late");
         assert_eq!(marks(&marked(&now, None, &[])), "b: open; d: open; e: late");
-        assert_eq!(marks(&resolved(&now, &before)), "a: resolved; c: resolved");
     }
 
     #[test]

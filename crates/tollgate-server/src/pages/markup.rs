@@ -54,12 +54,6 @@ impl Builder {
         self
     }
 
-    /// Adds markup that was made here.
-    pub(crate) fn markup(&mut self, markup: &Markup) -> &mut Self {
-        self.0.push_str(&markup.0);
-        self
-    }
-
     /// The markup.
     pub(crate) fn finish(self) -> Markup {
         Safe(self.0)

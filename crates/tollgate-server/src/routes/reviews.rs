@@ -192,7 +192,7 @@ pub(crate) struct As {
 #[utoipa::path(
     get,
     path = "/api/reviews/{run}/export",
-    operation_id = "exportReview",
+    operation_id = "exportStoredReview",
     tag = "reviews",
     params(ReviewPath, As),
     responses((status = 200, description = "The review, in the form that was asked for.", content(

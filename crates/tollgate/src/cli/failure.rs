@@ -96,6 +96,21 @@ pub(super) fn not_a_fingerprint(text: &str) -> Failure {
         .hint("It is `fp-` and sixteen digits, as `tollgate history dismissals` lists them.")
 }
 
+pub(super) fn nothing_to_change() -> Failure {
+    Failure::new(Kind::User, "nothing was said that could be changed")
+        .hint("`--title`, `--description`, `--spec-file`, `--priority`, `--category` and `--model` can be given.")
+}
+
+pub(super) fn uncommitted(n_files: usize) -> Failure {
+    Failure::new(Kind::User, format!("{n_files} files in its work tree are not committed"))
+        .hint("Commit or remove them, and try again.")
+}
+
+pub(super) fn not_our_worktree() -> Failure {
+    Failure::new(Kind::User, "its work tree was made by somebody else, and stays")
+        .hint("`git worktree remove` removes it.")
+}
+
 pub(super) fn not_dismissed(text: &str) -> Failure {
     Failure::new(Kind::User, format!("`{text}` is not dismissed by you in this repository"))
         .hint("What the team dismissed stands in `.tollgate/dismissals.toml`: remove it there.")

@@ -20,6 +20,7 @@ use super::{Done, Place, board, failure, output};
 
 mod list;
 mod logs;
+mod record;
 mod show;
 
 /// The longest description or specification.
@@ -146,6 +147,72 @@ enum Command {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
     },
+    /// Changes what a feature says
+    ///
+    /// Example: `tollgate feature edit x7k2 --title "Add login" --priority 1`
+    Edit(Box<record::Edit>),
+    /// Removes the work tree of a feature, if nothing in it would be lost; its branch stays
+    ///
+    /// Example: `tollgate feature clean x7k2`
+    Clean {
+        /// The feature, or the beginning of its name
+        id: String,
+    },
+    /// Dismisses a finding: reviews leave it out while its code is the same; who and why is kept
+    ///
+    /// Example: `tollgate feature dismiss x7k2 F001 --reason "The template is ours."`
+    Dismiss {
+        /// The feature, or the beginning of its name
+        id: String,
+        /// The finding, as `feature show` names it
+        #[arg(value_name = "FINDING")]
+        finding: String,
+        /// Why it does not count
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Of this iteration, not of the last review
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        iteration: Option<u32>,
+    },
+    /// Counts a finding again that was dismissed
+    ///
+    /// Example: `tollgate feature undismiss x7k2 fp-4d1b0c2f9a6e7385`
+    Undismiss {
+        /// The feature, or the beginning of its name
+        id: String,
+        /// The finding, as `feature dismiss` named it
+        #[arg(value_name = "FINGERPRINT")]
+        fingerprint: String,
+    },
+    /// Prints a review of a feature as a file
+    ///
+    /// Example: `tollgate feature export x7k2 sarif -o review.sarif`
+    Export {
+        /// The feature, or the beginning of its name
+        id: String,
+        /// The form of the file
+        #[arg(value_enum, default_value_t = record::Form::Markdown)]
+        form: record::Form,
+        /// Of this iteration, not of the last review
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        iteration: Option<u32>,
+        /// Write it to this file
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Prints the findings of a review as a task for an agent
+    ///
+    /// Example: `tollgate feature prompt x7k2 F001`
+    Prompt {
+        /// The feature, or the beginning of its name
+        id: String,
+        /// Only this finding
+        #[arg(value_name = "FINDING")]
+        finding: Option<String>,
+        /// Of this iteration, not of the last review
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        iteration: Option<u32>,
+    },
     /// Takes a feature off the board; its folder is put aside, its branch and history stay
     ///
     /// Example: `tollgate feature delete x7k2`
@@ -245,6 +312,15 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             output::say(&format!("`{}` is off the board", row.id));
             Ok(Done::Fine)
         }
+        Command::Edit(edit) => scene.edit(*edit),
+        Command::Clean { id } => scene.clean(&scene.find(&id)?),
+        Command::Dismiss { id, finding, reason, iteration } => {
+            said("--reason", &reason)?;
+            scene.dismiss(&scene.find(&id)?, &finding, iteration, (&who, &reason))
+        }
+        Command::Undismiss { id, fingerprint } => scene.undismiss(&scene.find(&id)?, &fingerprint),
+        Command::Export { id, form, iteration, output } => scene.export(&scene.find(&id)?, form, iteration, output),
+        Command::Prompt { id, finding, iteration } => scene.prompt(&scene.find(&id)?, finding.as_deref(), iteration),
         Command::Start { id } => scene.act(&id, true, |id| board.start(project, id, &who)),
         Command::Stop { id } => scene.act(&id, false, |id| board.stop(project, id, &who)),
         Command::Resume { id, note } => scene.act(&id, true, |id| board.resume(project, id, &who, note.as_deref())),

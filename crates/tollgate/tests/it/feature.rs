@@ -334,3 +334,29 @@ fn a_file_that_cannot_be_read_is_said_and_left_as_it_is() {
     assert!(refused.contains("its file cannot be read"), "{refused}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "{\"id\": ");
 }
+
+#[test]
+fn what_a_page_offers_can_be_done_at_a_terminal() {
+    let (desk, mut server) = started(&format!("echo '{BAD}' > b.js; date +%s%N > notes.txt"));
+    let id = add(&desk, "Read JSON", &["--description", "Reads a text.", "--start"]);
+    server.hears("it waits for a person");
+    let run = |args: &[&str]| tollgate(&desk, &[&["feature"], args].concat());
+    run(&["dismiss", &id, "F001", "--reason", " "]).expect_refused(2);
+    assert!(run(&["dismiss", &id, "F009", "--reason", "x"]).expect_refused(2).contains("has no finding `F009`"));
+    run(&["dismiss", &id, "F001", "--reason", "the text is ours"]).expect(0);
+    assert!(!run(&["prompt", &id]).expect(0).contains("eval"));
+    assert!(run(&["prompt", &id, "F001"]).expect(0).contains("eval"));
+    let review: Value = serde_json::from_str(&run(&["export", &id, "json"]).expect(0)).unwrap();
+    let print = review["findings"][0]["x_fingerprint"].as_str().unwrap().to_owned();
+    run(&["undismiss", &id, &print]).expect(0);
+    assert!(run(&["undismiss", &id, &print]).expect_refused(2).contains("is not dismissed"));
+    assert!(run(&["prompt", &id]).expect(0).contains("eval"));
+    run(&["dismiss", &id, "F001", "--reason", "the text is ours"]).expect(0);
+    run(&["retry", &id]).expect(0);
+    server.hears("it passes the gate");
+    assert!(run(&["edit", &id]).expect_refused(2).contains("nothing was said that could be changed"));
+    assert!(run(&["edit", &id, "--title", "Read it"]).expect(0).contains("Read it"));
+    run(&["clean", &id]).expect(0);
+    assert!(!desk.path("project/.worktrees").join(&id).exists());
+    server.end();
+}

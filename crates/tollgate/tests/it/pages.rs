@@ -16,8 +16,6 @@
 //! the test fails if the page said an error, broke its own content security policy, asked another host for anything or
 //! opened a dialog, unless the test said before that this would happen (`forgive`).
 
-#![allow(dead_code, reason = "what a screen does not need, another does")]
-
 pub(crate) mod axe;
 pub(crate) mod browser;
 pub(crate) mod carry;

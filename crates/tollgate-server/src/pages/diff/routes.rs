@@ -5,11 +5,14 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
+use tollgate_core::diff::FileDiff;
 use tollgate_engine::board::source::Wanted;
 use tollgate_engine::failure::{Failure, Kind};
 
 use super::body::View;
-use super::{Files, MAX_FILES, Of, Options, Paper, base, part_word, path_text, rendered, section, unshowable};
+use super::{
+    Files, MAX_FILES, Of, Options, Paper, base, part_word, path_text, rendered, section, unshowable, why_folded,
+};
 use crate::desk::{Answer, Desk, Part, Refusal};
 use crate::extract::{OfIteration, Query};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
@@ -17,6 +20,9 @@ use crate::pages::markup::Markup;
 use crate::pages::{Page, finding};
 use crate::problem::{self, Problem};
 use crate::routes::Shared;
+
+/// So many files are looked up together.
+const AHEAD: usize = 8;
 
 /// Which part of a diff.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -127,7 +133,7 @@ fn part_of_file(desk: &dyn Desk, of: &Of, index: usize, which: &Which) -> Answer
     let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
     let read = |wanted: &[Wanted]| desk.sources(of.project, wanted);
     let mut paper = Paper::new(&read, of, which.view, &shown, findings);
-    let found = paper.texts(&[index])?.pop().unwrap_or_default();
+    let found = paper.texts(&ahead(&shown.files, index, which))?.into_iter().next().unwrap_or_default();
     let mut sheet = paper.sheet(index, found.texts);
     sheet.place(std::mem::take(&mut paper.taken[index]));
     let content = if let Some(at) = &which.line {
@@ -141,6 +147,15 @@ fn part_of_file(desk: &dyn Desk, of: &Of, index: usize, which: &Which) -> Answer
         sheet.part(which.from, which.to, which.at.as_deref()).map_err(|_| unshowable())?
     };
     Ok((path_text(file.path()), content))
+}
+
+/// A file and, when it is begun with, some behind it: who scrolls asks for those next, and many texts cost little more
+/// than one.
+fn ahead(files: &[FileDiff], index: usize, which: &Which) -> Vec<usize> {
+    let is_first = which.from == 0 && which.gap.is_none() && which.line.is_none();
+    let n_files = if is_first { AHEAD } else { 1 };
+    let is_next = |next: &usize| *next == index || why_folded(&files[*next]).is_none();
+    (index..files.len()).filter(is_next).take(n_files).collect()
 }
 
 fn some_files(desk: &dyn Desk, of: &Of, which: &Which) -> Answer<Markup> {

@@ -84,9 +84,10 @@ struct More {
     href: String,
 }
 
-/// Some rows in a row. A tall one is not looked at by the browser as long as it is out of sight.
+/// Some rows in a row.
 struct Table {
-    is_tall: bool,
+    /// How tall it is, in tens of rows: the browser does not lay out a tall one as long as it is out of sight.
+    n_tens: usize,
     groups: Vec<Group>,
 }
 
@@ -210,7 +211,7 @@ impl<'a> Sheet<'a> {
         let Range { start: from, end: to } = shown;
         let table = |first: usize| {
             let rows = first..to.min(first + TABLE);
-            Table { is_tall: rows.len() == TABLE, groups: self.groups(rows) }
+            Table { n_tens: rows.len() / 10, groups: self.groups(rows) }
         };
         let tables = (from..to).step_by(TABLE).map(table).collect();
         let part = Part {

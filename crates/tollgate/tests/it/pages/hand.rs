@@ -99,13 +99,6 @@ impl Browser {
         assert!(self.wait(|| self.has(mark)), "there is no {mark}\n{}", self.situation());
     }
 
-    /// The value of a function with a part as `this`.
-    #[track_caller]
-    pub(crate) fn of(&self, mark: Mark<'_>, function: &str) -> Value {
-        self.finds(mark);
-        self.find(mark).and_then(|object| self.call(&object, function, &[])).unwrap()
-    }
-
     /// Where the middle of a part is, once it can be reached there.
     #[track_caller]
     fn reach(&self, mark: Mark<'_>) -> (f64, f64) {

@@ -1,8 +1,12 @@
 //! Text that somebody wrote to break a page is text on every page. Chromium's own opinion is asked, too: a dialog, a word of
 //! its content security policy or a request elsewhere fails these tests like any other.
 
+use serde_json::json;
+
+use crate::desk::works;
 use crate::pages::browser::Browser;
-use crate::pages::scene::{Scene, hostile};
+use crate::pages::scene::{Hostile, hostile};
+use crate::pages::site::{LIVE, Site};
 
 /// What does not belong into a page of ours, one line each.
 const INTRUDERS: &str = r#"(() => {
@@ -42,33 +46,97 @@ fn check(browser: &Browser, shown: &[&str]) {
     browser.forget();
 }
 
+/// How the project is called, as it is shown.
+const PROJECT: &str = "\"><img src=x onerror=alert(4)>\\u{202e}tcejorp\\u{202c}";
 const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</script>";
 
 #[test]
 fn on_the_board_and_on_its_cards() {
-    let scene = Scene::get();
+    let scene = Hostile::get();
     let browser = scene.open();
-    browser.go(&format!("/projects/{}", scene.hostile));
-    check(&browser, &[MARKUP, "\"><img src=x onerror=alert(4)>", "\\u{202e}desrever"]);
+    let board = format!("/projects/{}", scene.project);
+    browser.go(&board);
+    check(&browser, &[MARKUP, PROJECT, "\\u{202e}desrever"]);
     browser.forgive("422 (Unprocessable Entity)");
-    browser.go(&format!("/projects/{}?q=%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&status=%3Cb%3E", scene.hostile));
+    browser.go(&format!("{board}?q=%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&status=%3Cb%3E"));
+    check(&browser, &[]);
+    browser.go(&format!("{board}?q=%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"));
     check(&browser, &[]);
     browser.go("/");
-    check(&browser, &["\"><img src=x onerror=alert(4)>"]);
+    check(&browser, &[]);
 }
 
 #[test]
 fn on_the_page_of_a_feature() {
-    let scene = Scene::get();
+    let scene = Hostile::get();
     let browser = scene.open();
-    for id in [hostile::WORKED_ON, "hostile-idle", "hostile-status"] {
-        browser.go(&format!("/projects/{}/features/{id}", scene.hostile));
+    for id in [hostile::WORKED_ON, hostile::APPROVED, "hostile-idle", "hostile-status"] {
+        browser.go(&scene.page_of(id));
         check(&browser, &[MARKUP]);
     }
+    browser.forgive("422 (Unprocessable Entity)");
+    browser.forgive("404 (Not Found)");
     for query in
         ["?iteration=1", "?iteration=1&view=split", "?compare=1,2", "?iteration=%3Cb%3E", "?view=%22%3E%3Cb%3E"]
     {
-        browser.go(&format!("/projects/{}/features/{}{query}", scene.hostile, hostile::WORKED_ON));
+        browser.go(&format!("{}{query}", scene.page_of(hostile::WORKED_ON)));
+        browser.value("for (const part of document.querySelectorAll('details')) part.open = true");
+        browser.until("document.querySelector('.loading') === null");
         check(&browser, &[]);
     }
+    // What the file is called, what is in it, what the agent said and what the reviewer said.
+    browser.go(&format!("{}?iteration=1", scene.page_of(hostile::WORKED_ON)));
+    browser.value("for (const part of document.querySelectorAll('details')) part.open = true");
+    browser.sees("<script>alert(5)</script><img src=x onerror=alert(6)>");
+    let shown = ["\"><img src=x onerror=alert(3)>.js", "export const a = \"</script><script>alert(1)</script>\";"];
+    check(&browser, &shown);
+}
+
+#[test]
+fn in_stored_reviews_trends_and_settings() {
+    let scene = Hostile::get();
+    let browser = scene.open();
+    let runs = scene.server.get("/api/reviews?limit=1").json();
+    let run = format!("/reviews/{}", runs["reviews"][0]["run"]);
+    let hostile = "%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E";
+    let prompts = format!("/settings/prompts?project={}", scene.project);
+    let search = format!("/reviews?q={hostile}&rule={hostile}&file={hostile}");
+    let pages =
+        ["/reviews", &run, &search, "/trends", "/settings/prompts", &prompts, "/settings/agents", "/settings/gate"];
+    for path in pages.into_iter().chain(["/settings/identity", "/settings/projects", "/settings/access"]) {
+        browser.go(path);
+        browser.value("for (const part of document.querySelectorAll('details')) part.open = true");
+        check(&browser, &[]);
+    }
+    browser.go(&run);
+    check(&browser, &[MARKUP]);
+    browser.forgive("404 (Not Found)");
+    browser.forgive("400 (Bad Request)");
+    for path in [format!("/{hostile}"), format!("/projects/{hostile}"), format!("/reviews/{hostile}")] {
+        browser.go(&path);
+        check(&browser, &[]);
+    }
+}
+
+#[test]
+fn in_what_happens_while_somebody_looks() {
+    let site = Site::new(&works());
+    let browser = site.open();
+    browser.go(&site.board());
+    browser.until(LIVE);
+    let text = hostile::text();
+    let id = site.create(&json!({ "title": text, "description": text, "category": text }));
+    browser.sees(MARKUP);
+    check(&browser, &[MARKUP]);
+    let second = site.open();
+    second.go(&site.page_of(&id));
+    second.until(LIVE);
+    site.act(&id, "start", &json!({}));
+    site.server.settled(site.project, &id);
+    second.sees("Approved");
+    site.act(&id, "reject", &json!({ "note": text }));
+    site.server.settled(site.project, &id);
+    second.until(&format!("document.getElementById('part-head') !== null || {LIVE}"));
+    check(&second, &[MARKUP]);
+    check(&browser, &[MARKUP]);
 }

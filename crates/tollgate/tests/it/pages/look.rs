@@ -1,6 +1,6 @@
 //! How a page is looked at: its theme, its width, with or without JavaScript or motion; and pictures of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ const STEADY: &str = r"(() => {
 })()";
 
 /// The tallest picture that is made of a page, in pixels.
-const TALLEST: f64 = 2000.0;
+const TALLEST: f64 = 1000.0;
 
 impl Browser {
     /// Asks for colours as the system does.
@@ -127,14 +127,24 @@ impl Browser {
         self.command("Emulation.setDeviceMetricsOverride", window)
     }
 
-    /// Keeps a picture of the page: in `docs/screens` with `TOLLGATE_SCREENS=1`, else in the folder for what passes.
+    /// Takes a picture of the page, for whoever looks into the folder for what passes.
     #[track_caller]
     pub(crate) fn screenshot(&self, name: &str) -> PathBuf {
+        self.screenshot_in(&std::env::temp_dir().join("tollgate-screens"), name)
+    }
+
+    /// Takes a picture of the page for the documents, `docs/screens`, when `TOLLGATE_SCREENS=1` says so.
+    #[track_caller]
+    pub(crate) fn screenshot_to_keep(&self, name: &str) -> PathBuf {
+        match std::env::var_os("TOLLGATE_SCREENS") {
+            Some(_) => self.screenshot_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens"), name),
+            None => self.screenshot(name),
+        }
+    }
+
+    #[track_caller]
+    fn screenshot_in(&self, folder: &Path, name: &str) -> PathBuf {
         self.value(STEADY);
-        let folder = match std::env::var_os("TOLLGATE_SCREENS") {
-            Some(_) => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens"),
-            None => std::env::temp_dir().join("tollgate-screens"),
-        };
         let path = folder.join(name).with_extension("png");
         keep(&path, &self.picture().unwrap()).unwrap();
         path

@@ -40,12 +40,18 @@ pub(crate) struct Scene {
     pub(crate) server: Server,
     /// A shop with a feature in every state.
     pub(crate) shop: u64,
-    /// Everything that was ever used to break a page, in every field.
-    pub(crate) hostile: u64,
     /// No feature at all.
     pub(crate) empty: u64,
     /// One feature.
     pub(crate) single: u64,
+    _stub: Stub,
+    _keeper: Child,
+}
+
+/// A server with a project in which every field is filled in by somebody who wants to break a page.
+pub(crate) struct Hostile {
+    pub(crate) server: Server,
+    pub(crate) project: u64,
     _stub: Stub,
     _keeper: Child,
 }
@@ -72,10 +78,9 @@ impl Scene {
         let stub = Stub::answering(model::answer);
         let settings = format!("[review]\nreviewers = ['reader']\n{}", stub.table("reader"));
         let desk = desk(&settings);
-        for (name, cards) in [("shop", cards::shop()), ("hostile", hostile::cards()), ("single", cards::single())] {
+        for (name, cards) in [("shop", cards::shop()), ("single", cards::single()), ("empty", Vec::new())] {
             repository(&desk, name, &cards);
         }
-        repository(&desk, "empty", &[]);
         let shop = desk.path("shop/.automaker");
         std::fs::write(shop.join("features/broken-card/feature.json"), "{\"title\": \"Broken\", \"status\": ").unwrap();
         let steps = json!([{ "id": "docs", "name": "Documentation", "order": 1, "instructions": agent::DOCUMENT }]);
@@ -84,14 +89,13 @@ impl Scene {
         let add = |folder: &str, name: &str| add_project(&server, &desk.join(folder), name);
         let scene = Self {
             shop: add("shop", "Harbour Shop"),
-            hostile: add("hostile", hostile::PROJECT),
             empty: add("empty", "Nothing yet"),
             single: add("single", "One thing"),
             server,
             _stub: stub,
             _keeper: keeper,
         };
-        scene.play();
+        play(&scene.server, scene.shop, &cards::shop());
         // One that could be read before is still known.
         let file = desk.join("shop/.automaker/features/broken-later/feature.json");
         std::fs::write(file, "{\"title\": \"Pay by invoice\", ").unwrap();
@@ -99,32 +103,6 @@ impl Scene {
             !scene.server.feature(scene.shop, "broken-later")["broken"].is_null()
         });
         scene
-    }
-
-    /// Has everything happen, and waits until it has.
-    fn play(&self) {
-        for (project, card) in [(self.shop, cards::shop()), (self.hostile, hostile::cards())]
-            .into_iter()
-            .flat_map(|(project, cards)| cards.into_iter().map(move |card| (project, card)))
-            .filter(|(_, card)| card.goal.is_some())
-        {
-            let path = format!("/api/projects/{project}/features/{}/start", card.id);
-            let answer = self.server.post(&path, &json!({}));
-            assert!(answer.status < 300, "{}: {answer:?}", card.id);
-        }
-        for (project, card) in [(self.shop, cards::shop()), (self.hostile, hostile::cards())]
-            .into_iter()
-            .flat_map(|(project, cards)| cards.into_iter().map(move |card| (project, card)))
-        {
-            let Some(goal) = card.goal else { continue };
-            let mut last = Value::Null;
-            eventually(&format!("{} is where it should be", card.id), || {
-                last = self.server.feature(project, &card.id);
-                let is = |key: &str, value: &str| value == "*" || last[key].as_str() == Some(value);
-                assert!(goal.2 == "paused" || last["paused"].is_null(), "{}: {last:#}", card.id);
-                is("status", goal.0) && is("work", goal.1) && (goal.2 != "paused" || !last["paused"].is_null())
-            });
-        }
     }
 
     /// A browser of somebody who is signed in.
@@ -145,6 +123,55 @@ impl Scene {
     /// The page of a feature of the shop.
     pub(crate) fn page_of(&self, feature: &str) -> String {
         format!("/projects/{}/features/{feature}", self.shop)
+    }
+}
+
+impl Hostile {
+    /// The hostile board of this run, which the first who asks for it makes.
+    #[track_caller]
+    pub(crate) fn get() -> &'static Self {
+        static HOSTILE: OnceLock<Hostile> = OnceLock::new();
+        HOSTILE.get_or_init(Self::make)
+    }
+
+    fn make() -> Self {
+        let stub = Stub::answering(model::answer);
+        let desk = desk(&format!("[review]\nreviewers = ['reader']\n{}", stub.table("reader")));
+        repository(&desk, "hostile", &hostile::cards());
+        let (server, keeper, folder) = start(desk);
+        let project = add_project(&server, &folder.join("hostile"), hostile::PROJECT);
+        play(&server, project, &hostile::cards());
+        let text = hostile::text();
+        let of = |feature: &str, rest: &str| format!("/api/projects/{project}/features/{feature}/{rest}");
+        let send = |method: &str, path: &str, body: &Value| {
+            let answer = server.exchange(&server.bytes(method, path, &[], &body.to_string())).unwrap();
+            assert!(answer.status < 300, "{path}: {answer:?}");
+        };
+        let finding = of(hostile::WORKED_ON, "iterations/1/findings/F001/dismiss");
+        send("POST", &finding, &json!({ "reason": text }));
+        send("POST", &of(hostile::WORKED_ON, "resume"), &json!({ "note": text }));
+        send("POST", &of(hostile::APPROVED, "approve"), &json!({ "reason": text }));
+        let prompt = |value: &str| json!({ "enabled": true, "value": value });
+        let prompts = json!({
+            "reviewSystemPrompt": prompt(&text),
+            "reviewPromptTemplate": prompt(&format!("{text} {{gitDiff}} </textarea><b>")),
+        });
+        for path in [format!("/api/projects/{project}/settings/prompts"), "/api/settings/prompts".to_owned()] {
+            send("PUT", &path, &prompts);
+        }
+        server.settled(project, hostile::WORKED_ON);
+        Self { server, project, _stub: stub, _keeper: keeper }
+    }
+
+    /// A browser of somebody who is signed in.
+    #[track_caller]
+    pub(crate) fn open(&self) -> Browser {
+        Browser::signed_in(self.server.address, &self.server.token)
+    }
+
+    /// The page of a feature.
+    pub(crate) fn page_of(&self, feature: &str) -> String {
+        format!("/projects/{}/features/{feature}", self.project)
     }
 }
 
@@ -171,6 +198,23 @@ impl Large {
     #[track_caller]
     pub(crate) fn open(&self) -> Browser {
         Browser::signed_in(self.server.address, &self.server.token)
+    }
+}
+
+/// Starts the features that are to be started, and waits until all are where they should be.
+fn play(server: &Server, project: u64, cards: &[cards::Card]) {
+    let started = || cards.iter().filter_map(|card| Some((card, card.goal?)));
+    for (card, _) in started() {
+        let answer = server.post(&format!("/api/projects/{project}/features/{}/start", card.id), &json!({}));
+        assert!(answer.status < 300, "{}: {answer:?}", card.id);
+    }
+    for (card, goal) in started() {
+        eventually(&format!("{} is where it should be", card.id), || {
+            let now = server.feature(project, &card.id);
+            let is_paused = !now["paused"].is_null();
+            assert!(goal.is_paused || !is_paused, "{}: {now:#}", card.id);
+            now["status"] == goal.status && now["work"] == goal.work && goal.is_paused == is_paused
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! The screens, for all that looks at each of them.
 
+use crate::pages::browser::Browser;
 use crate::pages::scene::Scene;
 
 /// What Chromium says of a page that is not there, though it is shown.
@@ -9,6 +10,37 @@ pub(crate) const NOBODY: &str = "/features/nobody - Failed to load resource";
 pub(crate) struct Screen {
     pub(crate) name: &'static str,
     pub(crate) path: String,
+}
+
+/// Those that the documents show.
+const KEPT: &[&str] = &[
+    "board",
+    "feature",
+    "feature-rejected",
+    "feature-split",
+    "feature-compared",
+    "reviews",
+    "review",
+    "trends",
+    "settings-prompts",
+    "settings-agents",
+    "settings-gate",
+    "projects",
+];
+const KEPT_OF_A_PHONE: &[&str] = &["board", "feature"];
+
+impl Screen {
+    /// Takes a picture of the page that is shown.
+    #[track_caller]
+    pub(crate) fn picture(&self, browser: &Browser, how: &str) {
+        let name = format!("{}-{how}", self.name);
+        let is_kept = if how == "phone" { KEPT_OF_A_PHONE } else { KEPT }.contains(&self.name);
+        if is_kept {
+            browser.screenshot_to_keep(&name)
+        } else {
+            browser.screenshot(&name)
+        };
+    }
 }
 
 /// Every screen, in the states that matter to how it looks.

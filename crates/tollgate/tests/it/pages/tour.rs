@@ -14,10 +14,10 @@ fn pictures_are_taken_of_every_screen() {
         browser.go(&screen.path);
         for theme in Theme::BOTH {
             browser.theme(theme);
-            browser.screenshot(&format!("{}-{}", screen.name, theme.name()));
+            screen.picture(&browser, theme.name());
         }
         browser.width(375);
-        browser.screenshot(&format!("{}-phone", screen.name));
+        screen.picture(&browser, "phone");
         browser.width(1280);
     }
 }

@@ -54,7 +54,8 @@ impl Browser {
     pub(crate) fn forget(&self) {
         let problems = self.problems();
         assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
-        *self.watch.borrow_mut() = Watch::default();
+        let mut watch = self.watch.borrow_mut();
+        *watch = Watch { forgiven: std::mem::take(&mut watch.forgiven), ..Watch::default() };
     }
 
     /// Everything that went wrong so far and was not forgiven.

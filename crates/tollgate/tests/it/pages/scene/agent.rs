@@ -83,7 +83,7 @@ live-stock)
   printf 'export const stock = (text) => eval(text);\n' > src/stock.js; echo 'Stock is shown.' ;;
 agent-crash)
   echo 'error: the service answered 529: overloaded' >&2; exit 3 ;;
-hostile)
+hostile | hostile-approved)
   printf '%s' "$TASK" | grep -q . && mkdir -p 'src/<b onmouseover=alert(1)>'
   printf 'export const a = "</script><script>alert(1)</script>";\nexport const b = "<img src=x onerror=alert(2)>";\nexport const c = eval("&lt;b&gt;");\n// \342\200\256 gnihtyna \342\200\254 \033[31mred\033[0m\n' > 'src/<b onmouseover=alert(1)>/"><img src=x onerror=alert(3)>.js'
   printf 'x\n' > "$(printf 'src/\342\200\256sj.live \033[2J.js')"

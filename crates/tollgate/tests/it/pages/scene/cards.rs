@@ -8,8 +8,16 @@ use crate::pages::scene::LARGE;
 pub(crate) struct Card {
     pub(crate) id: String,
     pub(crate) json: Value,
-    /// Status, work, and `paused` or nothing, of those that are started; `*` for any.
-    pub(crate) goal: Option<(&'static str, &'static str, &'static str)>,
+    /// Where it is to be, when it is started.
+    pub(crate) goal: Option<Goal>,
+}
+
+/// Where a feature is, as the API says it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Goal {
+    pub(crate) status: &'static str,
+    pub(crate) work: &'static str,
+    pub(crate) is_paused: bool,
 }
 
 impl Card {
@@ -26,8 +34,15 @@ impl Card {
         self
     }
 
-    pub(crate) fn ends(mut self, status: &'static str, work: &'static str, paused: &'static str) -> Self {
-        self.goal = Some((status, work, paused));
+    /// It is started, and gets there.
+    pub(crate) fn ends(mut self, status: &'static str, work: &'static str) -> Self {
+        self.goal = Some(Goal { status, work, is_paused: false });
+        self
+    }
+
+    /// It is started, and a person is waited for there.
+    pub(crate) fn waits(mut self, status: &'static str) -> Self {
+        self.goal = Some(Goal { status, work: "nothing", is_paused: true });
         self
     }
 }
@@ -41,47 +56,29 @@ pub(crate) fn shop() -> Vec<Card> {
     let totals = "Totals are off by a cent now and then.\n\n- the sum must be rounded to the cent\n- a basket can be read \
                   from a text\n- the words of the page stay as they are";
     vec![
-        Card::new("checkout-totals", "Round totals to the cent at checkout", totals).with("priority", json!(1)).ends(
-            "waiting_approval",
-            "nothing",
-            "",
-        ),
+        Card::new("checkout-totals", "Round totals to the cent at checkout", totals)
+            .with("priority", json!(1))
+            .ends("waiting_approval", "nothing"),
         Card::new("export-orders", "Export orders as CSV", "Accounting wants the orders of a month as a file.")
             .with("skipTests", json!(false))
-            .ends("verified", "nothing", ""),
+            .ends("verified", "nothing"),
         Card::new("import-catalogue", "Import the catalogue of a supplier", "Suppliers send catalogues in many forms.")
             .with("priority", json!(1))
-            .ends("in_progress", "nothing", "paused"),
+            .waits("in_progress"),
         Card::new("payment-webhooks", "Take in webhooks of the payment service", "Payments are confirmed by webhook.")
-            .ends("code_review", "nothing", "paused"),
-        Card::new("address-book", "Keep addresses in one place", "Addresses are known in three places.").ends(
-            "in_progress",
-            "implementing",
-            "",
-        ),
-        Card::new("gift-cards", "Sell gift cards", "A gift card has a value and can be spent in parts.").ends(
-            "code_review",
-            "reviewing",
-            "",
-        ),
-        Card::new("live-stock", "Show what is in stock", "Stock changes while somebody looks.").ends(
-            "in_progress",
-            "implementing",
-            "",
-        ),
-        Card::new("faq-page", "A page for questions that come again", "Support answers the same ten questions.").ends(
-            "pipeline_docs",
-            "stepping",
-            "",
-        ),
-        Card::new("agent-crash", "Suggest what goes with what", "Who buys a lamp needs a bulb.").ends(
-            "in_progress",
-            "nothing",
-            "paused",
-        ),
+            .waits("code_review"),
+        Card::new("address-book", "Keep addresses in one place", "Addresses are known in three places.")
+            .ends("in_progress", "implementing"),
+        Card::new("gift-cards", "Sell gift cards", "A gift card has a value and can be spent in parts.")
+            .ends("code_review", "reviewing"),
+        Card::new("live-stock", "Show what is in stock", "Stock changes while somebody looks.")
+            .ends("in_progress", "implementing"),
+        Card::new("faq-page", "A page for questions that come again", "Support answers the same ten questions.")
+            .ends("pipeline_docs", "stepping"),
+        Card::new("agent-crash", "Suggest what goes with what", "Who buys a lamp needs a bulb.").waits("in_progress"),
         Card::new("order-search", "Search orders by address", "Needs addresses in one place first.")
             .with("dependencies", json!(["address-book"]))
-            .ends("in_progress", "queued", ""),
+            .ends("in_progress", "queued"),
         Card::new("order-again", LONG, "Returning customers are the best.")
             .with("category", json!("Customers and their orders")),
         Card::new("arabic", "إضافة سلة التسوق إلى الصفحة الرئيسية", "يجب أن تظهر السلة في كل صفحة.")

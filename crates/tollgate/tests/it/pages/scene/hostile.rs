@@ -14,9 +14,17 @@ pub(crate) const PROJECT: &str = "\"><img src=x onerror=alert(4)>\u{202e}tcejorp
 /// The feature that is worked on.
 pub(crate) const WORKED_ON: &str = "hostile";
 
-/// The cards of the project: one that is worked on, one that nobody touches.
+/// The feature that a person lets pass.
+pub(crate) const APPROVED: &str = "hostile-approved";
+
+/// The text without what no card and no request can hold.
+pub(crate) fn text() -> String {
+    TEXT.replace('\0', "\u{1}")
+}
+
+/// The cards of the project: two that are worked on, two that nobody touches.
 pub(crate) fn cards() -> Vec<Card> {
-    let text = TEXT.replace('\0', "\u{1}");
+    let text = text();
     let link = "https://example.com/\"onmouseover=\"alert(5) [a](javascript:alert(6)) <https://example.com/a.js>";
     let description = format!("{text}\n- {text}\n- {link} must be text\n</textarea></template></title><h1>big</h1>");
     let card = |id: &str| {
@@ -28,7 +36,8 @@ pub(crate) fn cards() -> Vec<Card> {
             .with("error", json!(text))
     };
     vec![
-        card(WORKED_ON).ends("in_progress", "nothing", "paused"),
+        card(WORKED_ON).waits("in_progress"),
+        card(APPROVED).waits("in_progress"),
         card("hostile-idle").with("branchName", json!("feature/<b>\"'&")).with("priority", json!("<b>1</b>")),
         card("hostile-status").with("status", json!("<img src=x onerror=alert(7)>")),
     ]
