@@ -2,6 +2,8 @@
 //!
 //! `cargo test -p tollgate --test it pages::cost -- --nocapture` prints the figures.
 
+#![expect(clippy::print_stdout, reason = "what was measured is printed")]
+
 use crate::pages::browser::Browser;
 use crate::pages::scene::{LARGE, Large, Scene};
 use crate::pages::watch::Request;

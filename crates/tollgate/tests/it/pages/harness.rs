@@ -89,6 +89,8 @@ fn it_looks_in_many_ways() {
     assert!(browser.is("matchMedia('(prefers-color-scheme: dark) and (prefers-reduced-motion: reduce)').matches"));
     browser.width(375);
     assert_eq!((browser.number("innerWidth"), browser.sideways()), (375.0, 0.0));
+    browser.value("document.querySelector('h1').style.width = '400px'");
+    assert!(browser.sideways() > 0.0);
     assert!(browser.picture().unwrap().starts_with(b"\x89PNG"));
     assert!(browser.metrics().n_elements > 10);
     browser.axe();

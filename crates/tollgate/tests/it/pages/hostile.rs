@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::desk::works;
 use crate::pages::browser::Browser;
-use crate::pages::scene::{Hostile, hostile};
+use crate::pages::scene::{Hostile, Scene, hostile};
 use crate::pages::site::{LIVE, Site};
 
 /// What does not belong into a page of ours, one line each.
@@ -64,6 +64,25 @@ fn on_the_board_and_on_its_cards() {
     check(&browser, &[]);
     browser.go("/");
     check(&browser, &[]);
+}
+
+#[test]
+fn intruders_are_found() {
+    let browser = Scene::get().open();
+    browser.value(
+        "(() => {
+            const link = document.createElement('a');
+            link.setAttribute('href', 'javascript:alert(1)');
+            const picture = document.createElement('img');
+            picture.setAttribute('data-on', 'a\\u202eb');
+            document.querySelector('main').append(link, picture, 'a\\u202eb', document.createComment(''));
+        })()",
+    );
+    let found = browser.string(INTRUDERS);
+    for part in ["leads to javascript:alert(1)", "a foreign picture", "hidden characters in data-on", "a comment"] {
+        assert!(found.contains(part), "`{part}` is not in {found}");
+    }
+    assert_eq!(found.lines().count(), 5, "{found}");
 }
 
 #[test]

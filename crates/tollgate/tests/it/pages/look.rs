@@ -45,10 +45,11 @@ const STEADY: &str = r"(() => {
         time.removeAttribute('datetime');
     }
     const steady = [
-        [/\b(?=[0-9a-f]*[0-9])[0-9a-f]{7,64}\b/g, (sha) => '3f9c2ab71d5e804c'.repeat(4).slice(0, sha.length)],
+        [/\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b/g, (sha) => '3f9c2ab71d5e804c'.repeat(4).slice(0, sha.length)],
         [/\/tmp\/\.?[A-Za-z0-9_-]+/g, () => '/home/ada'],
         [/\b[0-9]+(\.[0-9]+)? m?s\b/g, () => '2 s'],
-        [/127\.0\.0\.1:[0-9]+/g, () => '127.0.0.1:7420'],
+        [/(localhost|127\.0\.0\.1|\[::1\]):[0-9]+/g, '$1:7420'],
+        [/\b[0-9]+ connections/g, () => '2 connections'],
         [/\b20[0-9]{2}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+Z?)?/g, () => '2026-01-09'],
     ];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -25,16 +25,24 @@ const KEPT: &[&str] = &[
     "settings-prompts",
     "settings-agents",
     "settings-gate",
+    "settings-identity",
+    "settings-projects",
+    "settings-access",
     "projects",
 ];
 const KEPT_OF_A_PHONE: &[&str] = &["board", "feature"];
 
 impl Screen {
+    /// True when the documents show it.
+    pub(crate) fn is_kept(&self) -> bool {
+        KEPT.contains(&self.name)
+    }
+
     /// Takes a picture of the page that is shown.
     #[track_caller]
     pub(crate) fn picture(&self, browser: &Browser, how: &str) {
         let name = format!("{}-{how}", self.name);
-        let is_kept = if how == "phone" { KEPT_OF_A_PHONE } else { KEPT }.contains(&self.name);
+        let is_kept = if how == "phone" { KEPT_OF_A_PHONE.contains(&self.name) } else { self.is_kept() };
         if is_kept {
             browser.screenshot_to_keep(&name)
         } else {

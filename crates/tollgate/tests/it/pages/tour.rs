@@ -1,16 +1,19 @@
-//! Every screen, as it looks, in both themes and on a phone. With `TOLLGATE_SCREENS=1` the pictures are those of the
-//! documents, `docs/screens`.
+//! Every screen, as it looks, in both themes and on a phone.
+//!
+//! `TOLLGATE_SCREENS=1 cargo test -p tollgate --test it pages` takes the pictures of the documents, `docs/screens`, anew,
+//! and pictures of everything else, too, for whoever wants to look: `tollgate-screens` in the folder for what passes.
 
 use crate::pages::look::Theme;
 use crate::pages::scene::Scene;
-use crate::pages::screens::{NOBODY, screens};
+use crate::pages::screens::{NOBODY, Screen, screens};
 
 #[test]
 fn pictures_are_taken_of_every_screen() {
     let scene = Scene::get();
     let browser = scene.open();
     browser.forgive(NOBODY);
-    for screen in screens(scene) {
+    let is_asked_for = |screen: &Screen| screen.is_kept() || std::env::var_os("TOLLGATE_SCREENS").is_some();
+    for screen in screens(scene).into_iter().filter(is_asked_for) {
         browser.go(&screen.path);
         for theme in Theme::BOTH {
             browser.theme(theme);
