@@ -35,7 +35,10 @@ export function ask({ title, text = "", label = "", placeholder = "", value = ""
     let answer = null;
     cancel.addEventListener("click", () => dialog.close());
     area?.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      // The focus goes back to what was pressed, and the key would press it once more.
+      event.preventDefault();
+      form.requestSubmit();
     });
     form.addEventListener("submit", (event) => {
       const typed = area ? area.value.trim() : "";

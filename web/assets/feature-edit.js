@@ -25,9 +25,9 @@ export async function edit(base) {
     return false;
   }
   const draft = `tollgate:edit:${base}`;
-  const dialog = make("dialog", { class: "edit-dialog", "aria-labelledby": "edit-title" });
+  const dialog = make("dialog", { class: "edit-dialog", "aria-labelledby": "edit-heading" });
   const form = make("form", { method: "dialog", novalidate: "" });
-  form.append(Object.assign(make("h2", { id: "edit-title" }), { textContent: "Edit the feature" }));
+  form.append(Object.assign(make("h2", { id: "edit-heading" }), { textContent: "Edit the feature" }));
   const notice = make("div", { class: "banner warn", role: "alert", hidden: "" });
   form.append(notice);
   const typed = JSON.parse(sessionStorage.getItem(draft) ?? "null");

@@ -25,6 +25,15 @@ wake();
 
 let timer = 0;
 let isGone = false;
+let isPressed = false;
+for (const [kind, is] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) {
+  addEventListener(kind, () => { isPressed = is; }, true);
+}
+
+/** Waits until nothing is pressed: what is replaced in the middle of a click is not clicked. */
+async function released() {
+  while (isPressed) await new Promise((go) => addEventListener("pointerup", () => setTimeout(go), { once: true }));
+}
 
 /** Asks for the parts anew, once for many events. */
 function soon() {
@@ -36,7 +45,9 @@ async function refresh() {
   if (isGone) return;
   const before = head();
   try {
-    replace(await fragment(`${base}/part/all${root.dataset.tail}`));
+    const parts = await fragment(`${base}/part/all${root.dataset.tail}`);
+    await released();
+    replace(parts);
   } catch (refused) {
     if (refused.status === 404) return gone();
     return sayRefused(refused, "The page is not up to date: ");
@@ -158,7 +169,7 @@ function change(name, to) {
 }
 
 function busy(is) {
-  document.getElementById("part-head").toggleAttribute("aria-busy", is);
+  document.getElementById("part-head").setAttribute("aria-busy", String(is));
 }
 
 async function sure(title, text, action, work, done) {
@@ -377,7 +388,10 @@ keys.add(".", "Actions", () => {
   menu.open = true;
   menu.querySelector("button:not([aria-disabled])")?.focus();
 });
-keys.add("Escape", "Back to the board", toBoard);
+keys.add("Escape", "Back to the board", () => {
+  // A menu is closed first.
+  if (!document.querySelector("details.menu[open]")) toBoard();
+});
 
 output.adopt(null);
 if (output.place) output.later(() => output.fill());

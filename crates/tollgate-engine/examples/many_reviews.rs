@@ -81,9 +81,9 @@ fn fill(path: &Path, now: u64, n_runs: u64, n_findings: u64) {
 }
 
 fn review(n: u64, n_findings: u64) -> Review {
-    let n_findings = if n % 5 == 0 { 0 } else { (n * 31 + 7) % (5 * n_findings / 2 + 1) };
+    let n_findings = if n.is_multiple_of(5) { 0 } else { (n * 31 + 7) % (5 * n_findings / 2 + 1) };
     let mut extra = serde_json::Map::new();
-    if n % 3 == 0 {
+    if n.is_multiple_of(3) {
         let tokens = serde_json::json!({ "input": 9_000 + n % 4_000, "cached": 0, "output": 700 });
         let cost = 0.02 + (n % 11) as f64 / 100.0;
         let asked = serde_json::json!([{ "name": "claude", "model": "large", "tokens": tokens, "cost_usd": cost }]);

@@ -108,6 +108,17 @@ const NAMES: [(&str, Option<Class>); 35] = [
     ("variable.parameter", None),
 ];
 
+/// The grammar's own query says first that these are functions, and then that all names are variables.
+const GO_CALLS: &str = "
+(function_declaration name: (identifier) @function)
+(method_declaration name: (field_identifier) @function)
+(call_expression function: (identifier) @function)
+(call_expression function: (selector_expression field: (field_identifier) @function))
+";
+
+/// The same for methods, which are attributes, too.
+const PYTHON_CALLS: &str = "(call function: (attribute attribute: (identifier) @function))";
+
 /// Colours texts and keeps the queries that it compiled.
 #[derive(Default)]
 pub struct Colourist {
@@ -174,7 +185,7 @@ fn queries(grammar: SupportLang) -> Option<(String, &'static str)> {
             Some((format!("{}\n{}", tree_sitter_c::HIGHLIGHT_QUERY, tree_sitter_cpp::HIGHLIGHT_QUERY), ""))
         }
         SupportLang::CSharp => plain(tree_sitter_c_sharp::HIGHLIGHTS_QUERY),
-        SupportLang::Go => plain(tree_sitter_go::HIGHLIGHTS_QUERY),
+        SupportLang::Go => plain(&format!("{}\n{GO_CALLS}", tree_sitter_go::HIGHLIGHTS_QUERY)),
         SupportLang::Java => plain(tree_sitter_java::HIGHLIGHTS_QUERY),
         SupportLang::JavaScript => {
             let (own, jsx) = (tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_javascript::JSX_HIGHLIGHT_QUERY);
@@ -182,7 +193,7 @@ fn queries(grammar: SupportLang) -> Option<(String, &'static str)> {
         }
         SupportLang::Kotlin => plain(tree_sitter_kotlin_sg::HIGHLIGHTS_QUERY),
         SupportLang::Php => plain(tree_sitter_php::HIGHLIGHTS_QUERY),
-        SupportLang::Python => plain(tree_sitter_python::HIGHLIGHTS_QUERY),
+        SupportLang::Python => plain(&format!("{}\n{PYTHON_CALLS}", tree_sitter_python::HIGHLIGHTS_QUERY)),
         SupportLang::Ruby => Some((tree_sitter_ruby::HIGHLIGHTS_QUERY.to_owned(), tree_sitter_ruby::LOCALS_QUERY)),
         SupportLang::Rust => plain(tree_sitter_rust::HIGHLIGHTS_QUERY),
         SupportLang::TypeScript => Some((typescript(""), tree_sitter_typescript::LOCALS_QUERY)),
@@ -242,8 +253,12 @@ mod tests {
         def f(x=None):
         kkk f   nnnn
             return self.g("a") # c
-            kkkkkk      p sss  ccc
+            kkkkkk      f sss  ccc
         "#);
+        assert_snapshot!(shown(SupportLang::Go, "func (a *A) F(x int) { y.g(h(x)) }"), @"
+        func (a *A) F(x int) { y.g(h(x)) }
+        kkkk     t  f   ttt      f f
+        ");
         assert_snapshot!(shown(SupportLang::Ruby, "def f(x)\n  y = x\n  puts y, :z\nend"), @"
         def f(x)
         kkk f

@@ -184,8 +184,16 @@ impl Desk for BoardDesk {
         let after = after.map_err(|error| Failure::new(Kind::User, format!("`after` names no feature: {error}")))?;
         let status = query.status.as_deref().map(Status::parse);
         // One more, to know whether there is one.
-        let filter =
-            CardFilter { status, text: query.text.clone(), limit: query.limit + 1, after, ..CardFilter::default() };
+        let filter = CardFilter {
+            status,
+            text: query.text.clone(),
+            priority: query.priority,
+            category: query.category.clone(),
+            needs_person: query.needs_person,
+            limit: query.limit + 1,
+            after,
+            ..CardFilter::default()
+        };
         let mut cards = self.board.database().cards(project, &filter)?;
         let total = self.board.database().n_cards(project, &filter)? as u64;
         let has_more = cards.len() > query.limit;

@@ -159,6 +159,12 @@ pub struct FeatureQuery {
     pub status: Option<String>,
     /// Only those with this text in name, title or first line, in any case.
     pub text: Option<String>,
+    /// Only those of this priority.
+    pub priority: Option<u32>,
+    /// Only those of this group.
+    pub category: Option<String>,
+    /// Only those that wait for a person.
+    pub needs_person: bool,
     /// At most so many.
     pub limit: usize,
     /// Those after this place, as [`Page::next`] gave it.

@@ -283,7 +283,7 @@ fn parts_of_a_list_hold_every_run_once_in_any_order() {
     for n in 0..23u64 {
         // Many are equal, so that the order has to be settled by something else.
         let findings = (0..n % 3).map(|index| high(&format!("finding {index}"))).collect();
-        let asked = (n % 2 == 0).then_some((10, 0.5 * (n % 4) as f64));
+        let asked = n.is_multiple_of(2).then_some((10, 0.5 * (n % 4) as f64));
         memory.add(&Given { findings, took_ms: n % 4, asked, ..run() });
     }
     let database = memory.database();

@@ -24,7 +24,7 @@ use tollgate_engine::failure::{Failure, Kind};
 
 use crate::desk::{Answer, Desk, Part, ProjectId, Refusal};
 use crate::pages::finding::{self, FindingView};
-use crate::pages::markup::Markup;
+use crate::pages::markup::{self, Markup};
 use crate::pages::words::count;
 
 mod body;
@@ -231,7 +231,7 @@ pub(crate) fn finding_anchor(id: &str) -> String {
 }
 
 fn rendered(template: &impl Template) -> Answer<Markup> {
-    template.render().map(askama::filters::Safe).map_err(|_| unshowable())
+    markup::rendered(template).map_err(|_| unshowable())
 }
 
 fn unshowable() -> Refusal {

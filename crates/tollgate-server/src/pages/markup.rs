@@ -30,6 +30,11 @@ fn named(text: &str) -> Option<(&str, &str, &str)> {
     (!name.is_empty() && !name.contains('\n')).then_some((before, name, after))
 }
 
+/// A part of a page, made by its template.
+pub(crate) fn rendered(template: &impl askama::Template) -> Result<Markup, askama::Error> {
+    template.render().map(Safe)
+}
+
 /// A piece of markup under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Builder(String);

@@ -99,34 +99,27 @@ pub(crate) async fn show(
     let range = days.range(repository.clone());
     let (trends, names, newest) =
         app.call(move |desk| Ok((desk.trends(&range)?, desk.review_names()?, desk.newest_review()?))).await?;
-    Ok(Page(TrendsPage::new(chrome, days, today, repository.as_deref(), names, &trends, newest > 0)))
+    let about = About { days: &days, repository: repository.as_deref(), trends: &trends };
+    Ok(Page(TrendsPage::new(chrome, &about, today, names, newest > 0)))
 }
 
 impl TrendsPage {
-    fn new(
-        chrome: Chrome,
-        days: Days,
-        today: Day,
-        repository: Option<&str>,
-        names: Names,
-        trends: &Trends,
-        has_any: bool,
-    ) -> Self {
-        let about = About { days: &days, repository, trends };
+    fn new(chrome: Chrome, about: &About<'_>, today: Day, names: Names, has_any: bool) -> Self {
+        let About { days, repository, trends } = *about;
         Self {
             chrome,
             n_days: days.first.to(days.last),
             repository: repository.unwrap_or_default().to_owned(),
             is_unknown: repository.is_some_and(|asked| names.repositories.iter().all(|(name, _)| name != asked)),
             names,
-            ranges: ranges(&days, today, repository),
+            ranges: ranges(days, today, repository),
             headlines: headline::all(&trends.whole, &trends.before),
             charts: about.charts(),
             rules: about.rules(),
             n_runs: trends.whole.n_runs,
             has_any,
             list: about.list(days.first, days.last, None),
-            days,
+            days: *days,
         }
     }
 }

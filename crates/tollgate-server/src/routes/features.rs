@@ -24,6 +24,7 @@ const BY: &str = "operator";
 
 /// Which features.
 #[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
     /// Only those in this column.
@@ -32,6 +33,14 @@ pub(crate) struct Which {
     /// Only those with this text in name, title or first line, in any case.
     #[param(max_length = 200)]
     q: Option<String>,
+    /// Only those of this priority.
+    #[param(minimum = 1, maximum = 3)]
+    priority: Option<u32>,
+    /// Only those of this group.
+    #[param(max_length = 200)]
+    category: Option<String>,
+    /// Only those that wait for a person.
+    needs_person: Option<bool>,
     /// At most so many.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -47,14 +56,25 @@ impl Which {
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
         }
-        if !(is_short(&self.status, 100) && is_short(&self.q, 200)) {
+        if self.priority.is_some_and(|priority| !(1..=3).contains(&priority)) {
+            return Err(Problem::new(Kind::Unprocessable, "`priority` is not from 1 to 3"));
+        }
+        if !(is_short(&self.status, 100) && is_short(&self.q, 200) && is_short(&self.category, 200)) {
             return Err(Problem::new(Kind::Unprocessable, "a part of the question is too long"));
         }
         if let Some(Err(problem)) = self.after.as_deref().map(FeatureId::parse) {
             return Err(Problem::new(Kind::Unprocessable, format!("`after` names no feature: {problem}"))
                 .hint("Give what the answer before gave as `next`."));
         }
-        Ok(FeatureQuery { status: self.status, text: self.q, limit, after: self.after })
+        Ok(FeatureQuery {
+            status: self.status,
+            text: self.q,
+            priority: self.priority,
+            category: self.category,
+            needs_person: self.needs_person.unwrap_or(false),
+            limit,
+            after: self.after,
+        })
     }
 }
 

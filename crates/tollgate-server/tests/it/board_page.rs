@@ -68,6 +68,11 @@ fn what_is_looked_for_is_in_the_address() {
             assert_eq!(said.status, 422);
             assert!(said.body.contains(why), "{}", said.body);
         }
+        // A program can ask for the same.
+        let api = async |query: &str| world.get(&format!("/api/projects/{project}/features?{query}")).await;
+        assert_eq!(api("category=Core&q=log&priority=3").await.json()["features"][0]["title"], "Log in");
+        assert_eq!(api("needsPerson=true").await.json()["total"], 0);
+        assert_eq!((api("priority=4").await.status, api("needsPerson=perhaps").await.status), (422, 422));
         let columns = world.page(&format!("/projects/{project}/board?q=pay")).await;
         assert_eq!(titles(&columns), ["Pay"]);
         assert!(!columns.body.contains("<html"));

@@ -183,6 +183,9 @@ impl Desk for MemoryDesk {
         let fits = |feature: &Feature| {
             query.status.as_ref().is_none_or(|status| feature.state.status.to_string() == *status)
                 && query.text.as_ref().is_none_or(|text| feature.title.contains(text.as_str()))
+                && query.priority.is_none_or(|priority| u32::from(feature.priority) == priority)
+                && query.category.as_ref().is_none_or(|category| feature.category == *category)
+                && (!query.needs_person || feature.state.pause.is_some())
         };
         let all: Vec<Feature> =
             kept.features.iter().filter(|((of, _), _)| *of == project).map(|(_, f)| f.0.clone()).collect();

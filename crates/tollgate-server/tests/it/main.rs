@@ -8,6 +8,7 @@ mod board_page;
 mod client;
 mod contract;
 mod desk;
+mod diff;
 mod feature;
 mod listen;
 mod load;

@@ -6,6 +6,7 @@ mod agents;
 mod board;
 mod chaos;
 mod check_comment;
+mod colour;
 mod crash;
 mod declared;
 mod delta;

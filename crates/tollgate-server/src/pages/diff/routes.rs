@@ -90,7 +90,7 @@ pub(crate) async fn file(
     let back = back(&of, &which, Some(index));
     let chrome = visitor.chrome(&app, Section::Board, "Diff", Some(project)).await?;
     let (heading, content) = app.call(move |desk| part_of_file(desk, &of, index, &which)).await?;
-    Ok(dressed(&headers, PartPage { chrome: Chrome { title: heading.clone(), ..chrome }, heading, back, content }))
+    Ok(dressed(&headers, PartPage { chrome: chrome.titled(&heading), heading, back, content }))
 }
 
 /// The whole change, or further files of it.
@@ -109,7 +109,13 @@ pub(crate) async fn files(
         from => format!("Changed files from no. {}", from.saturating_add(1)),
     };
     let content = app.call(move |desk| some_files(desk, &of, &which)).await?;
-    Ok(dressed(&headers, PartPage { chrome, heading, back, content }))
+    Ok(dressed(&headers, PartPage { chrome: chrome.titled(&heading), heading, back, content }))
+}
+
+impl Chrome {
+    fn titled(self, title: &str) -> Self {
+        Self { title: title.to_owned(), ..self }
+    }
 }
 
 fn dressed(headers: &HeaderMap, page: PartPage) -> Response {

@@ -17,7 +17,7 @@ use super::code::{self, Code, Piece, Tag};
 use super::place::Placed;
 use super::words;
 use crate::pages::finding::FindingView;
-use crate::pages::markup::Markup;
+use crate::pages::markup::{Builder, Markup, rendered};
 use crate::pages::words::count;
 
 /// So many rows come at once.
@@ -221,7 +221,7 @@ impl<'a> Sheet<'a> {
             tables,
             after: self.more(to..all.end),
         };
-        Ok(askama::filters::Safe(part.render()?))
+        rendered(&part)
     }
 
     /// A gap of which so many lines are shown at its ends; `None` when there is no such gap.
@@ -231,7 +231,7 @@ impl<'a> Sheet<'a> {
         }
         let gap = self.gap_view(index, top, bottom);
         let part = GapPart { is_split: self.view == View::Split, label: self.label(), gap };
-        Ok(Some(askama::filters::Safe(part.render()?)))
+        rendered(&part).map(Some)
     }
 
     /// A line as a whole, or as much of it as can be shown, and how many characters it has if that is not all.
@@ -432,7 +432,7 @@ impl Gap {
 
 impl Code {
     fn nothing() -> Self {
-        Self { markup: askama::filters::Safe(String::new()), n_chars: None }
+        Self { markup: Builder::default().finish(), n_chars: None }
     }
 }
 

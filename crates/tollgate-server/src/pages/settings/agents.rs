@@ -35,6 +35,8 @@ struct Member {
     /// What they can do, and whether they do it now.
     roles: Vec<(&'static str, bool)>,
     available: bool,
+    /// True when they have a role now.
+    is_used: bool,
     detail: Markup,
     model: Option<String>,
     /// Where the key is looked for, and whether it is there.
@@ -77,6 +79,7 @@ fn members(agents: Vec<Agent>) -> (Vec<Member>, Vec<Member>) {
         let role = if agent.role == "implementer" { "implements" } else { "reviews" };
         if let Some((is_own, known)) = all.iter_mut().find(|(_, known)| known.name == agent.name) {
             known.roles.push((role, agent.is_used));
+            known.is_used |= agent.is_used;
             *is_own |= agent.is_own || agent.is_used;
             continue;
         }
@@ -90,6 +93,7 @@ fn members(agents: Vec<Agent>) -> (Vec<Member>, Vec<Member>) {
             kind,
             roles: vec![(role, agent.is_used)],
             available: agent.available,
+            is_used: agent.is_used,
             detail: with_code(&agent.detail),
             model: agent.model,
             keys: agent.key_in,

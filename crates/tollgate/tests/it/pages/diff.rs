@@ -216,7 +216,8 @@ fn read(browser: &Browser, path: &str) -> String {
     while browser.value("document.readyState") != "complete" {
         assert!(begun.elapsed() < PATIENCE, "{path} does not come");
     }
-    browser.all_text()
+    // Also of what is out of sight, and not laid out until it is seen.
+    browser.string("document.body.textContent")
 }
 
 /// Follows a link of a page without scripts.

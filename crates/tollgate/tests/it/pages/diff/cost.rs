@@ -23,6 +23,7 @@ fn shown(name: &str, script: &str, most_elements: usize) -> (Site, Browser) {
     (site, browser)
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are what one wants to know")]
 fn told(browser: &Browser, name: &str) -> Metrics {
     let metrics = browser.metrics();
     println!(
