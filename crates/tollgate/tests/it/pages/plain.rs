@@ -43,6 +43,6 @@ fn stored_reviews_are_there() {
 
 #[test]
 fn settings_are_there_and_say_what_needs_a_script() {
-    check(|_| "/settings/prompts".to_owned(), &["System prompt", "You review code changes.", "needs JavaScript"]);
+    check(|_| "/settings/prompts".to_owned(), &["System prompt", "needs JavaScript"]);
     check(|_| "/settings/gate".to_owned(), &["Rounds"]);
 }
