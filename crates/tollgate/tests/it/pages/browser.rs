@@ -13,7 +13,7 @@ use crate::pages::chromium::Driver;
 use crate::pages::watch::Watch;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Comes back when the page has changed, or after a moment: not every change can be observed.
 const NEXT_CHANGE: &str = "new Promise((done) => {
