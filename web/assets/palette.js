@@ -55,7 +55,7 @@ export function open() {
     if (!text || !project) return;
     const turn = ++asked;
     try {
-      const query = new URLSearchParams({ text, limit: "8" });
+      const query = new URLSearchParams({ q: text, limit: "8" });
       const { features } = await api("GET", `/api/projects/${project}/features?${query}`);
       if (turn !== asked) return;
       const found = features.map(({ id, title, firstLine }) => ({ words: title || firstLine || id, kind: "feature", href: `/projects/${project}/features/${id}` }));

@@ -35,7 +35,7 @@ pub(crate) async fn around(State(app): State<Shared>, request: Request, next: Ne
         Err(problem) => say(problem, is_review),
     };
     if let Some(asked) = asked {
-        response = problems::dressed(response, &asked.path, &asked.headers);
+        response = problems::dressed(response, &app, &asked.path, &asked.headers).await;
     }
     guard::harden(response.headers_mut());
     if app.closing.is_cancelled() && response.status() != 101 {

@@ -4,9 +4,11 @@ use askama::Template;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::pages::layout::{self, Chrome, Visitor};
+use crate::app::now;
+use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{self, Page, login, words};
 use crate::problem::{Kind, Problem};
+use crate::routes::Shared;
 
 #[derive(Template)]
 #[template(path = "problem.html")]
@@ -19,7 +21,7 @@ struct ProblemPage {
 }
 
 /// A problem as a page. Whoever is not signed in gets the form to do so, at the very address they wanted.
-pub(crate) fn dressed(response: Response, path: &str, headers: &HeaderMap) -> Response {
+pub(crate) async fn dressed(response: Response, app: &Shared, path: &str, headers: &HeaderMap) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let visitor = Visitor::of(headers);
     let status = response.status();
@@ -30,7 +32,11 @@ pub(crate) fn dressed(response: Response, path: &str, headers: &HeaderMap) -> Re
         let detail = words::sentence(&detail);
         // What programs are told to ask for is of no use to people.
         let hint = hint.filter(|hint| !hint.contains("/api/"));
-        let chrome = visitor.bare(heading);
+        let chrome = match app.access.proof(headers, now()) {
+            Some(_) => visitor.chrome(app, Section::None, heading, None).await.ok(),
+            None => None,
+        };
+        let chrome = chrome.unwrap_or_else(|| visitor.bare(heading));
         Page(ProblemPage { chrome, status: status.as_u16(), heading, detail, hint }).into_response()
     };
     *page.status_mut() = status;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use tollgate_core::board::machine::{Pause, Review, Status};
 use tollgate_core::board::{Document, FeatureId, Met, Outcome};
+use tollgate_core::gate::Gate;
 use tollgate_engine::board::runner::Runner;
 use tollgate_engine::board::{Board, NewFeature};
 use tollgate_engine::store::board::{FeatureRow, ProjectRow};
@@ -268,6 +269,10 @@ fn what_was_asked_for_is_held_against_the_code_one_by_one() {
     let first = &rows[0].iteration;
     assert_eq!((first.outcome, &*first.findings[0].title), (Outcome::Rejected, "Not met: a number g"));
     assert!(first.notes.iter().any(|note| note.contains("APPROVED")), "{:?}", first.notes);
+    // Nothing that is stored says that the first one passed.
+    let run = |index: usize| ended.board.database().review_run(rows[index].run.unwrap()).unwrap().unwrap();
+    let words = [0, 1].map(|index| run(index).gate.unwrap());
+    assert_eq!(words, [Gate::Closed, Gate::Open].map(|gate| gate.as_str().to_owned()));
     let text = std::fs::read_to_string(desk.features(&ended.id).join("code-review-iteration-1.md")).unwrap();
     for part in [
         "### ✓ Compliant\n- a function f",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tollgate_core::board::machine::{Event, MAX_TRIES};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Criterion, FeatureId, Iteration, Outcome};
+use tollgate_core::gate::Gate;
 use tollgate_core::sha::Sha;
 
 use super::super::judge::{self, Facts, Judged};
@@ -91,7 +92,7 @@ impl Job<'_> {
             after_step: steps.last().filter(|_| feature.row.state.stale).map(|step| &step.id),
         };
         let judged = judge::judge(&reviewed, &facts);
-        let record = record(&reviewed, subject, (started, self.board.home().now()));
+        let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.home().now()));
         self.conclude(&feature, &compared, judged, &reviewed, record)
     }
 
@@ -303,7 +304,12 @@ fn own_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// The run as the memory keeps it.
-fn record(reviewed: &Reviewed, subject: Subject, time: (u64, u64)) -> Record {
-    Record::of(&reviewed.completed(), subject, time, env!("CARGO_PKG_VERSION"))
+/// The run as the memory keeps it. What was rejected for something that no finding says, like a wish that is not met, did
+/// not pass the gate either.
+fn record(reviewed: &Reviewed, outcome: Outcome, subject: Subject, time: (u64, u64)) -> Record {
+    let mut completed = reviewed.completed();
+    if outcome == Outcome::Rejected && completed.gate == Gate::Open {
+        completed.gate = Gate::Closed;
+    }
+    Record::of(&completed, subject, time, env!("CARGO_PKG_VERSION"))
 }

@@ -179,7 +179,8 @@ fn reason(recalled: &Recalled) -> String {
         (0, n) => format!("{}, none of which blocks.", words::count(n, "remark")),
     };
     let gate = match recalled.listed.gate {
-        Some(Gate::Closed) if n_blockers == 0 => " The gate was set to close on these.",
+        Some(Gate::Closed) if n_remarks == 0 => " It was rejected all the same: what was asked for is not there.",
+        Some(Gate::Closed) if n_blockers == 0 => " The gate closed all the same.",
         _ => "",
     };
     let missed = match n_missed {

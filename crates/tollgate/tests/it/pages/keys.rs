@@ -9,6 +9,7 @@ const FIRST: &str = "document.querySelector('#palette-list [aria-selected=true]'
 #[test]
 fn commands_sections_and_features_are_found_by_name() {
     let site = Site::new(&works());
+    site.add("Write CSV");
     let id = site.add("Read JSON");
     let browser = site.open();
     browser.go(&site.board());
@@ -16,6 +17,7 @@ fn commands_sections_and_features_are_found_by_name() {
     browser.press("Control+k");
     browser.keys("read j");
     browser.until(&format!("({FIRST}).includes('Read JSON')"));
+    browser.until("!document.getElementById('palette-list').textContent.includes('Write CSV')");
     browser.axe();
     browser.press("Enter");
     browser.until(&format!("location.pathname === '{}'", site.page_of(&id)));
