@@ -154,7 +154,9 @@ fn a_finding_is_dismissed_taken_back_and_dismissed_again_and_then_the_review_pas
     for browser in [&ada, &ben] {
         browser.until(&format!("{VERDICT}.endsWith('✔ Approved')"));
     }
+    // Who said so and why stands with the finding that was left out.
     ada.value("document.querySelector('[data-key=group-left-out]').open = true");
+    ada.value("document.querySelector('[data-key=group-left-out] .fi details').open = true");
     ada.sees("really");
     for browser in [&ada, &ben] {
         check_first(browser);
