@@ -154,7 +154,7 @@ fn findings_are_grouped_by_what_they_mean() {
         let shown = Shown::rejected().await;
         assert_snapshot!(read(part(&shown.page("").await, "part-findings")), @"
         Findings
-        6 findings Unresolved only
+        4 open of 6 findings Unresolved only
         Filter
         Text
         Severity

@@ -61,6 +61,8 @@ pub(super) struct Findings {
     /// How many are listed, and how many there are.
     pub(super) n_listed: usize,
     pub(super) n_all: usize,
+    /// How many are open.
+    n_open: usize,
     /// How many are open, and block.
     pub(super) n_blocking: usize,
     /// The same list with everything in it.
@@ -81,7 +83,7 @@ impl Findings {
     pub(super) fn new(loaded: &Loaded, query: &Query, base: &str) -> Self {
         let filter = query.filter.clone();
         let mut groups = Vec::new();
-        let (mut n_all, mut n_blocking) = (0, 0);
+        let (mut n_all, mut n_open, mut n_blocking) = (0, 0, 0);
         let (mut categories, mut files) = (BTreeSet::new(), BTreeSet::new());
         if let Some(review) = loaded.shown() {
             for (remark, group) in all(loaded, review) {
@@ -89,6 +91,7 @@ impl Findings {
                 categories.insert(remark.category.as_str());
                 files.extend(remark.file.clone());
                 let item = group.1;
+                n_open += usize::from(item.is_open());
                 n_blocking += usize::from(item.is_open() && group.0 == 0 && remark.severity.blocks());
                 let is_wanted = filter.wants(&remark) && (!filter.is_open_only || item.is_open());
                 if is_wanted {
@@ -113,6 +116,7 @@ impl Findings {
             files: files.into_iter().collect(),
             n_listed,
             n_all,
+            n_open,
             n_blocking,
             href_all: address(&query.listing(Filter::default())),
             href_open: address(&query.listing(open)),
@@ -127,7 +131,11 @@ impl Findings {
     /// How many are listed, in words.
     pub(super) fn in_words(&self) -> String {
         let all = count(self.n_all as u64, "finding");
-        if self.filter.is_narrow() { format!("{} of {all}", self.n_listed) } else { all }
+        match self.n_open {
+            _ if self.filter.is_narrow() => format!("{} of {all}", self.n_listed),
+            n_open if n_open < self.n_all => format!("{n_open} open of {all}"),
+            _ => all,
+        }
     }
 
     pub(super) fn is_weight(&self, word: &str) -> bool {

@@ -194,7 +194,8 @@ fn an_address_leads_to_a_line_that_is_not_on_the_page_yet() {
     browser.until(&format!(
         "{target} && {target}.getBoundingClientRect().top > 0 && {target}.getBoundingClientRect().top < innerHeight"
     ));
-    assert_eq!(browser.text(&format!("#{long} tr.here td.code")), "pub const LINE_1200: u32 = 1200;");
+    let here = format!("document.querySelector('#{long} tr.here td.code')?.textContent.trim()");
+    browser.until(&format!("{here} === 'pub const LINE_1200: u32 = 1200;'"));
     places_are_unique(&browser);
 }
 
