@@ -1,7 +1,8 @@
 //! What can be done is found by its name, and a key is what people want it to be.
 
 use crate::desk::works;
-use crate::pages::mark::button;
+use crate::pages::look::Theme;
+use crate::pages::mark::{button, css};
 use crate::pages::site::{LIVE, Site};
 
 const FIRST: &str = "document.querySelector('#palette-list [aria-selected=true]')?.textContent ?? ''";
@@ -73,4 +74,24 @@ fn a_key_is_changed_remembered_and_given_back() {
     browser.press("Escape");
     browser.press("n");
     browser.until(open);
+}
+
+#[test]
+fn light_or_dark_is_as_the_system_has_it_until_somebody_chooses() {
+    let site = Site::new(&works());
+    let browser = site.open();
+    let is_dark = "getComputedStyle(document.body).backgroundColor === 'rgb(16, 20, 27)'";
+    browser.go(&site.board());
+    for (theme, dark) in [(Theme::Light, false), (Theme::Dark, true)] {
+        browser.theme(theme);
+        assert_eq!(browser.is(is_dark), dark, "{}", theme.name());
+    }
+    browser.click(css("#theme-button"));
+    browser.until(&format!("!({is_dark})"));
+    browser.until("document.getElementById('theme-button').title === 'Theme: light'");
+    browser.reload();
+    assert!(!browser.is(is_dark), "light was chosen, whatever the system has");
+    browser.click(css("#theme-button"));
+    browser.theme(Theme::Light);
+    browser.until(is_dark);
 }
