@@ -42,3 +42,4 @@ mod stage;
 mod streams;
 mod stub;
 mod tidy;
+mod trial;

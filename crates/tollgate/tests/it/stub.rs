@@ -103,6 +103,13 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Value>>, answer: &dyn Fn(&str) -> S
         }
         let mut body = vec![0; n_bytes];
         reader.read_exact(&mut body)?;
+        if body.is_empty() {
+            // Which models there are.
+            let list = json!({ "object": "list", "data": [{ "id": "stub", "object": "model" }] }).to_string();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+            write!(stream, "{head} {}\r\n\r\n{list}", list.len())?;
+            continue;
+        }
         let request: Value = serde_json::from_slice(&body).unwrap();
         let said = answer(&question(&request));
         kept.lock().unwrap().push(request);
