@@ -55,7 +55,7 @@ pub use intake::{Edits, NewFeature};
 pub use offered::offers;
 pub use preview::{Draft, Previewed, Shown as ShownContext};
 pub use prompts::{InForce, Level, OwnPrompt, OwnPrompts, PromptsInForce};
-pub use record::{Audit, Export, Try};
+pub use record::{Audit, Try};
 pub use shown::{Output, Part};
 pub use time::iso;
 

@@ -1,13 +1,15 @@
-//! Stored runs compared with one another.
+//! Stored runs, compared with one another and taken away as files.
 
 use tollgate_core::delta::fresh;
 use tollgate_core::delta::identity::{Claim, join};
 use tollgate_core::delta::lines::LineMap;
 use tollgate_core::delta::settle::{self, Delta, Looked, settle};
 use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::{Finding, Severity};
+use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
-use tollgate_core::report::sarif;
+use tollgate_core::report::{self, sarif};
 use tollgate_core::review::Review;
 use tollgate_rules::catalog;
 
@@ -64,6 +66,33 @@ pub fn rules_in(review: &Review) -> Vec<sarif::Rule> {
             help: format!("{} `tollgate rules show {}` has examples.", rule.why, rule.id),
         })
         .collect()
+}
+
+/// The form in which a review is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Export {
+    /// For people, and read back by tollgate.
+    Markdown,
+    /// For programs.
+    Json,
+    /// For code scanning.
+    Sarif,
+    /// One page that needs nothing else.
+    Html,
+}
+
+/// A review in the form of a file. Lines of the change are only in the page, as far as they are given.
+#[must_use]
+pub fn export(review: &Review, files: &[FileDiff], gate: Option<Gate>, form: Export) -> String {
+    match form {
+        Export::Markdown => report::markdown::write(review),
+        Export::Json => report::json::write(review, report::json::Options { gate, ..Default::default() }),
+        Export::Sarif => {
+            let (version, rules) = (Some(env!("CARGO_PKG_VERSION")), &rules_in(review)[..]);
+            sarif::write(review, sarif::Options { version, rules, ..Default::default() })
+        }
+        Export::Html => report::html::write(review, files, gate),
+    }
 }
 
 /// What became of the findings of one run in another.

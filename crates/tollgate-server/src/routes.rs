@@ -19,6 +19,7 @@ pub(crate) mod auth;
 mod criteria;
 mod describe;
 mod events;
+mod export;
 mod features;
 mod health;
 mod iterations;

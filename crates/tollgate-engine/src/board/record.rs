@@ -12,7 +12,6 @@ use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Document, FeatureId, Iteration, Remark, criteria};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
-use tollgate_core::report;
 use tollgate_core::suppress::Dismissal;
 use tollgate_core::visible::grouped;
 use tollgate_rules::text::mask;
@@ -20,6 +19,7 @@ use tollgate_rules::text::mask;
 use super::work::boundary;
 use super::{Board, Part, Refused, announce};
 use crate::failure::Failure;
+use crate::history::{self, Export};
 use crate::reviewer::tape::{self, Told};
 use crate::store::board::{IterationRow, ProjectRow};
 use crate::store::{DismissalRow, Run};
@@ -53,19 +53,6 @@ pub struct Try {
     pub n_more: usize,
     /// Why it cannot be shown, if it cannot.
     pub problem: Option<String>,
-}
-
-/// The form in which a review is taken away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Export {
-    /// For people, and read back by tollgate.
-    Markdown,
-    /// For programs.
-    Json,
-    /// For code scanning.
-    Sarif,
-    /// One page that needs nothing else.
-    Html,
 }
 
 impl Board {
@@ -125,18 +112,11 @@ impl Board {
             return Err(Refused::Invalid(format!("iteration {number} ended without a review that could be exported")));
         };
         let gate = gate.as_deref().and_then(Gate::parse);
-        Ok(match form {
-            Export::Markdown => report::markdown::write(&review),
-            Export::Json => report::json::write(&review, report::json::Options { gate, ..Default::default() }),
-            Export::Sarif => {
-                let version = Some(env!("CARGO_PKG_VERSION"));
-                report::sarif::write(&review, report::sarif::Options { version, ..Default::default() })
-            }
-            Export::Html => {
-                let (files, _) = tollgate_core::diff::parse(self.diff(project, id, number, Part::Whole)?);
-                report::html::write(&review, &mask::files(&files), gate)
-            }
-        })
+        let files = match form {
+            Export::Html => tollgate_core::diff::parse(self.diff(project, id, number, Part::Whole)?).0,
+            Export::Markdown | Export::Json | Export::Sarif => Vec::new(),
+        };
+        Ok(history::export(&review, &mask::files(&files), gate, form))
     }
 
     /// The findings of a review as a task for an agent: all that are not dismissed, or one of them.

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use tollgate_core::board::{FeatureId, Remark};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_engine::board::{Audit, Export, Refused, iso};
+use tollgate_engine::board::{Audit, Refused, iso};
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::history::Export;
 use tollgate_engine::store::{DismissalRow, Run};
 
 use super::{BoardDesk, conflict, refusal};

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::board::{FeatureId, Remark};
 use tollgate_core::coverage::Covered;
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_engine::board::{Audit, Export};
+use tollgate_engine::board::Audit;
+use tollgate_engine::history::Export;
 use utoipa::ToSchema;
 
 use super::{Answer, Output, ProjectId};

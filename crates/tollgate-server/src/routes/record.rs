@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{Covered, Looked as Became};
-use tollgate_engine::board::{Audit, Export, Try};
+use tollgate_engine::board::{Audit, Try};
 use tollgate_engine::reviewer::tape::Told;
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +17,7 @@ use crate::extract::{
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::acts::{BY, check_said};
+use crate::routes::export::Form;
 use crate::routes::features::check_text;
 use crate::view::Finding;
 
@@ -210,20 +211,6 @@ pub(crate) struct Which {
     format: Form,
 }
 
-/// The form of a review as a file.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Form {
-    /// For people, and read back by tollgate.
-    Markdown,
-    /// For programs.
-    Json,
-    /// For code scanning.
-    Sarif,
-    /// One page that needs nothing else.
-    Html,
-}
-
 /// Which finding.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -290,18 +277,10 @@ pub(crate) async fn export(
     OfIteration(project, id, number): OfIteration,
     Query(Which { format }): Query<Which>,
 ) -> Result<Response, Problem> {
-    let (form, kind, ending) = match format {
-        Form::Markdown => (Export::Markdown, "text/markdown; charset=utf-8", "md"),
-        Form::Json => (Export::Json, "application/json", "json"),
-        Form::Sarif => (Export::Sarif, "application/sarif+json", "sarif"),
-        Form::Html => (Export::Html, "text/html; charset=utf-8", "html"),
-    };
     // Names of features are letters, digits, `-` and `_`.
-    let name = format!("attachment; filename=\"{id}-review-{number}.{ending}\"");
-    let text = app.call(move |desk| desk.export(project, &id, number, form)).await?;
-    let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind)), (header::CONTENT_DISPOSITION, name)];
-    Ok((headers, text).into_response())
+    let name = format!("{id}-review-{number}");
+    let text = app.call(move |desk| desk.export(project, &id, number, format.export())).await?;
+    Ok(format.file(&name, text))
 }
 
 /// The findings of a review as a task for an agent, to be pasted elsewhere.

@@ -2,21 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
-use tollgate_core::report;
-use tollgate_core::review::Review;
 use tollgate_engine::history;
 use tollgate_engine::store::{Order, Origin, ResultFilter, RunQuery};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::day::Day;
 use crate::extract::{OfReview, Query, ReviewPath};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
+use crate::routes::export::Form;
 use crate::view::review::{ReviewsBody, WholeReviewBody};
 
 /// How many reviews a list has if nobody says.
@@ -163,21 +161,6 @@ pub(crate) async fn show(State(app): State<Shared>, OfReview(run): OfReview) -> 
     Ok(Json(app.call(move |desk| desk.review(run)).await?.into()))
 }
 
-/// The form of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Form {
-    /// As `tollgate schema review` describes it.
-    #[default]
-    Json,
-    /// For people and for programs.
-    Markdown,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// One page that stands alone.
-    Html,
-}
-
 /// Which form.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -212,32 +195,6 @@ pub(crate) async fn export(
         return Err(Problem::new(Kind::NotFound, format!("review {run} failed, so there is nothing to export: {why}")));
     };
     review.re_review_required = recalled.is_outdated;
-    let (kind, ending) = match format {
-        Form::Json => ("application/json", "json"),
-        Form::Markdown => ("text/markdown; charset=utf-8", "md"),
-        Form::Sarif => ("application/sarif+json", "sarif"),
-        Form::Html => ("text/html; charset=utf-8", "html"),
-    };
-    let name = format!("attachment; filename=\"tollgate-review-{run}.{ending}\"");
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
-        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"))),
-    ];
-    Ok((headers, written(&review, recalled.listed.gate, format)).into_response())
-}
-
-fn written(review: &Review, gate: Option<Gate>, form: Form) -> String {
-    match form {
-        Form::Json => report::json::write(review, report::json::Options { gate, ..Default::default() }),
-        Form::Markdown => report::markdown::write(review),
-        Form::Sarif => report::sarif::write(
-            review,
-            report::sarif::Options {
-                version: Some(env!("CARGO_PKG_VERSION")),
-                rules: &history::rules_in(review),
-                ..Default::default()
-            },
-        ),
-        Form::Html => report::html::write(review, &[], gate),
-    }
+    let text = history::export(&review, &[], recalled.listed.gate, format.export());
+    Ok(format.file(&format!("tollgate-review-{run}"), text))
 }

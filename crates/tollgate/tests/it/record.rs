@@ -7,7 +7,8 @@ use insta::assert_snapshot;
 use tollgate_core::board::machine::{Pause, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 use tollgate_engine::board::runner::Runner;
-use tollgate_engine::board::{Board, Export, NewFeature, Refused};
+use tollgate_engine::board::{Board, NewFeature, Refused};
+use tollgate_engine::history::Export;
 use tollgate_engine::store::board::FeatureRow;
 
 use crate::desk::{BAD, Desk, learns, settled};
@@ -101,6 +102,8 @@ fn a_review_can_be_taken_away_in_every_form() {
     let json: serde_json::Value = serde_json::from_str(&export(Export::Json)).unwrap();
     assert_eq!(json["findings"][0]["location"]["file"], "b.js");
     let sarif: serde_json::Value = serde_json::from_str(&export(Export::Sarif)).unwrap();
+    let described = &sarif["runs"][0]["tool"]["driver"]["rules"][0]["help"]["text"];
+    assert!(described.as_str().is_some_and(|help| help.contains("tollgate rules show")), "{sarif:#}");
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 1);
     assert!(export(Export::Markdown).contains("### F001: "));
     let html = export(Export::Html);

@@ -3,7 +3,8 @@
 use tollgate_core::board::machine::Work;
 use tollgate_core::board::{FeatureId, Iteration, Remark};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_engine::board::{Audit, Export};
+use tollgate_engine::board::Audit;
+use tollgate_engine::history::Export;
 use tollgate_server::desk::record::{Dismissed, Looked, Pointed, Record};
 use tollgate_server::desk::{Answer, Desk as _, Feature, Output, ProjectId, Refusal, Step};
 

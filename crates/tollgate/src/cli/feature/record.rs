@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_engine::board::{Edits, Export, Refused};
+use tollgate_engine::board::{Edits, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::worktree::Removed;
+use tollgate_engine::history::Export;
 use tollgate_engine::store::board::FeatureRow;
 
 use super::Scene;
