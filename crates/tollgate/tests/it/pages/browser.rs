@@ -80,9 +80,16 @@ impl Browser {
     #[track_caller]
     pub(crate) fn go(&self, path: &str) {
         let url = format!("http://{}{path}", self.address);
-        self.run(async |session| session.goto(&url).await).unwrap();
-        // A page that went on by itself just before can make the driver believe that this one is there.
-        self.until("document.body && document.readyState === 'complete'");
+        let wanted = path.split('#').next().unwrap_or_default();
+        // A page that goes on by itself just now (a form that was sent) can make the driver believe that this one
+        // is there, or win over it: then it is asked for once more. One that leads elsewhere does so twice.
+        for _ in 0..2 {
+            self.run(async |session| session.goto(&url).await).unwrap();
+            self.until("document.body && document.readyState === 'complete'");
+            if self.is(&format!("location.pathname + location.search === {}", json!(wanted))) {
+                return;
+            }
+        }
     }
 
     #[track_caller]

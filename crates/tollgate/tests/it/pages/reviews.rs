@@ -153,7 +153,8 @@ fn trends_are_drawn_with_the_figures_beside_them() {
     browser.click(link("7 days"));
     browser.until("document.querySelector('.ranges [aria-current]')?.innerText === '7 days'");
     browser.click(button("Show"));
-    browser.until("location.search.includes('from=')");
+    // Only the form says for which repository.
+    browser.until("location.search.includes('repository=')");
     browser.go("/trends?from=2020-01-01&to=2020-01-31");
     browser.sees("Nothing was reviewed in this time");
 }
