@@ -25,6 +25,7 @@ pub mod path;
 pub mod plan;
 pub mod policy;
 pub mod prompt;
+pub mod pull;
 pub mod report;
 pub mod review;
 pub mod sha;

@@ -2,11 +2,11 @@
 //!
 //! [`local`] reads a repository on this machine through the one hardened way to
 //! call git, [`git`]. Agents work in a [`project`], each in a [`worktree`], and
-//! what they did is committed by the [`gate`]. Pull requests will have a
-//! neighbour of their own.
+//! what they did is committed by the [`gate`]. Pull requests are on a [`host`].
 
 pub mod gate;
 pub mod git;
+pub mod host;
 mod limits;
 pub mod local;
 pub mod project;
