@@ -34,8 +34,8 @@ pub use pipeline::{Pipeline, PipelinePart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
-    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, PathsPart, Pattern, ProfileWord, ReviewPart, RulesPart,
-    SeverityWord, StorePart, SuppressPart,
+    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, Mode, PathsPart, Pattern, ProfileWord, ReviewPart,
+    RulesPart, SeverityWord, StorePart, SuppressPart,
 };
 
 /// The name of the file at the top of a repository.
@@ -58,6 +58,12 @@ pub struct Settings {
     pub policy: Configured,
     /// Whether `[no-review]` in a title skips the review.
     pub allow_no_review: bool,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    pub automatic: bool,
+    /// Whether a pull request is approved when all of it was reviewed and nothing was found.
+    pub auto_approve: bool,
+    /// What is written on a pull request.
+    pub mode: Mode,
     /// The name in the titles of summary comments.
     pub bot: String,
     /// Where past reviews are kept; `None` for the user's data folder.
@@ -174,6 +180,9 @@ impl Default for Settings {
             fail_on: FailOn::default(),
             policy: Configured::default(),
             allow_no_review: true,
+            automatic: true,
+            auto_approve: false,
+            mode: Mode::default(),
             bot: BOT.to_owned(),
             store: None,
             remembers: true,
@@ -281,6 +290,9 @@ impl Settings {
             ("review.fail_on", "\"high\"".to_owned()),
             ("review.profile", "\"balanced\"".to_owned()),
             ("review.allow_no_review", "true".to_owned()),
+            ("review.automatic", "true".to_owned()),
+            ("review.auto_approve", "false".to_owned()),
+            ("review.mode", "\"standard\"".to_owned()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
             ("review.consensus", self.consensus.to_string()),
             ("budget.tokens", budget.tokens.to_string()),
@@ -315,6 +327,9 @@ impl Settings {
         self.policy.floor = review.floor.map(Into::into).or(self.policy.floor);
         self.policy.cap = review.cap.map(|cap| cap as usize).or(self.policy.cap);
         self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
+        self.automatic = review.automatic.unwrap_or(self.automatic);
+        self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
+        self.mode = review.mode.unwrap_or(self.mode);
         self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
         self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);

@@ -78,6 +78,15 @@ pub struct ReviewPart {
     /// Whether `[no-review]` in a title skips the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic: Option<bool>,
+    /// Whether a pull request is approved when all of it was reviewed and nothing was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_approve: Option<bool>,
+    /// What is written on a pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// The largest diff that is read; files beyond it are not reviewed.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bytes")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
@@ -179,6 +188,17 @@ pub struct StorePart {
     /// Whether anything is kept at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
+}
+
+/// What is written on a pull request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A summary comment, and comments at lines.
+    #[default]
+    Standard,
+    /// Comments at lines only.
+    Enhanced,
 }
 
 /// How strict to be.
