@@ -1,11 +1,11 @@
 //! Text of reviewers in a file: its paragraphs, lists and code are kept, and nothing else of its markup.
 
+use crate::report::escape::{literal_at_start, shown};
 use crate::report::markdown::escape::visible_lines;
 use crate::report::markdown::fence::{self, Kind};
-use crate::report::summary::escape::{literal_at_start, shown};
 
 /// Shows a text of several lines.
-pub(super) fn render(text: &str) -> String {
+pub(crate) fn render(text: &str) -> String {
     let text = visible_lines(text.trim());
     let lines: Vec<&str> = text.split('\n').collect();
     let mut shown_lines: Vec<String> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn render(text: &str) -> String {
 }
 
 /// Markdown that shows a line as it is. Some hosts take a line that begins with a slash for a command.
-pub(super) fn at_start(line: &str) -> String {
+pub(crate) fn at_start(line: &str) -> String {
     if line.starts_with('/') { format!("\\{}", literal_at_start(line)) } else { literal_at_start(line) }
 }
 
@@ -41,7 +41,7 @@ fn item(line: &str) -> Option<String> {
 }
 
 /// True for several lines of which at least half look like code and none is a fence.
-pub(super) fn is_code(text: &str) -> bool {
+pub(crate) fn is_code(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let looks = |line: &&&str| {
         let end = line.trim_end();
