@@ -68,8 +68,9 @@ pub(crate) fn literal_at_start(line: &str) -> String {
     if n_digits > 0 && line[n_digits..].starts_with(['.', ')']) {
         return format!("{}\\{}", &markdown[..n_digits], &markdown[n_digits..]);
     }
-    // What follows may have an escape of its own; those that begin with one are safe already.
-    if markdown.starts_with(['#', '+', '-', '=', ':']) { format!("\\{markdown}") } else { markdown }
+    // What follows may have an escape of its own; those that begin with one are safe already. Programs that read
+    // comments take a line that begins with a slash or a name for a command, whatever Markdown says.
+    if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
 }
 
 /// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
@@ -200,6 +201,12 @@ mod tests {
         check(":--", "\\:--");
         check("    x", "x");
         check("#1", "\\#&#8203;1");
+    }
+
+    #[test]
+    fn no_line_begins_a_command_of_a_program() {
+        check("/merge", "\\/merge");
+        check("@bors r+", "\\@&#8203;bors r+");
     }
 
     #[test]

@@ -35,7 +35,7 @@ use std::fmt::Write as _;
 use crate::board::{Criterion, Iteration, Met, Outcome, Remark};
 use crate::finding::Category;
 use crate::language::Language;
-use crate::report::escape::{literal, shown, shown_path};
+use crate::report::escape::{literal, literal_at_start, shown, shown_path};
 use crate::report::markdown::escape::visible_lines;
 use crate::report::markdown::fence;
 use crate::report::prose;
@@ -247,7 +247,7 @@ fn in_line(text: &str, max_chars: usize) -> String {
 }
 
 fn at_start(text: &str) -> String {
-    prose::at_start(&shown(text, MAX_LINE))
+    literal_at_start(&shown(text, MAX_LINE))
 }
 
 fn write_section(text: &mut String, title: &str, content: &str) {

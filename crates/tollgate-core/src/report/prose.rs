@@ -12,13 +12,11 @@ pub(crate) fn render(text: &str) -> String {
     let mut code: Vec<&str> = Vec::new();
     for (line, kind) in lines.iter().zip(fence::kinds(&lines)) {
         match kind {
-            Kind::Text => shown_lines.push(item(line).unwrap_or_else(|| at_start(&shown(line, usize::MAX)))),
+            Kind::Text => shown_lines.push(item(line).unwrap_or_else(|| literal_at_start(&shown(line, usize::MAX)))),
             Kind::Open(_) => {}
             Kind::Inside => code.push(line),
             Kind::Close => {
-                let code = std::mem::take(&mut code).join("\n");
-                let fence = fence::around(&code);
-                shown_lines.push(format!("{fence}\n{code}\n{fence}"));
+                shown_lines.push(code_block(&std::mem::take(&mut code).join("\n"), ""));
             }
         }
     }
@@ -26,9 +24,23 @@ pub(crate) fn render(text: &str) -> String {
     shown_lines.join("\n")
 }
 
-/// Markdown that shows a line as it is. Some hosts take a line that begins with a slash for a command.
-pub(crate) fn at_start(line: &str) -> String {
-    if line.starts_with('/') { format!("\\{}", literal_at_start(line)) } else { literal_at_start(line) }
+/// Code in a fence of its own that nothing in it can close; `language` is the fence's tag.
+///
+/// Programs that read comments know no fences: where a line of the code would be a command to them, all of it stands one
+/// space further in, which a reader of Markdown takes away again.
+pub(crate) fn code_block(code: &str, language: &str) -> String {
+    let fence = fence::around(code);
+    let block = format!("{fence}{language}\n{code}\n{fence}");
+    if !code.lines().any(begins_command) {
+        return block;
+    }
+    let further = |line: &str| if line.is_empty() { String::new() } else { format!(" {line}") };
+    block.split('\n').map(further).collect::<Vec<_>>().join("\n")
+}
+
+/// True for a line that some program takes for a command: `/merge`, `@bors r+`.
+pub(crate) fn begins_command(line: &str) -> bool {
+    line.starts_with(['/', '@'])
 }
 
 /// The item of a list, which stays one.
@@ -37,7 +49,7 @@ fn item(line: &str) -> Option<String> {
     let indent = line.len() - content.len();
     let text = content.strip_prefix("- ").or_else(|| content.strip_prefix("* "))?;
     let text = shown(text, usize::MAX);
-    (!text.is_empty()).then(|| format!("{}- {}", if indent >= 2 { "  " } else { "" }, at_start(&text)))
+    (!text.is_empty()).then(|| format!("{}- {}", if indent >= 2 { "  " } else { "" }, literal_at_start(&text)))
 }
 
 /// True for several lines of which at least half look like code and none is a fence.
@@ -51,4 +63,31 @@ pub(crate) fn is_code(text: &str) -> bool {
     let has_fence = lines.iter().any(|line| line.trim_start().starts_with("```"));
     let n_code = lines.iter().filter(looks).count();
     lines.len() > 1 && !has_fence && !lines.iter().any(is_item) && n_code * 2 >= lines.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use pulldown_cmark::{Event, Parser};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(code: &str, expected: &str) {
+        let block = code_block(code, "java");
+        assert_eq!(block, expected);
+        let read: String = Parser::new(&block)
+            .filter_map(|event| match event {
+                Event::Text(text) => Some(text.into_string()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(read, format!("{code}\n"));
+    }
+
+    #[test]
+    fn code_is_read_as_it_is_and_no_line_of_it_is_a_command() {
+        check("a ``` b", "````java\na ``` b\n````");
+        check("@Test\n\n  void a();", " ```java\n @Test\n\n   void a();\n ```");
+        check("/merge", " ```java\n /merge\n ```");
+    }
 }
