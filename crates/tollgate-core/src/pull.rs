@@ -8,7 +8,11 @@
 
 pub mod ask;
 pub mod command;
+pub mod key;
+pub mod mark;
 pub mod post;
+#[cfg(test)]
+mod sample;
 
 use std::fmt;
 
