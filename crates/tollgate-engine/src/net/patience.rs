@@ -36,7 +36,7 @@ fn chance() -> f64 {
 }
 
 /// Reads `Fri, 31 Dec 1999 23:59:59 GMT`, the one form that may be sent today.
-fn http_date(text: &str) -> Option<SystemTime> {
+pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     let text = text.split_once(", ")?.1.strip_suffix(" GMT")?;
     let mut words = text.split(' ');
     let (day, month, year): (u64, &str, u64) =
