@@ -8,7 +8,12 @@
 
 pub mod ask;
 pub mod command;
+pub mod key;
+pub mod mark;
+pub mod place;
 pub mod post;
+#[cfg(test)]
+mod sample;
 
 use std::fmt;
 
