@@ -177,7 +177,7 @@ fn a_head_that_was_pushed_over_is_still_there_or_said_to_be_gone() {
     let nowhere = Sha::parse(&"1".repeat(40)).unwrap();
     let more = [first, nowhere.clone()];
     let fetched = world.fetch_with(&second, &more, &CancellationToken::new()).unwrap();
-    assert_eq!(fetched.gone, [nowhere.clone()]);
+    assert_eq!(fetched.gone, std::slice::from_ref(&nowhere));
     let failure = world.fetch(&nowhere).unwrap_err();
     assert!(failure.message.contains("of pull request 1 is no longer at"), "{failure}");
 }
