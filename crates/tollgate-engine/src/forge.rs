@@ -9,6 +9,7 @@ pub mod git;
 pub mod host;
 mod limits;
 pub mod local;
+pub mod own_app;
 pub mod project;
 mod untracked;
 pub mod worktree;

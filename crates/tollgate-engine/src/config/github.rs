@@ -103,14 +103,6 @@ impl Default for Github {
 }
 
 impl Github {
-    /// Where the API is: `https://api.github.com`, or `<url>/api/v3` of GitHub Enterprise.
-    #[must_use]
-    pub fn api(&self) -> String {
-        let usual =
-            || if self.url == URL { "https://api.github.com".to_owned() } else { format!("{}/api/v3", self.url) };
-        self.api_url.clone().unwrap_or_else(usual)
-    }
-
     /// The name of our check: the one that was set, or that of the bot in lower case.
     #[must_use]
     pub fn check_name(&self, bot: &str) -> String {
@@ -221,19 +213,18 @@ mod tests {
         load_at(None, Some(folder.path()), &[], Layer::default())
     }
 
-    /// Where the API is, with this in the operator's file.
     #[track_caller]
-    fn check(text: &str, api: &str) {
-        assert_eq!(own(text).unwrap().github.api(), api, "{text}");
+    fn check(text: &str, url: &str, api_url: Option<&str>) {
+        let github = own(text).unwrap().github;
+        assert_eq!((github.url.as_str(), github.api_url.as_deref()), (url, api_url), "{text}");
     }
 
     #[test]
-    fn the_api_is_where_it_usually_is_unless_somebody_says_otherwise() {
-        check("", "https://api.github.com");
-        check("github.url = 'https://github.com/'", "https://api.github.com");
-        check("github.url = 'https://git.example'", "https://git.example/api/v3");
-        check("github.url = 'http://127.0.0.1:8080'", "http://127.0.0.1:8080/api/v3");
-        check("github.api_url = 'http://[::1]:1/x/'", "http://[::1]:1/x");
+    fn github_is_where_most_peoples_is_unless_somebody_says_otherwise() {
+        check("", "https://github.com", None);
+        check("github.url = 'https://git.example/'", "https://git.example", None);
+        check("github.url = 'http://127.0.0.1:8080'", "http://127.0.0.1:8080", None);
+        check("github.api_url = 'http://[::1]:1/x/'", "https://github.com", Some("http://[::1]:1/x"));
     }
 
     #[test]
