@@ -27,14 +27,16 @@ use crate::tree::{self, Entry};
 
 mod environment;
 mod file;
+pub mod github;
 pub mod pipeline;
 pub mod reviewer;
 
+pub use github::{Github, GithubPart};
 pub use pipeline::{Pipeline, PipelinePart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
-    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, Mode, PathsPart, Pattern, ProfileWord, ReviewPart,
+    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, ModeWord, PathsPart, Pattern, ProfileWord, ReviewPart,
     RulesPart, SeverityWord, StorePart, SuppressPart,
 };
 
@@ -60,10 +62,6 @@ pub struct Settings {
     pub allow_no_review: bool,
     /// Whether pull requests are reviewed by themselves, or only when somebody asks.
     pub automatic: bool,
-    /// Whether a pull request is approved when all of it was reviewed and nothing was found.
-    pub auto_approve: bool,
-    /// What is written on a pull request.
-    pub mode: Mode,
     /// The name in the titles of summary comments.
     pub bot: String,
     /// Where past reviews are kept; `None` for the user's data folder.
@@ -92,6 +90,12 @@ pub struct Settings {
     pub instructions: Vec<Instruction>,
     /// How the board works.
     pub pipeline: Pipeline,
+    /// How much is written on a pull request.
+    pub mode: ModeWord,
+    /// Whether a clean, complete review of a pull request approves it.
+    pub auto_approve: bool,
+    /// Where GitHub is, and which app there is ours.
+    pub github: Github,
     /// Each value with where it came from, for people.
     pub shown: Vec<Shown>,
 }
@@ -181,8 +185,6 @@ impl Default for Settings {
             policy: Configured::default(),
             allow_no_review: true,
             automatic: true,
-            auto_approve: false,
-            mode: Mode::default(),
             bot: BOT.to_owned(),
             store: None,
             remembers: true,
@@ -197,6 +199,9 @@ impl Default for Settings {
             budget: Budget::default(),
             instructions: Vec::new(),
             pipeline: Pipeline::default(),
+            mode: ModeWord::default(),
+            auto_approve: false,
+            github: Github::default(),
             shown: Vec::new(),
         }
     }
@@ -293,6 +298,8 @@ impl Settings {
             ("review.automatic", "true".to_owned()),
             ("review.auto_approve", "false".to_owned()),
             ("review.mode", "\"standard\"".to_owned()),
+            ("github.url", format!("\"{}\"", self.github.url)),
+            ("github.concurrency", self.github.concurrency.to_string()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
             ("review.consensus", self.consensus.to_string()),
             ("budget.tokens", budget.tokens.to_string()),
@@ -328,8 +335,6 @@ impl Settings {
         self.policy.cap = review.cap.map(|cap| cap as usize).or(self.policy.cap);
         self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
         self.automatic = review.automatic.unwrap_or(self.automatic);
-        self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
-        self.mode = review.mode.unwrap_or(self.mode);
         self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
         self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);
@@ -337,6 +342,9 @@ impl Settings {
         self.consensus = review.consensus.map_or(self.consensus, |needed| needed as usize);
         self.budget.take(&layer.values.budget);
         self.pipeline.take(&layer.values.pipeline, layer.values.identity.pipeline.as_ref());
+        self.mode = review.mode.unwrap_or(self.mode);
+        self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
+        self.github.take(&layer.values.github);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -456,6 +464,9 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
     }
     if values.pipeline != PipelinePart::default() || values.identity.pipeline.is_some() {
         return Err(failure::pipeline_in_repository(&source));
+    }
+    if values.github != GithubPart::default() {
+        return Err(failure::github_in_repository(&source));
     }
     for (name, part) in &values.reviewer {
         if let Some(field) = part.own_only().next() {

@@ -11,6 +11,7 @@ pub mod github;
 pub mod host;
 mod limits;
 pub mod local;
+pub mod own_app;
 pub mod project;
 pub mod remote;
 mod untracked;

@@ -82,6 +82,8 @@ fn later_layers_win_and_lists_grow() {
     budget.parallel = 4 (default)
     budget.seconds = 600 (default)
     budget.tokens = 200000 (default)
+    github.concurrency = 2 (default)
+    github.url = "https://github.com" (default)
     identity.bot = "Kodiai" (default)
     identity.pipeline = "Automaker" (default)
     limits.cpu_seconds = 5 (default)

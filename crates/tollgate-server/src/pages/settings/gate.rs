@@ -221,6 +221,8 @@ mod tests {
             "review.automatic",
             "review.auto_approve",
             "review.mode",
+            "github.url",
+            "github.concurrency",
         ];
         for shown in &settings.shown {
             let is_there = known.contains(&shown.key.as_str()) || elsewhere.contains(&shown.key.as_str());
