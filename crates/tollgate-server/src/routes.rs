@@ -30,6 +30,9 @@ pub(crate) mod reviews;
 mod settings;
 mod setup;
 pub(crate) mod trends;
+pub(crate) mod webhook;
+
+pub(crate) use webhook::Room;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -104,6 +107,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
+        .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

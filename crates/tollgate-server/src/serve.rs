@@ -131,6 +131,7 @@ impl Server {
             address,
             metrics: Metrics::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
+            deliveries: routes::Room::new(&limits),
             observer: config.observer,
             closing: CancellationToken::new(),
             limits,
