@@ -31,6 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
 pub(crate) use people::{Opening, PullRequest};
+pub(crate) use prism::Prism;
 use state::{Actor, App, Entry, Repository, State, Token};
 
 /// The pretend GitHub; it ends when it is dropped.

@@ -33,6 +33,8 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(unix)]
+mod pulls;
 mod record;
 mod review;
 mod scratch;
