@@ -11,6 +11,7 @@ use crate::access::Access;
 use crate::desk::{Answer, Desk};
 use crate::events::Hub;
 use crate::guard::Names;
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
 
@@ -92,6 +93,8 @@ pub(crate) struct App {
     /// Cancelled when the server is about to end.
     pub(crate) closing: CancellationToken,
     pub(crate) calls: Arc<Semaphore>,
+    /// The tools for agents, if they are offered.
+    pub(crate) mcp: Option<Mcp>,
 }
 
 impl App {
