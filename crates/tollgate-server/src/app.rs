@@ -11,6 +11,7 @@ use crate::access::Access;
 use crate::desk::{Answer, Desk};
 use crate::events::Hub;
 use crate::guard::Names;
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
 use crate::routes::Room;
@@ -105,6 +106,8 @@ pub(crate) struct App {
     pub(crate) calls: Arc<Semaphore>,
     /// What is left for deliveries that come in.
     pub(crate) deliveries: Room,
+    /// The tools for agents, if they are offered.
+    pub(crate) mcp: Option<Mcp>,
 }
 
 impl App {
