@@ -8,12 +8,16 @@
 
 pub mod ask;
 pub mod command;
+#[cfg(test)]
+mod hostile;
 pub mod key;
+mod link;
 pub mod mark;
 pub mod place;
 pub mod post;
 #[cfg(test)]
 mod sample;
+pub mod surface;
 
 use std::fmt;
 
