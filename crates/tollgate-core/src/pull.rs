@@ -13,6 +13,7 @@ mod hostile;
 pub mod key;
 mod link;
 pub mod mark;
+pub mod note;
 pub mod place;
 pub mod post;
 #[cfg(test)]
