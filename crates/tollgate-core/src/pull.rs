@@ -16,6 +16,7 @@ pub mod mark;
 pub mod note;
 pub mod place;
 pub mod post;
+pub mod reply;
 #[cfg(test)]
 mod sample;
 pub mod surface;
