@@ -184,6 +184,18 @@ fn equal_findings_have_comments_of_their_own() {
     assert!(inline.iter().all(|inline| inline.body.ends_with(&format!("<!-- tollgate:finding {} -->", inline.key))));
 }
 
+#[test]
+fn a_new_finding_like_a_known_one_is_commented_on_wherever_it_stands() {
+    let mut seen = of(vec![finding("a.js:4", "High", "x")]);
+    seen.known.insert(seen.inline()[0].key.clone());
+    seen.review = review(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]);
+    seen.new = Some(vec![0]);
+    let inline = seen.inline();
+    assert_eq!(inline.iter().map(|inline| inline.at.map(|span| span.line)).collect::<Vec<_>>(), [Some(3)]);
+    seen.known.insert(inline[0].key.clone());
+    assert!(seen.inline().is_empty());
+}
+
 /// The last block of a comment about a finding in a file of these lines, with a fix, without its footer.
 #[track_caller]
 fn check_fix(diff: &'static str, place: &str, lines: (u32, u32), replacement: &str, expected: &str) {
