@@ -5,4 +5,7 @@
 mod contract;
 mod examples;
 mod flow;
+mod mortal;
+mod schedule;
 mod station;
+mod steps;
