@@ -19,7 +19,7 @@ mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod hub;
 #[cfg(unix)]
 mod implementer;
@@ -35,6 +35,8 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(target_os = "linux")]
+mod pulls;
 mod record;
 mod review;
 mod scratch;
