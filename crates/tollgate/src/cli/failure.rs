@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tollgate_core::answer::NoAnswer;
 use tollgate_core::board::FeatureId;
+use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
 
 pub(super) fn cannot_write(name: &str, problem: &io::Error) -> Failure {
@@ -34,6 +35,12 @@ pub(super) fn no_program(problem: &io::Error) -> Failure {
 
 pub(super) fn already_there(name: &str) -> Failure {
     Failure::new(Kind::User, format!("`{name}` is already there"))
+}
+
+pub(super) fn not_pinned(action: &str) -> Failure {
+    let shown: String = action.chars().take(200).collect();
+    Failure::new(Kind::User, format!("`{}` does not name an action by its full commit", visible(&shown)))
+        .hint("Write `OWNER/NAME@` and the 40 digits of a commit: tags and branches can be made to mean another.")
 }
 
 pub(super) fn unknown_format(name: &str) -> Failure {
