@@ -24,6 +24,7 @@ use crate::view::{CardBody, FeatureBody, IterationBody, ProjectBody};
 
 mod agents;
 mod cards;
+mod deliveries;
 mod log;
 mod prompts;
 mod record;

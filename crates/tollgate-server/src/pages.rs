@@ -69,7 +69,7 @@ pub(crate) fn router() -> Router<Shared> {
 
 /// True for paths that are looked at by people, so that problems there are pages, too.
 pub(crate) fn is_page(path: &str) -> bool {
-    let is_for_programs = ["/api/", "/assets/"].iter().any(|start| path.starts_with(start));
+    let is_for_programs = ["/api/", "/assets/", "/webhooks/"].iter().any(|start| path.starts_with(start));
     !is_for_programs && !["/healthz", "/readyz", "/metrics"].contains(&path)
 }
 

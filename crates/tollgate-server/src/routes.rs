@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::layer;
+use crate::mcp;
 use crate::pages;
 use crate::problem::{self, Problem};
 use crate::serve::Connections;
@@ -30,6 +31,9 @@ pub(crate) mod reviews;
 mod settings;
 mod setup;
 pub(crate) mod trends;
+pub(crate) mod webhook;
+
+pub(crate) use webhook::Room;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -40,6 +44,7 @@ pub(crate) fn router(app: &Shared, connections: &Arc<Connections>) -> (Router, u
     let document = describe::Document::new(&api);
     let router = router
         .merge(pages::router())
+        .merge(mcp::router(app, app.mcp.clone()))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), layer::around))
@@ -104,6 +109,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
+        .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

@@ -10,6 +10,7 @@ use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_server::desk::deliveries::Delivery;
 use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
     Act, Agent, Answer, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page,
@@ -19,6 +20,7 @@ use tollgate_server::desk::{
 use crate::log::MemoryLog;
 
 mod cards;
+pub(crate) mod deliveries;
 pub(crate) mod record;
 mod reviews;
 mod setup;
@@ -46,6 +48,9 @@ struct Kept {
     audit: BTreeMap<(u64, String), Audit>,
     revision: BTreeMap<Option<u64>, u64>,
     demo: Option<u64>,
+    /// What was delivered, by its name.
+    delivered: BTreeMap<String, Delivery>,
+    no_app: bool,
     next: u64,
     is_sick: bool,
 }

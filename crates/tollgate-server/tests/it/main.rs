@@ -19,4 +19,5 @@ mod reviews;
 mod routes;
 mod settings_pages;
 mod setup;
+mod webhook;
 mod world;

@@ -22,10 +22,14 @@ mod formats;
 #[cfg(unix)]
 mod hooks;
 #[cfg(unix)]
+mod hub;
+#[cfg(unix)]
 mod implementer;
 mod intake;
 mod intent;
 mod isolation;
+#[cfg(unix)]
+mod mcp;
 mod memory;
 mod models;
 mod outline;
