@@ -90,7 +90,7 @@ pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, 
     Ok(absent)
 }
 
-/// Reads a file as of a commit; `None` when there is none.
+/// Reads a file as of a commit; `None` when there is none. What was not fetched is missing.
 pub(super) fn read(git: &Git, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Trouble> {
     match listed(git, commit, &[path])?.into_iter().find(|(found, _)| found == path) {
         Some((_, name)) => Ok(Some(git.blobs()?.read(&name, max_bytes)?)),
