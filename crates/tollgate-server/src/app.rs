@@ -13,7 +13,7 @@ use crate::events::Hub;
 use crate::guard::Names;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
-use crate::routes::Room;
+use crate::routes::{Pending, Room};
 
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub(crate) struct App {
     pub(crate) calls: Arc<Semaphore>,
     /// What is left for deliveries that come in.
     pub(crate) deliveries: Room,
+    /// Apps that are about to be made.
+    pub(crate) pending: Pending,
 }
 
 impl App {

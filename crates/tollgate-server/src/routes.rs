@@ -21,6 +21,7 @@ mod describe;
 mod events;
 mod export;
 mod features;
+mod github;
 mod health;
 mod iterations;
 mod projects;
@@ -32,6 +33,7 @@ mod setup;
 pub(crate) mod trends;
 pub(crate) mod webhook;
 
+pub(crate) use github::Pending;
 pub(crate) use webhook::Room;
 
 /// What routes are given.
@@ -107,6 +109,8 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
+        .routes(routes!(github::show))
+        .routes(routes!(github::begin))
         .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)

@@ -132,6 +132,7 @@ impl Server {
             metrics: Metrics::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             deliveries: routes::Room::new(&limits),
+            pending: routes::Pending::default(),
             observer: config.observer,
             closing: CancellationToken::new(),
             limits,
