@@ -60,6 +60,8 @@ pub struct Settings {
     pub policy: Configured,
     /// Whether `[no-review]` in a title skips the review.
     pub allow_no_review: bool,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    pub automatic: bool,
     /// The name in the titles of summary comments.
     pub bot: String,
     /// Where past reviews are kept; `None` for the user's data folder.
@@ -182,6 +184,7 @@ impl Default for Settings {
             fail_on: FailOn::default(),
             policy: Configured::default(),
             allow_no_review: true,
+            automatic: true,
             bot: BOT.to_owned(),
             store: None,
             remembers: true,
@@ -292,6 +295,7 @@ impl Settings {
             ("review.fail_on", "\"high\"".to_owned()),
             ("review.profile", "\"balanced\"".to_owned()),
             ("review.allow_no_review", "true".to_owned()),
+            ("review.automatic", "true".to_owned()),
             ("review.auto_approve", "false".to_owned()),
             ("review.mode", "\"standard\"".to_owned()),
             ("github.url", format!("\"{}\"", self.github.url)),
@@ -330,6 +334,7 @@ impl Settings {
         self.policy.floor = review.floor.map(Into::into).or(self.policy.floor);
         self.policy.cap = review.cap.map(|cap| cap as usize).or(self.policy.cap);
         self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
+        self.automatic = review.automatic.unwrap_or(self.automatic);
         self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
         self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);

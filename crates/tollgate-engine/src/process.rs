@@ -52,6 +52,18 @@ impl Group {
         Ok(status)
     }
 
+    /// How the child ended by itself, if it has.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        // Held while reaping, so that `stop_all` never meets a number that may already be another's.
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = self.child.try_wait()?;
+        if status.is_some() {
+            live.retain(|&id| id != self.child.id());
+            self.reaped = true;
+        }
+        Ok(status)
+    }
+
     /// Kills the whole group and reaps the child.
     pub fn kill(&mut self) -> io::Result<ExitStatus> {
         if !self.reaped {

@@ -34,7 +34,6 @@
 mod details;
 mod draft;
 mod entry;
-pub(super) mod escape;
 mod first;
 mod re_review;
 mod words;
@@ -43,8 +42,8 @@ use crate::analysis::{Analysis, Category};
 use crate::comment::section::says_nothing;
 use crate::comment::{Kind, summary_text};
 use crate::finding::Finding;
+use crate::report::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::draft::Draft;
-use crate::report::summary::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::words::{plural, sentences};
 use crate::review::Review;
 use crate::sha::Sha;

@@ -81,6 +81,9 @@ pub struct ReviewPart {
     /// Whether `[no-review]` in a title skips the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic: Option<bool>,
     /// How much is written on a pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeWord>,

@@ -102,6 +102,7 @@ fn later_layers_win_and_lists_grow() {
     pipeline.rounds = 3 (default)
     review.allow_no_review = true (default)
     review.auto_approve = false (default)
+    review.automatic = true (default)
     review.consensus = 1 (default)
     review.fail_on = "critical" (--fail-on)
     review.max_diff_bytes = 20000000 (default)

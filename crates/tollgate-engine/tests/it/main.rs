@@ -16,6 +16,8 @@ mod model;
 mod planted;
 mod provider;
 mod read;
+#[cfg(unix)]
+mod remote;
 mod reviewed;
 mod scratch;
 mod stored;

@@ -3,10 +3,10 @@
 use crate::comment::{DETAILS_SUMMARY, Label};
 use crate::coverage::{Coverage, Looked};
 use crate::finding::Finding;
+use crate::report::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::Comment;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
-use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::first::split;
 use crate::report::summary::re_review::Parts;
 use crate::report::summary::words::{counts, plural};

@@ -218,6 +218,7 @@ mod tests {
             "identity.pipeline",
             "store.enabled",
             "review.allow_no_review",
+            "review.automatic",
             "review.auto_approve",
             "review.mode",
             "github.url",

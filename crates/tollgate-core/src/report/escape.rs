@@ -11,7 +11,7 @@ use crate::visible::visible;
 const ZERO_WIDTH: &str = "&#8203;";
 
 /// Text in one line, without what cannot be seen, and cut to a number of characters.
-pub(in crate::report) fn shown(text: &str, max_chars: usize) -> String {
+pub(crate) fn shown(text: &str, max_chars: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= max_chars {
         return line;
@@ -21,7 +21,7 @@ pub(in crate::report) fn shown(text: &str, max_chars: usize) -> String {
 }
 
 /// Like [`shown`], but a path is cut at its front: its end tells more.
-pub(in crate::report) fn shown_path(path: &str, max_chars: usize) -> String {
+pub(crate) fn shown_path(path: &str, max_chars: usize) -> String {
     let line = one_line(path);
     let n_chars = line.chars().count();
     if n_chars <= max_chars {
@@ -37,7 +37,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Markdown that shows a line as it is. It may stand anywhere in a line.
-pub(in crate::report) fn literal(line: &str) -> String {
+pub(crate) fn literal(line: &str) -> String {
     let mut markdown = String::with_capacity(line.len() + line.len() / 8);
     let mut rest = line;
     while let Some(open) = rest.find('`') {
@@ -62,20 +62,21 @@ pub(in crate::report) fn literal(line: &str) -> String {
 }
 
 /// Markdown that shows a line as it is, at the start of a line.
-pub(in crate::report) fn literal_at_start(line: &str) -> String {
+pub(crate) fn literal_at_start(line: &str) -> String {
     let markdown = literal(line);
     let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
     if n_digits > 0 && line[n_digits..].starts_with(['.', ')']) {
         return format!("{}\\{}", &markdown[..n_digits], &markdown[n_digits..]);
     }
-    // What follows may have an escape of its own; those that begin with one are safe already.
-    if markdown.starts_with(['#', '+', '-', '=', ':']) { format!("\\{markdown}") } else { markdown }
+    // What follows may have an escape of its own; those that begin with one are safe already. Programs that read
+    // comments take a line that begins with a slash or a name for a command, whatever Markdown says.
+    if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
 }
 
 /// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
 ///
 /// A word in brackets is a link only with an address behind it or with a definition, and no text of ours has one.
-pub(super) fn with_tags(markdown: &str) -> String {
+pub(crate) fn with_tags(markdown: &str) -> String {
     let mut tagged = String::with_capacity(markdown.len());
     let mut rest = markdown;
     while let Some(open) = rest.find("\\[") {
@@ -99,7 +100,7 @@ pub(super) fn with_tags(markdown: &str) -> String {
 }
 
 /// A name inside HTML.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -200,6 +201,12 @@ mod tests {
         check(":--", "\\:--");
         check("    x", "x");
         check("#1", "\\#&#8203;1");
+    }
+
+    #[test]
+    fn no_line_begins_a_command_of_a_program() {
+        check("/merge", "\\/merge");
+        check("@bors r+", "\\@&#8203;bors r+");
     }
 
     #[test]
