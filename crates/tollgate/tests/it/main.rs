@@ -20,6 +20,8 @@ mod formats;
 #[cfg(unix)]
 mod hooks;
 #[cfg(unix)]
+mod hub;
+#[cfg(unix)]
 mod implementer;
 mod intake;
 mod intent;
