@@ -638,6 +638,8 @@ fn remember(
     }
     let outcome = match reviewed {
         Ok(reviewed) if reviewed.gate == Gate::Skipped || is_about_nothing(reviewed) => return Ok(()),
+        // Whoever asked for it does not want it any more, and what is missing in it is nobody's fault.
+        Ok(_) if world.asking.cancel.is_cancelled() => return Ok(()),
         Ok(reviewed) => Outcome::Completed(reviewed.completed()),
         // Somebody asked for what cannot be: that is no review.
         Err(failure) if matches!(failure.kind, Kind::User | Kind::Config) => return Ok(()),

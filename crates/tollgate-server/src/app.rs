@@ -11,6 +11,7 @@ use crate::access::Access;
 use crate::desk::{Answer, Desk};
 use crate::events::Hub;
 use crate::guard::Names;
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
 use crate::routes::{Pending, Room};
@@ -107,6 +108,8 @@ pub(crate) struct App {
     pub(crate) deliveries: Room,
     /// Apps that are about to be made.
     pub(crate) pending: Pending,
+    /// The tools for agents, if they are offered.
+    pub(crate) mcp: Option<Mcp>,
 }
 
 impl App {

@@ -13,6 +13,7 @@ mod extract;
 pub mod guard;
 pub mod json;
 mod layer;
+pub mod mcp;
 mod metrics;
 mod pages;
 pub mod problem;

@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::layer;
+use crate::mcp;
 use crate::pages;
 use crate::problem::{self, Problem};
 use crate::serve::Connections;
@@ -45,6 +46,7 @@ pub(crate) fn router(app: &Shared, connections: &Arc<Connections>) -> (Router, u
     let document = describe::Document::new(&api);
     let router = router
         .merge(pages::router())
+        .merge(mcp::router(app, app.mcp.clone()))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), layer::around))

@@ -31,6 +31,7 @@ use crate::app::{App, Limits, Observer};
 use crate::desk::Desk;
 use crate::events::{EventLog, Hub};
 use crate::guard::Names;
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem;
 use crate::routes;
@@ -63,6 +64,8 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Who is told of every request.
     pub observer: Option<Observer>,
+    /// The tools that agents may call at `/mcp`, if they may.
+    pub mcp: Option<Mcp>,
 }
 
 impl ServerConfig {
@@ -76,6 +79,7 @@ impl ServerConfig {
             token_file: None,
             limits: Limits::default(),
             observer: None,
+            mcp: None,
         }
     }
 }
@@ -134,6 +138,7 @@ impl Server {
             deliveries: routes::Room::new(&limits),
             pending: routes::Pending::default(),
             observer: config.observer,
+            mcp: config.mcp,
             closing: CancellationToken::new(),
             limits,
         });

@@ -30,6 +30,7 @@ mod hook;
 mod init;
 mod intent;
 mod man;
+mod mcp;
 mod memory;
 mod output;
 mod parse_answer;
@@ -102,6 +103,7 @@ enum Command {
     Doctor(doctor::Args),
     Hook(hook::Args),
     History(history::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -142,6 +144,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Doctor(args) => doctor::run(&place, &args),
         Command::Hook(args) => hook::run(&place, args),
         Command::History(args) => history::run(&place, args),
+        Command::Mcp(args) => mcp::run(&place, &args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     })

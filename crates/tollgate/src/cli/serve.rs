@@ -20,6 +20,7 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::access::token::{self, Token};
 use tollgate_server::board::{BoardDesk, BoardLog};
+use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
 use super::demo::Demo;
@@ -92,6 +93,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
+        mcp: Some(Mcp::new(Means::on_board(board.clone()))),
         ..ServerConfig::new(token.clone())
     };
     let stage = Stage { board, clock, does_work: !args.no_work, demo, token, token_file };

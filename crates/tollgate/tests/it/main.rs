@@ -26,6 +26,8 @@ mod implementer;
 mod intake;
 mod intent;
 mod isolation;
+#[cfg(unix)]
+mod mcp;
 mod memory;
 mod models;
 mod outline;

@@ -1,0 +1,45 @@
+//! The tools over HTTP, at `/mcp`: the streamable transport, behind the same checks as the rest of the server.
+//!
+//! Who asks, from where and how much is checked before anything gets here (`layer`). Clients of older revisions have
+//! sessions, of which there are only so many: a new one takes the place of the one that was used least lately, and one
+//! that does nothing ends. There is no stream that belongs to no request, so `GET` is refused.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tower::ServiceExt as _;
+
+use super::Mcp;
+use crate::problem;
+use crate::routes::Shared;
+
+mod sessions;
+
+use sessions::Sessions;
+
+/// The route of the tools; there is none without them.
+pub(crate) fn router(app: &Shared, mcp: Option<Mcp>) -> Router<Shared> {
+    let Some(mcp) = mcp else { return Router::new() };
+    // Names and origins were checked, by stricter rules.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_sse_retry(None)
+        .with_cancellation_token(app.closing.child_token())
+        .with_max_request_body_bytes(app.limits.body_bytes);
+    let sessions = Arc::new(Sessions::new(app.limits.review));
+    let service = StreamableHttpService::new(move || Ok(mcp.clone()), sessions, config);
+    let answer = move |State(_): State<Shared>, request: Request| {
+        let service = service.clone();
+        async move { service.oneshot(request).await.map_or_else(refuse, |response| response.map(axum::body::Body::new)) }
+    };
+    Router::new().route("/mcp", post(answer.clone()).delete(answer))
+}
+
+fn refuse(_: std::convert::Infallible) -> Response {
+    problem::internal().into_response()
+}

@@ -1,0 +1,122 @@
+//! What tools work with: a memory, settings, a board, and the repositories they may look at.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate_core::pull::PullRef;
+use tollgate_engine::board::{Board, Home};
+use tollgate_engine::config::{self, Layer, Settings};
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::host::Host;
+use tollgate_engine::forge::local::{Local, Trigger};
+use tollgate_engine::store::{Database, Store};
+
+use super::reach::{Bounds, Folders};
+
+/// A way to the code host of a pull request; `None` when there is nothing that would let us in.
+pub type Connect = Arc<dyn Fn(&PullRef) -> Result<Option<Arc<dyn Host>>, Failure> + Send + Sync>;
+
+/// What tools work with.
+pub struct Means {
+    home: Home,
+    store: PathBuf,
+    reach: Reach,
+    /// Opened when it is first asked for, where there is one.
+    board: Mutex<Option<Board>>,
+    connect: Option<Connect>,
+}
+
+/// What tools may look at.
+enum Reach {
+    /// Folders of this machine.
+    Folders(Folders),
+    /// The projects that the operator put on the board.
+    Projects,
+}
+
+impl Means {
+    /// For a program that somebody started in a folder. The memory need not be there yet.
+    #[must_use]
+    pub fn in_folders(home: Home, store: PathBuf, folders: Folders) -> Self {
+        Self { home, store, reach: Reach::Folders(folders), board: Mutex::default(), connect: None }
+    }
+
+    /// For a server with a board.
+    #[must_use]
+    pub fn on_board(board: Board) -> Self {
+        let (home, store) = (board.home().clone(), board.database().path().to_owned());
+        Self { home, store, reach: Reach::Projects, board: Mutex::new(Some(board)), connect: None }
+    }
+
+    /// The same, with a way to code hosts.
+    #[must_use]
+    pub fn connecting(self, connect: Connect) -> Self {
+        Self { connect: Some(connect), ..self }
+    }
+
+    /// What is around us: the program, the environment, the clock.
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Where the memory is.
+    pub(super) fn store_path(&self) -> &Path {
+        &self.store
+    }
+
+    /// The memory, to look something up.
+    pub(super) fn look_up(&self) -> Result<Store, Failure> {
+        Store::look_up(&self.store)
+    }
+
+    /// The board, if there is one. Looking for it does not make one.
+    pub(super) fn board(&self) -> Result<Option<Board>, Failure> {
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        if board.is_none() && self.store.exists() {
+            *board = Some(Board::open(Database::open(&self.store)?, self.home.clone())?);
+        }
+        Ok(board.clone())
+    }
+
+    /// The folder that is meant, if it may be looked at.
+    pub(super) fn folder(&self, named: Option<&str>) -> Result<PathBuf, Failure> {
+        self.bounds()?.folder(named)
+    }
+
+    /// Looks at the repository around the folder that is meant, if both may be looked at.
+    pub(super) fn open(&self, named: Option<&str>, trigger: Trigger) -> Result<Local, Failure> {
+        let bounds = self.bounds()?;
+        let folder = bounds.folder(named)?;
+        let forge = Local::open(&folder, trigger, self.home.git.clone())?;
+        bounds.check(&forge, &folder, &self.home.git)?;
+        Ok(forge)
+    }
+
+    /// The settings that hold in a repository, with what the caller says.
+    pub(super) fn settings(&self, root: Option<&Path>, told: impl FnOnce(&mut Layer)) -> Result<Settings, Failure> {
+        let mut flags = self.home.flags.clone();
+        told(&mut flags);
+        config::load(root, self.home.config_dir.as_deref(), &self.home.variables, flags)
+    }
+
+    /// A variable of the environment.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        let mut named = self.home.variables.iter().filter(|(known, _)| known == name);
+        named.next().map(|(_, value)| value.clone())
+    }
+
+    /// The code host of a pull request, in the name of somebody.
+    pub(super) fn host(&self, pull: &PullRef) -> Result<Option<Arc<dyn Host>>, Failure> {
+        self.connect.as_ref().map_or(Ok(None), |connect| connect(pull))
+    }
+
+    fn bounds(&self) -> Result<Bounds, Failure> {
+        match &self.reach {
+            Reach::Folders(folders) => Ok(folders.bounds()),
+            Reach::Projects => {
+                let projects = self.board()?.map(|board| board.projects()).transpose()?;
+                Ok(Bounds::of_projects(projects.unwrap_or_default()))
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The shapes that answers share: findings, and what was looked at.
+//!
+//! ```json
+//! { "id": "F001", "fingerprint": "fp-4d1b0c2f9a6e7385", "severity": "High", "category": "Security",
+//!   "file": "src/render.js", "line": 3, "title": "Input is evaluated as code", "reason": "…", "evidence": "eval(x)" }
+//! ```
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollgate_core::coverage::{self, Coverage};
+use tollgate_core::finding::{self, Side};
+use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::review::{Review, WithheldFinding};
+
+use super::answer::cut;
+
+/// The most findings, or places that nobody looked at, in one answer.
+pub(super) const MAX_LISTED: usize = 100;
+/// The longest text of a finding, in bytes.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub(super) enum Severity {
+    Praise,
+    Nit,
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+impl From<finding::Severity> for Severity {
+    fn from(severity: finding::Severity) -> Self {
+        match severity {
+            finding::Severity::Praise => Self::Praise,
+            finding::Severity::Nit => Self::Nit,
+            finding::Severity::Low => Self::Low,
+            finding::Severity::Medium => Self::Medium,
+            finding::Severity::High => Self::High,
+            finding::Severity::Critical => Self::Critical,
+        }
+    }
+}
+
+/// One remark about the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Finding {
+    /// Its number in this review: F001.
+    pub(super) id: String,
+    /// Its key across reviews: fp- and 16 hex digits.
+    pub(super) fingerprint: String,
+    /// How much it matters; Critical and High block.
+    pub(super) severity: Severity,
+    /// What it is about: Security, Logic, Test, …
+    pub(super) category: String,
+    /// The file, from the top of the repository.
+    pub(super) file: String,
+    /// The first line.
+    pub(super) line: u32,
+    /// The last line, when there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) end_line: Option<u32>,
+    /// True when the lines are those before the change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub(super) is_removed_code: bool,
+    /// What is wrong, in one line.
+    pub(super) title: String,
+    /// Why it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    /// The code that shows it, secrets masked.
+    pub(super) evidence: String,
+    /// What to write instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fix: Option<String>,
+    /// Who says so: `rules`, or a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reviewer: Option<String>,
+    /// The rule; `tollgate rules show ID` explains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rule: Option<String>,
+    /// Whether it is new since the last review; left out when there was none to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) is_new: Option<bool>,
+    /// Why it does not count, for one that does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) withheld: Option<String>,
+}
+
+impl From<&finding::Finding> for Finding {
+    fn from(finding: &finding::Finding) -> Self {
+        let lines = finding.location.lines;
+        let text = |text: &String| cut(text, MAX_TEXT);
+        Self {
+            id: finding.id.to_string(),
+            fingerprint: Fingerprint::of(finding).to_string(),
+            severity: finding.severity.into(),
+            category: finding.category.to_string(),
+            file: finding.location.file.as_str().to_owned(),
+            line: lines.start(),
+            end_line: (lines.end() != lines.start()).then(|| lines.end()),
+            is_removed_code: finding.location.side == Side::Left,
+            title: finding.summary.as_str().to_owned(),
+            reason: finding.reason.as_ref().map(text),
+            evidence: cut(&finding.evidence, MAX_TEXT),
+            fix: finding.suggestion.as_ref().map(text),
+            reviewer: finding.origin.reviewer.clone(),
+            rule: finding.origin.rule.clone(),
+            is_new: None,
+            withheld: None,
+        }
+    }
+}
+
+impl From<&WithheldFinding> for Finding {
+    fn from(withheld: &WithheldFinding) -> Self {
+        let why = cut(&withheld.why.to_string(), MAX_TEXT);
+        Self { withheld: Some(why), ..Self::from(&withheld.finding) }
+    }
+}
+
+impl Finding {
+    /// `F001 High/Security src/render.js:3: Input is evaluated as code`, then reason and fix.
+    pub(super) fn in_words(&self) -> String {
+        let Self { id, severity, category, file, line, title, fingerprint, .. } = self;
+        let new = if self.is_new == Some(true) { " [new]" } else { "" };
+        let mut words = format!("{id} {severity:?}/{category} {file}:{line}: {title}{new} ({fingerprint})");
+        for (name, text) in [("", &self.reason), ("fix: ", &self.fix), ("does not count: ", &self.withheld)] {
+            if let Some(text) = text {
+                let _ = write!(words, "\n  {name}{}", text.replace('\n', "\n  "));
+            }
+        }
+        words
+    }
+}
+
+/// What was looked at, in hunks of the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Looked {
+    /// Hunks that were reviewed.
+    pub(super) reviewed: usize,
+    /// Hunks that a rule leaves out: generated, binary, filtered.
+    pub(super) skipped: usize,
+    /// Hunks that should have been reviewed and were not.
+    pub(super) not_reviewed: usize,
+}
+
+/// Something that nobody looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Missed {
+    /// The file.
+    pub(super) file: String,
+    /// The lines; left out for the file as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lines: Option<String>,
+    /// Why.
+    pub(super) why: String,
+}
+
+/// A review, as far as all tools tell it alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Told {
+    /// APPROVED, COMMENTED or CHANGES_REQUESTED, computed from the findings.
+    pub(super) verdict: String,
+    /// What was compared with what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) compared: Option<String>,
+    /// The commit that was reviewed, with whatever was uncommitted.
+    pub(super) head: String,
+    /// The commit it was compared with.
+    pub(super) base: String,
+    /// How many findings count.
+    pub(super) n_findings: usize,
+    /// What was looked at; left out when the reviewer does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) coverage: Option<Looked>,
+    /// What should have been reviewed and was not, the first 100 places. A change is never plainly approved with any.
+    pub(super) not_reviewed: Vec<Missed>,
+    /// What else is to be known.
+    pub(super) notes: Vec<String>,
+}
+
+impl From<&Review> for Told {
+    fn from(review: &Review) -> Self {
+        let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+        let missed = hunks.filter_map(|hunk| match &hunk.looked {
+            coverage::Looked::NotReviewed(why) => Some(Missed {
+                file: hunk.file.as_str().to_owned(),
+                lines: hunk.lines.map(|lines| lines.to_string()),
+                why: cut(why, MAX_TEXT),
+            }),
+            coverage::Looked::Reviewed | coverage::Looked::Skipped(_) => None,
+        });
+        let notes = review.notes.iter().flat_map(|notes| notes.lines());
+        Self {
+            verdict: review.verdict().as_str().to_owned(),
+            compared: review.compared.clone(),
+            head: review.reviewed.to_string(),
+            base: review.base.to_string(),
+            n_findings: review.findings.len(),
+            coverage: review.coverage.as_ref().map(looked),
+            not_reviewed: missed.take(MAX_LISTED).collect(),
+            notes: notes.take(MAX_LISTED).map(|note| cut(note, MAX_TEXT)).collect(),
+        }
+    }
+}
+
+fn looked(coverage: &Coverage) -> Looked {
+    let count = coverage.count();
+    Looked { reviewed: count.reviewed, skipped: count.skipped, not_reviewed: count.not_reviewed }
+}
+
+impl Told {
+    /// What follows the first line of an answer.
+    pub(super) fn in_words(&self, findings: &[Finding]) -> String {
+        let mut words = String::new();
+        if let Some(compared) = &self.compared {
+            let _ = writeln!(words, "compared: {compared}");
+        }
+        for finding in findings {
+            let _ = writeln!(words, "{}", finding.in_words());
+        }
+        if self.n_findings > findings.len() {
+            let _ = writeln!(words, "… {} more; `list_findings` gives them", self.n_findings - findings.len());
+        }
+        for missed in &self.not_reviewed {
+            let lines = missed.lines.as_ref().map(|lines| format!(":{lines}")).unwrap_or_default();
+            let _ = writeln!(words, "not reviewed: {}{lines}: {}", missed.file, missed.why);
+        }
+        for note in &self.notes {
+            let _ = writeln!(words, "note: {note}");
+        }
+        words
+    }
+}

@@ -1,0 +1,183 @@
+//! `create_comment`: puts a comment on a pull request, once, and a summary only if it keeps its rules.
+//!
+//! A comment of ours ends with a mark, by which it is found again. A summary has the same mark whatever it says, so a
+//! second one takes the place of the first; the mark of any other comment is made of its text.
+//!
+//! ```text
+//! <!-- tollgate:agent summary -->
+//! <!-- tollgate:agent 5891b5b522d5df08 -->
+//! ```
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tollgate_core::comment::json::{CheckedJson, KindJson};
+use tollgate_core::comment::{self, Checked, Kind};
+use tollgate_core::pull::PullRef;
+use tollgate_core::pull::post::MAX_BODY;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::host::{Comment, Host, HostError};
+
+use super::{Effect, Job, Tool};
+use crate::mcp::failure;
+use crate::mcp::means::Means;
+
+/// What all marks of tollgate begin with.
+const MARK: &str = "<!-- tollgate:";
+/// Room for a mark.
+const ROOM: usize = 64;
+
+/// The tool.
+pub(super) struct CreateComment;
+
+/// What it is told.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The comment, Markdown.
+    #[schemars(length(min = 1))]
+    body: String,
+    /// Repair a summary where that does not change its meaning: blank lines, order of sections, empty sections.
+    #[serde(default)]
+    fix: bool,
+    /// The address of the pull request, as `https://github.com/owner/name/pull/12`. Left out: nothing is posted.
+    pull_request: Option<String>,
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Output {
+    /// True when the comment stands on the pull request now.
+    posted: bool,
+    /// What was done there.
+    action: Action,
+    /// The number of the comment there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<u64>,
+    /// Why it was not posted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_not: Option<String>,
+    /// What kind of comment it is.
+    kind: KindJson,
+    /// What was repaired.
+    repaired: Vec<String>,
+    /// The text, repaired where that was asked for.
+    body: String,
+}
+
+/// What was done on the pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    /// A new comment was written.
+    Created,
+    /// The comment of an earlier call was replaced.
+    Updated,
+    /// It stood there already.
+    Unchanged,
+    /// Nothing.
+    None,
+}
+
+impl Tool for CreateComment {
+    const NAME: &'static str = "create_comment";
+    const TITLE: &'static str = "Comment on a pull request";
+    const DESCRIPTION: &'static str = "Puts a comment on a pull request. A review summary is checked first: one that \
+        breaks its rules is refused with what is wrong, or repaired with `fix: true`. Called again with the same text it \
+        does nothing; a new summary replaces the one before. Without `pull_request`, or where the operator gave no \
+        token, the checked text comes back with `posted: false`, to be posted by other means.";
+    const EFFECT: Effect = Effect::Posts;
+    type Arguments = Arguments;
+    type Output = Output;
+
+    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+        let Arguments { body, fix, pull_request } = arguments;
+        let parsed = pull_request.map(|address| PullRef::parse(&address)).transpose();
+        let pull = parsed.map_err(|error| failure::not_a_pull_request(&error.to_string()))?;
+        let bot = means.settings(None, |_| {})?.bot;
+        let (kind, body, repaired) = accepted(body, fix, &bot)?;
+        let output = Output {
+            posted: false,
+            action: Action::None,
+            comment: None,
+            why_not: None,
+            kind: CheckedJson::from(&Checked { kind, errors: Vec::new() }).kind,
+            repaired,
+            body,
+        };
+        let Some(pull) = pull else {
+            return Ok(Output { why_not: Some("no pull request was named".to_owned()), ..output });
+        };
+        let Some(host) = means.host(&pull)? else {
+            let why = "this server has no token for the code host".to_owned();
+            return Ok(Output { why_not: Some(why), ..output });
+        };
+        let (action, comment) = post(&*host, &pull, kind, &output.body).map_err(HostError::into_failure)?;
+        Ok(Output { posted: true, action, comment: Some(comment), ..output })
+    }
+
+    fn in_words(output: &Output) -> String {
+        let mut words = match (output.action, output.comment) {
+            (Action::Created, Some(comment)) => format!("posted as comment {comment}"),
+            (Action::Updated, Some(comment)) => format!("comment {comment} was replaced"),
+            (Action::Unchanged, Some(comment)) => format!("it stands there already, as comment {comment}"),
+            _ => format!("not posted: {}", output.why_not.as_deref().unwrap_or("nothing was asked for")),
+        };
+        for repaired in &output.repaired {
+            let _ = write!(words, "\nrepaired: {repaired}");
+        }
+        if !output.posted {
+            let _ = write!(words, "\n\n{}", output.body);
+        }
+        words
+    }
+}
+
+/// The comment as it may be posted, and what was repaired in it.
+fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<String>), Failure> {
+    let n_chars = body.chars().count();
+    if body.trim().is_empty() || n_chars > MAX_BODY - ROOM {
+        return Err(failure::unfit_comment(n_chars, MAX_BODY - ROOM));
+    }
+    // Under our name such a mark would count.
+    if body.to_ascii_lowercase().replace(char::is_whitespace, "").contains("<!--tollgate:") {
+        return Err(failure::forged_mark());
+    }
+    let Checked { kind, errors } = comment::check(&body, bot);
+    match (errors.is_empty(), fix) {
+        (true, _) => Ok((kind, body, Vec::new())),
+        (false, false) => Err(failure::invalid_comment(&errors, false)),
+        (false, true) => {
+            let fixed = comment::fix(&body, bot).map_err(|errors| failure::invalid_comment(&errors, true))?;
+            Ok((kind, fixed.text, fixed.done))
+        }
+    }
+}
+
+/// Sees to it that the comment stands on the pull request, once.
+fn post(host: &dyn Host, pull: &PullRef, kind: Kind, body: &str) -> Result<(Action, u64), HostError> {
+    let mark = mark(kind, body);
+    let marked = format!("{}\n\n{mark}", body.trim_end());
+    let me = host.me()?;
+    let ours = |comment: &Comment| me.wrote(&comment.author) && comment.body.contains(&mark);
+    let there = host.comments(&pull.repo, pull.number)?.into_iter().find(ours);
+    match there {
+        // A host may write line breaks in its own way.
+        Some(there) if there.body.replace("\r\n", "\n").trim() == marked.trim() => Ok((Action::Unchanged, there.id)),
+        Some(there) => host.edit_comment(&pull.repo, there.id, &marked).map(|()| (Action::Updated, there.id)),
+        None => host.comment(&pull.repo, pull.number, &marked).map(|comment| (Action::Created, comment)),
+    }
+}
+
+fn mark(kind: Kind, body: &str) -> String {
+    match kind {
+        Kind::Review | Kind::ReReview => format!("{MARK}agent summary -->"),
+        Kind::Other => {
+            let digest = Sha256::digest(body.trim().as_bytes());
+            let key: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("{MARK}agent {key} -->")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `tollgate mcp`: the tools for agents, on standard input and output.
+
+use std::path::PathBuf;
+
+use tollgate_engine::config::Layer;
+use tollgate_engine::failure::Failure;
+use tollgate_server::mcp::{self, Folders, Mcp, Means};
+
+use super::{Done, Place, board, memory, output};
+
+/// Serves review tools to agents and editors (MCP) on standard input and output
+///
+/// Tools: review_change, list_findings, get_review, dismiss_finding, check_comment, create_comment, list_features,
+/// get_feature. They look at the folder it is started in and nowhere else, unless you allow more. It ends when its input
+/// ends.
+#[derive(clap::Args)]
+#[command(after_help = "Examples of how an agent is told to start it:\n  \
+    claude mcp add tollgate -- tollgate mcp          Claude Code, in the folder of the repository\n  \
+    codex mcp add tollgate -- tollgate mcp           Codex\n  \
+    gemini mcp add tollgate tollgate mcp             Gemini CLI\n\n\
+    opencode, in opencode.json:\n  \
+    { \"mcp\": { \"tollgate\": { \"type\": \"local\", \"command\": [\"tollgate\", \"mcp\"] } } }\n\n\
+    Others, in mcp.json:\n  \
+    { \"mcpServers\": { \"tollgate\": { \"command\": \"tollgate\", \"args\": [\"-C\", \"/path/to/repository\", \"mcp\"] } } }\n\n\
+    `tollgate serve` has the same tools at http://127.0.0.1:7420/mcp, for the projects on its board:\n  \
+    claude mcp add --transport http tollgate http://127.0.0.1:7420/mcp --header \"Authorization: Bearer TOKEN\"\n\n\
+    Then say in AGENTS.md or CLAUDE.md: Before you stop, call `review_change` and fix what it finds.")]
+pub(crate) struct Args {
+    /// Let tools look at this folder, too; can be repeated
+    #[arg(long, value_name = "PATH")]
+    allow: Vec<PathBuf>,
+    #[command(flatten)]
+    store: memory::Flag,
+}
+
+pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+    let settings = place.settings(None, Layer::default())?;
+    let store = memory::path(place, &settings, &args.store)?;
+    let data = memory::data_folder().unwrap_or_else(|| store.clone());
+    let data = data.parent().map(ToOwned::to_owned).unwrap_or_default();
+    let folders = Folders::new(&place.directory, &args.allow)?;
+    let means = Means::in_folders(board::home(place, data, Layer::default())?, store, folders);
+    output::end_cleanly_on_ctrl_c();
+    mcp::serve(Mcp::new(means))?;
+    // What is under way has nobody to answer to any more.
+    tollgate_engine::process::stop_all();
+    Ok(Done::Fine)
+}
