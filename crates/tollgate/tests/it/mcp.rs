@@ -11,9 +11,6 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Role
 use rmcp::{ClientHandler, ErrorData, ServiceError};
 use serde_json::Value;
 
-mod hostile;
-mod http;
-mod post;
 mod reach;
 mod stdio;
 mod wire;
