@@ -8,12 +8,18 @@
 
 pub mod ask;
 pub mod command;
+#[cfg(test)]
+mod hostile;
 pub mod key;
+mod link;
 pub mod mark;
+pub mod note;
 pub mod place;
 pub mod post;
+pub mod reply;
 #[cfg(test)]
 mod sample;
+pub mod surface;
 
 use std::fmt;
 

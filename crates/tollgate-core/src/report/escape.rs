@@ -73,6 +73,29 @@ pub(crate) fn literal_at_start(line: &str) -> String {
     if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
 }
 
+/// Plain text of several lines, for places that show it without Markdown: nobody is notified, nothing is linked, no line
+/// begins a command. It is cut to a number of characters.
+pub(crate) fn inert(text: &str, max_chars: usize) -> String {
+    let text = visible(text.trim());
+    let mut plain = String::with_capacity(text.len());
+    let mut before = None;
+    for (index, character) in text.char_indices() {
+        if matches!(character, '/' | '@') && before.is_none_or(|before| before == '\n') {
+            plain.push(' ');
+        }
+        plain.push(character);
+        if meets(character, before, &text[..index], &text[index + character.len_utf8()..]) {
+            // The character itself: character references mean nothing here.
+            plain.push('\u{200b}');
+        }
+        before = Some(character);
+    }
+    match plain.char_indices().nth(max_chars) {
+        None => plain,
+        Some(_) => plain.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
 /// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
 ///
 /// A word in brackets is a link only with an address behind it or with a definition, and no text of ours has one.
@@ -220,6 +243,23 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_shown_and_lines_become_one() {
         check("a\r\n\tb\u{202e}c", "a b\\\\u{202e}c");
+    }
+
+    #[test]
+    fn plain_text_acts_no_more_than_markdown_does() {
+        let check = |text: &str, expected: &str| assert_eq!(inert(text, 1000), expected);
+        check("ask @octocat, fixes #12", "ask @\u{200b}octocat, fixes #\u{200b}12");
+        check("/merge\n@bors r+\n a/b", " /merge\n @\u{200b}bors r+\n a/b");
+        check("a\u{202e}b <c> *d*", "a\\u{202e}b <c> *d*");
+        assert_eq!(inert("@a @a @a", 6), " @\u{200b}a …");
+        assert_eq!(inert("abcd", 4), "abcd");
+    }
+
+    proptest! {
+        #[test]
+        fn plain_text_is_no_longer_than_it_may_be(text in "[@#/a1\\n ]{0,30}", max_chars in 1_usize..20) {
+            prop_assert!(inert(&text, max_chars).chars().count() <= max_chars, "{}", inert(&text, max_chars));
+        }
     }
 
     #[test]

@@ -31,12 +31,12 @@
 //!
 //! Nothing is decided here about posting or approving; a review with nothing to report gives no comment.
 
-mod details;
-mod draft;
+pub(crate) mod details;
+pub(crate) mod draft;
 mod entry;
-mod first;
+pub(crate) mod first;
 mod re_review;
-mod words;
+pub(crate) mod words;
 
 use crate::analysis::{Analysis, Category};
 use crate::comment::section::says_nothing;

@@ -79,7 +79,8 @@ fn findings(draft: &mut Draft, comment: &Comment<'_>) {
     }
 }
 
-fn covered(draft: &mut Draft, coverage: &Coverage) {
+/// Writes how much was looked at, and what was not, by name.
+pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
     let count = coverage.count();
     draft.push(format!(
         "- Coverage: {} of {} reviewed, {} skipped by a rule, {} not reviewed\n",

@@ -124,7 +124,7 @@ fn suggestion(finding: &Finding) -> Option<String> {
 }
 
 /// `:yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging`.
-fn verdict(review: &Review) -> String {
+pub(crate) fn verdict(review: &Review) -> String {
     let severities = || review.findings.iter().map(|finding| finding.severity);
     let verdict = CommentVerdict::of(severities());
     let counts = counts(severities());
