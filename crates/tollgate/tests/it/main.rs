@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
+mod action;
+#[cfg(unix)]
 mod agents;
 mod board;
 mod chaos;
