@@ -208,6 +208,11 @@ impl Hub {
         self.state().deliveries.iter().filter(|one| one.status == hooks::HELD).map(|one| one.id).collect()
     }
 
+    /// The numbers of the deliveries that were taken.
+    pub(crate) fn taken(&self) -> Vec<u64> {
+        self.state().deliveries.iter().filter(|one| one.is_taken()).map(|one| one.id).collect()
+    }
+
     /// Sends a delivery that waits, or one that was sent once more.
     pub(crate) fn send(&self, delivery: u64) {
         self.state().send_again(delivery);

@@ -5,6 +5,7 @@
 mod contract;
 mod examples;
 mod flow;
+mod killed;
 mod mortal;
 mod schedule;
 mod station;
