@@ -14,8 +14,8 @@ const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
 /// From the first byte of a delivery to the last of what is tidied up.
 const POINTS: [&str; 20] = [
-    "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17", "P18",
-    "P19", "P20",
+    "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17",
+    "P18", "P19", "P20",
 ];
 
 fn n_kills() -> u32 {
@@ -53,8 +53,7 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
     station.launch(None);
     let seen = station.settled(&pull);
     let found = (seen.conclusion(), seen.summaries.len(), seen.inline.len().min(1), seen.others.len());
-    let expected =
-        if is_skipped { (Some("neutral"), 0, 0, 1) } else { (Some("failure"), 1, 1, 0) };
+    let expected = if is_skipped { (Some("neutral"), 0, 0, 1) } else { (Some("failure"), 1, 1, 0) };
     match seen.problems() {
         problems if !problems.is_empty() => Err(format!("{at}: {problems:?}")),
         _ if found != expected => Err(format!("{at}: {found:?}")),
@@ -65,9 +64,8 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
 #[test]
 fn a_server_that_dies_at_any_point_is_as_good_as_one_that_does_not() {
     let n_each = n_kills().max(1);
-    let of = |point: &'static str| {
-        (0..n_each.max(n_passes(point))).map(move |round| (point, round % n_passes(point) + 1))
-    };
+    let of =
+        |point: &'static str| (0..n_each.max(n_passes(point))).map(move |round| (point, round % n_passes(point) + 1));
     let todo: Mutex<Vec<(&str, u32)>> = Mutex::new(POINTS.into_iter().flat_map(of).rev().collect());
     let (n_all, problems) = (todo.lock().unwrap().len(), Mutex::new(Vec::new()));
     // Most of the time is spent waiting, so several are tried at once.
@@ -169,5 +167,7 @@ fn a_server_that_is_killed_at_random_loses_nothing_and_says_nothing_twice() {
         }
         n_acked += hub.taken().len();
     }
-    println!("killed at random {n_killed} times: {n_acked} deliveries acknowledged, {n_twice} sent twice, {n_faults} faults");
+    println!(
+        "killed at random {n_killed} times: {n_acked} deliveries acknowledged, {n_twice} sent twice, {n_faults} faults"
+    );
 }
