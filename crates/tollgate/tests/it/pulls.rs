@@ -4,6 +4,7 @@
 
 mod contract;
 mod examples;
+mod faults;
 mod flow;
 mod killed;
 mod mortal;

@@ -1,15 +1,15 @@
 //! The work on pull requests, one step at a time and by a clock that a test moves: nothing happens by itself.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_engine::board::Home;
 use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
-use tollgate_engine::forge::github::{Address, App, AppSettings, delivery};
+use tollgate_engine::forge::github::{Address, AppSettings, delivery};
 use tollgate_engine::forge::host::Hidden;
-use tollgate_engine::pulls::{Pulls, Site, Stepped};
+use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::NewDelivery;
 
@@ -28,17 +28,20 @@ fn clock() -> u64 {
 }
 
 /// The work, with a database of its own; deliveries of the hub are taken in at once.
-pub(crate) struct Steps {
+pub(crate) struct Steps<'a> {
+    hub: &'a Hub,
+    hosts: Arc<MortalHosts>,
     _desk: Desk,
     pulls: Pulls,
     pub(crate) death: Death,
     /// The same for the thread that takes deliveries.
     ahead: Arc<AtomicU64>,
     n_dead: Cell<u32>,
+    troubles: RefCell<Vec<String>>,
 }
 
-impl Steps {
-    pub(crate) fn new(hub: &Hub) -> Self {
+impl<'a> Steps<'a> {
+    pub(crate) fn new(hub: &'a Hub) -> Self {
         AHEAD_MS.set(0);
         let desk = Desk::new("true");
         std::fs::write(desk.path("config/tollgate/config.toml"), "").unwrap();
@@ -73,16 +76,18 @@ impl Steps {
             resolves_threads: false,
         };
         let death = Death::default();
-        let hosts = Arc::new(MortalHosts { app: App::new(settings).unwrap(), death: death.clone() });
+        let hosts = Arc::new(MortalHosts::new(settings, death.clone()));
         let site = Site { url: hub.url(), check_name: "kodiai".to_owned(), public_url: None, concurrency: 1 };
-        let pulls = Pulls::open(database, home, hosts, site).unwrap();
-        Self { _desk: desk, pulls, death, ahead, n_dead: Cell::new(0) }
+        let pulls = Pulls::open(database, home, Arc::clone(&hosts) as Arc<dyn Hosts>, site).unwrap();
+        Self { hub, hosts, _desk: desk, pulls, death, ahead, n_dead: Cell::new(0), troubles: RefCell::default() }
     }
 
-    /// Lets time pass.
+    /// Lets time pass, here and at the host.
     pub(crate) fn wait(&self, ms: u64) {
         AHEAD_MS.set(AHEAD_MS.get() + ms);
         self.ahead.store(AHEAD_MS.get(), Ordering::SeqCst);
+        self.hub.step_clock(i64::try_from(ms).unwrap());
+        self.hosts.renew();
     }
 
     /// Takes one step; false when there is nothing to do now. A worker that dies leaves everything as it is.
@@ -91,8 +96,12 @@ impl Steps {
         let stepped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.pulls.step(&owner)));
         match stepped {
             Ok(Ok(Stepped::Idle)) => false,
+            Ok(Ok(Stepped::Worked(_))) => true,
             // Trouble with the host is told, and the step is taken again later.
-            Ok(Ok(Stepped::Worked(_)) | Err(_)) => true,
+            Ok(Err(failure)) => {
+                self.troubles.borrow_mut().push(failure.message);
+                true
+            }
             Err(payload) if payload.is::<Dead>() => {
                 self.n_dead.set(self.n_dead.get() + 1);
                 true
@@ -124,6 +133,7 @@ impl Steps {
             }
             self.wait(5_000);
         }
-        panic!("it comes to no end");
+        let troubles = self.troubles.borrow();
+        panic!("it comes to no end: {:#?}", troubles.iter().rev().take(5).collect::<Vec<_>>());
     }
 }
