@@ -189,12 +189,13 @@ impl World {
     }
 }
 
-/// All of the faults when much is to be tried, else one of them by turns.
-fn chosen(faults: &[Fault], call: usize) -> &[Fault] {
+/// Which calls go wrong, and how: every other one by turns, or with `TOLLGATE_CHAOS` each in every way.
+fn wrong(n_calls: usize, faults: &[Fault]) -> Vec<(usize, Fault)> {
+    let all = (0..n_calls).flat_map(|call| faults.iter().map(move |fault| (call, fault.clone())));
     if std::env::var_os("TOLLGATE_CHAOS").is_some() {
-        return faults;
+        return all.collect();
     }
-    std::slice::from_ref(&faults[call % faults.len()])
+    (0..n_calls).step_by(2).map(|call| (call, faults[call / 2 % faults.len()].clone())).collect()
 }
 
 fn repo() -> Repo {

@@ -11,7 +11,6 @@ fn work(world: &World) {
     world.settle();
 }
 
-/// Each call of the work is in some trouble once, a different one each time; `TOLLGATE_CHAOS` tries each with all.
 #[test]
 fn a_host_in_trouble_costs_time_and_nothing_is_lost_or_there_twice() {
     let tidy = World::new();
@@ -19,14 +18,12 @@ fn a_host_in_trouble_costs_time_and_nothing_is_lost_or_there_twice() {
     let (expected, n_calls) = (tidy.seen(), tidy.hub.state().calls.len());
     let faults =
         [Fault::Unclear, Fault::Refuse(Trouble::Unavailable), Fault::Refuse(Trouble::Limited { wait_ms: 60_000 })];
-    for call in 0..n_calls {
-        for fault in chosen(&faults, call) {
-            let world = World::new();
-            world.hub.state().faults.insert(call, fault.clone());
-            work(&world);
-            let name = world.hub.state().calls[call];
-            assert_eq!(world.seen(), expected, "{fault:?} at call {call}, {name}");
-        }
+    for (call, fault) in wrong(n_calls, &faults) {
+        let world = World::new();
+        world.hub.state().faults.insert(call, fault.clone());
+        work(&world);
+        let name = world.hub.state().calls[call];
+        assert_eq!(world.seen(), expected, "{fault:?} at call {call}, {name}");
     }
 }
 
