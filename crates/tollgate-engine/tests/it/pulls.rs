@@ -523,6 +523,45 @@ fn a_closed_pull_request_is_left_alone() {
 }
 
 #[test]
+fn what_was_closed_before_anything_was_said_is_said_when_it_is_opened_again() {
+    let world = World::new();
+    world.scratch.commit("a.conf", BAD);
+    world.push("feat: a");
+    world.changed();
+    later(3_000);
+    // The review is stored; then the host does not answer.
+    world.hub.state().faults = (6..60).map(|call| (call, Fault::Refuse(Trouble::Unavailable))).collect();
+    world.pulls.step("me").unwrap_err();
+    world.hub.state().faults.clear();
+    world.edit(|pull| pull.is_open = false);
+    world.deliver(About::Closed);
+    world.settle();
+    assert!(!world.seen().contains("at a.conf"), "{}", world.seen());
+    world.edit(|pull| pull.is_open = true);
+    world.changed();
+    world.settle();
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
+}
+
+#[test]
+fn a_draft_that_becomes_ready_has_its_annotations() {
+    let world = World::new();
+    world.scratch.commit("a.conf", BAD);
+    world.push("feat: a");
+    for is_draft in [true, false] {
+        world.edit(|pull| pull.is_draft = is_draft);
+        world.changed();
+        world.settle();
+    }
+    assert!(world.seen().ends_with("failure, 1 blocking finding (1 annotations)"), "{}", world.seen());
+}
+
+#[test]
 fn what_no_delivery_told_us_is_found_out() {
     let world = World::new();
     world.push_file("a.conf", "a\n");

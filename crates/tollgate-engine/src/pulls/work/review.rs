@@ -63,7 +63,7 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
     };
     process::crash_point("P7");
     if !pull.is_open {
-        return closed(job, row);
+        return closed(job, row, &pull.head);
     }
     job.take_up(&pull)?;
     let author = author(job, &pull)?;
@@ -114,13 +114,15 @@ fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Resu
 }
 
 /// It is closed: checks that go on end, and nothing else is said.
-fn closed(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
+fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<Ended, Stop> {
     let note = note::closed();
     let rows = job.pulls.database().posts(job.id)?;
     let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
     let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
     let posts = going_on.map(|row| end(row.post.head)).collect();
-    finish(job, Finished { posts, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
+    // What was not posted is not to be; should it be opened again, it is reviewed again.
+    let reviewed = Some(As { head: head.clone(), key: "closed".to_owned() });
+    finish(job, Finished { posts, reviewed, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
 /// Begins the check of a head that has none.
@@ -265,7 +267,9 @@ fn look(
         spec: None,
         criteria: &[],
         memory: Store::open(job.pulls.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
-        since_last: row.run.is_some() && !row.is_asked_whole() && !is_gone,
+        since_last: !row.is_asked_whole()
+            && !is_gone
+            && last_head(job, row)?.is_some_and(|last| last != pull.head.as_str()),
         executable: home.executable.clone(),
         standing,
         asking: Asking {
@@ -287,6 +291,12 @@ fn look(
         reviewed.review.notes = Some(notes.collect::<Vec<_>>().join("\n"));
     }
     Ok(reviewed)
+}
+
+/// The commit of the last review. One that is reviewed again is reviewed as a whole: nothing of it is new.
+fn last_head(job: &Job<'_>, row: &PullRow) -> Result<Option<String>, Stop> {
+    let run = row.run.map(|run| job.pulls.database().review_run(run)).transpose()?;
+    Ok(run.flatten().map(|run| run.head))
 }
 
 /// Stores the review with all that is to be seen of it.
