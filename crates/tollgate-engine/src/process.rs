@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub mod guard;
 pub(crate) mod handles;
+pub(crate) mod owner;
 pub(crate) mod pipes;
 
 /// The groups that are alive, by the process id of their leader.

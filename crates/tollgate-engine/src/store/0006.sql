@@ -25,6 +25,7 @@ CREATE TABLE pull (
   not_before_ms  INTEGER NOT NULL DEFAULT 0,
   asked_ms       INTEGER NOT NULL DEFAULT 0,
   attempt        INTEGER NOT NULL DEFAULT 0,
+  troubles       INTEGER NOT NULL DEFAULT 0,
   paused_by      TEXT,
   closed         INTEGER NOT NULL DEFAULT 0,
   base_branch    TEXT,

@@ -52,10 +52,14 @@ pub struct PullRow {
     pub again: i64,
     /// Up to where somebody asked for a review of all of it.
     pub whole: i64,
-    /// When a model was last asked about it, in milliseconds since 1970.
+    /// When a review is due, in milliseconds since 1970.
+    pub review_at_ms: u64,
+    /// When a model was last asked about it.
     pub asked_ms: u64,
     /// How often what is owed has failed in a row.
     pub attempt: u32,
+    /// How often the host was in trouble in a row.
+    pub troubles: u32,
     /// Who said that there are to be no more reviews by themselves.
     pub paused_by: Option<String>,
     /// True when it was closed or merged, as far as we know.
@@ -121,8 +125,8 @@ impl Database {
     }
 }
 
-const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, asked_ms, attempt, paused_by, \
-                      closed, base_branch, head, reviewed_head, reviewed_as, run, problem FROM pull";
+const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, review_at_ms, asked_ms, \
+                      attempt, troubles, paused_by, closed, base_branch, head, reviewed_head, reviewed_as, run, problem FROM pull";
 
 fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<PullRow>> {
     connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], of_row).optional()
@@ -142,8 +146,10 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<PullRow> {
         done: row.get("done")?,
         again: row.get("again")?,
         whole: row.get("whole")?,
+        review_at_ms: row.get("review_at_ms")?,
         asked_ms: row.get("asked_ms")?,
         attempt: row.get("attempt")?,
+        troubles: row.get("troubles")?,
         paused_by: row.get("paused_by")?,
         is_closed: row.get("closed")?,
         base_branch: row.get("base_branch")?,

@@ -113,9 +113,20 @@ impl Database {
     /// Gives a claim back; nothing of the pull request is done before a time.
     pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2 \
-                       WHERE token = ?1";
+            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
+                       troubles = 0 WHERE token = ?1";
             let n_rows = connection.execute(sql, params![token.0, number(not_before_ms)])?;
+            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+        })
+    }
+
+    /// Gives a claim back because the host is in trouble; nothing is done before a time.
+    pub fn note_trouble(&self, token: Token, problem: &str, not_before_ms: u64) -> Fenced<()> {
+        let problem = problem.to_owned();
+        self.decide(move |connection| {
+            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
+                       troubles = troubles + 1, problem = ?3 WHERE token = ?1";
+            let n_rows = connection.execute(sql, params![token.0, number(not_before_ms), problem])?;
             Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
         })
     }

@@ -178,12 +178,13 @@ impl Database {
 
 const SELECT: &str = "SELECT id, head, kind, key, body, final, state, since_ms, remote_id, attempt, problem FROM post";
 
-/// Stores what is to be posted. What is there already under the same key is said anew.
+/// Stores what is to be posted. What is there already under the same key is said anew,
+/// unless it says the same.
 pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> rusqlite::Result<()> {
     let sql = "INSERT INTO post (pull, head, kind, key, body, final, state, since_ms, attempt) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'due', 0, 0) ON CONFLICT (pull, kind, key) DO UPDATE SET \
-               head = excluded.head, body = excluded.body, final = excluded.final, state = 'due', attempt = 0, \
-               problem = NULL";
+               head = excluded.head, final = excluded.final, attempt = 0, problem = NULL, body = excluded.body, \
+               state = iif(state = 'done' AND body = excluded.body AND head = excluded.head, 'done', 'due')";
     let mut statement = connection.prepare(sql)?;
     for post in posts {
         let NewPost { head, kind, key, body, is_final } = post;

@@ -202,8 +202,10 @@ fn a_review_its_posts_and_the_counter_are_stored_together() {
     let row = queue.row("o/r", 1);
     assert_eq!(
         (row.done, row.run, row.reviewed_head, row.reviewed_as.as_deref()),
-        (1, Some(run), Some(head), Some("k"))
+        (1, None, Some(head), Some("k")),
+        "a failed run is not the one that people speak of"
     );
+    assert_eq!(run, 1);
     let due = queue.database.posts_due(row.id).unwrap();
     assert_eq!(due.iter().map(|row| row.post.kind).collect::<Vec<_>>(), [PostKind::Summary, PostKind::Check]);
     let events = queue.database.events_after(0, 9, None).unwrap();
@@ -231,6 +233,10 @@ fn a_post_goes_from_due_to_done_and_keeps_its_number_when_it_is_said_anew() {
     database.put_posts(claim.token, vec![post(B, PostKind::Summary, "", "two")]).unwrap().unwrap();
     let row = database.posts_due(pull).unwrap().remove(0);
     assert_eq!((row.id, row.post.body.as_str(), row.remote_id, row.attempt), (id, "two", Some(5), 0));
+    database.end_post(claim.token, id, None).unwrap().unwrap();
+    database.put_posts(claim.token, vec![post(B, PostKind::Summary, "", "two")]).unwrap().unwrap();
+    assert_eq!(database.posts_due(pull).unwrap(), [], "it says so already");
+    assert_eq!(database.posts(pull).unwrap()[0].remote_id, Some(5));
     database.cancel_post(claim.token, id, "gone").unwrap().unwrap();
     assert_eq!(queue.posts(pull), ["summary : two (Cancelled)"]);
 }
@@ -353,6 +359,10 @@ fn what_failed_waits_and_a_push_forgives_it() {
     queue.database.put_off_review(claim.token, 20_000).unwrap().unwrap();
     assert_eq!((queue.candidates(19_999).len(), queue.candidates(20_000).len()), (0, 1));
     assert!(queue.row("o/r", 1).problem.is_some());
+    let claim = queue.claim("o/r", 1, 20_000);
+    queue.database.note_trouble(claim.token, "down", 25_000).unwrap().unwrap();
+    assert_eq!((queue.candidates(24_999).len(), queue.candidates(25_000).len()), (0, 1));
+    assert_eq!((queue.row("o/r", 1).troubles, queue.row("o/r", 1).attempt), (1, 0));
 }
 
 #[test]
