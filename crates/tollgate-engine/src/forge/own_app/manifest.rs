@@ -217,6 +217,20 @@ mod tests {
     }
 
     #[test]
+    fn every_permission_and_event_is_documented() {
+        let page = include_str!("../../../../../docs/github.md");
+        let rows: Vec<&str> =
+            page.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 4).collect();
+        let granted = |line: &&&str| line.contains(" | read | ") || line.contains(" | write | ");
+        let documented: Vec<&str> = rows.iter().filter(granted).copied().collect();
+        let expected = PERMISSIONS.map(|it| format!("| `{}` | {} | {} |", it.name, it.access, it.why));
+        assert_eq!(documented, expected);
+        for event in EVENTS {
+            assert!(page.contains(&format!("`{event}`")), "{event}");
+        }
+    }
+
+    #[test]
     fn the_form_goes_to_the_person_or_the_organization() {
         assert_snapshot!(wish(None).action("s"), @"https://github.com/settings/apps/new?state=s");
         assert_snapshot!(wish(Some("acme")).action("s"), @"https://github.com/organizations/acme/settings/apps/new?state=s");
