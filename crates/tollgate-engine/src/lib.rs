@@ -20,6 +20,7 @@ pub mod history;
 mod net;
 pub mod pipeline;
 pub mod process;
+pub mod pulls;
 pub mod reviewer;
 pub mod store;
 mod tree;

@@ -14,7 +14,7 @@ use crate::guard::Names;
 use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
-use crate::routes::Room;
+use crate::routes::{Pending, Room};
 
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub(crate) struct App {
     pub(crate) calls: Arc<Semaphore>,
     /// What is left for deliveries that come in.
     pub(crate) deliveries: Room,
+    /// Apps that are about to be made.
+    pub(crate) pending: Pending,
     /// The tools for agents, if they are offered.
     pub(crate) mcp: Option<Mcp>,
 }

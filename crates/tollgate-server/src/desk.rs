@@ -16,6 +16,7 @@ use crate::problem::{Kind, Problem};
 
 pub mod cards;
 pub mod deliveries;
+pub mod github;
 pub(crate) mod prompt;
 pub mod record;
 pub mod reviews;
@@ -492,6 +493,7 @@ pub struct Figures {
 pub trait Desk:
     cards::Cards
     + deliveries::Deliveries
+    + github::Github
     + record::Record
     + reviews::Reviews
     + setup::Setup

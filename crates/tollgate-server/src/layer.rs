@@ -19,7 +19,7 @@ use crate::routes::{Shared, webhook};
 use crate::serve::Held;
 
 /// Paths that need no token, beside those of scripts and styles.
-pub(crate) const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/auth/login", "/login"];
+pub(crate) const OPEN: [&str; 5] = ["/healthz", "/readyz", "/api/auth/login", "/login", "/github/callback"];
 /// The route whose answer may take as long as a review, and whose clients look for `success`.
 const REVIEW: &str = "/api/code-review/generate-review";
 

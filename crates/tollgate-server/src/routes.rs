@@ -22,6 +22,7 @@ mod describe;
 mod events;
 mod export;
 mod features;
+mod github;
 mod health;
 mod iterations;
 mod projects;
@@ -33,6 +34,7 @@ mod setup;
 pub(crate) mod trends;
 pub(crate) mod webhook;
 
+pub(crate) use github::Pending;
 pub(crate) use webhook::Room;
 
 /// What routes are given.
@@ -109,6 +111,8 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
+        .routes(routes!(github::show))
+        .routes(routes!(github::begin))
         .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)

@@ -60,6 +60,13 @@ pub fn paused(mention: &str, by: Option<&str>) -> Note {
     needs_action("Not reviewed: reviews are paused", text)
 }
 
+/// Reviews are made only when somebody asks for one.
+#[must_use]
+pub fn on_request(mention: &str) -> Note {
+    let text = format!("Pull requests are reviewed here when somebody asks. Write {}.", say(mention, "review"));
+    needs_action("Not reviewed: nobody asked for it", text)
+}
+
 /// The title says `[no-review]`.
 #[must_use]
 pub fn skipped(mention: &str, head: &Sha, author: Author) -> Note {
@@ -155,6 +162,7 @@ mod tests {
             draft("tollgate"),
             paused("tollgate", Some(hostile)),
             paused("tollgate", None),
+            on_request("tollgate"),
             skipped("tollgate", &head(), Author::MayWrite),
             skipped("tollgate", &head(), Author::MayNot),
             superseded(&head()),
@@ -199,6 +207,9 @@ mod tests {
         --
         Not reviewed: reviews are paused
         Reviews of this pull request were paused. Write `@tollgate resume` to have every push reviewed again, or `@tollgate review` for this one.
+        --
+        Not reviewed: nobody asked for it
+        Pull requests are reviewed here when somebody asks. Write `@tollgate review`.
         --
         Skipped by author
         Review skipped per `[no-review]` in PR title, by an author who may write here.

@@ -9,6 +9,7 @@
 //! wire, graph        what is sent and what comes, over REST and GraphQL
 //! hosted             all of it as a [`Host`]
 //! manifest           making an app
+//! delivery           what GitHub tells us by itself
 //! ```
 //!
 //! Changes never come from here: git fetches them. Nothing is remembered but tokens and how often we asked.
@@ -18,6 +19,7 @@ mod app;
 mod client;
 mod clock;
 mod date;
+pub mod delivery;
 mod graph;
 mod hosted;
 mod key;

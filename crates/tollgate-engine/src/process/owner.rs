@@ -8,14 +8,14 @@ use super::guard::ProcessMark;
 
 /// The name of this process.
 #[must_use]
-pub fn name() -> String {
+pub(crate) fn name() -> String {
     let me = ProcessMark::of(std::process::id(), "").ok();
     me.map_or_else(|| std::process::id().to_string(), |me| format!("{}-{}", me.pid, me.started))
 }
 
 /// True when the process of this name still runs on this machine.
 #[must_use]
-pub fn is_alive(name: &str) -> bool {
+pub(crate) fn is_alive(name: &str) -> bool {
     let Some((pid, started)) = name.split_once('-') else { return false };
     let (Ok(pid), Ok(started)) = (pid.parse(), started.parse::<u64>()) else { return false };
     ProcessMark::of(pid, "").is_ok_and(|mark| mark.started == started)

@@ -10,6 +10,7 @@ mod faults;
 #[cfg(unix)]
 mod folder;
 mod gate;
+mod github;
 mod hostile;
 mod known;
 mod model;

@@ -32,7 +32,7 @@ use crate::routes::{Shared, webhook};
         (name = "iterations", description = "What agents did and reviews said."),
         (name = "reviews", description = "Stored reviews, whoever asked for them, and what they say together."),
         (name = "settings", description = "Settings, prompts and agents."),
-        (name = "github", description = "What GitHub tells us."),
+        (name = "github", description = "What GitHub tells us, and the app that we are there."),
         (name = "review", description = "Reviews asked for by hand.")
     )
 )]

@@ -8,6 +8,7 @@ use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
 use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::own_app;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
 use tollgate_server::desk::deliveries::Delivery;
@@ -21,6 +22,7 @@ use crate::log::MemoryLog;
 
 mod cards;
 pub(crate) mod deliveries;
+mod github;
 pub(crate) mod record;
 mod reviews;
 mod setup;
@@ -51,6 +53,8 @@ struct Kept {
     /// What was delivered, by its name.
     delivered: BTreeMap<String, Delivery>,
     no_app: bool,
+    /// The app that was made, with the code it was made of.
+    made: Option<(own_app::Card, String)>,
     next: u64,
     is_sick: bool,
 }

@@ -10,6 +10,7 @@ mod contract;
 mod desk;
 mod diff;
 mod feature;
+mod github;
 mod listen;
 mod load;
 mod log;

@@ -21,7 +21,7 @@ mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod hub;
 #[cfg(unix)]
 mod implementer;
@@ -39,6 +39,8 @@ mod parse_answer;
 mod preview;
 #[cfg(unix)]
 mod pull_cli;
+#[cfg(target_os = "linux")]
+mod pulls;
 mod record;
 mod review;
 mod scratch;

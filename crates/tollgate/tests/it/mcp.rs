@@ -12,6 +12,10 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Role
 use rmcp::{ClientHandler, ErrorData, ServiceError};
 use serde_json::Value;
 
+mod hostile;
+mod http;
+mod official;
+mod post;
 mod reach;
 mod stdio;
 mod wire;

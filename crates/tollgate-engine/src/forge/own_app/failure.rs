@@ -35,7 +35,7 @@ pub(super) fn not_a_card(path: &Path, why: &str) -> Failure {
 
 pub(super) fn is_there(folder: &Path) -> Failure {
     Failure::new(Kind::User, format!("an app is kept in `{}` already", folder.display()))
-        .hint("`tollgate github setup --replace` puts it aside for another one.")
+        .hint("The page on which apps are made can put it aside for another one.")
 }
 
 pub(super) fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {

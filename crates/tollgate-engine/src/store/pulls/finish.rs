@@ -96,8 +96,10 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> rusqlite::
             let ended = record.ended();
             let run = record::record_in(connection, &ended)?;
             board::announce_run(connection, run, &ended)?;
-            let of_pull = "UPDATE pull SET run = ?2 WHERE id = ?1";
-            connection.execute(of_pull, params![pull, run])?;
+            // One that failed has nothing that could be explained or dismissed.
+            if record.outcome.is_ok() {
+                connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run])?;
+            }
             Some(run)
         }
         None => None,
