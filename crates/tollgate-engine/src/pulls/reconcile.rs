@@ -11,6 +11,7 @@ use tollgate_core::pull::Repo;
 use super::Pulls;
 use crate::failure::Failure;
 use crate::forge::remote;
+use crate::process;
 use crate::store::pulls::PullRow;
 
 /// Deliveries are asked for from so long ago when nobody knows since when; a host keeps them no longer.
@@ -54,6 +55,7 @@ impl Pulls {
             }
         }
         while self.database().prune_deliveries(now.saturating_sub(KEEP_MS))? {}
+        process::crash_point("P21");
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }

@@ -13,7 +13,7 @@ use tollgate_core::pull::post::CheckText;
 use tollgate_core::sha::Sha;
 
 use super::super::present::{self, Presenting};
-use super::{Job, LONGEST_REVIEW, Post, PostKind, Stop, failure, fenced};
+use super::{Job, LONGEST_REVIEW, Post, PostKind, PostState, Stop, failure, fenced};
 use crate::config::{FILE_NAME, Settings};
 use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
@@ -23,7 +23,7 @@ use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::pulls::{As, Finished, PullRow};
+use crate::store::pulls::{As, Finished, PostRow, PullRow};
 use crate::store::{Record, Store, Subject};
 
 /// A review that asks models begins at most this often for each pull request.
@@ -295,7 +295,9 @@ fn conclude(
 ) -> Result<Ended, Stop> {
     let database = job.pulls.database();
     let known = commented(job)?;
-    let has_summary = database.posts(job.id)?.iter().any(|row| row.post.kind == PostKind::Summary);
+    let posts = database.posts(job.id)?;
+    let has_summary = posts.iter().any(|row| row.post.kind == PostKind::Summary);
+    let is_first_seen = reviewed.since.as_ref().is_some_and(|since| !was_seen(&posts, &since.head));
     let before: Vec<Finding> = match reviewed.since.as_ref() {
         Some(since) => database.review_run(since.run)?.and_then(|run| run.review).map(|it| it.findings),
         None => None,
@@ -310,6 +312,7 @@ fn conclude(
         repo: &job.repo,
         known: &known,
         has_summary,
+        is_first_seen,
         before: &before,
         details_url: details_url.as_deref(),
     });
@@ -323,6 +326,12 @@ fn conclude(
         ..nothing(row.wanted, None, job.pulls.now())
     };
     finish(job, finished)
+}
+
+/// True when somebody can have read what a review of a commit said.
+fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
+    let says = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
+    posts.iter().any(|row| row.post.head == *head && row.state == PostState::Done && says(row.post.kind))
 }
 
 /// The keys of findings that have a comment of ours.
