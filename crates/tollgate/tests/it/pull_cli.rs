@@ -156,3 +156,85 @@ fn what_makes_no_sense_is_refused_before_anybody_is_asked() {
     assert!(stderr.contains("GITHUB_TOKEN"), "{stderr}");
     assert_eq!(world.hub.requests("").len(), 0);
 }
+
+#[test]
+fn what_was_found_is_posted_once_however_often_it_is_run() {
+    let world = World::new();
+    let pull = world.hub.open("o/r", &Opening { files: &[("a.js", LOOP)], ..Opening::default() });
+    let token = world.hub.token_of("ada");
+    let first = world.review(&["--post"], Some(&token));
+    assert!(first.stderr.contains("posted to "), "{}", first.stderr);
+    first.expect(1);
+    let seen = pull.seen();
+    assert_eq!((seen.summaries.len(), seen.inline.len()), (1, 1));
+    world.review(&["--post", "--no-store"], Some(&token)).expect(1);
+    pull.push("more", &[("b.js", LOOP)]);
+    world.review(&["--post"], Some(&token)).expect(1);
+    let seen = pull.seen();
+    assert_eq!(seen.problems(), Vec::<String>::new());
+    assert_eq!((seen.summaries.len(), seen.inline.len()), (1, 2));
+    assert!(seen.summaries[0].body.contains("b.js"));
+}
+
+#[test]
+fn a_workflow_makes_the_check_too() {
+    let world = World::new();
+    let pull = world.hub.open("o/r", &Opening { files: &[("a.js", LOOP)], ..Opening::default() });
+    let url = world.hub.url();
+    let token = world.hub.workflow_token(true);
+    let env = [("GITHUB_TOKEN", token.as_str()), ("GITHUB_SERVER_URL", &url), ("GITHUB_ACTIONS", "true")];
+    let ran = world.run(&["--post"], &env);
+    let (first, last) = (ran.stdout.lines().next().unwrap(), ran.stdout.lines().last().unwrap());
+    let mark = first.strip_prefix("::stop-commands::").unwrap();
+    assert_eq!(last, format!("::{mark}::"));
+    ran.expect(1);
+    assert_eq!(pull.seen().conclusion(), Some("failure"));
+}
+
+#[test]
+fn on_a_fork_whose_token_may_only_read_the_findings_are_annotations() {
+    let world = World::new();
+    let fork = world.hub.fork("o/r", "eve");
+    let opening = Opening { author: "eve", from: Some(&fork), files: &[("a.js", LOOP)], ..Opening::default() };
+    let pull = world.hub.open("o/r", &opening);
+    let (url, token) = (world.hub.url(), world.hub.workflow_token(false));
+    let summary = world.scratch.path().join("step-summary.md");
+    std::fs::write(&summary, "before\n").unwrap();
+    let env = [
+        ("GITHUB_TOKEN", token.as_str()),
+        ("GITHUB_SERVER_URL", &url),
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+    ];
+    let ran = world.run(&["--post"], &env);
+    assert!(ran.stderr.contains("note: this token may not write to the pull request"), "{}", ran.stderr);
+    let stdout = ran.expect(1);
+    assert!(stdout.lines().any(|line| line.starts_with("::error file=a.js,line=1")), "{stdout}");
+    let summary = world.scratch.read("step-summary.md");
+    assert!(summary.starts_with("before\n") && summary.contains("Review Summary"), "{summary}");
+    assert_eq!(pull.seen().summaries.len(), 0);
+    // Somebody at home is told instead.
+    let stderr = world.run(&["--post"], &env[..2]).stderr;
+    assert!(stderr.contains("hint: Check what the token or app may do in this repository."), "{stderr}");
+}
+
+#[test]
+fn a_clean_pull_request_is_passed_in_silence() {
+    let world = World::new();
+    let pull = world.hub.open("o/r", &Opening { files: &[("a.txt", "fine\n")], ..Opening::default() });
+    let (url, token) = (world.hub.url(), world.hub.workflow_token(true));
+    world.run(&["--post"], &[("GITHUB_TOKEN", &token), ("GITHUB_SERVER_URL", &url)]).expect(0);
+    let seen = pull.seen();
+    assert_eq!((seen.summaries.len(), seen.inline.len(), seen.conclusion()), (0, 0, Some("success")));
+}
+
+#[test]
+fn nothing_is_posted_to_a_pull_request_that_is_closed() {
+    let world = World::new();
+    let pull = world.hub.open("o/r", &Opening { files: &[("a.js", LOOP)], ..Opening::default() });
+    pull.close();
+    let ran = world.review(&["--post"], Some(&world.hub.token_of("ada")));
+    assert!(ran.stderr.contains("nothing was posted: the pull request is closed"), "{}", ran.stderr);
+    ran.expect(1);
+    assert_eq!(pull.seen().summaries.len(), 0);
+}
