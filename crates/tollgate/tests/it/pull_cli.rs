@@ -8,6 +8,9 @@ use crate::scratch::{Ran, Scratch};
 /// One High finding of the embedded rules.
 const LOOP: &str = "items.forEach(async (item) => save(item));\n";
 
+/// The app in whose name workflows act.
+const WORKFLOWS: Option<u64> = Some(15_368);
+
 /// A repository at the pretend GitHub, and a folder in which the program is run.
 struct World {
     hub: Hub,
@@ -165,12 +168,12 @@ fn what_was_found_is_posted_once_however_often_it_is_run() {
     let first = world.review(&["--post"], Some(&token));
     assert!(first.stderr.contains("posted to "), "{}", first.stderr);
     first.expect(1);
-    let seen = pull.seen();
+    let seen = pull.seen_by(None);
     assert_eq!((seen.summaries.len(), seen.inline.len()), (1, 1));
     world.review(&["--post", "--no-store"], Some(&token)).expect(1);
     pull.push("more", &[("b.js", LOOP)]);
     world.review(&["--post"], Some(&token)).expect(1);
-    let seen = pull.seen();
+    let seen = pull.seen_by(None);
     assert_eq!(seen.problems(), Vec::<String>::new());
     assert_eq!((seen.summaries.len(), seen.inline.len()), (1, 2));
     assert!(seen.summaries[0].body.contains("b.js"));
@@ -188,7 +191,7 @@ fn a_workflow_makes_the_check_too() {
     let mark = first.strip_prefix("::stop-commands::").unwrap();
     assert_eq!(last, format!("::{mark}::"));
     ran.expect(1);
-    assert_eq!(pull.seen().conclusion(), Some("failure"));
+    assert_eq!(pull.seen_by(WORKFLOWS).conclusion(), Some("failure"));
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn on_a_fork_whose_token_may_only_read_the_findings_are_annotations() {
     assert!(stdout.lines().any(|line| line.starts_with("::error file=a.js,line=1")), "{stdout}");
     let summary = world.scratch.read("step-summary.md");
     assert!(summary.starts_with("before\n") && summary.contains("Review Summary"), "{summary}");
-    assert_eq!(pull.seen().summaries.len(), 0);
+    assert_eq!(pull.seen_by(WORKFLOWS).summaries.len(), 0);
     // Somebody at home is told instead.
     let stderr = world.run(&["--post"], &env[..2]).stderr;
     assert!(stderr.contains("hint: Check what the token or app may do in this repository."), "{stderr}");
@@ -224,7 +227,7 @@ fn a_clean_pull_request_is_passed_in_silence() {
     let pull = world.hub.open("o/r", &Opening { files: &[("a.txt", "fine\n")], ..Opening::default() });
     let (url, token) = (world.hub.url(), world.hub.workflow_token(true));
     world.run(&["--post"], &[("GITHUB_TOKEN", &token), ("GITHUB_SERVER_URL", &url)]).expect(0);
-    let seen = pull.seen();
+    let seen = pull.seen_by(WORKFLOWS);
     assert_eq!((seen.summaries.len(), seen.inline.len(), seen.conclusion()), (0, 0, Some("success")));
 }
 
@@ -236,5 +239,5 @@ fn nothing_is_posted_to_a_pull_request_that_is_closed() {
     let ran = world.review(&["--post"], Some(&world.hub.token_of("ada")));
     assert!(ran.stderr.contains("nothing was posted: the pull request is closed"), "{}", ran.stderr);
     ran.expect(1);
-    assert_eq!(pull.seen().summaries.len(), 0);
+    assert_eq!(pull.seen_by(None).summaries.len(), 0);
 }
