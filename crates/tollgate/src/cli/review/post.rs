@@ -9,7 +9,6 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use tollgate_core::finding::Finding;
-use tollgate_core::gate::Gate;
 use tollgate_core::pull::mark::Mark;
 use tollgate_core::pull::note::{self, Author};
 use tollgate_core::report;
@@ -35,45 +34,84 @@ const PAUSE_MS: u64 = 2_000;
 /// The most that a workflow takes as the summary of a step.
 const MAX_SUMMARY: u64 = 1 << 20;
 
+const READ_ONLY: &str = "note: this token may not write to the pull request, as on those from forks";
+
 /// Posts a review, unless the pull request went on meanwhile. `before` are the findings of the last one.
 pub(super) fn post(found: &Found, settings: &Settings, reviewed: &Reviewed, before: &[Finding]) -> Result<(), Failure> {
+    let Some(me) = ready(found)? else { return Ok(()) };
+    let posts = posts(found, &me, settings, reviewed, before).map_err(HostError::into_failure)?;
+    match send(found, settings, &me, posts)? {
+        Sent::All => Ok(()),
+        Sent::Forbidden => annotate(reviewed, settings),
+    }
+}
+
+/// Posts that there is no review, because an author who may write wants none.
+pub(super) fn post_skipped(found: &Found, settings: &Settings) -> Result<(), Failure> {
+    let Some(me) = ready(found)? else { return Ok(()) };
+    let head = &found.pull.head;
+    let note = note::skipped(&me.mention, head, Author::MayWrite);
+    let comment = note.comment.map(|comment| Post::note(head, "skipped", comment));
+    let check = Post::check(head, Some(note.conclusion), note.check, None);
+    if send(found, settings, &me, comment.into_iter().chain([check]).collect())? == Sent::Forbidden {
+        output::say(READ_ONLY);
+    }
+    Ok(())
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    All,
+    /// The token of this workflow may not write.
+    Forbidden,
+}
+
+/// Who we are, when the pull request is still where it was.
+fn ready(found: &Found) -> Result<Option<Me>, Failure> {
     let now = found.host.pull(&found.at.repo, found.at.number).map_err(HostError::into_failure)?;
     if !now.is_open {
         output::say("note: nothing was posted: the pull request is closed");
-        return Ok(());
+        return Ok(None);
     }
     if now.head != found.pull.head {
         output::say("note: nothing was posted: there is a newer push");
-        return Ok(());
+        return Ok(None);
     }
-    let me = found.host.me().map_err(HostError::into_failure)?;
+    found.host.me().map(Some).map_err(HostError::into_failure)
+}
+
+fn send(found: &Found, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result<Sent, Failure> {
     let check_name = settings.github.check_name(&settings.bot);
     let target = Target {
         host: found.host.as_ref(),
-        me: &me,
+        me,
         repo: &found.at.repo,
         number: found.at.number,
         check_name: &check_name,
     };
-    let posts = posts(found, &me, settings, reviewed, before).map_err(HostError::into_failure)?;
     // Everybody may comment where they may write, but checks are made by apps alone: those are told apart.
     let (checks, texts): (Vec<Post>, Vec<Post>) =
         posts.into_iter().partition(|post| matches!(post.what, What::Check { .. }));
     let published = patiently(&target, &texts)?;
     if is_forbidden(&published) && is_in_workflow() {
-        return annotate(reviewed, settings);
+        return Ok(Sent::Forbidden);
     }
     if let Some((_, error)) = published.refused.into_iter().next() {
         return Err(error.into_failure());
     }
     let checked = patiently(&target, &checks)?;
     if is_forbidden(&checked) {
+        // A clean review on a fork has nothing to post but this.
+        if is_in_workflow() {
+            return Ok(Sent::Forbidden);
+        }
         output::say("note: there is no check, which only apps and the tokens of workflows may make");
     } else if let Some((_, error)) = checked.refused.into_iter().next() {
         return Err(error.into_failure());
     }
     output::say(&format!("posted to {}", found.at));
-    Ok(())
+    Ok(Sent::All)
 }
 
 /// What is to be seen on the pull request.
@@ -84,12 +122,6 @@ fn posts(
     reviewed: &Reviewed,
     before: &[Finding],
 ) -> Result<Vec<Post>, HostError> {
-    let head = &found.pull.head;
-    if reviewed.gate == Gate::Skipped {
-        let note = note::skipped(&me.mention, head, Author::MayWrite);
-        let comment = note.comment.map(|comment| Post::note(head, "skipped", comment));
-        return Ok(comment.into_iter().chain([Post::check(head, Some(note.conclusion), note.check, None)]).collect());
-    }
     let (repo, number) = (&found.at.repo, found.at.number);
     let key = |mark: Mark| match mark {
         Mark::Finding { key } => Some(key.to_string()),
@@ -162,9 +194,8 @@ pub(super) fn is_in_workflow() -> bool {
 
 /// Tells the workflow what the pull request cannot be told.
 fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
-    output::say(
-        "note: this token may not write to the pull request, as it is on forks: the findings are annotations of this run",
-    );
+    output::say(READ_ONLY);
+    output::say("note: the findings are annotations of this run instead");
     let annotations = report::github::write(&reviewed.review);
     output::print(&annotations.text)?;
     if let Some(note) = &annotations.note {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::finding::Finding;
-use tollgate_core::gate::Gate;
+use tollgate_core::intent;
 use tollgate_core::pull::PullRef;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::failure::Failure;
@@ -17,7 +17,7 @@ use tollgate_engine::forge::git::{Blob, Environment};
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{Hidden, Host, HostError, Permission, Pull};
 use tollgate_engine::forge::remote::{Remote, Wanted};
-use tollgate_engine::pipeline::{Asking, Memory, Standing};
+use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
 use tollgate_engine::store::{self, Ended, Outcome};
 
 use super::{Args, Made, ReportFormat, Subject, flags, post, print_prompt, review, show};
@@ -50,9 +50,13 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
     let flags = flags(args, &asking.tape);
     let found = find(place, args, address)?;
     let Fetched { remote, range, settings } = fetch(args, &found, flags)?;
+    let heeds_author = may_write(&found);
+    if heeds_author && settings.allow_no_review && intent::skips_review(&found.pull.title) {
+        return skip(args, &found, &settings);
+    }
     let started = memory::now();
     let subject = subject(&found);
-    let standing = Standing::Pull { subject: subject.clone(), heeds_author: may_write(&found) };
+    let standing = Standing::Pull { subject: subject.clone(), heeds_author };
     let made = Subject {
         forge: remote.local(&range)?,
         title: Some(&found.pull.title),
@@ -73,6 +77,15 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
         post::post(&found, &settings, &made.reviewed, &before)?;
     }
     done
+}
+
+/// Says that there is no review, because an author who may write wants none.
+fn skip(args: &Args, found: &Found, settings: &Settings) -> Result<Done, Failure> {
+    output::say(&format!("note: {}", pipeline::SKIPPED));
+    if args.post {
+        post::post_skipped(found, settings)?;
+    }
+    Ok(Done::Fine)
 }
 
 /// Prints for people where a workflow reads along: what others wrote into their code must not be taken for its commands.
@@ -190,9 +203,6 @@ fn subject(found: &Found) -> store::Subject {
 /// Stores the review, so that the next one can tell what is new.
 fn remember(made: &mut Made, subject: &store::Subject, started: u64) -> Result<(), Failure> {
     let Memory::Open(store) = &mut made.memory else { return Ok(()) };
-    if made.reviewed.gate == Gate::Skipped {
-        return Ok(());
-    }
     let version = env!("CARGO_PKG_VERSION");
     let outcome = Outcome::Completed(made.reviewed.completed());
     store.record(&Ended { subject, time: (started, memory::now()), version, outcome }).map(drop)
