@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
+pub(crate) use hooks::sign;
 pub(crate) use people::{Opening, PullRequest};
 use state::{Actor, App, Entry, Repository, State, Token};
 

@@ -36,6 +36,8 @@ mod pages;
 mod parse_answer;
 mod preview;
 mod record;
+#[cfg(target_os = "linux")]
+mod registrar;
 mod review;
 mod scratch;
 #[cfg(unix)]
@@ -47,3 +49,5 @@ mod streams;
 mod stub;
 mod tidy;
 mod trial;
+#[cfg(target_os = "linux")]
+mod webhook;
