@@ -39,7 +39,7 @@ pub const PERMISSIONS: [Permission; 5] = [
     Permission {
         name: "pull_requests",
         access: "write",
-        why: "to read title, author and commits, to write comments at lines, and to resolve their threads",
+        why: "to read title, author and commits, and to write comments at lines",
     },
     Permission { name: "checks", access: "write", why: "to show the verdict as a check with annotations" },
     Permission { name: "issues", access: "write", why: "to write and edit the summary, which is a comment" },
