@@ -33,14 +33,22 @@ impl Key {
     /// The keys of the findings of a review, in order; no two are equal.
     #[must_use]
     pub fn all(findings: &[Finding]) -> Vec<Self> {
+        Self::numbered(findings, |_| false)
+    }
+
+    /// The same, but of those that are alike the ones that are new come last: what is there already has its comment,
+    /// and keeps its key.
+    #[must_use]
+    pub fn numbered(findings: &[Finding], is_new: impl Fn(usize) -> bool) -> Vec<Self> {
+        let mut keys: Vec<Self> = findings.iter().map(Self::of).collect();
+        let (new, known): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(|index| is_new(*index));
         let mut seen: HashMap<Self, u32> = HashMap::new();
-        let numbered = findings.iter().map(|finding| {
-            let key = Self::of(finding);
-            let number = seen.entry(key).or_default();
+        for index in known.into_iter().chain(new) {
+            let number = seen.entry(keys[index]).or_default();
             *number += 1;
-            Self { number: *number, ..key }
-        });
-        numbered.collect()
+            keys[index].number = *number;
+        }
+        keys
     }
 
     /// Reads a key as it is written.
@@ -130,6 +138,9 @@ mod tests {
         let alike = ["a.rs:3", "a.rs:9"].map(|place| finding(place, "High", "eval(a)"));
         let keys = Key::all(&alike);
         assert_eq!(keys[1].to_string(), format!("{}.2", keys[0]));
+        let keys = |new: usize| Key::numbered(&alike, |index| index == new);
+        assert_eq!(keys(0), [keys(1)[1], keys(1)[0]]);
+        assert_eq!(keys(1), Key::all(&alike));
     }
 
     #[test]

@@ -226,7 +226,8 @@ fn reported<'a>(input: &Input<'a>) -> Vec<Keyed<'a>> {
     let findings = &input.review.findings;
     let new: Option<HashSet<usize>> = input.new.map(|new| new.iter().copied().collect());
     let is_new = |index: usize| new.as_ref().is_none_or(|new| new.contains(&index));
-    let keyed = findings.iter().zip(Key::all(findings)).map(|(finding, key)| Keyed { finding, key });
+    let keys = Key::numbered(findings, |index| new.is_some() && is_new(index));
+    let keyed = findings.iter().zip(keys).map(|(finding, key)| Keyed { finding, key });
     let mut reported: Vec<Keyed<'_>> = keyed
         .enumerate()
         .filter(|(index, keyed)| is_new(*index) && keyed.finding.severity != Severity::Praise)

@@ -140,9 +140,13 @@ impl Remote {
         Ok(local.without(Absent::new(files, Arc::clone(&self.held))))
     }
 
-    /// The text of a file as of a commit, or `None` when there is none; for settings.
+    /// A file that says how to review, as of a merge base that was fetched; `None` when there is none. One that is there
+    /// and was not fetched is a failure: without it a review would go by other rules.
     pub fn file(&self, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Failure> {
-        files::read(&self.git, commit, path, max_bytes).map_err(|trouble| self.said(trouble))
+        match files::read(&self.git, commit, path, max_bytes).map_err(|trouble| self.said(trouble))? {
+            Some(Blob::Missing) => Err(failure::no_settings(&self.address, path)),
+            found => Ok(found),
+        }
     }
 
     fn fetch_all(&self, wanted: &Wanted<'_>, get: &Get<'_>) -> Result<Fetched, Trouble> {

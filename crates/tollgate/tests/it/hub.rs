@@ -30,8 +30,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
-pub(crate) use hooks::sign;
+pub(crate) use hooks::{deliver, sign};
+pub(crate) use oracle::Seen;
 pub(crate) use people::{Opening, PullRequest};
+pub(crate) use prism::{Prism, contract};
 use state::{Actor, App, Entry, Repository, State, Token};
 
 /// The pretend GitHub; it ends when it is dropped.

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
+mod action;
+#[cfg(unix)]
 mod agents;
 mod board;
 mod chaos;
@@ -19,7 +21,7 @@ mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod hub;
 #[cfg(unix)]
 mod implementer;
@@ -35,6 +37,8 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(target_os = "linux")]
+mod pulls;
 mod record;
 #[cfg(target_os = "linux")]
 mod registrar;

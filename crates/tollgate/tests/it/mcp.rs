@@ -5,12 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ProgressNotificationParam, ServerResult, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ProgressNotificationParam, ServerResult,
+    Tool,
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RoleClient, RunningService};
 use rmcp::{ClientHandler, ErrorData, ServiceError};
 use serde_json::Value;
 
+mod hostile;
+mod http;
+mod official;
+mod post;
 mod reach;
 mod stdio;
 mod wire;

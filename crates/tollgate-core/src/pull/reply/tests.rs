@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use proptest::prelude::*;
 
 use super::*;
 use crate::pull::hostile::{self, assert_harmless};
@@ -173,5 +174,15 @@ fn whatever_is_said_is_only_repeated() {
             assert_harmless(&reply);
             assert_eq!(Mark::all_in(&reply), [Mark::Reply { comment: 123 }], "{reply}");
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_mixture_of_words_is_only_repeated(text in hostile::mixture()) {
+        let finding = hostile::saying(&text, "a.js:3");
+        assert_harmless(&explain(&TO, &finding, Some(&text)));
+        assert_harmless(&dismissed(&TO, &finding, &text));
+        assert_harmless(&unknown(&TO, &text));
     }
 }

@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
         match placed {
             Placed::At(span) if span.line == location.lines.end() => None,
             Placed::At(_) => Some(format!("About all of {}.", to_place())),
-            Placed::Near(_) => Some(format!("About {}, which the diff does not show.", to_place())),
+            Placed::Near(_) => Some(format!("About {}, where no comment can stand.", to_place())),
             Placed::File | Placed::Nowhere => Some(format!("About {}.", to_place())),
         }
     }

@@ -120,7 +120,7 @@ fn a_finding_on_lines_that_are_not_shown_stands_near_and_says_where_it_is() {
     assert_snapshot!(inline[0].body, @"
     **Major: Input is run as code**
 
-    About [a.js (40-42)](https://host.example/a.js#L40), which the diff does not show.
+    About [a.js (40-42)](https://host.example/a.js#L40), where no comment can stand.
 
     Whoever sends the request runs what they like.
 
@@ -182,6 +182,18 @@ fn equal_findings_have_comments_of_their_own() {
     let inline = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]).inline();
     assert_eq!(inline[1].key, format!("{}.2", inline[0].key));
     assert!(inline.iter().all(|inline| inline.body.ends_with(&format!("<!-- tollgate:finding {} -->", inline.key))));
+}
+
+#[test]
+fn a_new_finding_like_a_known_one_is_commented_on_wherever_it_stands() {
+    let mut seen = of(vec![finding("a.js:4", "High", "x")]);
+    seen.known.insert(seen.inline()[0].key.clone());
+    seen.review = review(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]);
+    seen.new = Some(vec![0]);
+    let inline = seen.inline();
+    assert_eq!(inline.iter().map(|inline| inline.at.map(|span| span.line)).collect::<Vec<_>>(), [Some(3)]);
+    seen.known.insert(inline[0].key.clone());
+    assert!(seen.inline().is_empty());
 }
 
 /// The last block of a comment about a finding in a file of these lines, with a fix, without its footer.
@@ -312,12 +324,14 @@ fn the_summary_is_marked_and_is_left_out_in_enhanced_mode() {
     seen.mode = Mode::Enhanced;
     assert_eq!((seen.surface().summary, seen.surface().settled), (None, None));
     assert_eq!(seen.inline().len(), 1);
-    assert_eq!(Mode::ALL_WORDS.map(|word| Mode::parse(word).map(Mode::as_str)), Mode::ALL_WORDS.map(Some));
-    assert_eq!(Mode::parse("x"), None);
 }
 
-impl Mode {
-    const ALL_WORDS: [&'static str; 2] = ["standard", "enhanced"];
+#[test]
+fn modes_are_read_as_they_are_written() {
+    for word in ["standard", "enhanced"] {
+        assert_eq!(Mode::parse(word).map(Mode::as_str), Some(word));
+    }
+    assert_eq!(Mode::parse("Standard"), None);
 }
 
 #[test]
@@ -490,6 +504,15 @@ fn a_comment_of_any_length_fits_and_keeps_its_mark() {
 }
 
 proptest! {
+    #[test]
+    fn any_mixture_of_texts_acts_on_nothing(text in hostile::mixture()) {
+        let mut said = hostile::saying(&text, "a.js:3");
+        said.location.file = FilePath::parse("a.js").unwrap();
+        let near = Finding { location: finding("a.js:40", "Low", "x").location, fix: None, ..said.clone() };
+        let seen = of(vec![said, near, hostile::saying(&text, "other.js:1")]);
+        bodies(&seen.surface()).into_iter().for_each(assert_harmless);
+    }
+
     #[test]
     fn every_finding_is_in_exactly_one_place(
         places in proptest::collection::vec(

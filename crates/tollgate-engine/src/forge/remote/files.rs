@@ -24,8 +24,8 @@ const MAX_BASE_FILES: usize = 2_000;
 const MAX_FILE_BYTES: u64 = 32 << 20;
 /// The most that comes at once, packed.
 const MAX_BATCH_BYTES: u64 = 128 << 20;
-/// The most that comes for one review, packed, when it was too much at once.
-const MAX_ALL_BYTES: u64 = 512 << 20;
+/// The most that comes in vain for one review: all the heaps that were too much.
+const MAX_VAIN_BYTES: u64 = 1 << 30;
 /// The most names that are asked for at once.
 const MAX_BATCH: usize = 10_000;
 /// The most that everything may take where there is no choice.
@@ -33,6 +33,9 @@ const MAX_EVERYTHING_BYTES: u64 = 4 << 30;
 
 /// The folder with everything that is said to tollgate alone.
 const OWN_FOLDER: &str = ".tollgate/";
+
+/// Asks for files by name, of which so many bytes may come.
+type Getting<'a> = dyn FnMut(&[String], u64) -> Result<Got, Trouble> + 'a;
 
 /// One file of a change.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +52,9 @@ pub(super) fn fetch(git: &Git, get: &Get<'_>, base: &Sha, head: &Sha) -> Result<
     let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
     let changed: BTreeSet<String> = changed(git, base, head)?.into_iter().flat_map(|file| file.blobs).collect();
     let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;
-    bring(get, first, rest)?;
+    if bring(&first, &rest, &mut |names, most| get.files(names, most))? == Got::Refused {
+        get.everything(MAX_EVERYTHING_BYTES)?;
+    }
     // What only enriches a review may be missing.
     let (paths, names): (Vec<_>, Vec<_>) = rules.into_iter().filter(|(path, _)| is_needed(path)).unzip();
     let here = sizes(git, &names)?;
@@ -85,7 +90,7 @@ pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, 
     Ok(absent)
 }
 
-/// Reads a file as of a commit; `None` when there is none.
+/// Reads a file as of a commit; `None` when there is none. What was not fetched is missing.
 pub(super) fn read(git: &Git, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Trouble> {
     match listed(git, commit, &[path])?.into_iter().find(|(found, _)| found == path) {
         Some((_, name)) => Ok(Some(git.blobs()?.read(&name, max_bytes)?)),
@@ -108,42 +113,40 @@ fn missing(git: &Git, names: Vec<String>) -> Result<Vec<String>, Trouble> {
     Ok(names.into_iter().zip(sizes).filter(|(_, size)| size.is_none()).map(|(name, _)| name).collect())
 }
 
-/// Brings all of `first` and as much as is reasonable of `rest`.
-fn bring(get: &Get<'_>, first: Vec<String>, rest: Vec<String>) -> Result<(), Trouble> {
-    let mut heaps: VecDeque<Vec<String>> = VecDeque::new();
-    let all: Vec<String> = first.iter().chain(&rest).cloned().collect();
-    if all.len() <= MAX_BATCH {
-        heaps.push_back(all);
+/// Brings all of `first` and as much as is reasonable of `rest`, by a call that is given names and the most bytes that
+/// may come. Refused when the host hands out no single files.
+fn bring(first: &[String], rest: &[String], get: &mut Getting<'_>) -> Result<Got, Trouble> {
+    // Each heap with the most bytes of it that may come.
+    let mut heaps: VecDeque<(Vec<String>, u64)> = VecDeque::new();
+    if first.len() + rest.len() <= MAX_BATCH {
+        heaps.push_back(([first, rest].concat(), MAX_BATCH_BYTES));
     } else {
-        heaps.push_back(first.clone());
-        heaps.extend(rest.chunks(MAX_BATCH).map(<[String]>::to_vec));
+        heaps.push_back((first.to_vec(), MAX_BATCH_BYTES));
+        heaps.extend(rest.chunks(MAX_BATCH).map(|names| (names.to_vec(), MAX_BATCH_BYTES)));
     }
-    let mut left = MAX_ALL_BYTES;
-    while let Some(heap) = heaps.pop_front().filter(|_| left > 0) {
+    let mut left = MAX_VAIN_BYTES;
+    while let Some((heap, most)) = heaps.pop_front().filter(|(_, most)| left >= *most) {
         if heap.is_empty() {
             continue;
         }
-        match get.files(&heap, MAX_BATCH_BYTES.min(left))? {
+        match get(&heap, most)? {
             Got::All => {}
-            Got::TooLate => break,
-            Got::Refused => {
-                get.everything(MAX_EVERYTHING_BYTES)?;
-                break;
-            }
             Got::TooMuch => {
-                left = left.saturating_sub(MAX_BATCH_BYTES);
+                left -= most;
                 // Those that say how to review come first, and in a heap of their own.
-                let n_first = if heap.starts_with(&first) && heap.len() > first.len() { first.len() } else { 0 };
-                let middle = if n_first > 0 { n_first } else { heap.len() / 2 };
+                let is_mixed = heap.len() > first.len() && !first.is_empty() && heap.starts_with(first);
+                let middle = if is_mixed { first.len() } else { heap.len() / 2 };
                 if heap.len() > 1 {
                     let (front, back) = heap.split_at(middle);
-                    heaps.push_front(back.to_vec());
-                    heaps.push_front(front.to_vec());
+                    let most = (most / 2).max(MAX_FILE_BYTES);
+                    heaps.push_front((back.to_vec(), most));
+                    heaps.push_front((front.to_vec(), most));
                 }
             }
+            ended @ (Got::Refused | Got::TooLate) => return Ok(ended),
         }
     }
-    Ok(())
+    Ok(Got::All)
 }
 
 /// The files of a commit that say how to review, with the names of their contents.
@@ -229,5 +232,55 @@ mod tests {
         assert_eq!(found, ["x y=a+b", "link=b", "gone=a", "was=a"]);
         assert!(entries(b"").is_empty());
         assert!(entries(b"nonsense\0x\0:1 2\0y").is_empty());
+    }
+
+    /// Brings files of these sizes in MiB; the first `n_first` say how to review. Tells which came, and how much did.
+    fn brought(n_first: usize, mebibytes: &[u64]) -> (Vec<usize>, u64) {
+        let names: Vec<String> = (0..mebibytes.len()).map(|number| number.to_string()).collect();
+        let (first, rest) = names.split_at(n_first);
+        let (mut came, mut n_moved) = (Vec::new(), 0);
+        let got = bring(first, rest, &mut |names, most| {
+            let numbers: Vec<usize> = names.iter().map(|name| name.parse().unwrap()).collect();
+            let n_bytes: u64 = numbers.iter().map(|number| mebibytes[*number] << 20).sum();
+            n_moved += n_bytes.min(most);
+            if n_bytes > most {
+                return Ok(Got::TooMuch);
+            }
+            came.extend(numbers);
+            Ok(Got::All)
+        });
+        assert_eq!(got.ok(), Some(Got::All));
+        came.sort_unstable();
+        (came, n_moved >> 20)
+    }
+
+    #[test]
+    fn what_is_not_too_much_comes_at_once() {
+        assert_eq!(brought(1, &[1, 2, 3]), (vec![0, 1, 2], 6));
+        assert_eq!(brought(0, &[]), (vec![], 0));
+    }
+
+    #[test]
+    fn what_is_too_large_is_found_and_left_out_and_the_rest_comes() {
+        assert_eq!(brought(1, &[1, 1, 500, 1]).0, [0, 1, 3]);
+        assert_eq!(brought(0, &[30, 30, 30, 30, 30, 1]).0, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(brought(1, &[1, 999]).0, [0]);
+        assert_eq!(brought(0, &[999]).0, Vec::<usize>::new());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn however_large_the_files_no_endless_heap_moves_and_the_rules_come(
+            sizes in proptest::collection::vec(0_u64..400, 0..60),
+        ) {
+            let mebibytes: Vec<u64> = [1, 1].into_iter().chain(sizes).collect();
+            let (came, n_moved) = brought(2, &mebibytes);
+            proptest::prop_assert!(came.starts_with(&[0, 1]));
+            let n_useful: u64 = came.iter().map(|number| mebibytes[*number]).sum();
+            proptest::prop_assert!(n_moved <= n_useful + (MAX_VAIN_BYTES >> 20));
+            let mut once = came.clone();
+            once.dedup();
+            proptest::prop_assert_eq!(once, came);
+        }
     }
 }

@@ -21,14 +21,11 @@ pub(crate) struct Seen {
     pub(crate) checks: Vec<Check>,
 }
 
-/// The marks of a text: `<!-- tollgate:KIND DATA -->` gives `(KIND, DATA)`.
+/// The marks of a text: a line `<!-- tollgate:KIND DATA -->` gives `(KIND, DATA)`.
 pub(crate) fn marks(body: &str) -> Vec<(&str, &str)> {
-    body.split("<!-- tollgate:")
-        .skip(1)
-        .filter_map(|part| {
-            let inside = part[..part.find("-->")?].trim();
-            Some(inside.split_once(' ').unwrap_or((inside, "")))
-        })
+    body.lines()
+        .filter_map(|line| line.trim_end().strip_prefix("<!-- tollgate:")?.strip_suffix(" -->"))
+        .map(|inside| inside.split_once(' ').unwrap_or((inside, "")))
         .collect()
 }
 

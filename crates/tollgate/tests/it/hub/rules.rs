@@ -394,16 +394,16 @@ fn the_oracle_sees_what_is_doubled_or_left_running() {
     let (pull, client) = scene(&hub);
     assert_eq!(pull.seen().problems(), [""; 0]);
     let say = |text: &str| client.post("/repos/octo/app/issues/1/comments", json!({ "body": text }));
-    say("one <!-- tollgate:summary head=1 -->");
-    say("answer <!-- tollgate:reply comment=7 -->");
-    pull.say("mallory", "mine <!-- tollgate:summary head=1 -->");
+    say("one\n\n<!-- tollgate:summary head=1 -->");
+    say("answer\n\n<!-- tollgate:reply comment=7 -->");
+    pull.say("mallory", "mine\n\n<!-- tollgate:summary head=1 -->");
     assert_eq!(pull.seen().problems(), [""; 0], "what others write does not count");
     assert_eq!(pull.seen().replies_to(7).len(), 1);
 
-    say("two <!-- tollgate:summary head=1 -->");
-    say("again <!-- tollgate:reply comment=7 -->");
+    say("two\n\n<!-- tollgate:summary head=1 -->");
+    say("again\n\n<!-- tollgate:reply comment=7 -->");
     for _ in 0..2 {
-        let comment = json!({ "path": "b.js", "line": 1, "body": "x <!-- tollgate:finding fp-1 -->" });
+        let comment = json!({ "path": "b.js", "line": 1, "body": "x\n\n<!-- tollgate:finding fp-1 -->" });
         let review = json!({ "body": "b", "event": "COMMENT", "comments": [comment] });
         client.post("/repos/octo/app/pulls/1/reviews", review);
     }

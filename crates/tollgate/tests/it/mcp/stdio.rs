@@ -85,7 +85,8 @@ fn every_kind_of_change_can_be_reviewed_and_only_one_at_a_time() {
             (json!({"diff": diff}), json!(["d.js"])),
         ] {
             let data = session.agent.data("review_change", arguments.clone()).await;
-            let found: Vec<&str> = data["findings"].as_array().unwrap().iter().map(|f| f["file"].as_str().unwrap()).collect();
+            let found: Vec<&str> =
+                data["findings"].as_array().unwrap().iter().map(|f| f["file"].as_str().unwrap()).collect();
             assert_eq!(json!(found), files, "{arguments}");
         }
         let refusal = session.agent.refusal("review_change", json!({"range": "main..work", "scope": "staged"})).await;

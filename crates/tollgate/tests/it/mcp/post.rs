@@ -1,0 +1,195 @@
+//! `create_comment`, on a wall that stands for a pull request.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tollgate_core::pull::Repo;
+use tollgate_core::pull::post::Inline;
+use tollgate_core::sha::Sha;
+use tollgate_engine::forge::host::{
+    Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
+    Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
+};
+use tollgate_server::mcp::{Folders, Mcp, Means};
+
+use crate::desk::Desk;
+
+const PULL: &str = "https://github.com/a/b/pull/1";
+const SUMMARY: &str = "<details>\n<summary>Kodiai Review Summary</summary>\n\n## What Changed\nRetries.\n\n\
+    Reviewed: core logic\n\n## Observations\n\n### Major\nsrc/a.ts (3): The delay is never reset\nIt waits for ever.\n\n\
+    ## Verdict\n:yellow_circle: **Needs changes** -- 1 major finding\n\n</details>\n";
+
+/// Comments, and nothing else.
+#[derive(Default)]
+struct Wall {
+    comments: Mutex<Vec<Comment>>,
+    is_shut: bool,
+}
+
+fn no<T>() -> Asked<T> {
+    Err(HostError::new(Trouble::Unavailable, "the host is away"))
+}
+
+impl Host for Wall {
+    fn me(&self) -> Asked<Me> {
+        Ok(Me { login: "tollgate[bot]".to_owned(), mention: "tollgate".to_owned(), app: None })
+    }
+    fn comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+        if self.is_shut { no() } else { Ok(self.comments.lock().unwrap().clone()) }
+    }
+    fn comment(&self, _: &Repo, _: u64, body: &str) -> Asked<u64> {
+        let mut comments = self.comments.lock().unwrap();
+        let id = comments.len() as u64 + 1;
+        // As a host writes it.
+        comments.push(Comment { id, author: author("tollgate[bot]"), body: body.replace('\n', "\r\n"), answers: None });
+        Ok(id)
+    }
+    fn edit_comment(&self, _: &Repo, comment: u64, body: &str) -> Asked<()> {
+        let mut comments = self.comments.lock().unwrap();
+        comments.iter_mut().find(|known| known.id == comment).unwrap().body = body.to_owned();
+        Ok(())
+    }
+    fn pull(&self, _: &Repo, _: u64) -> Asked<Pull> {
+        no()
+    }
+    fn open_pulls(&self, _: &Repo, _: usize) -> Asked<Vec<Pull>> {
+        no()
+    }
+    fn commits(&self, _: &Repo, _: u64) -> Asked<Vec<PullCommit>> {
+        no()
+    }
+    fn permission(&self, _: &Repo, _: &str) -> Asked<Permission> {
+        no()
+    }
+    fn reviews(&self, _: &Repo, _: u64) -> Asked<Vec<PostedReview>> {
+        no()
+    }
+    fn line_comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+        no()
+    }
+    fn threads(&self, _: &Repo, _: u64) -> Asked<Vec<Thread>> {
+        no()
+    }
+    fn checks(&self, _: &Repo, _: &Sha, _: &str) -> Asked<Vec<Check>> {
+        no()
+    }
+    fn delete_comment(&self, _: &Repo, _: u64) -> Asked<()> {
+        no()
+    }
+    fn review(&self, _: &Repo, _: u64, _: &NewReview<'_>) -> Asked<u64> {
+        no()
+    }
+    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, _: &Inline) -> Asked<u64> {
+        no()
+    }
+    fn delete_line_comment(&self, _: &Repo, _: u64) -> Asked<()> {
+        no()
+    }
+    fn reply(&self, _: &Repo, _: u64, _: u64, _: &str) -> Asked<u64> {
+        no()
+    }
+    fn resolve(&self, _: &Repo, _: &str) -> Asked<()> {
+        no()
+    }
+    fn begin_check(&self, _: &Repo, _: &NewCheck<'_>) -> Asked<u64> {
+        no()
+    }
+    fn update_check(&self, _: &Repo, _: u64, _: &CheckUpdate<'_>) -> Asked<()> {
+        no()
+    }
+    fn clone_url(&self, _: &Repo) -> String {
+        String::new()
+    }
+    fn git_authorization(&self, _: &Repo) -> Asked<Option<Hidden>> {
+        no()
+    }
+    fn failed_deliveries(&self, _: u64) -> Asked<Vec<FailedDelivery>> {
+        no()
+    }
+    fn redeliver(&self, _: u64) -> Asked<()> {
+        no()
+    }
+}
+
+fn author(login: &str) -> Author {
+    Author { login: login.to_owned(), app: None, is_bot: true }
+}
+
+/// Tools that reach a wall.
+fn tools(desk: &Desk, wall: &Arc<Wall>) -> Mcp {
+    let board = desk.board();
+    let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
+    let means = Means::in_folders(board.home().clone(), desk.path("data/tollgate/tollgate.db"), folders);
+    let wall = Arc::clone(wall);
+    Mcp::new(means.connecting(Arc::new(move |_| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)))))
+}
+
+fn create(mcp: &Mcp, body: &str) -> Value {
+    mcp.call("create_comment", json!({"body": body, "pull_request": PULL})).unwrap()
+}
+
+#[test]
+fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
+    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    let action = |body: &str| {
+        let made = create(&mcp, body);
+        assert_eq!(made["isError"], false, "{made:#}");
+        (made["structuredContent"]["action"].clone(), made["structuredContent"]["comment"].clone())
+    };
+    assert_eq!(action(SUMMARY), (json!("created"), json!(1)));
+    assert_eq!(action(SUMMARY), (json!("unchanged"), json!(1)));
+    assert_eq!(action(&SUMMARY.replace("Retries.", "Retries twice.")), (json!("updated"), json!(1)));
+    assert_eq!(action("Thanks!"), (json!("created"), json!(2)));
+    assert_eq!(action("Thanks!\n"), (json!("unchanged"), json!(2)));
+    assert_eq!(action("Thanks again!"), (json!("created"), json!(3)));
+    let bodies: Vec<String> = wall.comments.lock().unwrap().iter().map(|comment| comment.body.clone()).collect();
+    assert!(
+        bodies[0].contains("Retries twice.") && bodies[0].ends_with("<!-- tollgate:agent summary -->"),
+        "{bodies:?}"
+    );
+    // With its mark it keeps the rules, too.
+    let checked = mcp.call("check_comment", json!({"body": bodies[0]})).unwrap();
+    assert_eq!(checked["structuredContent"]["valid"], true, "{checked:#}");
+}
+
+#[test]
+fn a_mark_in_a_comment_of_somebody_else_does_not_count() {
+    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let body = format!("{SUMMARY}\n<!-- tollgate:agent summary -->");
+    wall.comments.lock().unwrap().push(Comment { id: 1, author: author("mallory"), body, answers: None });
+    let made = create(&tools(&desk, &wall), SUMMARY);
+    assert_eq!(made["structuredContent"]["action"], "created");
+}
+
+#[test]
+fn what_must_not_stand_there_is_not_posted() {
+    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    for (body, words) in [
+        ("hi <!-- tollgate:summary -->", "by which tollgate's own comments are known"),
+        ("hi <!--\n ToLLgate:summary", "by which tollgate's own comments are known"),
+        (" \n", "between 1 and"),
+        (&"x".repeat(70_000), "between 1 and"),
+        (&SUMMARY.replace("## Verdict", "## Opinion"), "breaks its rules"),
+    ] {
+        let made = create(&mcp, body);
+        assert_eq!(made["isError"], true, "{made:#}");
+        let said = made["content"][0]["text"].as_str().unwrap();
+        assert!(said.contains(words) && said.len() < 2000, "{said}");
+    }
+    let elsewhere = mcp.call("create_comment", json!({"body": "hi", "pull_request": "file:///etc/pull/1"})).unwrap();
+    assert!(elsewhere["content"][0]["text"].as_str().unwrap().contains("is not the address of a pull request"));
+    assert!(wall.comments.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_host_that_is_away_is_an_answer_with_what_to_do_next() {
+    let (desk, wall) = (Desk::new(""), Arc::new(Wall { is_shut: true, ..Wall::default() }));
+    let made = create(&tools(&desk, &wall), "hi");
+    assert_eq!(
+        (&made["isError"], &made["content"][0]["text"]),
+        (&json!(true), &json!("the host is away\nTry again later."))
+    );
+}
