@@ -13,12 +13,10 @@ use tollgate_engine::forge::host::{
 };
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
+use super::SUMMARY;
 use crate::desk::Desk;
 
 const PULL: &str = "https://github.com/a/b/pull/1";
-const SUMMARY: &str = "<details>\n<summary>Kodiai Review Summary</summary>\n\n## What Changed\nRetries.\n\n\
-    Reviewed: core logic\n\n## Observations\n\n### Major\nsrc/a.ts (3): The delay is never reset\nIt waits for ever.\n\n\
-    ## Verdict\n:yellow_circle: **Needs changes** -- 1 major finding\n\n</details>\n";
 
 /// Comments, and nothing else.
 #[derive(Default)]
