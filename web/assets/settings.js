@@ -1,4 +1,4 @@
-// What the settings and the first steps have in common: copying, projects, the demo, agents, access.
+// What the settings and the first steps have in common: copying, projects, the demo, agents, GitHub, access.
 
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
@@ -12,6 +12,7 @@ addProject();
 removeProjects();
 demo();
 agents();
+github();
 access();
 
 /** Says what went wrong, with what to do about it. */
@@ -168,6 +169,36 @@ function agents() {
       }));
     }
   }
+}
+
+function github() {
+  const form = document.getElementById("github-form");
+  if (!form) return;
+  form.hidden = false;
+  const { publicUrl, organization, githubUrl, replace } = form.elements;
+  const fields = [publicUrl, organization, githubUrl];
+  for (const field of fields) field.addEventListener("input", () => wrong(field, ""));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    for (const field of fields) wrong(field, "");
+    once(form.querySelector("[type=submit]"), async () => {
+      try {
+        const wanted = { publicUrl: publicUrl.value.trim(), githubUrl: githubUrl.value.trim() || undefined };
+        const name = organization.value.trim();
+        if (name) wanted.organization = name;
+        if (replace?.checked) wanted.replace = true;
+        const { page } = await api("POST", "/api/github/setup", wanted);
+        location.assign(page);
+      } catch (refused) {
+        if (refused.status === 409 && replace) return sorry({ detail: "there is an app already", hint: "Tick the box to put it aside." });
+        // The server names the field that it means.
+        const [, name, why] = /^`(\w+)`: (.*)$/.exec(refused.detail ?? "") ?? [];
+        const field = fields.find((it) => it.name === name);
+        if (refused.status !== 422 || !field) throw refused;
+        wrong(field, why);
+      }
+    });
+  });
 }
 
 function access() {

@@ -4,6 +4,8 @@
 //! time that grows with its square: 64 kB of `> > > …` took most of a second, 640 kB minutes. Whoever parses what
 //! comes from outside asks [`flatten`] first, and sets a limit of its own on how much is read at all.
 
+pub(crate) mod html;
+
 use std::borrow::Cow;
 
 /// The most bytes of marks and white space that a line may begin with. Nobody nests as deep as this.

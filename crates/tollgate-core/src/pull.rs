@@ -8,7 +8,18 @@
 
 pub mod ask;
 pub mod command;
+#[cfg(test)]
+mod hostile;
+pub mod key;
+mod link;
+pub mod mark;
+pub mod note;
+pub mod place;
 pub mod post;
+pub mod reply;
+#[cfg(test)]
+mod sample;
+pub mod surface;
 
 use std::fmt;
 
@@ -45,7 +56,8 @@ impl Repo {
             && !owner.starts_with('-')
             && (1..=MAX_NAME).contains(&name.len())
             && name.chars().all(is_name)
-            && !name.starts_with(['-', '.']);
+            && !name.starts_with('-')
+            && ![".", "..", ".git"].contains(&name.to_ascii_lowercase().as_str());
         if fits { Ok(Self { owner: owner.to_owned(), name: name.to_owned() }) } else { Err(wrong()) }
     }
 
@@ -133,12 +145,13 @@ mod tests {
 
     #[test]
     fn a_repository_has_an_owner_and_a_name_that_mean_nothing_else() {
-        for good in ["a/b", "Octo-Org/hello.world", "octo_cat/_x", "a/b.git"] {
+        for good in ["a/b", "Octo-Org/hello.world", "octo_cat/_x", "a/b.git", "a/.github"] {
             assert_eq!(Repo::parse(good).map(|repo| repo.to_string()).as_deref(), Ok(good));
         }
-        for bad in
-            ["", "a", "a/", "/b", "a/b/c", "../x", "a/..", "a/.git", "-a/b", "a/-b", "a b/c", "a/b?c", "ä/b", "a/b\n"]
-        {
+        for bad in [
+            "", "a", "a/", "/b", "a/b/c", "../x", "a/..", "a/.", "a/.Git", "-a/b", "a/-b", "a b/c", "a/b?c", "ä/b",
+            "a/b\n",
+        ] {
             assert!(Repo::parse(bad).is_err(), "{bad:?}");
         }
         assert!(Repo::parse(&format!("{}/b", "a".repeat(40))).is_err());

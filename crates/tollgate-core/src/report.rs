@@ -4,6 +4,7 @@
 //! page also takes the diff); what is read becomes a review or loose findings,
 //! with every repair named. Nothing here touches files or terminals.
 
+pub(crate) mod escape;
 mod foreign;
 pub mod github;
 pub mod html;
@@ -11,6 +12,7 @@ pub mod iteration;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub(crate) mod prose;
 pub mod rdjson;
 pub mod sarif;
 pub mod summary;

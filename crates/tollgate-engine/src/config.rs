@@ -27,15 +27,17 @@ use crate::tree::{self, Entry};
 
 mod environment;
 mod file;
+pub mod github;
 pub mod pipeline;
 pub mod reviewer;
 
+pub use github::{Github, GithubPart};
 pub use pipeline::{Pipeline, PipelinePart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
-    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, PathsPart, Pattern, ProfileWord, ReviewPart, RulesPart,
-    SeverityWord, StorePart, SuppressPart,
+    CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, ModeWord, PathsPart, Pattern, ProfileWord, ReviewPart,
+    RulesPart, SeverityWord, StorePart, SuppressPart,
 };
 
 /// The name of the file at the top of a repository.
@@ -58,6 +60,8 @@ pub struct Settings {
     pub policy: Configured,
     /// Whether `[no-review]` in a title skips the review.
     pub allow_no_review: bool,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    pub automatic: bool,
     /// The name in the titles of summary comments.
     pub bot: String,
     /// Where past reviews are kept; `None` for the user's data folder.
@@ -86,6 +90,12 @@ pub struct Settings {
     pub instructions: Vec<Instruction>,
     /// How the board works.
     pub pipeline: Pipeline,
+    /// How much is written on a pull request.
+    pub mode: ModeWord,
+    /// Whether a clean, complete review of a pull request approves it.
+    pub auto_approve: bool,
+    /// Where GitHub is, and which app there is ours.
+    pub github: Github,
     /// Each value with where it came from, for people.
     pub shown: Vec<Shown>,
 }
@@ -174,6 +184,7 @@ impl Default for Settings {
             fail_on: FailOn::default(),
             policy: Configured::default(),
             allow_no_review: true,
+            automatic: true,
             bot: BOT.to_owned(),
             store: None,
             remembers: true,
@@ -188,6 +199,9 @@ impl Default for Settings {
             budget: Budget::default(),
             instructions: Vec::new(),
             pipeline: Pipeline::default(),
+            mode: ModeWord::default(),
+            auto_approve: false,
+            github: Github::default(),
             shown: Vec::new(),
         }
     }
@@ -281,6 +295,11 @@ impl Settings {
             ("review.fail_on", "\"high\"".to_owned()),
             ("review.profile", "\"balanced\"".to_owned()),
             ("review.allow_no_review", "true".to_owned()),
+            ("review.automatic", "true".to_owned()),
+            ("review.auto_approve", "false".to_owned()),
+            ("review.mode", "\"standard\"".to_owned()),
+            ("github.url", format!("\"{}\"", self.github.url)),
+            ("github.concurrency", self.github.concurrency.to_string()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
             ("review.consensus", self.consensus.to_string()),
             ("budget.tokens", budget.tokens.to_string()),
@@ -315,6 +334,7 @@ impl Settings {
         self.policy.floor = review.floor.map(Into::into).or(self.policy.floor);
         self.policy.cap = review.cap.map(|cap| cap as usize).or(self.policy.cap);
         self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
+        self.automatic = review.automatic.unwrap_or(self.automatic);
         self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
         self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);
@@ -322,6 +342,9 @@ impl Settings {
         self.consensus = review.consensus.map_or(self.consensus, |needed| needed as usize);
         self.budget.take(&layer.values.budget);
         self.pipeline.take(&layer.values.pipeline, layer.values.identity.pipeline.as_ref());
+        self.mode = review.mode.unwrap_or(self.mode);
+        self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
+        self.github.take(&layer.values.github);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -441,6 +464,9 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
     }
     if values.pipeline != PipelinePart::default() || values.identity.pipeline.is_some() {
         return Err(failure::pipeline_in_repository(&source));
+    }
+    if values.github != GithubPart::default() {
+        return Err(failure::github_in_repository(&source));
     }
     for (name, part) in &values.reviewer {
         if let Some(field) = part.own_only().next() {

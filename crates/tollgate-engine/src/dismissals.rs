@@ -23,7 +23,7 @@ use crate::tree::{self, Entry};
 /// Where the file is, from the top of the repository.
 pub const FILE_NAME: &str = ".tollgate/dismissals.toml";
 /// A larger file is refused.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+pub(crate) const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// What a new file begins with.
 const HEAD: &str = "# Findings that were looked at and are not to be heard again while their evidence is the same.\n\
                     # Written by `tollgate history dismiss --shared`; review changes to it like code.\n";
@@ -47,11 +47,14 @@ struct Entered {
 
 /// Reads what is dismissed in the repository at `root`.
 pub fn read(root: &Path) -> Result<Vec<Dismissal>, Failure> {
-    let Some(text) = read_text(root)? else {
-        return Ok(Vec::new());
-    };
-    let file: File = toml::from_str(&text).map_err(|error| {
-        let place = error.span().map_or_else(String::new, |span| format!("line {}: ", line_number(&text, span.start)));
+    read_text(root)?.map_or(Ok(Vec::new()), |text| parse(text.as_bytes()))
+}
+
+/// Reads what is dismissed from the file's text.
+pub(crate) fn parse(text: &[u8]) -> Result<Vec<Dismissal>, Failure> {
+    let text = std::str::from_utf8(text).map_err(|_| wrong("the file is not UTF-8"))?;
+    let file: File = toml::from_str(text).map_err(|error| {
+        let place = error.span().map_or_else(String::new, |span| format!("line {}: ", line_number(text, span.start)));
         wrong(&format!("{place}{}", error.message().trim()))
     })?;
     let parse = |(index, entered): (usize, Entered)| {

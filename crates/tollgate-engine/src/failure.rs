@@ -215,6 +215,14 @@ pub fn pipeline_in_repository(source: &str) -> Failure {
         .hint("Set `[pipeline]` and `identity.pipeline` in your own configuration (~/.config/tollgate/config.toml).")
 }
 
+/// A repository says which app of GitHub is ours.
+#[must_use]
+pub fn github_in_repository(source: &str) -> Failure {
+    let problem = "`github` cannot be set in a repository, whose author could then have the app's key sent elsewhere";
+    bad_config(source, problem)
+        .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_GITHUB_*` variables.")
+}
+
 /// A repository says where the memory is to be.
 #[must_use]
 pub fn store_in_repository(source: &str) -> Failure {

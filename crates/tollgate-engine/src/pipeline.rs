@@ -4,6 +4,7 @@
 //! reviews) fails open and leaves a note; the review itself fails closed: no
 //! answer is never an approval.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use tollgate_core::board::{Compliance, Criterion};
@@ -90,11 +91,40 @@ pub enum Standing {
     ///
     /// Whoever keeps the gate stores the review together with what follows from it ([`Reviewed::completed`]).
     Gate(Subject),
+    /// A pull request: as at a gate, all that it says about its own review does not count. What its title and its commits
+    /// declare is heeded when whoever wrote it could merge it anyway, and only shown otherwise.
+    ///
+    /// Whoever publishes the review stores it together with what is to be seen of it.
+    Pull {
+        /// The pull request.
+        subject: Subject,
+        /// True when the author may write to the repository.
+        heeds_author: bool,
+    },
 }
 
 impl Standing {
+    /// True at the gate of a pipeline, where reviewers say whether a change may pass.
     fn is_gate(&self) -> bool {
         matches!(self, Self::Gate(_))
+    }
+
+    /// True when rules, marks and dismissals of the change itself count.
+    fn trusts_change(&self) -> bool {
+        matches!(self, Self::Own)
+    }
+
+    /// True when what the author declares is shown, and nothing more.
+    fn is_a_strangers(&self) -> bool {
+        matches!(self, Self::Pull { heeds_author: false, .. })
+    }
+
+    /// What the review is about, where that is not asked of the repository.
+    fn subject(&self) -> Option<&Subject> {
+        match self {
+            Self::Own => None,
+            Self::Gate(subject) | Self::Pull { subject, .. } => Some(subject),
+        }
     }
 }
 
@@ -207,15 +237,12 @@ impl Reviewed {
 /// Reviews one change, from trigger to finished review, and remembers it.
 pub fn review_change(world: &mut World<'_>) -> Result<Reviewed, Failure> {
     let started = (world.clock)();
-    let subject = match &world.standing {
-        Standing::Own => subject(&world.forge),
-        Standing::Gate(subject) => Some(subject.clone()),
-    };
+    let subject = world.standing.subject().cloned().or_else(|| subject(&world.forge));
     let reviewed = review_all_it_takes(world, subject.as_ref());
     process::wait_if_stopping();
     let stored = match world.standing {
         Standing::Own => remember(world, subject.as_ref(), started, &reviewed),
-        Standing::Gate(_) => Ok(()),
+        Standing::Gate(_) | Standing::Pull { .. } => Ok(()),
     };
     let mut reviewed = reviewed?;
     if let Err(failure) = stored {
@@ -260,8 +287,8 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
 
     let (intent, subjects) = intent(world, &change, &mut notes);
-    let policy = policy(&intent, world.settings);
-    if intent.no_review() && world.settings.allow_no_review && !world.standing.is_gate() {
+    let policy = policy(&heeded(world, &intent, &mut notes), world.settings);
+    if intent.no_review() && world.settings.allow_no_review && world.standing.trusts_change() {
         return Ok(Some(skipped(change, intent, policy)));
     }
     notes.extend(intent.remarks());
@@ -277,7 +304,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     }
     let otherwise = recalled.as_ref().filter(|_| world.since_last).map(since::Recalled::otherwise);
     let last = recalled.map(|recalled| recalled.seen_from(&snapshot));
-    let mut dismissals = dismissals(world, subject, &mut notes)?;
+    let mut dismissals = dismissals(world, subject, &change, &mut notes)?;
     dismissals.extend(follow(&dismissals, &change, last.as_ref()));
 
     let touches = |file: &FilePath, lines, side| last.as_ref().is_none_or(|last| last.is_fresh(file, lines, side));
@@ -315,7 +342,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         policy: &policy,
         user: &answer.user_rules,
         is_model: &is_model,
-        own_marks: !world.standing.is_gate(),
+        own_marks: world.standing.trusts_change(),
     };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
     let late = if world.standing.is_gate() { Late::AllButGrave } else { Late::Mild };
@@ -459,6 +486,17 @@ fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Inten
     (intent, subjects.collect())
 }
 
+/// What of an intent has a say in how the change is looked at.
+fn heeded<'a>(world: &World<'_>, intent: &'a Intent, notes: &mut Vec<String>) -> Cow<'a, Intent> {
+    if !world.standing.is_a_strangers() {
+        return Cow::Borrowed(intent);
+    }
+    if intent.recognized().next().is_some() {
+        notes.push("the author's tags were not heeded: only who may write to the repository has a say".to_owned());
+    }
+    Cow::Owned(intent::read("", None, &[], false))
+}
+
 /// How the change is looked at.
 fn policy(intent: &Intent, settings: &Settings) -> Policy {
     let mut policy = policy::resolve(intent, &settings.policy);
@@ -544,9 +582,16 @@ fn recall_before(
 fn dismissals(
     world: &World<'_>,
     subject: Option<&Subject>,
+    change: &Change,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Dismissal>, Failure> {
-    let mut all = world.forge.root().map_or(Ok(Vec::new()), dismissals::read)?;
+    let mut all = match world.standing {
+        Standing::Own | Standing::Gate(_) => world.forge.root().map_or(Ok(Vec::new()), dismissals::read)?,
+        Standing::Pull { .. } => {
+            let texts = world.forge.before(change, &[dismissals::FILE_NAME], &[], dismissals::MAX_BYTES)?;
+            texts.first().map_or(Ok(Vec::new()), |(_, text)| dismissals::parse(text))?
+        }
+    };
     if let (Memory::Open(store), Some(subject)) = (&world.memory, subject) {
         // At a gate a repository goes by its folder; on a person's own machine by its address, if it has one.
         let other =
@@ -602,7 +647,9 @@ fn scan(
     let events = world.events;
     let user_rules = match world.standing {
         Standing::Own => embedded::UserRules::Below(world.forge.root()),
-        Standing::Gate(_) => embedded::UserRules::Texts(world.forge.before_below(change, embedded::RULES_FOLDER)?),
+        Standing::Gate(_) | Standing::Pull { .. } => {
+            embedded::UserRules::Texts(world.forge.before_below(change, embedded::RULES_FOLDER)?)
+        }
     };
     let request = embedded::Request {
         change,

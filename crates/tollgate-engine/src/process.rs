@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub mod guard;
 pub(crate) mod handles;
+pub(crate) mod owner;
 pub(crate) mod pipes;
 
 /// The groups that are alive, by the process id of their leader.
@@ -49,6 +50,18 @@ impl Group {
         forget(self.child.id());
         let status = self.child.wait()?;
         self.reaped = true;
+        Ok(status)
+    }
+
+    /// How the child ended by itself, if it has.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        // Held while reaping, so that `stop_all` never meets a number that may already be another's.
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = self.child.try_wait()?;
+        if status.is_some() {
+            live.retain(|&id| id != self.child.id());
+            self.reaped = true;
+        }
         Ok(status)
     }
 

@@ -12,7 +12,8 @@
 //! scanned    what the rules said of a text, by its content
 //! ```
 //!
-//! A server keeps its board in the same file: [`board`] says what is in it, [`Database`] is how many threads use it.
+//! A server keeps its board in the same file: [`board`] says what is in it, [`Database`] is how many threads use it. So
+//! does what is owed to pull requests on a code host: [`pulls`].
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ mod dismissal;
 mod figures;
 mod listed;
 mod open;
+pub mod pulls;
 mod record;
 mod row;
 mod scanned;

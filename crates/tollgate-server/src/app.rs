@@ -14,6 +14,7 @@ use crate::guard::Names;
 use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::problem::{self, Problem};
+use crate::routes::{Pending, Room};
 
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,12 @@ pub struct Limits {
     pub body: Duration,
     /// How many bytes the body of a request may have.
     pub body_bytes: usize,
+    /// Deliveries of a code host that come in at once.
+    pub deliveries: usize,
+    /// How many bytes one of them may have.
+    pub delivery_bytes: usize,
+    /// How many bytes of them are held at once.
+    pub deliveries_bytes: usize,
     /// How long an answer may take.
     pub answer: Duration,
     /// How long a client may wait for the end of a review.
@@ -51,6 +58,10 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             body: Duration::from_secs(10),
             body_bytes: 1024 * 1024,
+            deliveries: 256,
+            // As much as GitHub sends.
+            delivery_bytes: 25 * 1024 * 1024,
+            deliveries_bytes: 128 * 1024 * 1024,
             answer: Duration::from_secs(30),
             review: Duration::from_secs(30 * 60),
             // Whoever takes nothing fills the buffers first, for two heartbeats at most, and then stalls.
@@ -93,6 +104,10 @@ pub(crate) struct App {
     /// Cancelled when the server is about to end.
     pub(crate) closing: CancellationToken,
     pub(crate) calls: Arc<Semaphore>,
+    /// What is left for deliveries that come in.
+    pub(crate) deliveries: Room,
+    /// Apps that are about to be made.
+    pub(crate) pending: Pending,
     /// The tools for agents, if they are offered.
     pub(crate) mcp: Option<Mcp>,
 }

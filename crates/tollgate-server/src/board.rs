@@ -24,6 +24,8 @@ use crate::view::{CardBody, FeatureBody, IterationBody, ProjectBody};
 
 mod agents;
 mod cards;
+mod deliveries;
+mod github;
 mod log;
 mod prompts;
 mod record;
@@ -45,13 +47,27 @@ pub struct BoardDesk {
     trials: setup::Trials,
     /// Held by whoever looks what a reviewer would be told.
     previews: Mutex<()>,
+    /// Whose an app is to be that is made here, as far as somebody said.
+    organization: Option<String>,
 }
 
 impl BoardDesk {
     /// A desk for a board.
     #[must_use]
     pub fn new(board: Board) -> Self {
-        Self { board, agents: Mutex::default(), trials: setup::Trials::default(), previews: Mutex::default() }
+        Self {
+            board,
+            agents: Mutex::default(),
+            trials: setup::Trials::default(),
+            previews: Mutex::default(),
+            organization: None,
+        }
+    }
+
+    /// The same, for an app of this organization.
+    #[must_use]
+    pub fn for_organization(self, organization: Option<String>) -> Self {
+        Self { organization, ..self }
     }
 
     fn row(&self, project: ProjectId) -> Answer<ProjectRow> {

@@ -15,6 +15,8 @@ use crate::json;
 use crate::problem::{Kind, Problem};
 
 pub mod cards;
+pub mod deliveries;
+pub mod github;
 pub(crate) mod prompt;
 pub mod record;
 pub mod reviews;
@@ -489,7 +491,16 @@ pub struct Figures {
 /// The board, as the routes see it.
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
 pub trait Desk:
-    cards::Cards + record::Record + reviews::Reviews + setup::Setup + source::Sources + Send + Sync + 'static
+    cards::Cards
+    + deliveries::Deliveries
+    + github::Github
+    + record::Record
+    + reviews::Reviews
+    + setup::Setup
+    + source::Sources
+    + Send
+    + Sync
+    + 'static
 {
     /// Nothing, or why no work can be done now.
     fn ready(&self) -> Answer<()>;

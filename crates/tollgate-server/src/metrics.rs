@@ -11,6 +11,21 @@ use crate::desk::Figures;
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
+/// Events of deliveries that are counted by their names.
+const EVENTS: [&str; 11] = [
+    "ping",
+    "pull_request",
+    "issue_comment",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_review_thread",
+    "push",
+    "check_run",
+    "check_suite",
+    "installation",
+    "installation_repositories",
+];
+
 /// What is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<Counted>);
@@ -19,6 +34,7 @@ pub(crate) struct Metrics(Mutex<Counted>);
 struct Counted {
     by_status: BTreeMap<(String, String, u16), u64>,
     durations: BTreeMap<String, Histogram>,
+    deliveries: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -50,6 +66,12 @@ impl Metrics {
         for (count, bound) in histogram.counts.iter_mut().zip(BOUNDS) {
             *count += u64::from(seconds <= bound);
         }
+    }
+
+    /// Counts a delivery of a code host. Events that nobody here knows share one name.
+    pub(crate) fn count_delivery(&self, event: Option<&str>, outcome: &'static str) {
+        let known = |event: &str| EVENTS.into_iter().find(|known| *known == event).unwrap_or("other");
+        *self.lock().deliveries.entry((event.map_or("unknown", known), outcome)).or_default() += 1;
     }
 
     /// Everything as text.
@@ -89,6 +111,10 @@ impl Counted {
                 page,
                 "tollgate_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}} {count}"
             );
+        }
+        head(page, "tollgate_deliveries_total", "counter", "Deliveries of code hosts by event and outcome.");
+        for ((event, outcome), count) in &self.deliveries {
+            let _ = writeln!(page, "tollgate_deliveries_total{{event=\"{event}\",outcome=\"{outcome}\"}} {count}");
         }
         head(page, "tollgate_http_request_duration_seconds", "histogram", "How long answers took, by route.");
         for (route, histogram) in &self.durations {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Router;
 use axum::http::{HeaderValue, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 
@@ -29,6 +29,7 @@ pub(crate) mod diff;
 mod escape;
 mod feature;
 pub(crate) mod finding;
+mod github;
 pub(crate) mod home;
 pub(crate) mod layout;
 pub(crate) mod login;
@@ -62,6 +63,9 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/reviews", get(reviews::list))
         .route("/reviews/{run}", get(reviews::one::show))
         .route("/trends", get(trends::show))
+        .route("/github/setup", get(|| async { Redirect::to(github::HOME) }))
+        .route("/github/setup/{name}", get(github::setup))
+        .route("/github/callback", get(github::returned))
         .merge(settings::router())
         .route("/assets/{hash}/{name}", get(asset::get))
         .layer(CompressionLayer::new().gzip(true))
@@ -69,7 +73,7 @@ pub(crate) fn router() -> Router<Shared> {
 
 /// True for paths that are looked at by people, so that problems there are pages, too.
 pub(crate) fn is_page(path: &str) -> bool {
-    let is_for_programs = ["/api/", "/assets/"].iter().any(|start| path.starts_with(start));
+    let is_for_programs = ["/api/", "/assets/", "/webhooks/"].iter().any(|start| path.starts_with(start));
     !is_for_programs && !["/healthz", "/readyz", "/metrics"].contains(&path)
 }
 
@@ -83,6 +87,11 @@ impl<T: Template> IntoResponse for Page<T> {
             Err(_) => problem::internal().into_response(),
         }
     }
+}
+
+/// What the one page may do whose form goes to another site, named by its address.
+fn form_policy(site: &str) -> String {
+    POLICY.replace("form-action 'self'", &format!("form-action {site}"))
 }
 
 /// An answer with the headers of a page.

@@ -22,6 +22,7 @@ mod describe;
 mod events;
 mod export;
 mod features;
+mod github;
 mod health;
 mod iterations;
 mod projects;
@@ -31,6 +32,10 @@ pub(crate) mod reviews;
 mod settings;
 mod setup;
 pub(crate) mod trends;
+pub(crate) mod webhook;
+
+pub(crate) use github::Pending;
+pub(crate) use webhook::Room;
 
 /// What routes are given.
 pub(crate) type Shared = Arc<App>;
@@ -106,6 +111,9 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::check_prompts))
         .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
+        .routes(routes!(github::show))
+        .routes(routes!(github::begin))
+        .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)
 }

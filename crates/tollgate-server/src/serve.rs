@@ -135,6 +135,8 @@ impl Server {
             address,
             metrics: Metrics::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
+            deliveries: routes::Room::new(&limits),
+            pending: routes::Pending::default(),
             observer: config.observer,
             mcp: config.mcp,
             closing: CancellationToken::new(),

@@ -15,9 +15,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::intent::breaking::{self, Phrase};
-use crate::markdown;
-
-mod html;
+use crate::markdown::{self, html};
 
 /// The most of a body that is read; the hosts allow less.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;

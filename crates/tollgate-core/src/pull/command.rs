@@ -4,6 +4,16 @@
 //! @tollgate review
 //! @tollgate dismiss F003 the input is a constant
 //! ```
+//!
+//! The name stands at the beginning of a line of plain text: not in code, quotes, lists or HTML, and not in the middle of
+//! a sentence. The first such line is the command, the others are talk. Whether somebody may say it is not known here.
+
+mod line;
+mod words;
+
+/// The most characters of a reason, and of words that mean nothing, that are kept.
+const MAX_REASON: usize = 1000;
+const MAX_WORDS: usize = 200;
 
 /// What the bot is told to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,3 +57,13 @@ impl Command {
         }
     }
 }
+
+/// Reads the command in a comment; `None` when nobody spoke to the bot. `mention` is its name behind the `@`.
+#[must_use]
+pub fn parse(body: &str, mention: &str) -> Option<Command> {
+    let mention = mention.strip_suffix("[bot]").unwrap_or(mention);
+    line::addressed(body, mention).map(|words| words::understand(&words))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What is written on a pull request: comments on lines, a check, and their limits at the host.
 
 use crate::finding::Side;
+use crate::sha::Sha;
 
 /// The most characters of a body.
 pub const MAX_BODY: usize = 65_536;
@@ -29,6 +30,22 @@ pub struct Span {
     pub line: u32,
     /// Old or new.
     pub side: Side,
+}
+
+/// Our own name for the check of a commit, which the host gives back with everything it tells about the check.
+///
+/// Two pull requests can have the same commit, and each has its own check.
+#[must_use]
+pub fn check_id(number: u64, head: &Sha) -> String {
+    format!("pr {number} {head}")
+}
+
+/// The pull request that a check is of, by our own name for it.
+#[must_use]
+pub fn number_of_check(id: &str) -> Option<u64> {
+    let (number, head) = id.strip_prefix("pr ")?.split_once(' ')?;
+    Sha::parse(head).ok()?;
+    number.parse().ok()
 }
 
 /// How a check ends.
@@ -110,6 +127,19 @@ impl Level {
             Self::Notice => "notice",
             Self::Warning => "warning",
             Self::Failure => "failure",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_known_by_the_pull_request_it_is_of() {
+        assert_eq!(number_of_check(&check_id(12, &Sha::null())), Some(12));
+        for other in ["", "pr", "pr 12", "pr 12 HEAD", "pr -1 0000000000000000000000000000000000000000", "job 12"] {
+            assert_eq!(number_of_check(other), None, "{other:?}");
         }
     }
 }

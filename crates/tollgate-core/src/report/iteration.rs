@@ -35,11 +35,10 @@ use std::fmt::Write as _;
 use crate::board::{Criterion, Iteration, Met, Outcome, Remark};
 use crate::finding::Category;
 use crate::language::Language;
+use crate::report::escape::{literal, literal_at_start, shown, shown_path};
 use crate::report::markdown::escape::visible_lines;
 use crate::report::markdown::fence;
-use crate::report::summary::escape::{literal, shown, shown_path};
-
-mod prose;
+use crate::report::prose;
 
 /// The most characters of a title, of a path, and of what stands on one line.
 const MAX_TITLE: usize = 200;
@@ -248,7 +247,7 @@ fn in_line(text: &str, max_chars: usize) -> String {
 }
 
 fn at_start(text: &str) -> String {
-    prose::at_start(&shown(text, MAX_LINE))
+    literal_at_start(&shown(text, MAX_LINE))
 }
 
 fn write_section(text: &mut String, title: &str, content: &str) {

@@ -38,7 +38,7 @@
 //! out which fields those are.
 
 pub(crate) mod escape;
-pub(super) mod fence;
+pub(crate) mod fence;
 mod read;
 mod write;
 

@@ -31,20 +31,19 @@
 //!
 //! Nothing is decided here about posting or approving; a review with nothing to report gives no comment.
 
-mod details;
-mod draft;
+pub(crate) mod details;
+pub(crate) mod draft;
 mod entry;
-pub(super) mod escape;
-mod first;
+pub(crate) mod first;
 mod re_review;
-mod words;
+pub(crate) mod words;
 
 use crate::analysis::{Analysis, Category};
 use crate::comment::section::says_nothing;
 use crate::comment::{Kind, summary_text};
 use crate::finding::Finding;
+use crate::report::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::draft::Draft;
-use crate::report::summary::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::words::{plural, sentences};
 use crate::review::Review;
 use crate::sha::Sha;

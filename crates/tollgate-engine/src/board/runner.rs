@@ -20,7 +20,7 @@ use super::folder::watch::{self, Changes, Watcher};
 use super::{Board, work};
 use crate::failure::Failure;
 use crate::process::guard::{ProcessMark, end_survivors};
-use crate::process::handles;
+use crate::process::{handles, owner};
 use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
 
 /// How long a claim is good for without a sign of life.
@@ -89,8 +89,7 @@ struct Keeping {
 impl Runner {
     /// Tidies up and begins.
     pub fn start(board: &Board, tell: Tell) -> Result<Self, Failure> {
-        let me = ProcessMark::of(std::process::id(), "").ok();
-        let owner = me.map_or_else(|| std::process::id().to_string(), |me| format!("{}-{}", me.pid, me.started));
+        let owner = owner::name();
         let shared = Arc::new(Shared {
             board: board.clone(),
             owner,
@@ -160,7 +159,7 @@ impl Shared {
     fn tidy_up(&self) -> Result<(), Failure> {
         let database = self.board.database();
         for owner in database.owners()? {
-            if owner != self.owner && !is_alive(&owner) {
+            if owner != self.owner && !owner::is_alive(&owner) {
                 database.release_owner(&owner)?;
             }
         }
@@ -454,11 +453,4 @@ impl Drop for Over<'_> {
         self.shared.jobs().remove(&self.token);
         self.shared.over.notify_all();
     }
-}
-
-/// True when the runner of this name still runs on this machine.
-fn is_alive(owner: &str) -> bool {
-    let Some((pid, started)) = owner.split_once('-') else { return false };
-    let (Ok(pid), Ok(started)) = (pid.parse(), started.parse::<u64>()) else { return false };
-    ProcessMark::of(pid, "").is_ok_and(|mark| mark.started == started)
 }

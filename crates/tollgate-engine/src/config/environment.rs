@@ -4,11 +4,11 @@
 //! `TOLLGATE_` and then no section of the file are not ours to judge.
 
 use super::file::{self, nearest};
-use super::{File, Layer};
+use super::{File, Layer, github};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 20] = [
+const KEYS: [(&str, &str, bool); 30] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -29,7 +29,19 @@ const KEYS: [(&str, &str, bool); 20] = [
     ("budget", "seconds", true),
     ("budget", "idle_seconds", true),
     ("budget", "parallel", true),
+    ("review", "mode", false),
+    ("github", "url", false),
+    ("github", "api_url", false),
+    ("github", "app_id", true),
+    ("github", "slug", false),
+    ("github", "private_key_file", false),
+    ("github", "webhook_secret_file", false),
+    ("github", "check_name", false),
+    ("github", "public_url", false),
+    ("github", "concurrency", true),
 ];
+/// Variables that hold secrets; they are read where they are needed, and never become settings.
+const SECRETS: [&str; 2] = [github::SECRET, github::OLD_SECRET];
 
 /// One layer for each variable, so that each value names its own source.
 pub(super) fn layers(variables: &[(String, String)]) -> Result<Vec<Layer>, Failure> {
@@ -64,7 +76,7 @@ fn variable(section: &str, key: &str) -> String {
 }
 
 fn is_ours(name: &str) -> bool {
-    ["TOLLGATE_REVIEW_", "TOLLGATE_LIMITS_", "TOLLGATE_IDENTITY_", "TOLLGATE_STORE_", "TOLLGATE_BUDGET_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    let sections = ["REVIEW_", "LIMITS_", "IDENTITY_", "STORE_", "BUDGET_", "GITHUB_"];
+    let is_setting = |rest: &str| sections.iter().any(|section| rest.starts_with(section));
+    name.strip_prefix("TOLLGATE_").is_some_and(is_setting) && !SECRETS.contains(&name)
 }

@@ -10,6 +10,7 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::policy::Profile;
 
+use super::github::GithubPart;
 use super::pipeline::PipelinePart;
 use super::reviewer::{BudgetPart, InstructionPart, ReviewerPart};
 use crate::failure::{self, Failure};
@@ -40,6 +41,8 @@ pub struct File {
     pub instructions: Vec<InstructionPart>,
     /// How the board works; never set in a repository.
     pub pipeline: PipelinePart,
+    /// Where GitHub is, and which app there is ours; never set in a repository.
+    pub github: GithubPart,
 }
 
 /// What is compared and what closes the gate.
@@ -78,6 +81,15 @@ pub struct ReviewPart {
     /// Whether `[no-review]` in a title skips the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
+    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic: Option<bool>,
+    /// How much is written on a pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ModeWord>,
+    /// Whether a clean, complete review of a pull request approves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_approve: Option<bool>,
     /// The largest diff that is read; files beyond it are not reviewed.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bytes")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
@@ -201,6 +213,17 @@ impl From<ProfileWord> for Profile {
             ProfileWord::Minimal => Self::Minimal,
         }
     }
+}
+
+/// How much is written on a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModeWord {
+    /// A summary, and comments at lines.
+    #[default]
+    Standard,
+    /// Comments at lines only.
+    Enhanced,
 }
 
 /// What closes the gate.

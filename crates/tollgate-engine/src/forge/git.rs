@@ -5,7 +5,8 @@
 //! have written those too. So every call goes through here: arguments as a
 //! list, an environment of our own, no global or system configuration, no
 //! hooks, no filters, no external diffs, no prompts, no network, and limits on
-//! time and on what is read.
+//! time and on what is read. Only [`super::remote`] may use the network, by one
+//! protocol, and is watched while it does.
 //!
 //! What the operator says about where the repository is (`GIT_DIR` and the
 //! like, which git itself sets for hooks) is passed on; of the operator's own
@@ -24,10 +25,12 @@ use crate::process::pipes::{self, Ended};
 mod blobs;
 mod log;
 mod settings;
+mod watch;
 
 pub use blobs::{Blob, Blobs};
 pub use log::Commits;
 pub(crate) use settings::Value;
+pub(in crate::forge) use watch::{Watched, Watching};
 
 /// How long one git command may take.
 const WALL: Duration = Duration::from_secs(120);
@@ -40,6 +43,21 @@ const MAX_STDERR: usize = 16 * 1024;
 const WHERE: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
 /// Where the objects of a push are that is not accepted yet; passed on only inside such a hook.
 const QUARANTINE: [&str; 3] = ["GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+
+/// Variables with which the operator says how the network is reached and which certificates are trusted.
+const NETWORK: [&str; 11] = [
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 /// Settings that hold whatever the repository's configuration says.
 const FIXED: [&str; 18] = [
@@ -74,6 +92,8 @@ pub struct Environment {
     pub config_home: Option<OsString>,
     /// What is said about where the repository is.
     pub repository: Vec<(&'static str, OsString)>,
+    /// How the network is reached, for the calls that may use it.
+    pub network: Vec<(&'static str, OsString)>,
 }
 
 impl Environment {
@@ -85,8 +105,9 @@ impl Environment {
         if std::env::var_os("GIT_QUARANTINE_PATH").is_some() {
             repository.extend(QUARANTINE.into_iter().filter_map(get));
         }
+        let network = NETWORK.into_iter().filter_map(get).collect();
         let plain = |name| std::env::var_os(name);
-        Self { path: plain("PATH"), home: plain("HOME"), config_home: plain("XDG_CONFIG_HOME"), repository }
+        Self { path: plain("PATH"), home: plain("HOME"), config_home: plain("XDG_CONFIG_HOME"), repository, network }
     }
 
     /// True when somebody said where the repository is, so that nothing is searched for.
@@ -104,6 +125,8 @@ pub struct Git {
     /// Configuration that is only known at run time, as pairs: keys may hold any character.
     overrides: Vec<(String, String)>,
     config_files: ConfigFiles,
+    /// The one protocol by which the network may be used; `None` for hardly any call.
+    protocol: Option<&'static str>,
 }
 
 /// Which of the operator's configuration files a call may read.
@@ -128,7 +151,13 @@ impl Git {
     /// Git in a folder.
     #[must_use]
     pub fn new(dir: &Path, environment: Environment) -> Self {
-        Self { dir: dir.to_owned(), environment, overrides: Vec::new(), config_files: ConfigFiles::RepositoryOnly }
+        Self {
+            dir: dir.to_owned(),
+            environment,
+            overrides: Vec::new(),
+            config_files: ConfigFiles::RepositoryOnly,
+            protocol: None,
+        }
     }
 
     /// The same, for a repository whose git folder is named instead of searched for.
@@ -161,6 +190,13 @@ impl Git {
         self
     }
 
+    /// The same, allowed to use the network by one protocol and no other.
+    #[must_use]
+    pub(in crate::forge) fn over(mut self, protocol: &'static str) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
     /// What we took from the environment.
     #[must_use]
     pub fn environment(&self) -> &Environment {
@@ -174,14 +210,7 @@ impl Git {
 
     /// The same with something to read.
     pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Answer, Failure> {
-        // A file instead of a pipe: neither side has to wait for the other.
-        let written = || -> io::Result<std::fs::File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(input)?;
-            file.rewind()?;
-            Ok(file)
-        };
-        let file = written().map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
+        let file = input_file(input).map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
         self.answer(args, file.into())
     }
 
@@ -273,7 +302,7 @@ impl Git {
         command.envs([
             ("LANG", "C"),
             ("LC_ALL", "C"),
-            ("GIT_ALLOW_PROTOCOL", "none"),
+            ("GIT_ALLOW_PROTOCOL", self.protocol.unwrap_or("none")),
             ("GIT_ATTR_NOSYSTEM", "1"),
             ("GIT_GRAFT_FILE", null_device()),
             ("GIT_LFS_SKIP_SMUDGE", "1"),
@@ -282,6 +311,9 @@ impl Git {
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
         ]);
+        if self.protocol.is_some() {
+            command.envs(ours.network.iter().map(|(name, value)| (name, value)));
+        }
         if self.config_files == ConfigFiles::RepositoryOnly {
             command.envs([("GIT_CONFIG_GLOBAL", null_device()), ("GIT_CONFIG_NOSYSTEM", "1")]);
         }
@@ -301,6 +333,14 @@ fn absolute_folders(path: &OsStr) -> Option<OsString> {
 
 fn null_device() -> &'static str {
     if cfg!(windows) { "NUL" } else { "/dev/null" }
+}
+
+/// Something to read, as a file instead of a pipe: neither side has to wait for the other.
+fn input_file(input: &[u8]) -> io::Result<std::fs::File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// The name of a command, for messages.

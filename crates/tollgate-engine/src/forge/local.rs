@@ -27,6 +27,7 @@ use crate::forge::git::{Commits, Environment, Git};
 use crate::forge::limits::{Collected, Collector};
 use crate::forge::untracked;
 
+mod absent;
 mod base;
 mod contents;
 mod copy;
@@ -37,8 +38,10 @@ mod known;
 mod open;
 mod range;
 
+pub(in crate::forge) use absent::Absent;
 pub(in crate::forge) use base::empty_tree;
 pub use contents::Contents;
+pub(crate) use guidance::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 pub use known::{HasFile, Known};
 use range::Range;
 
@@ -78,6 +81,8 @@ pub struct Local {
     trigger: Trigger,
     range: Option<Range>,
     repository: Option<Repository>,
+    /// What of the change is not here, and what keeps the rest of it here.
+    absent: Absent,
 }
 
 /// What is known about the repository.
@@ -131,7 +136,7 @@ impl Local {
             Err(_) if matches!(trigger, Trigger::Patch { .. }) => None,
             Err(failure) => return Err(failure),
         };
-        Ok(Self { git, trigger, range, repository })
+        Ok(Self { git, trigger, range, repository, absent: Absent::default() })
     }
 
     /// The top of the working tree, if there is one.
@@ -172,6 +177,7 @@ impl Local {
         let max_untracked = options.max_diff_bytes.saturating_sub(collected.diff.len());
         let mut change = read_diff(collected, options);
         self.show_hidden(&mut change, &comparison, options)?;
+        self.absent.tell(&mut change);
         if let Some(root) = self.root() {
             let untracked = untracked::as_diff(root, &comparison.untracked, max_untracked);
             change.files.extend(diff::parse(untracked.diff).0);
@@ -282,6 +288,8 @@ impl Local {
         if !more.contains(&std::ffi::OsStr::new("--")) {
             args.push("--".as_ref());
         }
+        let absent = self.absent.as_arguments();
+        args.extend(absent.iter().map(std::ffi::OsString::as_os_str));
         self.git.run_into(&args, take)
     }
 }

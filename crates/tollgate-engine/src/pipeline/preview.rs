@@ -8,7 +8,7 @@ use tollgate_core::prompt::ContextFile;
 use tollgate_core::verify::Weight;
 
 use super::models::{self, Scene, Sent, Told};
-use super::{Memory, Standing, World, fetch, intent, policy, recall_before, since};
+use super::{Memory, World, fetch, intent, policy, recall_before, since};
 use crate::failure::Failure;
 
 /// What reviewers would be told.
@@ -31,10 +31,7 @@ pub fn preview(world: &mut World<'_>) -> Result<Preview, Failure> {
     notes.extend(change.notes.iter().cloned());
     let (intent, subjects) = intent(world, &change, &mut notes);
     let policy = policy(&intent, world.settings);
-    let subject = match &world.standing {
-        Standing::Own => super::subject(&world.forge),
-        Standing::Gate(subject) => Some(subject.clone()),
-    };
+    let subject = world.standing.subject().cloned().or_else(|| super::subject(&world.forge));
     let snapshot = Snapshot::of(&change.files);
     let recalled = match world.memory {
         Memory::Off => None,

@@ -9,8 +9,8 @@
 //! exchange        one try: request, status, stream
 //! openai, anthropic, gemini    what is sent, and what the events mean
 //! sse, assembly   bytes to events, events to a reply
-//! trouble, retry, manner       what went wrong, when to ask again, how to ask otherwise
-//! key, net        the key that nobody sees; runtime and connections, shared
+//! trouble, manner what went wrong, how to ask otherwise
+//! key             the key that nobody sees
 //! preset, price   the well-known services, and what they cost
 //! ```
 
@@ -20,12 +20,10 @@ mod exchange;
 mod gemini;
 mod key;
 mod manner;
-mod net;
 mod openai;
 pub mod preset;
 pub mod price;
 mod probe;
-mod retry;
 mod sse;
 #[cfg(test)]
 mod tests;
@@ -42,12 +40,13 @@ use tollgate_core::prompt;
 use tollgate_core::visible::visible;
 
 use crate::held::Held;
+use crate::net::{self, patience};
 use crate::reviewer::call::{Backend, CallFailure, Heard, Question, Reply, Watch, Why};
 use manner::Manner;
 use trouble::{Again, Trouble};
 
+pub use crate::net::Net;
 pub use key::{Key, KeyError};
-pub use net::Net;
 pub use probe::{Model, Probe, probe};
 pub use trouble::TOO_LONG;
 
@@ -245,7 +244,7 @@ impl Provider {
                 continue;
             }
             n_failed += 1;
-            let own = retry::back_off(self.connection.back_off, n_failed);
+            let own = patience::back_off(self.connection.back_off, n_failed);
             let (wait, asked_for) = match trouble.again {
                 Again::Never | Again::Otherwise(_) => return Err(trouble),
                 Again::Later => (own, None),

@@ -91,7 +91,7 @@ impl Database {
     }
 }
 
-fn insert(
+pub(super) fn insert(
     connection: &Connection,
     repository: &str,
     dismissal: &Dismissal,
@@ -117,7 +117,12 @@ fn insert(
     Ok(())
 }
 
-fn withdraw(connection: &Connection, repository: &str, fingerprint: Fingerprint, now: u64) -> rusqlite::Result<bool> {
+pub(super) fn withdraw(
+    connection: &Connection,
+    repository: &str,
+    fingerprint: Fingerprint,
+    now: u64,
+) -> rusqlite::Result<bool> {
     let n_rows = connection.execute(
         "UPDATE dismissal SET withdrawn_ms = ?3 WHERE repository = ?1 AND fingerprint = ?2 AND withdrawn_ms IS NULL",
         params![repository, fingerprint.to_string(), number(now)],

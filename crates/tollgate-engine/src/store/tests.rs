@@ -188,7 +188,7 @@ fn a_file_of_a_newer_version_is_left_alone() {
             drop(Store::open(path).unwrap());
             Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         },
-        "comes from a newer tollgate (version 99, known is 5)",
+        "comes from a newer tollgate (version 99, known is 6)",
     );
 }
 

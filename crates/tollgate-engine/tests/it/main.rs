@@ -10,12 +10,15 @@ mod faults;
 #[cfg(unix)]
 mod folder;
 mod gate;
+mod github;
 mod hostile;
 mod known;
 mod model;
 mod planted;
 mod provider;
 mod read;
+#[cfg(unix)]
+mod remote;
 mod reviewed;
 mod scratch;
 mod stored;

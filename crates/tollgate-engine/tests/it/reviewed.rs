@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use tollgate_core::coverage::Looked;
+use tollgate_core::finding::Finding;
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
@@ -261,4 +262,51 @@ fn at_a_gate_the_rules_of_the_base_are_used() {
     let failure = scratch.review_standing(trigger, &settings(&scratch), "", Standing::Gate(subject)).unwrap_err();
     assert!(failure.message.contains("/nonexistent") || failure.message.contains("scan"), "{}", failure.message);
     assert!(!failure.message.contains("other.yml"), "{}", failure.message);
+}
+
+/// Reviews `main..work` as a pull request of somebody who may write, or of a stranger.
+fn review_pull(scratch: &Scratch, title: &str, heeds_author: bool) -> Reviewed {
+    let settings = Settings { store: None, ..settings(scratch) };
+    let (repository, name) = ("github.com/o/r".to_owned(), "pr 1".to_owned());
+    let subject = Subject { repository, name, scope: "pull".to_owned() };
+    let standing = Standing::Pull { subject, heeds_author };
+    scratch.review_standing(Trigger::Range("main...work".to_owned()), &settings, title, standing).unwrap()
+}
+
+#[test]
+fn the_marks_of_a_pull_request_do_not_count_and_its_tags_only_from_who_may_write() {
+    let scratch = Scratch::with_commit();
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.commit("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
+    for heeds_author in [true, false] {
+        let reviewed = review_pull(&scratch, "[minimal-review] [no-review] mine", heeds_author);
+        assert_eq!(reviewed.review.findings.len(), 1, "{heeds_author}");
+        assert_eq!(reviewed.policy.changes_by_tags().is_empty(), !heeds_author);
+        let notes = reviewed.review.notes.unwrap_or_default();
+        assert_eq!(notes.contains("tags were not heeded"), !heeds_author, "{notes}");
+        assert!(reviewed.intent.no_review(), "it is shown");
+    }
+}
+
+#[test]
+fn a_pull_request_is_held_against_the_dismissals_of_its_base() {
+    let scratch = Scratch::with_commit();
+    let (file, title) = ("a.conf", "a conflict marker was left in");
+    let dismissals = |found: &Finding| {
+        let (title, evidence) = (found.summary.as_str(), found.evidence.replace('\n', "\\n"));
+        format!("[[dismissal]]\nfile = '{file}'\ntitle = '{title}'\nevidence = \"{evidence}\"\nreason = 'on purpose'\n")
+    };
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.commit(file, CONFLICT);
+    let found = review_pull(&scratch, title, true).review.findings;
+    let dismissals = dismissals(&found[0]);
+    scratch.commit(".tollgate/dismissals.toml", &dismissals);
+    assert_eq!(review_pull(&scratch, title, true).review.findings.len(), 1, "those of the head do not count");
+    scratch.git(&["checkout", "-q", "main"]);
+    scratch.commit(".tollgate/dismissals.toml", &dismissals);
+    scratch.git(&["checkout", "-q", "-b", "again"]);
+    scratch.commit(file, CONFLICT);
+    scratch.git(&["branch", "-q", "-f", "work", "again"]);
+    let review = review_pull(&scratch, title, true).review;
+    assert_eq!((review.findings.len(), review.withheld.len()), (0, 1), "{:?}", review.findings);
 }

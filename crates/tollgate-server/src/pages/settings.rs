@@ -1,4 +1,4 @@
-//! Settings: prompts, agents, the gate, names, projects, who may come in.
+//! Settings: prompts, agents, the gate, names, GitHub, projects, who may come in.
 //!
 //! Prompts, projects and the token are changed here, through the API. Everything else is the operator's configuration
 //! file, so these pages say what holds, where it comes from, and what to write there.
@@ -13,6 +13,7 @@ use crate::routes::Shared;
 mod access;
 mod agents;
 mod gate;
+mod github;
 mod identity;
 mod projects;
 mod prompts;
@@ -26,6 +27,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/settings/gate", get(gate::page))
         .route("/settings/identity", get(identity::page))
         .route("/settings/projects", get(projects::page))
+        .route("/settings/github", get(github::page))
         .route("/settings/access", get(access::page))
 }
 
@@ -40,6 +42,8 @@ pub(crate) enum Tab {
     Gate,
     /// Whose names stand on what is made.
     Identity,
+    /// The app that reviews pull requests.
+    Github,
     /// What is on the board.
     Projects,
     /// Who may come in.
@@ -48,8 +52,8 @@ pub(crate) enum Tab {
 
 impl Tab {
     /// All of them, in order.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Prompts, Self::Agents, Self::Gate, Self::Identity, Self::Projects, Self::Access];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Prompts, Self::Agents, Self::Gate, Self::Identity, Self::Github, Self::Projects, Self::Access];
 
     /// What it is called.
     pub(crate) fn name(self) -> &'static str {
@@ -58,6 +62,7 @@ impl Tab {
             Self::Agents => "Agents",
             Self::Gate => "Gate policy",
             Self::Identity => "Identity",
+            Self::Github => "GitHub",
             Self::Projects => "Projects",
             Self::Access => "Access",
         }
@@ -70,6 +75,7 @@ impl Tab {
             Self::Agents => "/settings/agents",
             Self::Gate => "/settings/gate",
             Self::Identity => "/settings/identity",
+            Self::Github => "/settings/github",
             Self::Projects => "/settings/projects",
             Self::Access => "/settings/access",
         }

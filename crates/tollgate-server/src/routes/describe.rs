@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::layer;
 use crate::problem;
-use crate::routes::Shared;
+use crate::routes::{Shared, webhook};
 
 /// What is said about the whole.
 #[derive(utoipa::OpenApi)]
@@ -32,6 +32,7 @@ use crate::routes::Shared;
         (name = "iterations", description = "What agents did and reviews said."),
         (name = "reviews", description = "Stored reviews, whoever asked for them, and what they say together."),
         (name = "settings", description = "Settings, prompts and agents."),
+        (name = "github", description = "What GitHub tells us, and the app that we are there."),
         (name = "review", description = "Reviews asked for by hand.")
     )
 )]
@@ -76,7 +77,8 @@ enum Does {
 }
 
 fn add_problems(operation: &mut Operation, path: &str, does: Does) {
-    let (is_open, is_change) = (layer::OPEN.contains(&path), does == Does::Change);
+    let is_signed = path == webhook::PATH;
+    let (is_open, is_change) = (is_signed || layer::OPEN.contains(&path), does == Does::Change);
     let has_body = operation.request_body.is_some();
     if is_open {
         operation.security = Some(Vec::new());
@@ -84,7 +86,7 @@ fn add_problems(operation: &mut Operation, path: &str, does: Does) {
     let problems = [
         ("400", has_body, "The body is no JSON that is read here: broken, too deep, or with a key twice."),
         ("401", !is_open || is_change, "Nobody said who asks, or not rightly."),
-        ("403", is_change, "It comes from a page of another site."),
+        ("403", is_change && !is_signed, "It comes from a page of another site."),
         ("404", path.contains('{'), "There is no such thing."),
         ("409", is_change && !is_open, "It cannot be done to the thing as it is now."),
         ("413", has_body, "The body is too large."),

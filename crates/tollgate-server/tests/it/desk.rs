@@ -8,8 +8,10 @@ use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
 use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::own_app;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_server::desk::deliveries::Delivery;
 use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
     Act, Agent, Answer, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject, Output, Page,
@@ -19,6 +21,8 @@ use tollgate_server::desk::{
 use crate::log::MemoryLog;
 
 mod cards;
+pub(crate) mod deliveries;
+mod github;
 pub(crate) mod record;
 mod reviews;
 mod setup;
@@ -46,6 +50,11 @@ struct Kept {
     audit: BTreeMap<(u64, String), Audit>,
     revision: BTreeMap<Option<u64>, u64>,
     demo: Option<u64>,
+    /// What was delivered, by its name.
+    delivered: BTreeMap<String, Delivery>,
+    no_app: bool,
+    /// The app that was made, with the code it was made of.
+    made: Option<(own_app::Card, String)>,
     next: u64,
     is_sick: bool,
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use tollgate_core::answer::NoAnswer;
 use tollgate_core::board::FeatureId;
+use tollgate_core::pull::PullRefError;
+use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
 
 pub(super) fn cannot_write(name: &str, problem: &io::Error) -> Failure {
@@ -34,6 +36,29 @@ pub(super) fn no_program(problem: &io::Error) -> Failure {
 
 pub(super) fn already_there(name: &str) -> Failure {
     Failure::new(Kind::User, format!("`{name}` is already there"))
+}
+
+pub(super) fn not_pinned(action: &str) -> Failure {
+    let shown: String = action.chars().take(200).collect();
+    Failure::new(Kind::User, format!("`{}` does not name an action by its full commit", visible(&shown)))
+        .hint("Write `OWNER/NAME@` and the 40 digits of a commit: tags and branches can be made to mean another.")
+}
+
+pub(super) fn not_a_pull_request(problem: &PullRefError) -> Failure {
+    let shown = visible(&problem.found);
+    Failure::new(Kind::User, format!("`{shown}` is not the address of a pull request"))
+        .hint("Copy it from the browser: `https://github.com/OWNER/NAME/pull/12`.")
+}
+
+pub(super) fn no_token(host: &str) -> Failure {
+    Failure::new(Kind::User, format!("there is no token with which to post to {host}"))
+        .hint("Set `GITHUB_TOKEN` to one that may write pull requests; for another host, set `github.url` as well.")
+}
+
+pub(super) fn unrelated(number: u64, branch: &str) -> Failure {
+    let branch = visible(branch);
+    Failure::new(Kind::User, format!("pull request {number} and `{branch}` have no commit in common"))
+        .hint("There is nothing to compare it with: rebase it onto its base.")
 }
 
 pub(super) fn unknown_format(name: &str) -> Failure {

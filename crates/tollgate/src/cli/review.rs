@@ -19,7 +19,7 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
-use tollgate_engine::pipeline::{self, Event, Memory, Reviewed, SinceLast, World};
+use tollgate_engine::pipeline::{self, Asking, Event, Memory, Reviewed, SinceLast, World};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::tape::Tape;
 use tollgate_engine::store::Store;
@@ -28,6 +28,8 @@ use tollgate_rules::text::mask;
 
 use super::progress::Progress;
 use super::{Done, Place, asking, convert, memory, output};
+
+mod pull;
 
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
@@ -40,11 +42,19 @@ use super::{Done, Place, asking, convert, memory, output};
     tollgate review --with ruff.sarif     with another tool's findings\n  \
     tollgate review --reviewer claude     an agent or a model reviews, too; `tollgate doctor` lists them\n  \
     tollgate review --format summary --body-file pr.md   a comment for the pull request\n  \
+    tollgate review --pr https://github.com/owner/name/pull/12          a pull request, by its address\n  \
+    tollgate review --pr https://github.com/owner/name/pull/12 --post   and post what was found there\n  \
     tollgate review --format html -o review.html\n\n\
     Exit codes: 0 the change may pass, 1 it may not, 2 wrong use or bad input, 3 something failed.")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
+    /// A pull request on GitHub, by its address; `GITHUB_TOKEN` or `GH_TOKEN` opens private repositories
+    #[arg(long, value_name = "URL", conflicts_with_all = ["range", "staged", "worktree", "diff", "title", "body_file"])]
+    pr: Option<String>,
+    /// Post the summary, the comments and the check to the pull request; needs a token that may write
+    #[arg(long, requires = "pr", conflicts_with = "print_prompt")]
+    post: bool,
     /// Take in findings of another tool: SARIF, rdjson, rdjsonl, tollgate's JSON or Markdown
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
@@ -217,50 +227,95 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         asking::Flags { print: args.print_prompt, record: args.record.as_deref(), replay: args.replay.as_deref() };
     let variable = |name: &str| std::env::var(name).ok();
     let asking = asking::prepare(place, &asked, &variable)?;
-    let (forge, settings) = open(place, &args.source, flags(&args, &asking.tape))?;
     // What models say is paid for; it must not be lost for want of a folder.
     let mut files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
     files.try_for_each(|file| output::can_write(&place.resolve(file)))?;
+    if let Some(address) = &args.pr {
+        return pull::run(place, &args, address, asking);
+    }
+    let (forge, settings) = open(place, &args.source, flags(&args, &asking.tape))?;
     let root = forge.root().map(Path::to_owned);
-    let (imported, withheld) = read_imported(place, &args.with, root.as_deref())?;
     let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let subject = Subject {
+        forge,
+        title: args.title.as_deref(),
+        body: body.as_deref(),
+        standing: pipeline::Standing::Own,
+        memory: memory(place, &settings, &args),
+    };
+    let made = review(place, &args, &settings, subject, asking)?;
+    if args.print_prompt {
+        return print_prompt(place, &args, &made.reviewed);
+    }
+    show(place, &args, &settings, made, root.as_deref())
+}
+
+/// What is reviewed, and for whom.
+struct Subject<'a> {
+    forge: Local,
+    title: Option<&'a str>,
+    body: Option<&'a str>,
+    standing: pipeline::Standing,
+    memory: Memory,
+}
+
+/// A finished review.
+struct Made {
+    reviewed: Reviewed,
+    /// A way to the files, for formats that want more of them.
+    contents: Contents,
+    memory: Memory,
+}
+
+/// Reviews, and keeps a record where one is wanted.
+fn review(
+    place: &Place,
+    args: &Args,
+    settings: &Settings,
+    subject: Subject<'_>,
+    asking: Asking<'_>,
+) -> Result<Made, Failure> {
+    let (imported, withheld) = read_imported(place, &args.with, subject.forge.root())?;
     output::end_cleanly_on_ctrl_c();
-    let (outcome, mut contents, record) = {
+    let (outcome, contents, memory, record) = {
         let progress = Progress::start();
         let events = |event: Event<'_>| progress.tell(|| event.in_words());
         let mut world = World {
-            settings: &settings,
-            forge,
+            settings,
+            forge: subject.forge,
             imported,
             imported_withheld: withheld,
             scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
-            title: args.title.as_deref(),
-            body: body.as_deref(),
+            title: subject.title,
+            body: subject.body,
             spec: None,
             criteria: &[],
-            memory: memory(place, &settings, &args),
+            memory: subject.memory,
             since_last: args.since_last,
             executable: place.program()?,
-            standing: pipeline::Standing::Own,
+            standing: subject.standing,
             asking,
             clock: &memory::now,
             events: &events,
         };
         let outcome = pipeline::review_change(&mut world);
-        (outcome, world.forge.contents(), world.asking.tape.written(world.asking.boundary))
+        let record = world.asking.tape.written(world.asking.boundary);
+        (outcome, world.forge.contents(), world.memory, record)
     };
     if let (Some(file), Some(record)) = (&args.record, record) {
         output::deliver(place, &record, Some(file))?;
     }
-    let reviewed = outcome?;
-    if args.print_prompt {
-        return print_prompt(place, &args, &reviewed);
-    }
+    Ok(Made { reviewed: outcome?, contents, memory })
+}
+
+/// Prints the report, and ends as the gate wants it.
+fn show(place: &Place, args: &Args, settings: &Settings, made: Made, root: Option<&Path>) -> Result<Done, Failure> {
+    let Made { reviewed, mut contents, .. } = made;
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
     }
-    if let Some(names) = asking::left_out(&settings, args.offline) {
+    if let Some(names) = asking::left_out(settings, args.offline) {
         output::say(&format!("note: not asked, because of `--offline`: {names}"));
     }
     if reviewed.change.is_empty() {
@@ -274,7 +329,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         files: &reviewed.change.files,
         sources: &sources,
         gate: reviewed.gate,
-        root: root.as_deref(),
+        root,
         verbose: args.verbose,
         only_new: args.since_last,
         bot: &settings.bot,

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
+mod action;
+#[cfg(unix)]
 mod agents;
 mod board;
 mod chaos;
@@ -19,6 +21,8 @@ mod feature;
 mod formats;
 #[cfg(unix)]
 mod hooks;
+#[cfg(target_os = "linux")]
+mod hub;
 #[cfg(unix)]
 mod implementer;
 mod intake;
@@ -33,6 +37,8 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(target_os = "linux")]
+mod pulls;
 mod record;
 mod review;
 mod scratch;

@@ -236,7 +236,7 @@ fn what_reviewers_say_keeps_its_lists_and_code_and_nothing_else() {
                 ```\n---\n[x](javascript:a)";
     assert_snapshot!(prose::render(text), @r#"
     \# Not a heading
-    @&#8203;all see #&#8203;1 and &lt;img src=x&gt;:
+    \@&#8203;all see #&#8203;1 and &lt;img src=x&gt;:
 
     - a \*\*b\*\*
       - c

@@ -35,7 +35,7 @@ pub(super) fn block(text: &str) -> String {
 }
 
 /// Shows text inside a fence.
-pub(in crate::report) fn visible_lines(text: &str) -> String {
+pub(crate) fn visible_lines(text: &str) -> String {
     visible(&text.replace("\r\n", "\n")).into_owned()
 }
 

@@ -2,7 +2,7 @@
 
 /// What a line is to a reader that only knows fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::report) enum Kind {
+pub(crate) enum Kind {
     /// Outside any fence.
     Text,
     /// Opens a fence that is closed further down; the number of spaces before it.
@@ -24,7 +24,7 @@ struct Mark {
 }
 
 /// Says of each line whether it is inside a fence. One that is never closed is text.
-pub(in crate::report) fn kinds(lines: &[&str]) -> Vec<Kind> {
+pub(crate) fn kinds(lines: &[&str]) -> Vec<Kind> {
     let marks: Vec<Option<Mark>> = lines.iter().map(|line| mark(line)).collect();
     let longest_after = longest_closing_after(&marks);
     let mut kinds = vec![Kind::Text; lines.len()];
@@ -78,7 +78,7 @@ fn mark(line: &str) -> Option<Mark> {
 }
 
 /// A fence that nothing in the text can close.
-pub(in crate::report) fn around(text: &str) -> String {
+pub(crate) fn around(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))
 }

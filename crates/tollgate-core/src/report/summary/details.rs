@@ -3,10 +3,10 @@
 use crate::comment::{DETAILS_SUMMARY, Label};
 use crate::coverage::{Coverage, Looked};
 use crate::finding::Finding;
+use crate::report::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::Comment;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
-use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::first::split;
 use crate::report::summary::re_review::Parts;
 use crate::report::summary::words::{counts, plural};
@@ -79,7 +79,8 @@ fn findings(draft: &mut Draft, comment: &Comment<'_>) {
     }
 }
 
-fn covered(draft: &mut Draft, coverage: &Coverage) {
+/// Writes how much was looked at, and what was not, by name.
+pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
     let count = coverage.count();
     draft.push(format!(
         "- Coverage: {} of {} reviewed, {} skipped by a rule, {} not reviewed\n",

@@ -2,7 +2,7 @@
 
 /// Which parts go in first: findings that block before all else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(crate) enum Rank {
     /// A blocker that is there.
     Blocker,
     /// A blocker that was there before and still is, or no longer is.
@@ -23,7 +23,7 @@ pub(super) enum Rank {
 
 /// A comment in the making.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     parts: Vec<Part>,
 }
 
@@ -39,15 +39,15 @@ enum Part {
 }
 
 /// One line that may be folded away, with more words about it.
-pub(super) struct Item {
-    pub(super) rank: Rank,
+pub(crate) struct Item {
+    pub(crate) rank: Rank,
     /// How many findings it stands for.
-    pub(super) n_findings: usize,
-    pub(super) line: String,
+    pub(crate) n_findings: usize,
+    pub(crate) line: String,
     /// What is said below it, in its long form and in a short one.
-    pub(super) words: Option<(String, String)>,
+    pub(crate) words: Option<(String, String)>,
     /// What ends the item.
-    pub(super) end: &'static str,
+    pub(crate) end: &'static str,
 }
 
 /// The room that is kept for a line that says how many items did not go in.
@@ -63,26 +63,26 @@ enum Form {
 }
 
 impl Draft {
-    pub(super) fn push(&mut self, text: impl Into<String>) {
+    pub(crate) fn push(&mut self, text: impl Into<String>) {
         self.parts.push(Part::Text(text.into()));
     }
 
-    pub(super) fn item(&mut self, item: Item) {
+    pub(crate) fn item(&mut self, item: Item) {
         self.parts.push(Part::Item(item));
     }
 
     /// Counts findings that are not listed whatever the room.
-    pub(super) fn skip(&mut self, n_findings: usize) {
+    pub(crate) fn skip(&mut self, n_findings: usize) {
         self.parts.push(Part::Skipped(n_findings));
     }
 
     /// Ends a list of items; `words` takes how many findings did not go in and how many did.
-    pub(super) fn more(&mut self, words: fn(usize, usize) -> String) {
+    pub(crate) fn more(&mut self, words: fn(usize, usize) -> String) {
         self.parts.push(Part::More(words));
     }
 
     /// The text, in at most so many bytes if what must be in it leaves any choice.
-    pub(super) fn finish(self, max_len: usize) -> String {
+    pub(crate) fn finish(self, max_len: usize) -> String {
         let forms = self.forms(max_len);
         let mut text = String::new();
         let (mut n_folded, mut n_shown) = (0, 0);

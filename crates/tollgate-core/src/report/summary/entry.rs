@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::comment::Label;
 use crate::finding::{Finding, LineRange};
-use crate::report::summary::escape::{literal, literal_at_start, shown, shown_path};
+use crate::report::escape::{literal, literal_at_start, shown, shown_path};
 use crate::report::summary::words::sentences;
 
 /// The most characters of a path, of a title, and of what is said about a finding.

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity};
+use crate::report::escape::{literal, literal_at_start, shown};
 use crate::report::markdown::escape::code_span;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, Entry, merge};
-use crate::report::summary::escape::{literal, literal_at_start, shown};
 use crate::report::summary::words::{counts, in_words, missing, sentences};
 use crate::report::summary::{Comment, what_changed};
 use crate::review::Review;
@@ -124,7 +124,7 @@ fn suggestion(finding: &Finding) -> Option<String> {
 }
 
 /// `:yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging`.
-fn verdict(review: &Review) -> String {
+pub(crate) fn verdict(review: &Review) -> String {
     let severities = || review.findings.iter().map(|finding| finding.severity);
     let verdict = CommentVerdict::of(severities());
     let counts = counts(severities());

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::comment::{Label, item::key};
 use crate::finding::Finding;
+use crate::report::escape::literal;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, merge};
-use crate::report::summary::escape::literal;
 use crate::report::summary::first;
 use crate::report::summary::words::missing;
 use crate::report::summary::{Comment, Since, what_changed};

@@ -5,12 +5,12 @@ use crate::finding::Severity;
 use crate::review::Review;
 
 /// `1 file`, `2 files`.
-pub(super) fn plural(n: u64, word: &str) -> String {
+pub(crate) fn plural(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
 /// How many findings there are of each label, worst first.
-pub(super) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label, usize); 4] {
+pub(crate) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label, usize); 4] {
     let mut counts = Label::ALL.map(|label| (label, 0));
     for label in severities.into_iter().filter_map(Label::of) {
         counts[label as usize].1 += 1;
@@ -19,7 +19,7 @@ pub(super) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label,
 }
 
 /// `1 critical and 2 major findings`, `2 medium and 1 minor finding`; `None` when all are zero.
-pub(super) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
+pub(crate) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
     let named = counts.iter().filter(|(_, n)| *n > 0);
     // The noun goes with the number next to it.
     let (_, n_last) = named.clone().next_back()?;
@@ -30,7 +30,7 @@ pub(super) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
 }
 
 /// `2 of 7 hunks were not reviewed`; `None` when everything was looked at.
-pub(super) fn missing(review: &Review) -> Option<String> {
+pub(crate) fn missing(review: &Review) -> Option<String> {
     let coverage = review.coverage.as_ref().filter(|coverage| !coverage.is_complete())?;
     let n_missing = coverage.count().not_reviewed;
     let verb = if n_missing == 1 { "was" } else { "were" };
@@ -38,7 +38,7 @@ pub(super) fn missing(review: &Review) -> Option<String> {
 }
 
 /// The first sentences of a text, in one line and without blocks of code.
-pub(super) fn sentences(text: &str, n_sentences: usize) -> String {
+pub(crate) fn sentences(text: &str, n_sentences: usize) -> String {
     let mut fence = false;
     let prose = text.lines().filter(|line| {
         let is_mark = line.trim_start().starts_with("```");

@@ -12,6 +12,12 @@ use crate::failure::Failure;
 use crate::forge::git::Blob;
 use crate::tree::{self, Entry};
 
+/// What a project says about itself.
+pub(crate) const GUIDANCE: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
+/// The folder in which it says more.
+pub(crate) const GUIDANCE_FOLDER: &str = ".automaker/context";
+/// Where a project keeps its own prompts.
+pub(crate) const PROJECT_PROMPTS: &str = ".automaker/settings.json";
 /// More files of one folder are not read.
 const MAX_FILES: usize = 50;
 /// More files below a folder than this are not read.

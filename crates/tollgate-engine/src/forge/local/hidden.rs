@@ -51,13 +51,18 @@ impl Local {
 }
 
 /// A path as an argument that names exactly this file, from wherever git runs.
-#[cfg(unix)]
 pub(super) fn as_argument(path: &[u8]) -> std::ffi::OsString {
+    with_magic(":(top,literal)", path)
+}
+
+/// A path as an argument with what git is to make of it.
+#[cfg(unix)]
+pub(super) fn with_magic(magic: &str, path: &[u8]) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStrExt as _;
-    OsStr::from_bytes(&[b":(top,literal)", path].concat()).to_owned()
+    OsStr::from_bytes(&[magic.as_bytes(), path].concat()).to_owned()
 }
 
 #[cfg(not(unix))]
-pub(super) fn as_argument(path: &[u8]) -> std::ffi::OsString {
-    format!(":(top,literal){}", String::from_utf8_lossy(path)).into()
+pub(super) fn with_magic(magic: &str, path: &[u8]) -> std::ffi::OsString {
+    format!("{magic}{}", String::from_utf8_lossy(path)).into()
 }

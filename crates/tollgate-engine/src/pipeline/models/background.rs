@@ -17,17 +17,12 @@ use super::ahead::Ahead;
 use super::{Scene, Told};
 use crate::config::{FILE_NAME, Instruction};
 use crate::failure::Failure;
-use crate::forge::local::Local;
+use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, Local, PROJECT_PROMPTS};
 use crate::pipeline::alters_settings;
 use crate::pipeline::since::Last;
 use crate::reviewer::prompts;
 use crate::tree::{self, Entry};
 
-/// What a project says about itself.
-const GUIDANCE: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
-const GUIDANCE_FOLDER: &str = ".automaker/context";
-/// Where a project keeps its own prompts.
-const PROJECT_PROMPTS: &str = ".automaker/settings.json";
 /// A larger file says too much to be read.
 const MAX_GUIDANCE: u64 = 1 << 20;
 /// More files of context than this are not read.

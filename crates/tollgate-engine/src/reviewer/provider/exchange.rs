@@ -10,7 +10,8 @@ use super::assembly::{Assembly, Fault, Sign, Unfit, fault};
 use super::manner::Manner;
 use super::sse::{Event, Reader};
 use super::trouble::{Again, Trouble, broken_off, garbled, refused, silent, unreachable};
-use super::{Connection, Protocol, Provider, Structured, anthropic, gemini, openai, retry};
+use super::{Connection, Protocol, Provider, Structured, anthropic, gemini, openai};
+use crate::net::patience;
 use crate::reviewer::call::{Heard, Question, Reply, Stop, Watch};
 
 /// So much is read of an answer that only says what went wrong.
@@ -118,7 +119,7 @@ fn status_of(fault: &Fault) -> u16 {
 /// What an answer with an error status says.
 async fn complaint(connection: &Connection, manner: Manner, response: Response) -> Trouble {
     let status = response.status().as_u16();
-    let asked_for = retry::asked_for(response.headers(), SystemTime::now());
+    let asked_for = patience::asked_for(response.headers(), SystemTime::now());
     let fault = said(response).await;
     let trouble = refused(connection, status, &fault, asked_for);
     let can_adapt = matches!(status, 400 | 422) && !trouble.message.starts_with(super::TOO_LONG);

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::Connection;
 use super::assembly::Fault;
 use super::manner::Manner;
-use super::{Connection, net};
+use crate::net;
 use crate::reviewer::call::Why;
 
 /// How the message of a failure begins when the model cannot take so much.

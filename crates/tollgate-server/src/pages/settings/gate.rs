@@ -213,7 +213,17 @@ mod tests {
         let known: Vec<&str> =
             [&ROUNDS[..], &VERDICT, &REVIEWERS, &COST, &LIMITS].concat().iter().map(|it| it.0).collect();
         // Shown elsewhere, or of no meaning at a gate.
-        let elsewhere = ["identity.bot", "identity.pipeline", "store.enabled", "review.allow_no_review"];
+        let elsewhere = [
+            "identity.bot",
+            "identity.pipeline",
+            "store.enabled",
+            "review.allow_no_review",
+            "review.automatic",
+            "review.auto_approve",
+            "review.mode",
+            "github.url",
+            "github.concurrency",
+        ];
         for shown in &settings.shown {
             let is_there = known.contains(&shown.key.as_str()) || elsewhere.contains(&shown.key.as_str());
             assert!(is_there, "`{}` is not explained", shown.key);

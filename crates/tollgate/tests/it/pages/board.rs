@@ -100,7 +100,9 @@ fn a_card_goes_where_it_is_dragged_if_it_may() {
     browser.press("Escape");
     assert_eq!(site.status(&id), "waiting_approval");
     browser.drag(css(&card(&id)), css(&column("backlog")));
-    browser.until(&is_in(&id, "backlog"));
+    // It is there at once, and the server knows when this is said.
+    browser.sees("Moved: Read JSON");
+    assert!(browser.is(&is_in(&id, "backlog")));
     assert_eq!(site.status(&id), "backlog");
     browser.until("document.querySelector('[data-n=waiting_approval]').textContent === '0'");
 }

@@ -13,7 +13,7 @@ use reqwest::header::HeaderMap;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// How long the other side asks to be left alone.
-pub(super) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok()).map(|millis: f64| millis / 1000.0);
     let after = text("retry-after");
@@ -24,7 +24,7 @@ pub(super) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration
 }
 
 /// How long to wait of our own accord before the next try: up to twice as long each time, and never all at once.
-pub(super) fn back_off(first: Duration, n_tries: u32) -> Duration {
+pub(crate) fn back_off(first: Duration, n_tries: u32) -> Duration {
     let longest = first.saturating_mul(1 << n_tries.saturating_sub(1).min(16)).min(MAX_WAIT);
     longest.mul_f64(chance())
 }
@@ -36,7 +36,7 @@ fn chance() -> f64 {
 }
 
 /// Reads `Fri, 31 Dec 1999 23:59:59 GMT`, the one form that may be sent today.
-fn http_date(text: &str) -> Option<SystemTime> {
+pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     let text = text.split_once(", ")?.1.strip_suffix(" GMT")?;
     let mut words = text.split(' ');
     let (day, month, year): (u64, &str, u64) =

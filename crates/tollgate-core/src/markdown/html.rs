@@ -9,7 +9,7 @@ const HIDING: [&str; 9] = ["blockquote", "code", "del", "pre", "s", "samp", "scr
 
 /// What is open.
 #[derive(Debug, Default)]
-pub(super) struct Markup {
+pub(crate) struct Markup {
     /// Hiding elements that were opened in a block of HTML, and are open until one closes them.
     n_block: usize,
     /// Hiding elements that were opened inside of text, and are open until the text ends.
@@ -20,23 +20,23 @@ pub(super) struct Markup {
 
 impl Markup {
     /// True when text is hidden here.
-    pub(super) fn hides(&self) -> bool {
+    pub(crate) fn hides(&self) -> bool {
         self.n_block + self.n_inline > 0
     }
 
     /// The text or the block of HTML ends, and with it what was opened inside of it.
-    pub(super) fn end_block(&mut self) {
+    pub(crate) fn end_block(&mut self) {
         self.n_inline = 0;
         self.until = None;
     }
 
     /// Reads one tag or comment inside of text.
-    pub(super) fn take_inline(&mut self, html: &str) {
+    pub(crate) fn take_inline(&mut self, html: &str) {
         count(html, &mut self.n_inline);
     }
 
     /// Reads a line of a block of HTML and adds what of it is shown.
-    pub(super) fn take_line(&mut self, line: &str, shown: &mut String) {
+    pub(crate) fn take_line(&mut self, line: &str, shown: &mut String) {
         let mut rest = line;
         loop {
             if let Some(end) = self.until {

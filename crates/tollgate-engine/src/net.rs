@@ -1,7 +1,11 @@
-//! The way out: one runtime and one pool of connections for all providers of a review.
+//! The way out: one runtime and one pool of connections for all who talk to services.
 //!
-//! Nothing is started before the first question is asked, so a review without models pays nothing. The spine is
+//! It knows no service: whom to ask, what and how often is for those who ask. [`patience`] reads how long to wait.
+//!
+//! Nothing is started before the first question is asked, so a review offline pays nothing. The spine is
 //! synchronous (decision 1): a call blocks its thread, the runtime has one of its own.
+
+pub(crate) mod patience;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -33,7 +37,7 @@ impl Net {
     }
 
     /// What drives the calls.
-    pub(super) fn runtime(&self) -> Result<&Runtime, String> {
+    pub(crate) fn runtime(&self) -> Result<&Runtime, String> {
         let make = || {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder
@@ -47,7 +51,7 @@ impl Net {
     }
 
     /// What speaks HTTP with this address: by the environment's proxy, unless it is on this machine.
-    pub(super) fn client(&self, url: &Url) -> Result<&Client, String> {
+    pub(crate) fn client(&self, url: &Url) -> Result<&Client, String> {
         let (slot, builder) = match (is_loopback(url), url.scheme()) {
             // Reading the system's certificates takes longer than all the rest, and nobody needs them here.
             (true, "http") => (&self.0.near, builder().no_proxy().tls_certs_only([])),
@@ -70,7 +74,7 @@ fn builder() -> ClientBuilder {
 }
 
 /// True for addresses that never leave this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())

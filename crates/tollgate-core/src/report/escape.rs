@@ -11,7 +11,7 @@ use crate::visible::visible;
 const ZERO_WIDTH: &str = "&#8203;";
 
 /// Text in one line, without what cannot be seen, and cut to a number of characters.
-pub(in crate::report) fn shown(text: &str, max_chars: usize) -> String {
+pub(crate) fn shown(text: &str, max_chars: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= max_chars {
         return line;
@@ -21,7 +21,7 @@ pub(in crate::report) fn shown(text: &str, max_chars: usize) -> String {
 }
 
 /// Like [`shown`], but a path is cut at its front: its end tells more.
-pub(in crate::report) fn shown_path(path: &str, max_chars: usize) -> String {
+pub(crate) fn shown_path(path: &str, max_chars: usize) -> String {
     let line = one_line(path);
     let n_chars = line.chars().count();
     if n_chars <= max_chars {
@@ -37,7 +37,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Markdown that shows a line as it is. It may stand anywhere in a line.
-pub(in crate::report) fn literal(line: &str) -> String {
+pub(crate) fn literal(line: &str) -> String {
     let mut markdown = String::with_capacity(line.len() + line.len() / 8);
     let mut rest = line;
     while let Some(open) = rest.find('`') {
@@ -62,20 +62,44 @@ pub(in crate::report) fn literal(line: &str) -> String {
 }
 
 /// Markdown that shows a line as it is, at the start of a line.
-pub(in crate::report) fn literal_at_start(line: &str) -> String {
+pub(crate) fn literal_at_start(line: &str) -> String {
     let markdown = literal(line);
     let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
     if n_digits > 0 && line[n_digits..].starts_with(['.', ')']) {
         return format!("{}\\{}", &markdown[..n_digits], &markdown[n_digits..]);
     }
-    // What follows may have an escape of its own; those that begin with one are safe already.
-    if markdown.starts_with(['#', '+', '-', '=', ':']) { format!("\\{markdown}") } else { markdown }
+    // What follows may have an escape of its own; those that begin with one are safe already. Programs that read
+    // comments take a line that begins with a slash or a name for a command, whatever Markdown says.
+    if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
+}
+
+/// Plain text of several lines, for places that show it without Markdown: nobody is notified, nothing is linked, no line
+/// begins a command. It is cut to a number of characters.
+pub(crate) fn inert(text: &str, max_chars: usize) -> String {
+    let text = visible(text.trim());
+    let mut plain = String::with_capacity(text.len());
+    let mut before = None;
+    for (index, character) in text.char_indices() {
+        if matches!(character, '/' | '@') && before.is_none_or(|before| before == '\n') {
+            plain.push(' ');
+        }
+        plain.push(character);
+        if meets(character, before, &text[..index], &text[index + character.len_utf8()..]) {
+            // The character itself: character references mean nothing here.
+            plain.push('\u{200b}');
+        }
+        before = Some(character);
+    }
+    match plain.char_indices().nth(max_chars) {
+        None => plain,
+        Some(_) => plain.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect(),
+    }
 }
 
 /// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
 ///
 /// A word in brackets is a link only with an address behind it or with a definition, and no text of ours has one.
-pub(super) fn with_tags(markdown: &str) -> String {
+pub(crate) fn with_tags(markdown: &str) -> String {
     let mut tagged = String::with_capacity(markdown.len());
     let mut rest = markdown;
     while let Some(open) = rest.find("\\[") {
@@ -99,7 +123,7 @@ pub(super) fn with_tags(markdown: &str) -> String {
 }
 
 /// A name inside HTML.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -203,6 +227,12 @@ mod tests {
     }
 
     #[test]
+    fn no_line_begins_a_command_of_a_program() {
+        check("/merge", "\\/merge");
+        check("@bors r+", "\\@&#8203;bors r+");
+    }
+
+    #[test]
     fn code_between_backticks_stays_code() {
         check("use `a<b>` or `@x`", "use `a<b>` or `@x`");
         check("a ` b", "a \\` b");
@@ -213,6 +243,23 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_shown_and_lines_become_one() {
         check("a\r\n\tb\u{202e}c", "a b\\\\u{202e}c");
+    }
+
+    #[test]
+    fn plain_text_acts_no_more_than_markdown_does() {
+        let check = |text: &str, expected: &str| assert_eq!(inert(text, 1000), expected);
+        check("ask @octocat, fixes #12", "ask @\u{200b}octocat, fixes #\u{200b}12");
+        check("/merge\n@bors r+\n a/b", " /merge\n @\u{200b}bors r+\n a/b");
+        check("a\u{202e}b <c> *d*", "a\\u{202e}b <c> *d*");
+        assert_eq!(inert("@a @a @a", 6), " @\u{200b}a …");
+        assert_eq!(inert("abcd", 4), "abcd");
+    }
+
+    proptest! {
+        #[test]
+        fn plain_text_is_no_longer_than_it_may_be(text in "[@#/a1\\n ]{0,30}", max_chars in 1_usize..20) {
+            prop_assert!(inert(&text, max_chars).chars().count() <= max_chars, "{}", inert(&text, max_chars));
+        }
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! What the words behind the bot's name mean.
+
+use crate::finding::FindingId;
+use crate::fingerprint::Fingerprint;
+use crate::pull::command::{Command, MAX_REASON, MAX_WORDS};
+
+/// Understands the words behind the name.
+pub(super) fn understand(words: &str) -> Command {
+    let words = words.trim_start_matches([',', ':']).trim();
+    let (first, rest) = split_word(words);
+    match first.to_ascii_lowercase().as_str() {
+        "dismiss" => {
+            let (finding, reason) = finding_in_front(rest);
+            Command::Dismiss { finding, reason: kept(reason, MAX_REASON) }
+        }
+        "explain" => match finding_in_front(rest) {
+            (finding, rest) if is_polite(rest) => Command::Explain { finding },
+            _ => unknown(words),
+        },
+        _ => plain(words).unwrap_or_else(|| unknown(words)),
+    }
+}
+
+fn unknown(words: &str) -> Command {
+    Command::Unknown { words: kept(words, MAX_WORDS) }
+}
+
+/// A command that is nothing but its words.
+fn plain(words: &str) -> Option<Command> {
+    // Longer ones are none of these, and are not worth taking apart.
+    let words = words.get(..words.len().min(60)).filter(|head| head.len() == words.len())?.to_ascii_lowercase();
+    let said: Vec<&str> = words.split([' ', '\t']).map(bare).filter(|word| !matches!(*word, "" | "please")).collect();
+    Some(match said.as_slice() {
+        ["review"] => Command::Review,
+        ["full", "review"] | ["full-review"] => Command::FullReview,
+        ["pause"] => Command::Pause,
+        ["resume"] => Command::Resume,
+        ["help"] => Command::Help,
+        _ => return None,
+    })
+}
+
+/// True for nothing, or for words that ask for nothing.
+fn is_polite(words: &str) -> bool {
+    words.split_whitespace().map(bare).all(|word| word.is_empty() || word.eq_ignore_ascii_case("please"))
+}
+
+fn bare(word: &str) -> &str {
+    word.trim_matches(['.', '!', '?', ',', '`'])
+}
+
+/// The finding that is named first, if one is, in the form in which it is looked for; and what follows.
+fn finding_in_front(words: &str) -> (Option<String>, &str) {
+    let (first, rest) = split_word(words);
+    match id(first.trim_matches(['`', '[', ']', '(', ')', ':', ',', '.'])) {
+        Some(id) => (Some(id), rest.trim_start_matches([':', '-', ' ']).trim_start()),
+        None => (None, words),
+    }
+}
+
+/// `f3` and `F003` are one finding; a key of a finding begins with its fingerprint.
+fn id(word: &str) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    if let Some(digits) = lower.strip_prefix('f').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit())) {
+        let index = digits.parse::<u32>().ok()?.checked_sub(1)?;
+        return Some(FindingId::at(usize::try_from(index).ok()?).to_string());
+    }
+    let fingerprint = lower.get(..19)?;
+    let is_tail = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'.');
+    let fits = Fingerprint::parse(fingerprint).is_some() && lower.len() <= 40 && lower[19..].bytes().all(is_tail);
+    fits.then_some(lower)
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+fn kept(text: &str, max_chars: usize) -> String {
+    text.trim().chars().take(max_chars).collect()
+}

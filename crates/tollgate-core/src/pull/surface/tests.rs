@@ -1,0 +1,562 @@
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+use crate::coverage::Looked;
+use crate::finding::{Fix, Summary};
+use crate::pull::hostile::{self, HOST, assert_harmless, assert_inert};
+use crate::pull::post::{Level, MAX_BODY, Span};
+use crate::pull::sample::{covered, files, finding, head, review};
+use crate::review::WithheldFinding;
+
+const DIFF: &str = "\
+diff --git a/a.js b/a.js
+--- a/a.js
++++ b/a.js
+@@ -2,3 +2,4 @@ function run(input) {
+ // context 2
+-  old(input);
++  eval(input);
++  run(input);
+ }
+diff --git a/a.png b/a.png
+Binary files a/a.png and b/a.png differ
+diff --git a/gone.js b/gone.js
+deleted file mode 100644
+--- a/gone.js
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+";
+
+fn url_of(file: &FilePath, lines: Option<LineRange>, _: Side) -> String {
+    format!("{HOST}{file}#L{}", lines.map_or(1, LineRange::start))
+}
+
+/// A surface of findings, with the rest as it mostly is.
+struct Seen {
+    review: Review,
+    new: Option<Vec<usize>>,
+    known: BTreeSet<String>,
+    cap: Option<usize>,
+    gate: Gate,
+    summary: Option<&'static str>,
+    mode: Mode,
+    auto_approve: bool,
+    diff: &'static str,
+}
+
+fn of(findings: Vec<Finding>) -> Seen {
+    let gate = if findings.iter().any(|finding| finding.severity.blocks()) { Gate::Closed } else { Gate::Open };
+    Seen {
+        review: review(findings),
+        new: None,
+        known: BTreeSet::new(),
+        cap: None,
+        gate,
+        summary: None,
+        mode: Mode::Standard,
+        auto_approve: false,
+        diff: DIFF,
+    }
+}
+
+impl Seen {
+    fn surface(&self) -> Surface {
+        surface(&Input {
+            bot: "Kodiai",
+            mention: "tollgate",
+            head: &head(),
+            review: &self.review,
+            files: &files(self.diff),
+            gate: self.gate,
+            summary: self.summary,
+            new: self.new.as_deref(),
+            known: &self.known,
+            cap: self.cap,
+            url_of: &url_of,
+            details_url: Some("https://host.example/reviews/1"),
+            mode: self.mode,
+            auto_approve: self.auto_approve,
+        })
+    }
+
+    fn inline(&self) -> Vec<Inline> {
+        self.surface().review.map(|review| review.inline).unwrap_or_default()
+    }
+}
+
+fn with_fix(mut finding: Finding, lines: (u32, u32), replacement: &str) -> Finding {
+    finding.fix = Some(Fix { lines: LineRange::new(lines.0, lines.1).unwrap(), replacement: replacement.to_owned() });
+    finding
+}
+
+#[test]
+fn a_comment_says_what_is_wrong_why_and_what_to_write() {
+    let finding = with_fix(finding("a.js:3", "Critical", "eval(input)"), (3, 3), "  parse(input);");
+    let inline = of(vec![finding]).inline();
+    assert_eq!(inline[0].at, Some(Span { start: 3, line: 3, side: Side::Right }));
+    assert_snapshot!(inline[0].body, @"
+    **Critical: Input is run as code**
+
+    Whoever sends the request runs what they like.
+
+    ```suggestion
+      parse(input);
+    ```
+
+    <sub>`js-eval` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+
+    <!-- tollgate:finding fp-83d88a0013f5ee09-f4864fa2 -->
+    ");
+}
+
+#[test]
+fn a_finding_on_lines_that_are_not_shown_stands_near_and_says_where_it_is() {
+    let inline = of(vec![finding("a.js:40-42", "High", "@Test\neval(input)")]).inline();
+    assert_eq!(inline[0].at, Some(Span { start: 5, line: 5, side: Side::Right }));
+    assert_snapshot!(inline[0].body, @"
+    **Major: Input is run as code**
+
+    About [a.js (40-42)](https://host.example/a.js#L40), where no comment can stand.
+
+    Whoever sends the request runs what they like.
+
+     ```javascript
+     @Test
+     eval(input)
+     ```
+
+    <sub>`js-eval` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+
+    <!-- tollgate:finding fp-83d88a0013f5ee09-a3de70ae -->
+    ");
+    let cut = of(vec![finding("a.js:4-9", "High", "x")]).inline();
+    assert!(cut[0].body.contains("About all of [a.js (4-9)](https://host.example/a.js#L4).\n"), "{}", cut[0].body);
+}
+
+#[test]
+fn findings_without_a_place_are_in_the_text_of_the_review() {
+    let seen = of(vec![
+        finding("other.js:7", "High", "x"),
+        finding("a.js:3", "Medium", "x"),
+        finding("a.png:1", "Low", "x"),
+        finding("old.js:2:LEFT", "Nit", "x"),
+    ]);
+    let surface = seen.surface();
+    assert_snapshot!(surface.review.unwrap().body, @"
+    1 major, 1 medium and 2 minor findings at aaaaaaa.
+
+    Not on lines of the diff:
+
+    - **Major** [other.js (7)](https://host.example/other.js#L7): Input is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
+      Whoever sends the request runs what they like.
+    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: Input is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
+      Whoever sends the request runs what they like.
+
+    <sub>if one of these is wrong, write `@tollgate dismiss`, its id and why</sub>
+
+    <!-- tollgate:review head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
+    ");
+    assert_eq!((surface.at_files.len(), surface.at_files[0].at), (1, None));
+    assert!(surface.at_files[0].body.contains("About [a.png (1)]"));
+}
+
+#[test]
+fn what_is_known_or_not_new_is_not_said_again() {
+    let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "y")]);
+    assert_eq!(seen.inline().len(), 2);
+    seen.new = Some(vec![1]);
+    let inline = seen.inline();
+    assert_eq!(inline.len(), 1);
+    assert_eq!(inline[0].at.map(|span| span.line), Some(4));
+    seen.known.insert(inline[0].key.clone());
+    assert_eq!(seen.surface().review, None);
+    assert_eq!(seen.surface().check.1.annotations.len(), 2);
+}
+
+#[test]
+fn equal_findings_have_comments_of_their_own() {
+    let inline = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]).inline();
+    assert_eq!(inline[1].key, format!("{}.2", inline[0].key));
+    assert!(inline.iter().all(|inline| inline.body.ends_with(&format!("<!-- tollgate:finding {} -->", inline.key))));
+}
+
+#[test]
+fn a_new_finding_like_a_known_one_is_commented_on_wherever_it_stands() {
+    let mut seen = of(vec![finding("a.js:4", "High", "x")]);
+    seen.known.insert(seen.inline()[0].key.clone());
+    seen.review = review(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]);
+    seen.new = Some(vec![0]);
+    let inline = seen.inline();
+    assert_eq!(inline.iter().map(|inline| inline.at.map(|span| span.line)).collect::<Vec<_>>(), [Some(3)]);
+    seen.known.insert(inline[0].key.clone());
+    assert!(seen.inline().is_empty());
+}
+
+/// The last block of a comment about a finding in a file of these lines, with a fix, without its footer.
+#[track_caller]
+fn check_fix(diff: &'static str, place: &str, lines: (u32, u32), replacement: &str, expected: &str) {
+    let mut seen = of(vec![with_fix(finding(place, "High", "x"), lines, replacement)]);
+    seen.diff = diff;
+    let body = &seen.inline()[0].body;
+    let shown = body.split("they like.\n\n").nth(1).unwrap().split("\n\n<sub>").next().unwrap();
+    assert_eq!(shown, expected, "{place} {lines:?} {replacement:?}");
+}
+
+const CRLF: &str = "--- a/a.js\n+++ b/a.js\n@@ -1,2 +1,2 @@\n-a\r\n+b\r\n c\r\n";
+
+#[test]
+fn a_replacement_can_be_committed_where_a_host_would_take_it() {
+    check_fix(DIFF, "a.js:3", (3, 4), "  safe();\n  done();", "```suggestion\n  safe();\n  done();\n```");
+    check_fix(DIFF, "a.js:3-4", (3, 4), "", "```suggestion\n```");
+    check_fix(DIFF, "a.js:3", (3, 3), "a ```` b", "`````suggestion\na ```` b\n`````");
+    check_fix(CRLF, "a.js:1", (1, 2), "x\ny", "```suggestion\r\nx\r\ny\r\n```");
+    check_fix(CRLF, "a.js:1", (1, 1), "x\r\ny", "```suggestion\r\nx\r\ny\r\n```");
+}
+
+#[test]
+fn a_replacement_is_only_shown_where_a_host_would_refuse_it_or_read_more_into_it() {
+    let block = |code: &str| format!("```javascript\n{code}\n```");
+    check_fix(DIFF, "a.js:3", (3, 6), "x", &format!("Lines 3-6 could become:\n\n{}", block("x")));
+    check_fix(DIFF, "a.js:3", (5, 5), "x", &format!("Line 5 could become:\n\n{}", block("x")));
+    check_fix(
+        DIFF,
+        "a.js:3",
+        (3, 3),
+        "  eval(input);",
+        &format!("Line 3 could become:\n\n{}", block("  eval(input);")),
+    );
+    check_fix(CRLF, "a.js:1", (1, 1), "b", &format!("Line 1 could become:\n\n{}", block("b")));
+    check_fix(DIFF, "a.js:3:LEFT", (3, 3), "", "Line 3 could go.");
+    check_fix(DIFF, "a.js:3", (3, 3), "a\u{202e}b", &format!("Line 3 could become:\n\n{}", block("a\\u{202e}b")));
+    check_fix(DIFF, "a.js:3", (3, 3), "/merge", "Line 3 could become:\n\n ```javascript\n /merge\n ```");
+}
+
+#[test]
+fn no_two_suggestions_are_for_one_line() {
+    let seen = of(vec![
+        with_fix(finding("a.js:3", "High", "x"), (3, 4), "one"),
+        with_fix(finding("a.js:4", "High", "y"), (4, 4), "two"),
+    ]);
+    let inline = seen.inline();
+    assert!(inline[0].body.contains("```suggestion\none\n```"));
+    assert!(inline[1].body.contains("Line 4 could become:\n\n```javascript\ntwo\n```"), "{}", inline[1].body);
+}
+
+#[test]
+fn advice_that_is_the_replacement_is_not_said_twice() {
+    let mut one = with_fix(finding("a.js:3", "High", "x"), (3, 3), "  safe();");
+    one.suggestion = Some("safe();".to_owned());
+    assert_eq!(of(vec![one.clone()]).inline()[0].body.matches("safe").count(), 1);
+    one.suggestion = Some("Parse it:\n- first\n- then".to_owned());
+    assert!(of(vec![one]).inline()[0].body.contains("Parse it:\n- first\n- then\n\n```suggestion"));
+}
+
+#[test]
+fn the_worst_are_commented_on_and_the_rest_is_listed() {
+    let low = (0..40).map(|n| finding("a.js:3", "Low", &format!("x{n}")));
+    let mut seen = of(low.chain([finding("a.js:4", "Critical", "x")]).collect());
+    let review = seen.surface().review.unwrap();
+    assert_eq!(review.inline.len(), MAX_INLINE);
+    assert!(review.inline[0].body.starts_with("**Critical"));
+    assert_eq!(review.body.matches("- **Minor**").count(), 11);
+    assert!(review.body.contains("<summary>11 more findings</summary>"));
+    seen.cap = Some(3);
+    let review = seen.surface().review.unwrap();
+    assert_eq!((review.inline.len(), review.body.matches("- **Minor**").count()), (3, 38));
+
+    let at_files: Vec<Finding> = (0..12).map(|n| finding("a.png:1", "High", &format!("x{n}"))).collect();
+    let surface = of(at_files).surface();
+    assert_eq!(surface.at_files.len(), MAX_AT_FILES);
+    assert_eq!(surface.review.unwrap().body.matches("- **Major**").count(), 2);
+}
+
+#[test]
+fn a_cap_never_cuts_a_critical() {
+    let mut seen = of((0..5).map(|n| finding("a.js:3", "Critical", &format!("x{n}"))).collect());
+    seen.cap = Some(2);
+    assert_eq!(seen.inline().len(), 5);
+}
+
+#[test]
+fn thousands_of_findings_are_counted_where_they_do_not_fit() {
+    let many: Vec<Finding> = (0..3000).map(|n| finding("other.js:3", "Medium", &format!("x{n}"))).collect();
+    let surface = of(many).surface();
+    let body = surface.review.unwrap().body;
+    assert!(body.chars().count() <= MAX_BODY);
+    let n_listed = body.matches("- **Medium**").count();
+    assert!(body.contains(&format!("- and {} more, which are in the check\n", 3000 - n_listed)), "{n_listed}");
+    assert_eq!(surface.check.1.annotations.len(), 1000);
+    assert!(
+        surface.check.1.summary.contains("- Without an annotation, for want of a line or of room: 2000 findings\n")
+    );
+}
+
+#[test]
+fn a_clean_review_is_silent_and_tells_a_summary_that_is_there() {
+    let surface = of(Vec::new()).surface();
+    assert_eq!((surface.summary, surface.review), (None, None));
+    assert_snapshot!(surface.settled.unwrap(), @"
+    :green_circle: Nothing is left to say against aaaaaaa.
+
+    <!-- tollgate:summary head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
+    ");
+    assert_eq!(surface.check.0, Conclusion::Success);
+    assert_eq!(surface.check.1.title, "No findings");
+}
+
+#[test]
+fn the_summary_is_marked_and_is_left_out_in_enhanced_mode() {
+    let mut seen = of(vec![finding("a.js:3", "High", "x")]);
+    seen.summary = Some("<details>\n<summary>Kodiai Review Summary</summary>\n\n</details>\n");
+    assert_snapshot!(seen.surface().summary.unwrap(), @"
+    <details>
+    <summary>Kodiai Review Summary</summary>
+
+    </details>
+
+    <!-- tollgate:summary head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
+    ");
+    assert_eq!(seen.surface().settled, None);
+    seen.mode = Mode::Enhanced;
+    assert_eq!((seen.surface().summary, seen.surface().settled), (None, None));
+    assert_eq!(seen.inline().len(), 1);
+}
+
+#[test]
+fn modes_are_read_as_they_are_written() {
+    for word in ["standard", "enhanced"] {
+        assert_eq!(Mode::parse(word).map(Mode::as_str), Some(word));
+    }
+    assert_eq!(Mode::parse("Standard"), None);
+}
+
+#[test]
+fn the_check_says_how_it_stands() {
+    let mut seen = of(vec![
+        finding("a.js:3-9", "High", "x"),
+        finding("a.js:3:LEFT", "Medium", "x"),
+        finding("gone.js:1:LEFT", "Low", "x"),
+        finding("a.js:4", "Praise", "x"),
+    ]);
+    let not_reviewed = Looked::NotReviewed("the budget is spent".to_owned());
+    seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", not_reviewed));
+    let (conclusion, text) = seen.surface().check;
+    assert_eq!(conclusion, Conclusion::Failure);
+    assert_eq!(text.title, "1 blocking finding; not all of it was reviewed");
+    assert_snapshot!(text.summary, @"
+    :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging; also 1 medium and 1 minor finding; 1 of 2 hunks was not reviewed
+
+    - Commit: aaaaaaa against bbbbbbb
+    - Findings: 0 critical, 1 major, 1 medium, 1 minor
+    - Coverage: 1 of 2 hunks reviewed, 0 skipped by a rule, 1 not reviewed
+      - not reviewed: b.js (1-9): the budget is spent
+    - Without an annotation, for want of a line or of room: 1 finding
+    - [All of the review](https://host.example/reviews/1)
+    ");
+    let shown = |annotation: &crate::pull::post::Annotation| {
+        let lines = format!("{}-{}", annotation.start_line, annotation.end_line);
+        format!(
+            "{}:{lines} {} {}: {}",
+            annotation.path,
+            annotation.level.as_str(),
+            annotation.title,
+            annotation.message
+        )
+    };
+    assert_snapshot!(text.annotations.iter().map(shown).collect::<Vec<_>>().join("\n"), @"
+    a.js:3-9 failure Major: Input is run as code: Whoever sends the request runs what they like.
+    [js-eval]
+    a.js:2-2 warning Medium: Input is run as code: Whoever sends the request runs what they like.
+    (removed, was line 3)
+    [js-eval]
+    ");
+}
+
+#[test]
+fn the_title_of_a_check_names_what_matters_most() {
+    let title = |seen: &Seen| seen.surface().check.1.title;
+    let mut seen = of(vec![finding("a.js:3", "Low", "x"), finding("a.js:4", "Praise", "x")]);
+    assert_eq!(title(&seen), "1 finding, none blocking");
+    seen.gate = Gate::Closed;
+    assert_eq!(title(&seen), "1 finding, enough to close the gate");
+    seen.gate = Gate::Partial;
+    assert_eq!(title(&seen), "Not all of it was reviewed");
+    let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "Critical", "x")]);
+    assert_eq!(title(&seen), "2 blocking findings");
+    seen.gate = Gate::Open;
+    assert_eq!(title(&seen), "2 blocking findings, let pass by configuration");
+}
+
+#[test]
+fn a_check_passes_only_when_the_gate_is_open_and_all_was_looked_at() {
+    let missing = || Looked::NotReviewed("x".to_owned());
+    for (looked, gate, expected) in [
+        (Some(Looked::Reviewed), Gate::Open, Conclusion::Success),
+        (Some(Looked::Skipped("x".to_owned())), Gate::Open, Conclusion::Success),
+        (Some(missing()), Gate::Open, Conclusion::ActionRequired),
+        (None, Gate::Open, Conclusion::ActionRequired),
+        (Some(Looked::Reviewed), Gate::Closed, Conclusion::Failure),
+        (Some(missing()), Gate::Closed, Conclusion::Failure),
+        (None, Gate::Closed, Conclusion::Failure),
+        (Some(Looked::Reviewed), Gate::Partial, Conclusion::ActionRequired),
+        (Some(missing()), Gate::Partial, Conclusion::ActionRequired),
+        (None, Gate::Partial, Conclusion::ActionRequired),
+        (Some(Looked::Reviewed), Gate::Skipped, Conclusion::ActionRequired),
+        (Some(missing()), Gate::Skipped, Conclusion::ActionRequired),
+        (None, Gate::Skipped, Conclusion::ActionRequired),
+    ] {
+        let mut review = review(Vec::new());
+        let hunks = looked.clone().map(|looked| vec![covered("a.js", looked)]);
+        review.coverage = hunks.map(|hunks| crate::coverage::Coverage { hunks });
+        assert_eq!(conclusion(gate, &review), expected, "{looked:?} {gate:?}");
+    }
+}
+
+/// What a review does, where approving is wanted.
+#[track_caller]
+fn check_act(change: impl FnOnce(&mut Seen), severity: &str, expected: Option<Act>) {
+    let mut seen = of(Vec::from_iter((!severity.is_empty()).then(|| finding("a.js:3", severity, "x"))));
+    seen.auto_approve = true;
+    change(&mut seen);
+    assert_eq!(seen.surface().review.map(|review| review.act), expected);
+}
+
+#[test]
+fn only_what_has_nothing_against_it_is_approved() {
+    let nothing = |_: &mut Seen| {};
+    check_act(nothing, "", Some(Act::Approve));
+    check_act(nothing, "Low", Some(Act::Approve));
+    check_act(nothing, "Medium", Some(Act::Comment));
+    check_act(nothing, "High", Some(Act::RequestChanges));
+    check_act(|seen| seen.gate = Gate::Open, "High", Some(Act::Comment));
+    check_act(|seen| seen.gate = Gate::Partial, "", None);
+    check_act(|seen| seen.review.coverage = None, "", None);
+    check_act(|seen| seen.gate = Gate::Skipped, "", None);
+    check_act(|seen| seen.auto_approve = false, "", None);
+    check_act(|seen| seen.auto_approve = false, "High", Some(Act::Comment));
+    let withheld = |why| {
+        move |seen: &mut Seen| {
+            seen.review.withheld.push(WithheldFinding { finding: finding("a.js:3", "High", "x"), why });
+        }
+    };
+    check_act(withheld(Withheld::Unverified("x".to_owned())), "", None);
+    check_act(withheld(Withheld::OutsideChange), "", Some(Act::Approve));
+}
+
+#[test]
+fn an_approval_says_nothing_but_its_mark() {
+    let mut seen = of(Vec::new());
+    seen.auto_approve = true;
+    assert_eq!(seen.surface().review.unwrap().body, format!("<!-- tollgate:review head={} -->", head()));
+}
+
+#[test]
+fn annotations_have_levels_by_severity() {
+    let levels = ["Critical", "High", "Medium", "Low", "Nit"]
+        .map(|severity| of(vec![finding("a.js:3", severity, "x")]).surface().check.1.annotations[0].level);
+    assert_eq!(levels, [Level::Failure, Level::Failure, Level::Warning, Level::Notice, Level::Notice]);
+}
+
+/// Every text that a surface has.
+fn bodies(surface: &Surface) -> Vec<&str> {
+    let inline = surface.review.iter().flat_map(|review| &review.inline).chain(&surface.at_files);
+    let mut bodies: Vec<&str> = inline.map(|inline| inline.body.as_str()).collect();
+    bodies.extend(surface.review.as_ref().map(|review| review.body.as_str()));
+    bodies.extend(surface.summary.as_deref());
+    bodies.push(&surface.check.1.summary);
+    bodies
+}
+
+#[test]
+fn whatever_reviewers_say_acts_on_nothing() {
+    for text in hostile::texts() {
+        for place in ["a.js:3", "a.js:40", "a.js:3:LEFT", "a.png:1", "other.js:1"] {
+            let mut said = hostile::saying(text, place);
+            let elsewhere = said.clone();
+            said.location.file = FilePath::parse(place.split(':').next().unwrap()).unwrap();
+            let mut seen = of(vec![said, elsewhere]);
+            let looked = Looked::NotReviewed(text.to_owned());
+            seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", looked));
+            let surface = seen.surface();
+            bodies(&surface).into_iter().for_each(assert_harmless);
+            for annotation in &surface.check.1.annotations {
+                assert_inert(&annotation.title);
+                assert_inert(&annotation.message);
+                assert!(!annotation.message.lines().any(|line| line.starts_with(['/', '@'])));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_comment_of_any_length_fits_and_keeps_its_mark() {
+    for piece in ["@a ", "word ", "`", "<b>", "```\n", "漢字", "\u{202e}"] {
+        let mut one = hostile::saying(&piece.repeat(100_000), "a.js:40");
+        one.location.file = FilePath::parse("a.js").unwrap();
+        let inline = of(vec![one]).inline();
+        assert_harmless(&inline[0].body);
+        assert_eq!(Mark::all_in(&inline[0].body).len(), 1);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_mixture_of_texts_acts_on_nothing(text in hostile::mixture()) {
+        let mut said = hostile::saying(&text, "a.js:3");
+        said.location.file = FilePath::parse("a.js").unwrap();
+        let near = Finding { location: finding("a.js:40", "Low", "x").location, fix: None, ..said.clone() };
+        let seen = of(vec![said, near, hostile::saying(&text, "other.js:1")]);
+        bodies(&seen.surface()).into_iter().for_each(assert_harmless);
+    }
+
+    #[test]
+    fn every_finding_is_in_exactly_one_place(
+        places in proptest::collection::vec(
+            (proptest::sample::select(&["a.js:3", "a.js:3-40", "a.js:9", "a.js:3:LEFT", "a.png:1", "gone.js:1", "x.js:1"][..]),
+             proptest::sample::select(&["Critical", "High", "Medium", "Nit", "Praise"][..]), 0_u32..3), 0..60),
+        cap in proptest::option::of(0_usize..40),
+    ) {
+        let mut seen = of(places.iter().map(|(place, severity, n)| finding(place, severity, &n.to_string())).collect());
+        seen.cap = cap;
+        let surface = seen.surface();
+        let keys = Key::all(&seen.review.findings);
+        let body = surface.review.as_ref().map_or("", |review| review.body.as_str());
+        let inline = seen.inline();
+        for (finding, key) in seen.review.findings.iter().zip(keys) {
+            let key = key.to_string();
+            let n_inline = inline.iter().filter(|inline| inline.key == key).count();
+            let n_files = surface.at_files.iter().filter(|inline| inline.key == key).count();
+            let n_listed = body.matches(&format!("(`{key}`)")).count();
+            let expected = usize::from(finding.severity != Severity::Praise);
+            prop_assert_eq!(n_inline + n_files + n_listed, expected);
+        }
+        prop_assert!(inline.len() <= MAX_INLINE && surface.at_files.len() <= MAX_AT_FILES);
+        prop_assert!(inline.iter().all(|inline| inline.at.is_some()));
+        prop_assert!(surface.at_files.iter().all(|inline| inline.at.is_none()));
+        for body in bodies(&surface) {
+            assert_harmless(body);
+        }
+    }
+}
+
+#[test]
+fn names_that_cannot_be_said_are_named_in_the_text() {
+    let mut one = finding("a.js:1", "High", "x");
+    one.location.file = FilePath::parse("\u{fffd}.js").unwrap();
+    one.summary = Summary::parse("Odd").unwrap();
+    let mut seen = of(vec![one]);
+    seen.diff = "--- \"a/\\377.js\"\n+++ \"b/\\377.js\"\n@@ -1 +1 @@\n-a\n+b\n";
+    let surface = seen.surface();
+    let review = surface.review.unwrap();
+    assert!(review.inline.is_empty());
+    assert!(
+        review.body.contains("- **Major** [\u{fffd}.js (1)](https://host.example/%EF%BF%BD.js#L1): Odd"),
+        "{}",
+        review.body
+    );
+    assert!(surface.check.1.annotations.is_empty());
+}

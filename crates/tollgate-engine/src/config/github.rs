@@ -1,0 +1,293 @@
+//! Where GitHub is, and which app there is ours.
+//!
+//! ```toml
+//! [github]
+//! app_id = 12345
+//! private_key_file = "/etc/tollgate/app.pem"
+//! webhook_secret_file = "/etc/tollgate/webhook-secret"
+//! public_url = "https://tollgate.example"
+//! ```
+//!
+//! All of it is the operator's: a repository's own file must not say whose key is shown to whom. `tollgate github setup`
+//! makes an app and keeps what belongs to it in the data folder, so that nothing has to be set here. Secrets are never
+//! read from this file: it names the files that hold them.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::file::within;
+
+/// Where most people's GitHub is.
+pub const URL: &str = "https://github.com";
+/// The variable that holds the secret which signs deliveries, instead of a file.
+pub const SECRET: &str = "TOLLGATE_GITHUB_WEBHOOK_SECRET";
+/// The variable that holds the secret before it while the two change places.
+pub const OLD_SECRET: &str = "TOLLGATE_GITHUB_WEBHOOK_SECRET_OLD";
+
+/// Where GitHub is, as it is written. Never set in a repository.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GithubPart {
+    /// Where it is; another than `https://github.com` for GitHub Enterprise.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "site")]
+    pub url: Option<String>,
+    /// Where its API is, if not where that usually is.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "address")]
+    pub api_url: Option<String>,
+    /// The number of our app.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "app_id")]
+    #[schemars(range(min = 1))]
+    pub app_id: Option<u64>,
+    /// The name of our app in addresses, which people put behind `@`; asked of GitHub when left out.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "slug")]
+    pub slug: Option<String>,
+    /// The file that holds the app's private key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_key_file: Option<String>,
+    /// The file that holds the secret which signs deliveries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_secret_file: Option<String>,
+    /// The name of our check; that of the bot in lower case when left out.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "check_name")]
+    #[schemars(length(min = 1, max = 100))]
+    pub check_name: Option<String>,
+    /// Where GitHub reaches this server.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "anywhere")]
+    pub public_url: Option<String>,
+    /// How many pull requests are worked on at once.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
+    #[schemars(range(min = 1, max = 64))]
+    pub concurrency: Option<u64>,
+}
+
+/// Where GitHub is, and which app there is ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Github {
+    /// Where it is, without a slash at the end.
+    pub url: String,
+    /// Where its API is, if that was set.
+    pub api_url: Option<String>,
+    /// The number of our app, if it was set.
+    pub app_id: Option<u64>,
+    /// The name of our app in addresses, if it was set.
+    pub slug: Option<String>,
+    /// The file that holds the app's private key, if it was set.
+    pub private_key_file: Option<PathBuf>,
+    /// The file that holds the secret which signs deliveries, if it was set.
+    pub webhook_secret_file: Option<PathBuf>,
+    /// The name of our check, if it was set.
+    pub check_name: Option<String>,
+    /// Where GitHub reaches this server.
+    pub public_url: Option<String>,
+    /// How many pull requests are worked on at once.
+    pub concurrency: usize,
+}
+
+impl Default for Github {
+    fn default() -> Self {
+        Self {
+            url: URL.to_owned(),
+            api_url: None,
+            app_id: None,
+            slug: None,
+            private_key_file: None,
+            webhook_secret_file: None,
+            check_name: None,
+            public_url: None,
+            concurrency: 2,
+        }
+    }
+}
+
+impl Github {
+    /// The name of our check: the one that was set, or that of the bot in lower case.
+    #[must_use]
+    pub fn check_name(&self, bot: &str) -> String {
+        self.check_name.clone().unwrap_or_else(|| bot.to_lowercase())
+    }
+
+    pub(super) fn take(&mut self, part: &GithubPart) {
+        let path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
+        self.url = part.url.clone().unwrap_or_else(|| std::mem::take(&mut self.url));
+        self.api_url = part.api_url.clone().or(self.api_url.take());
+        self.app_id = part.app_id.or(self.app_id);
+        self.slug = part.slug.clone().or(self.slug.take());
+        self.private_key_file = path(&part.private_key_file).or(self.private_key_file.take());
+        self.webhook_secret_file = path(&part.webhook_secret_file).or(self.webhook_secret_file.take());
+        self.check_name = part.check_name.clone().or(self.check_name.take());
+        self.public_url = part.public_url.clone().or(self.public_url.take());
+        let number = part.concurrency.and_then(|number| usize::try_from(number).ok());
+        self.concurrency = number.unwrap_or(self.concurrency);
+    }
+}
+
+/// Reads an address to which a key is sent: encrypted, unless it is this machine.
+pub fn parse_site(text: &str) -> Result<String, String> {
+    let url = parse_address(text)?;
+    let host = url.split("://").nth(1).unwrap_or_default();
+    if host.contains('/') {
+        return Err("expected an address without a path, as `https://github.example`".to_owned());
+    }
+    Ok(url)
+}
+
+/// Reads the address at which GitHub reaches us; whoever is there proves by a signature who they are.
+pub fn parse_public(text: &str) -> Result<String, String> {
+    let url = text.trim().trim_end_matches('/');
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let host = host.map(|rest| rest.split('/').next().unwrap_or_default());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/[]%".contains(&byte);
+    match host {
+        Some(host) if !host.is_empty() && url.len() <= 500 && url.bytes().all(is_plain) => Ok(url.to_owned()),
+        _ => Err("expected an address that begins with `https://` or `http://`, and nothing after the path".to_owned()),
+    }
+}
+
+fn parse_address(text: &str) -> Result<String, String> {
+    let url = parse_public(text)?;
+    let Some(rest) = url.strip_prefix("http://") else { return Ok(url) };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = if authority.starts_with('[') { authority.split(']').next() } else { authority.split(':').next() };
+    if ["127.0.0.1", "localhost", "[::1"].contains(&host.unwrap_or_default()) {
+        Ok(url)
+    } else {
+        Err("expected an address that begins with `https://`; only this machine is spoken to in the open".to_owned())
+    }
+}
+
+fn site<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parse_site(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parse_address(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+fn anywhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parse_public(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+fn app_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, i64::MAX.cast_unsigned())
+}
+
+fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 1, 64)
+}
+
+fn slug<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let slug = String::deserialize(from)?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if (1..=100).contains(&slug.len()) && slug.bytes().all(is_plain) && !slug.starts_with('-') {
+        Ok(Some(slug))
+    } else {
+        Err(D::Error::custom("expected the name of an app as it stands in its address: letters, digits, `-`"))
+    }
+}
+
+// Rules of branches name it, so it is plain text.
+fn check_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    let is_plain = |character: char| character.is_alphanumeric() || " -_./".contains(character);
+    if (1..=100).contains(&name.chars().count()) && name.trim() == name && name.chars().all(is_plain) {
+        Ok(Some(name))
+    } else {
+        Err(D::Error::custom("expected a name of 1 to 100 letters, digits, ` `, `-`, `_`, `.`, `/`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::config::{Layer, Settings, load_at};
+
+    fn own(text: &str) -> Result<Settings, crate::failure::Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tollgate")).unwrap();
+        std::fs::write(folder.path().join("tollgate/config.toml"), text).unwrap();
+        load_at(None, Some(folder.path()), &[], Layer::default())
+    }
+
+    #[track_caller]
+    fn check(text: &str, url: &str, api_url: Option<&str>) {
+        let github = own(text).unwrap().github;
+        assert_eq!((github.url.as_str(), github.api_url.as_deref()), (url, api_url), "{text}");
+    }
+
+    #[test]
+    fn github_is_where_most_peoples_is_unless_somebody_says_otherwise() {
+        check("", "https://github.com", None);
+        check("github.url = 'https://git.example/'", "https://git.example", None);
+        check("github.url = 'http://127.0.0.1:8080'", "http://127.0.0.1:8080", None);
+        check("github.api_url = 'http://[::1]:1/x/'", "https://github.com", Some("http://[::1]:1/x"));
+    }
+
+    #[test]
+    fn a_key_is_not_sent_in_the_open() {
+        let wrong = |text: &str| own(text).unwrap_err().message.split_once(": ").unwrap().1.to_owned();
+        for address in ["http://git.example", "http://127.0.0.1.example", "http://localhost.example:80"] {
+            assert!(wrong(&format!("github.url = '{address}'")).contains("`https://`"), "{address}");
+            assert!(wrong(&format!("github.api_url = '{address}'")).contains("`https://`"), "{address}");
+        }
+        for address in ["ftp://x", "https://", "https://u:p@x", "https://x?y", "https://x/#y", "https://x y", "x"] {
+            assert!(wrong(&format!("github.url = '{address}'")).contains("expected an address"), "{address}");
+            assert!(wrong(&format!("github.public_url = '{address}'")).contains("expected an address"), "{address}");
+        }
+        assert_snapshot!(wrong("github.url = 'https://git.example/x'"), @"expected an address without a path, as `https://github.example`");
+        assert_eq!(
+            own("github.public_url = 'http://tollgate.example/x/'").unwrap().github.public_url.unwrap(),
+            "http://tollgate.example/x"
+        );
+    }
+
+    #[test]
+    fn variables_name_everything_but_secrets() {
+        let variables = [
+            ("TOLLGATE_GITHUB_APP_ID", "12"),
+            ("TOLLGATE_GITHUB_URL", "https://git.example"),
+            ("TOLLGATE_GITHUB_PRIVATE_KEY_FILE", "/k.pem"),
+            ("TOLLGATE_GITHUB_CONCURRENCY", "3"),
+            (SECRET, "not to be shown"),
+            (OLD_SECRET, "not to be shown"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = load_at(None, None, &variables, Layer::default()).unwrap();
+        let github = &settings.github;
+        assert_eq!((github.app_id, github.url.as_str(), github.concurrency), (Some(12), "https://git.example", 3));
+        assert_eq!(github.private_key_file, Some(PathBuf::from("/k.pem")));
+        assert!(!format!("{settings:?}").contains("not to be shown"));
+        let key = settings.shown.iter().find(|shown| shown.key == "github.app_id").unwrap();
+        assert_eq!((key.value.as_str(), key.source.as_str()), ("12", "TOLLGATE_GITHUB_APP_ID"));
+    }
+
+    #[test]
+    fn a_secret_itself_is_refused_in_the_file() {
+        let said = own("github.webhook_secret = 'x'").unwrap_err();
+        assert!(said.message.contains("looks like a secret"), "{said}");
+    }
+
+    #[test]
+    fn a_repository_cannot_say_which_app_is_ours() {
+        let failure = load_at(Some(b"[github]\nurl = 'https://evil.example'\n".into()), None, &[], Layer::default());
+        let failure = failure.unwrap_err();
+        assert_snapshot!(failure.message, @".tollgate.toml: `github` cannot be set in a repository, whose author could then have the app's key sent elsewhere");
+        assert_snapshot!(failure.hint.unwrap(), @"Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_GITHUB_*` variables.");
+    }
+
+    #[test]
+    fn the_check_is_called_as_the_bot_unless_somebody_says_otherwise() {
+        assert_eq!(Github::default().check_name("Kodiai"), "kodiai");
+        assert_eq!(own("github.check_name = 'gate / review'").unwrap().github.check_name("Kodiai"), "gate / review");
+        for wrong in ["''", "' x'", "'a\"b'", "'<b>'"] {
+            assert!(own(&format!("github.check_name = {wrong}")).is_err(), "{wrong}");
+        }
+        for wrong in ["app_id = 0", "app_id = 'x'", "slug = '-x'", "slug = 'a/b'", "concurrency = 0"] {
+            assert!(own(&format!("[github]\n{wrong}")).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The files of a repository that a review needs, by the names of their contents.
+//!
+//! Of a change: what it changes, before and after. Of the merge base: what says how to review. How large a file is can
+//! only be known when it is here; so what comes is measured on its way, and a heap that is too large is asked for in
+//! halves until those that make it so are found and left out.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use tollgate_core::path::RepoPath;
+use tollgate_core::sha::Sha;
+
+use super::damage::{self, Trouble};
+use super::failure;
+use super::get::{Get, Got};
+use crate::config;
+use crate::forge::git::{Answer, Blob, Git};
+use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
+
+/// A change with more files is not fetched.
+const MAX_FILES: usize = 30_000;
+/// More files of the merge base than this say nothing about how to review.
+const MAX_BASE_FILES: usize = 2_000;
+/// A larger file is not compared.
+const MAX_FILE_BYTES: u64 = 32 << 20;
+/// The most that comes at once, packed.
+const MAX_BATCH_BYTES: u64 = 128 << 20;
+/// The most that comes in vain for one review: all the heaps that were too much.
+const MAX_VAIN_BYTES: u64 = 1 << 30;
+/// The most names that are asked for at once.
+const MAX_BATCH: usize = 10_000;
+/// The most that everything may take where there is no choice.
+const MAX_EVERYTHING_BYTES: u64 = 4 << 30;
+
+/// The folder with everything that is said to tollgate alone.
+const OWN_FOLDER: &str = ".tollgate/";
+
+/// Asks for files by name, of which so many bytes may come.
+type Getting<'a> = dyn FnMut(&[String], u64) -> Result<Got, Trouble> + 'a;
+
+/// One file of a change.
+#[derive(Debug, PartialEq, Eq)]
+struct Changed {
+    path: RepoPath,
+    /// The names of its contents, before and after.
+    blobs: Vec<String>,
+}
+
+/// Fetches what a review of the change from `base` to `head` needs and is not here. Files that are too large stay where
+/// they are, but none of those that say how to review.
+pub(super) fn fetch(git: &Git, get: &Get<'_>, base: &Sha, head: &Sha) -> Result<(), Trouble> {
+    let rules = of_base(git, base)?;
+    let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
+    let changed: BTreeSet<String> = changed(git, base, head)?.into_iter().flat_map(|file| file.blobs).collect();
+    let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;
+    if bring(&first, &rest, &mut |names, most| get.files(names, most))? == Got::Refused {
+        get.everything(MAX_EVERYTHING_BYTES)?;
+    }
+    // What only enriches a review may be missing.
+    let (paths, names): (Vec<_>, Vec<_>) = rules.into_iter().filter(|(path, _)| is_needed(path)).unzip();
+    let here = sizes(git, &names)?;
+    match paths.iter().zip(here).find(|(_, size)| size.is_none()) {
+        Some((path, _)) => Err(failure::no_settings(&get.remote.address, path).into()),
+        None => Ok(()),
+    }
+}
+
+fn is_needed(path: &str) -> bool {
+    path == config::FILE_NAME || path.starts_with(OWN_FOLDER)
+}
+
+/// The files of the change `A..B` whose content is not here or too large to be compared, with the reason.
+pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, Trouble> {
+    let sides = range.split_once("..").map(|(a, b)| (Sha::parse(a), Sha::parse(b)));
+    let Some((Ok(base), Ok(head))) = sides else {
+        return Ok(Vec::new());
+    };
+    let changed = changed(git, &base, &head)?;
+    let names: Vec<String> = changed.iter().flat_map(|file| file.blobs.iter().cloned()).collect();
+    let mut sizes = sizes(git, &names)?.into_iter();
+    let mut absent = Vec::new();
+    for file in changed {
+        let sizes: Vec<Option<u64>> = sizes.by_ref().take(file.blobs.len()).collect();
+        let mebibytes = MAX_FILE_BYTES >> 20;
+        if sizes.iter().flatten().any(|size| *size > MAX_FILE_BYTES) {
+            absent.push((file.path, format!("the file is larger than {mebibytes} MiB")));
+        } else if sizes.iter().any(Option::is_none) {
+            absent.push((file.path, "its content was too much to fetch".to_owned()));
+        }
+    }
+    Ok(absent)
+}
+
+/// Reads a file as of a commit; `None` when there is none. What was not fetched is missing.
+pub(super) fn read(git: &Git, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Trouble> {
+    match listed(git, commit, &[path])?.into_iter().find(|(found, _)| found == path) {
+        Some((_, name)) => Ok(Some(git.blobs()?.read(&name, max_bytes)?)),
+        None => Ok(None),
+    }
+}
+
+/// The size of each object, in the order of their names; `None` for what is not here.
+pub(super) fn sizes(git: &Git, names: &[String]) -> Result<Vec<Option<u64>>, Trouble> {
+    let input: String = names.iter().map(|name| format!("{name}\n")).collect();
+    let answer = git.feed(&["cat-file", "--batch-check=%(objecttype) %(objectsize)"], input.as_bytes())?;
+    let said = text_of(answer)?;
+    let sizes: Vec<Option<u64>> = said.lines().map(|line| line.split(' ').nth(1)?.parse().ok()).collect();
+    if sizes.len() == names.len() { Ok(sizes) } else { Err(Trouble::Damaged("objects cannot be read".to_owned())) }
+}
+
+/// Those of the names that are not here.
+fn missing(git: &Git, names: Vec<String>) -> Result<Vec<String>, Trouble> {
+    let sizes = sizes(git, &names)?;
+    Ok(names.into_iter().zip(sizes).filter(|(_, size)| size.is_none()).map(|(name, _)| name).collect())
+}
+
+/// Brings all of `first` and as much as is reasonable of `rest`, by a call that is given names and the most bytes that
+/// may come. Refused when the host hands out no single files.
+fn bring(first: &[String], rest: &[String], get: &mut Getting<'_>) -> Result<Got, Trouble> {
+    // Each heap with the most bytes of it that may come.
+    let mut heaps: VecDeque<(Vec<String>, u64)> = VecDeque::new();
+    if first.len() + rest.len() <= MAX_BATCH {
+        heaps.push_back(([first, rest].concat(), MAX_BATCH_BYTES));
+    } else {
+        heaps.push_back((first.to_vec(), MAX_BATCH_BYTES));
+        heaps.extend(rest.chunks(MAX_BATCH).map(|names| (names.to_vec(), MAX_BATCH_BYTES)));
+    }
+    let mut left = MAX_VAIN_BYTES;
+    while let Some((heap, most)) = heaps.pop_front().filter(|(_, most)| left >= *most) {
+        if heap.is_empty() {
+            continue;
+        }
+        match get(&heap, most)? {
+            Got::All => {}
+            Got::TooMuch => {
+                left -= most;
+                // Those that say how to review come first, and in a heap of their own.
+                let is_mixed = heap.len() > first.len() && !first.is_empty() && heap.starts_with(first);
+                let middle = if is_mixed { first.len() } else { heap.len() / 2 };
+                if heap.len() > 1 {
+                    let (front, back) = heap.split_at(middle);
+                    let most = (most / 2).max(MAX_FILE_BYTES);
+                    heaps.push_front((back.to_vec(), most));
+                    heaps.push_front((front.to_vec(), most));
+                }
+            }
+            ended @ (Got::Refused | Got::TooLate) => return Ok(ended),
+        }
+    }
+    Ok(Got::All)
+}
+
+/// The files of a commit that say how to review, with the names of their contents.
+fn of_base(git: &Git, base: &Sha) -> Result<Vec<(String, String)>, Trouble> {
+    let context = format!("{GUIDANCE_FOLDER}/");
+    let mut paths = vec![config::FILE_NAME, OWN_FOLDER, PROJECT_PROMPTS, &context];
+    paths.extend(GUIDANCE);
+    let mut files = listed(git, base, &paths)?;
+    files.truncate(MAX_BASE_FILES);
+    Ok(files)
+}
+
+/// The files at and below some paths, with the names of their contents.
+fn listed(git: &Git, commit: &Sha, paths: &[&str]) -> Result<Vec<(String, String)>, Trouble> {
+    let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit.as_str(), "--"];
+    args.extend(paths);
+    let said = text_of(git.ask(&args)?)?;
+    let read = |entry: &str| {
+        let (head, path) = entry.split_once('\t')?;
+        let mut words = head.split(' ');
+        let (mode, kind, name) = (words.next()?, words.next()?, words.next()?);
+        (matches!(mode, "100644" | "100755") && kind == "blob").then(|| (path.to_owned(), name.to_owned()))
+    };
+    Ok(said.split('\0').filter_map(read).collect())
+}
+
+/// The files that differ between two commits.
+fn changed(git: &Git, base: &Sha, head: &Sha) -> Result<Vec<Changed>, Trouble> {
+    let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base.as_str(), head.as_str(), "--"];
+    let answer = git.ask(&args)?;
+    if !answer.ok {
+        return Err(Trouble::Damaged(answer.stderr));
+    }
+    let changed = entries(&answer.stdout);
+    if changed.len() > MAX_FILES { Err(failure::too_many_files(MAX_FILES).into()) } else { Ok(changed) }
+}
+
+/// Reads `:100644 100644 <blob> <blob> M` and a path, each ended by NUL. Submodules have no content here.
+fn entries(bytes: &[u8]) -> Vec<Changed> {
+    let mut fields = bytes.split(|&byte| byte == 0);
+    let mut changed = Vec::new();
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old_mode, new_mode, old, new, _] = words[..] else { continue };
+        let is_file = |mode: &str| mode.starts_with("10") || mode == "120000";
+        let sides = [(old_mode, old), (new_mode, new)];
+        let blobs: Vec<String> =
+            sides.into_iter().filter(|(mode, _)| is_file(mode)).map(|(_, name)| name.to_owned()).collect();
+        if !blobs.is_empty() {
+            changed.push(Changed { path: RepoPath::from_bytes(path), blobs });
+        }
+    }
+    changed
+}
+
+/// What git said, when it could read what it was asked about.
+fn text_of(answer: Answer) -> Result<String, Trouble> {
+    if !answer.ok || damage::is_said_by(&answer.stderr) {
+        return Err(Trouble::Damaged(answer.stderr));
+    }
+    Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_difference_is_read_with_contents_of_files_and_links_only() {
+        let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
+        let raw = format!(
+            ":100644 100755 {a} {b} M\0x y\0:000000 120000 {none} {b} A\0link\0:160000 160000 {a} {b} M\0sub\0\
+             :100644 000000 {a} {none} D\0gone\0:100644 160000 {a} {b} T\0was\0"
+        );
+        let found: Vec<String> = entries(raw.as_bytes())
+            .iter()
+            .map(|file| {
+                let blobs: Vec<&str> = file.blobs.iter().map(|name| &name[..1]).collect();
+                format!("{}={}", file.path, blobs.join("+"))
+            })
+            .collect();
+        assert_eq!(found, ["x y=a+b", "link=b", "gone=a", "was=a"]);
+        assert!(entries(b"").is_empty());
+        assert!(entries(b"nonsense\0x\0:1 2\0y").is_empty());
+    }
+
+    /// Brings files of these sizes in MiB; the first `n_first` say how to review. Tells which came, and how much did.
+    fn brought(n_first: usize, mebibytes: &[u64]) -> (Vec<usize>, u64) {
+        let names: Vec<String> = (0..mebibytes.len()).map(|number| number.to_string()).collect();
+        let (first, rest) = names.split_at(n_first);
+        let (mut came, mut n_moved) = (Vec::new(), 0);
+        let got = bring(first, rest, &mut |names, most| {
+            let numbers: Vec<usize> = names.iter().map(|name| name.parse().unwrap()).collect();
+            let n_bytes: u64 = numbers.iter().map(|number| mebibytes[*number] << 20).sum();
+            n_moved += n_bytes.min(most);
+            if n_bytes > most {
+                return Ok(Got::TooMuch);
+            }
+            came.extend(numbers);
+            Ok(Got::All)
+        });
+        assert_eq!(got.ok(), Some(Got::All));
+        came.sort_unstable();
+        (came, n_moved >> 20)
+    }
+
+    #[test]
+    fn what_is_not_too_much_comes_at_once() {
+        assert_eq!(brought(1, &[1, 2, 3]), (vec![0, 1, 2], 6));
+        assert_eq!(brought(0, &[]), (vec![], 0));
+    }
+
+    #[test]
+    fn what_is_too_large_is_found_and_left_out_and_the_rest_comes() {
+        assert_eq!(brought(1, &[1, 1, 500, 1]).0, [0, 1, 3]);
+        assert_eq!(brought(0, &[30, 30, 30, 30, 30, 1]).0, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(brought(1, &[1, 999]).0, [0]);
+        assert_eq!(brought(0, &[999]).0, Vec::<usize>::new());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn however_large_the_files_no_endless_heap_moves_and_the_rules_come(
+            sizes in proptest::collection::vec(0_u64..400, 0..60),
+        ) {
+            let mebibytes: Vec<u64> = [1, 1].into_iter().chain(sizes).collect();
+            let (came, n_moved) = brought(2, &mebibytes);
+            proptest::prop_assert!(came.starts_with(&[0, 1]));
+            let n_useful: u64 = came.iter().map(|number| mebibytes[*number]).sum();
+            proptest::prop_assert!(n_moved <= n_useful + (MAX_VAIN_BYTES >> 20));
+            let mut once = came.clone();
+            once.dedup();
+            proptest::prop_assert_eq!(once, came);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Keeping the cache at a size.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::folder::{self, NEW, OLD};
+use super::{failure, lock};
+use crate::failure::Failure;
+use crate::forge::git::{Environment, Git, Watching};
+
+/// What the cache may take when nobody says otherwise.
+pub const DEFAULT_MAX_BYTES: u64 = 10 << 30;
+/// With more packs than this everything takes longer, and they are made one.
+const MAX_PACKS: usize = 50;
+/// How long that may take.
+const WALL: Duration = Duration::from_secs(300);
+/// Larger heaps are not counted to the end.
+const MAX_ENTRIES: usize = 200_000;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tidied {
+    /// How many repositories were removed.
+    pub n_removed: usize,
+    /// How many were put in order.
+    pub n_packed: usize,
+    /// What the cache takes now, in bytes.
+    pub n_bytes: u64,
+}
+
+/// A repository of the cache.
+struct Kept {
+    path: PathBuf,
+    used: SystemTime,
+    n_bytes: u64,
+}
+
+/// Removes the repositories that were not used for longest until the cache has its size, and puts the others in order.
+/// What somebody uses is left alone. For when there is nothing better to do.
+pub fn tidy(cache_root: &Path, max_bytes: u64, git: &Environment) -> Result<Tidied, Failure> {
+    let mut kept = Vec::new();
+    let entries = match std::fs::read_dir(cache_root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Tidied::default()),
+        Err(error) => return Err(failure::no_cache(cache_root, &error)),
+    };
+    for entry in entries.flatten().take(MAX_ENTRIES) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = entry.path();
+        if (name.starts_with(NEW) || name.starts_with(OLD)) && folder::is_stale(&entry) {
+            let _ = std::fs::remove_dir_all(path);
+        } else if name.ends_with(".git") {
+            let used = std::fs::metadata(path.with_extension("use")).and_then(|file| file.modified());
+            let n_bytes = size(&path);
+            kept.push(Kept { path, used: used.unwrap_or(SystemTime::UNIX_EPOCH), n_bytes });
+        }
+    }
+    kept.sort_by_key(|kept| kept.used);
+    let mut tidied = Tidied { n_bytes: kept.iter().map(|kept| kept.n_bytes).sum(), ..Tidied::default() };
+    for kept in kept {
+        if tidied.n_bytes > max_bytes {
+            if remove(&kept.path)? {
+                tidied.n_removed += 1;
+                tidied.n_bytes = tidied.n_bytes.saturating_sub(kept.n_bytes);
+            }
+        } else if n_packs(&kept.path) > MAX_PACKS && pack(&kept.path, git)? {
+            tidied.n_packed += 1;
+        }
+    }
+    Ok(tidied)
+}
+
+/// Removes a repository that nobody uses.
+fn remove(path: &Path) -> Result<bool, Failure> {
+    let Some(_nobody_else) = lock::try_take(&path.with_extension("use"))? else {
+        return Ok(false);
+    };
+    std::fs::remove_dir_all(path).map_err(|error| failure::no_cache(path, &error))?;
+    Ok(true)
+}
+
+/// Makes one pack of many, unless somebody fetches. Whoever reads meanwhile finds everything.
+fn pack(path: &Path, environment: &Environment) -> Result<bool, Failure> {
+    let Some(_one_at_a_time) = lock::try_take(&path.with_extension("fetch"))? else {
+        return Ok(false);
+    };
+    let environment = Environment { home: None, config_home: None, repository: Vec::new(), ..environment.clone() };
+    let git = Git::new(path, environment).at_git_dir(path);
+    let args = ["repack", "-a", "-d", "--quiet", "--no-write-bitmap-index"];
+    git.watch(&args, b"", Watching { wall: WALL, stop: &mut || false })?;
+    let args = ["pack-refs", "--all"];
+    git.watch(&args, b"", Watching { wall: WALL, stop: &mut || false })?;
+    Ok(true)
+}
+
+fn n_packs(path: &Path) -> usize {
+    let entries = std::fs::read_dir(path.join("objects/pack")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".pack")).count()
+}
+
+/// What the files below a folder take.
+fn size(folder: &Path) -> u64 {
+    let (mut n_bytes, mut n_entries) = (0, 0);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            n_entries += 1;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(_) => n_bytes += entry.metadata().map_or(0, |file| file.len()),
+                Err(_) => {}
+            }
+            if n_entries >= MAX_ENTRIES {
+                return n_bytes;
+            }
+        }
+    }
+    n_bytes
+}

@@ -1,0 +1,358 @@
+//! What is posted on a pull request, and how it is written down until it is there.
+//!
+//! ```text
+//! {"body":"…","act":"comment","inline":[{"path":"a.rs","at":{"start":3,"line":4,"side":"right"},"body":"…","key":"fp-…"}]}
+//! ```
+
+use serde::{Deserialize, Serialize};
+use tollgate_core::finding::Side;
+use tollgate_core::pull::ask::Place;
+use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
+use tollgate_core::sha::Sha;
+
+use crate::forge::host::Act;
+use crate::store::pulls::{NewPost, PostKind};
+
+/// Something that is to be seen on a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// The commit it is about.
+    pub head: Sha,
+    /// Which one of its kind: what has the same key is the same thing.
+    pub key: String,
+    /// What it is.
+    pub what: What,
+}
+
+/// What is to be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// The summary in the conversation.
+    Summary(String),
+    /// A review with comments at lines.
+    Review {
+        /// What it says.
+        body: String,
+        /// What it does.
+        act: Act,
+        /// Its comments.
+        inline: Vec<Inline>,
+    },
+    /// One comment at lines or at a file.
+    Inline(Inline),
+    /// A note in the conversation.
+    Note(String),
+    /// An answer to somebody.
+    Reply {
+        /// To which comment.
+        to: Place,
+        /// What it says.
+        body: String,
+    },
+    /// The thread of a finding is resolved. The finding is the key.
+    Resolve,
+    /// The check of the commit.
+    Check {
+        /// How it ends; `None` while it goes on.
+        conclusion: Option<Conclusion>,
+        /// What it says.
+        text: CheckText,
+        /// Where people read more.
+        details_url: Option<String>,
+    },
+}
+
+impl Post {
+    /// The summary.
+    #[must_use]
+    pub fn summary(head: &Sha, body: String) -> Self {
+        Self { head: head.clone(), key: String::new(), what: What::Summary(body) }
+    }
+
+    /// The review of a commit.
+    #[must_use]
+    pub fn review(head: &Sha, body: String, act: Act, inline: Vec<Inline>) -> Self {
+        Self { head: head.clone(), key: head.to_string(), what: What::Review { body, act, inline } }
+    }
+
+    /// One comment.
+    #[must_use]
+    pub fn inline(head: &Sha, inline: Inline) -> Self {
+        Self { head: head.clone(), key: inline.key.clone(), what: What::Inline(inline) }
+    }
+
+    /// A note about a commit; `what` says in a word what it is about.
+    #[must_use]
+    pub fn note(head: &Sha, what: &str, body: String) -> Self {
+        Self { head: head.clone(), key: format!("{head} {what}"), what: What::Note(body) }
+    }
+
+    /// An answer.
+    #[must_use]
+    pub fn reply(head: &Sha, to: Place, body: String) -> Self {
+        let key = match to {
+            Place::Conversation(comment) => format!("conversation {comment}"),
+            Place::Thread { comment, .. } => format!("thread {comment}"),
+        };
+        Self { head: head.clone(), key, what: What::Reply { to, body } }
+    }
+
+    /// The thread of a finding is resolved.
+    #[must_use]
+    pub fn resolve(head: &Sha, key: &str) -> Self {
+        Self { head: head.clone(), key: key.to_owned(), what: What::Resolve }
+    }
+
+    /// The check of a commit.
+    #[must_use]
+    pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckText, details_url: Option<&str>) -> Self {
+        let details_url = details_url.map(str::to_owned);
+        Self { head: head.clone(), key: head.to_string(), what: What::Check { conclusion, text, details_url } }
+    }
+
+    /// The same, to be stored.
+    #[must_use]
+    pub fn stored(&self) -> NewPost {
+        let (kind, body) = self.what.written();
+        let is_final = !matches!(self.what, What::Check { conclusion: None, .. });
+        NewPost { head: self.head.clone(), kind, key: self.key.clone(), body, is_final }
+    }
+
+    /// Reads what was stored; an error says what is wrong with it.
+    pub fn read(stored: &NewPost) -> Result<Self, String> {
+        let what = What::read(stored.kind, &stored.body).map_err(|error| error.to_string())?;
+        Ok(Self { head: stored.head.clone(), key: stored.key.clone(), what })
+    }
+}
+
+impl What {
+    /// What is stored of it.
+    #[must_use]
+    pub fn written(&self) -> (PostKind, String) {
+        match self {
+            Self::Summary(body) => (PostKind::Summary, body.clone()),
+            Self::Note(body) => (PostKind::Note, body.clone()),
+            Self::Review { body, act, inline } => {
+                let inline = inline.iter().map(InlineV1::from).collect();
+                (PostKind::Review, json(&ReviewV1 { body: body.clone(), act: act_word(*act).to_owned(), inline }))
+            }
+            Self::Inline(inline) => (PostKind::Inline, json(&InlineV1::from(inline))),
+            Self::Reply { to, body } => {
+                let root = match to {
+                    Place::Conversation(_) => None,
+                    Place::Thread { root, .. } => Some(*root),
+                };
+                (PostKind::Reply, json(&ReplyV1 { comment: to.comment(), root, body: body.clone() }))
+            }
+            Self::Resolve => (PostKind::Resolve, String::new()),
+            Self::Check { conclusion, text, details_url } => {
+                let annotations = text.annotations.iter().map(AnnotationV1::from).collect();
+                let check = CheckV1 {
+                    conclusion: conclusion.map(|conclusion| conclusion.as_str().to_owned()),
+                    title: text.title.clone(),
+                    summary: text.summary.clone(),
+                    annotations,
+                    details_url: details_url.clone(),
+                };
+                (PostKind::Check, json(&check))
+            }
+        }
+    }
+
+    fn read(kind: PostKind, body: &str) -> serde_json::Result<Self> {
+        Ok(match kind {
+            PostKind::Summary => Self::Summary(body.to_owned()),
+            PostKind::Note => Self::Note(body.to_owned()),
+            PostKind::Review => {
+                let ReviewV1 { body, act, inline } = serde_json::from_str(body)?;
+                let act = match act.as_str() {
+                    "approve" => Act::Approve,
+                    "request-changes" => Act::RequestChanges,
+                    _ => Act::Comment,
+                };
+                Self::Review { body, act, inline: inline.into_iter().map(Inline::from).collect() }
+            }
+            PostKind::Inline => Self::Inline(serde_json::from_str::<InlineV1>(body)?.into()),
+            PostKind::Reply => {
+                let ReplyV1 { comment, root, body } = serde_json::from_str(body)?;
+                let to = root.map_or(Place::Conversation(comment), |root| Place::Thread { comment, root });
+                Self::Reply { to, body }
+            }
+            PostKind::Resolve => Self::Resolve,
+            PostKind::Check => {
+                let CheckV1 { conclusion, title, summary, annotations, details_url } = serde_json::from_str(body)?;
+                let known = [Conclusion::Success, Conclusion::Failure, Conclusion::ActionRequired, Conclusion::Neutral];
+                // A word that nobody knows must not let anything pass.
+                let conclusion = conclusion.map(|word| {
+                    known.into_iter().find(|known| known.as_str() == word).unwrap_or(Conclusion::ActionRequired)
+                });
+                let annotations = annotations.into_iter().map(Annotation::from).collect();
+                Self::Check { conclusion, text: CheckText { title, summary, annotations }, details_url }
+            }
+        })
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    // These forms hold nothing that JSON cannot say.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn act_word(act: Act) -> &'static str {
+    match act {
+        Act::Comment => "comment",
+        Act::Approve => "approve",
+        Act::RequestChanges => "request-changes",
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReviewV1 {
+    body: String,
+    act: String,
+    inline: Vec<InlineV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReplyV1 {
+    comment: u64,
+    root: Option<u64>,
+    body: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckV1 {
+    conclusion: Option<String>,
+    title: String,
+    summary: String,
+    annotations: Vec<AnnotationV1>,
+    details_url: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct InlineV1 {
+    path: String,
+    at: Option<SpanV1>,
+    body: String,
+    key: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SpanV1 {
+    start: u32,
+    line: u32,
+    left: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AnnotationV1 {
+    path: String,
+    start: u32,
+    end: u32,
+    level: String,
+    title: String,
+    message: String,
+}
+
+impl From<&Inline> for InlineV1 {
+    fn from(inline: &Inline) -> Self {
+        let at = inline.at.map(|at| SpanV1 { start: at.start, line: at.line, left: at.side == Side::Left });
+        Self { path: inline.path.clone(), at, body: inline.body.clone(), key: inline.key.clone() }
+    }
+}
+
+impl From<InlineV1> for Inline {
+    fn from(inline: InlineV1) -> Self {
+        let side = |left| if left { Side::Left } else { Side::Right };
+        let at = inline.at.map(|at| Span { start: at.start, line: at.line, side: side(at.left) });
+        Self { path: inline.path, at, body: inline.body, key: inline.key }
+    }
+}
+
+impl From<&Annotation> for AnnotationV1 {
+    fn from(annotation: &Annotation) -> Self {
+        Self {
+            path: annotation.path.clone(),
+            start: annotation.start_line,
+            end: annotation.end_line,
+            level: annotation.level.as_str().to_owned(),
+            title: annotation.title.clone(),
+            message: annotation.message.clone(),
+        }
+    }
+}
+
+impl From<AnnotationV1> for Annotation {
+    fn from(annotation: AnnotationV1) -> Self {
+        let level = match annotation.level.as_str() {
+            "notice" => Level::Notice,
+            "warning" => Level::Warning,
+            _ => Level::Failure,
+        };
+        Self {
+            path: annotation.path,
+            start_line: annotation.start,
+            end_line: annotation.end,
+            level,
+            title: annotation.title,
+            message: annotation.message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> Sha {
+        Sha::parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").unwrap()
+    }
+
+    fn inline(at: Option<Span>) -> Inline {
+        Inline { path: "a \"b\".rs".to_owned(), at, body: "x\r\ny\u{0}".to_owned(), key: "fp-1".to_owned() }
+    }
+
+    #[track_caller]
+    fn check(post: &Post) {
+        assert_eq!(Post::read(&post.stored()).as_ref(), Ok(post));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back() {
+        let head = head();
+        let at = Some(Span { start: 2, line: 5, side: Side::Left });
+        let annotation = Annotation {
+            path: "a".to_owned(),
+            start_line: 1,
+            end_line: 2,
+            level: Level::Warning,
+            title: "t".to_owned(),
+            message: "m".to_owned(),
+        };
+        let text = CheckText { title: "t".to_owned(), summary: "s".to_owned(), annotations: vec![annotation] };
+        check(&Post::summary(&head, "# a\n".to_owned()));
+        check(&Post::note(&head, "skipped", "b".to_owned()));
+        check(&Post::resolve(&head, "fp-1"));
+        for act in [Act::Comment, Act::Approve, Act::RequestChanges] {
+            check(&Post::review(&head, "b".to_owned(), act, vec![inline(at), inline(None)]));
+        }
+        check(&Post::inline(&head, inline(at)));
+        for place in [Place::Conversation(1), Place::Thread { comment: 2, root: 1 }] {
+            check(&Post::reply(&head, place, "b".to_owned()));
+        }
+        for conclusion in [None, Some(Conclusion::Neutral), Some(Conclusion::Success), Some(Conclusion::Failure)] {
+            check(&Post::check(&head, conclusion, text.clone(), Some("https://x")));
+        }
+    }
+
+    #[test]
+    fn a_conclusion_that_nobody_knows_lets_nothing_pass() {
+        let text = CheckText { title: String::new(), summary: String::new(), annotations: Vec::new() };
+        let mut stored = Post::check(&head(), Some(Conclusion::Success), text, None).stored();
+        stored.body = stored.body.replace("success", "splendid");
+        let What::Check { conclusion, .. } = Post::read(&stored).unwrap().what else { panic!("no check") };
+        assert_eq!(conclusion, Some(Conclusion::ActionRequired));
+        stored.body = "{".to_owned();
+        assert!(Post::read(&stored).is_err());
+    }
+}

@@ -1,0 +1,264 @@
+//! What a finished review looks like on a pull request, as posts.
+//!
+//! The words are made in `tollgate_core`; this puts together what they are made of. Nothing is posted here.
+
+use std::collections::BTreeSet;
+
+use tollgate_core::analysis;
+use tollgate_core::finding::{Finding, LineRange, Side};
+use tollgate_core::gate::Gate;
+use tollgate_core::path::FilePath;
+use tollgate_core::pull::Repo;
+use tollgate_core::pull::key::Key;
+use tollgate_core::pull::surface::{self, Input, Mode, Surface};
+use tollgate_core::report::summary::{self, Comment, Since};
+use tollgate_core::review::Review;
+use tollgate_core::sha::Sha;
+use tollgate_rules::hit::REVIEWER;
+
+use super::post::Post;
+use crate::config::{ModeWord, Settings};
+use crate::forge::host::Act;
+use crate::pipeline::{Reviewed, SinceLast};
+
+/// What is shown of a review is made of this.
+#[derive(Clone, Copy)]
+pub struct Presenting<'a> {
+    /// The review.
+    pub reviewed: &'a Reviewed,
+    /// As of where the pull request began.
+    pub settings: &'a Settings,
+    /// The name that people put behind `@`.
+    pub mention: &'a str,
+    /// Where the host is: `https://github.com`.
+    pub site_url: &'a str,
+    /// The repository.
+    pub repo: &'a Repo,
+    /// The keys of findings that have a comment of ours.
+    pub known: &'a BTreeSet<String>,
+    /// True when the pull request has a summary of ours.
+    pub has_summary: bool,
+    /// The findings of the review before, as far as it is known.
+    pub before: &'a [Finding],
+    /// Where people read all of the review.
+    pub details_url: Option<&'a str>,
+}
+
+/// What is to be seen of a review.
+#[must_use]
+pub fn posts(presenting: &Presenting<'_>) -> Vec<Post> {
+    let reviewed = presenting.reviewed;
+    let head = &reviewed.review.reviewed;
+    let Surface { summary, settled, review, at_files, check } = surface_of(presenting);
+    let mut posts = Vec::new();
+    if let Some(review) = review {
+        posts.push(Post::review(head, review.body, act(review.act), review.inline));
+    }
+    posts.extend(at_files.into_iter().map(|inline| Post::inline(head, inline)));
+    if let Some(summary) = summary.or(settled.filter(|_| presenting.has_summary)) {
+        posts.push(Post::summary(head, summary));
+    }
+    posts.extend(resolved(presenting).into_iter().map(|key| Post::resolve(head, &key)));
+    let (conclusion, text) = check;
+    posts.push(Post::check(head, Some(conclusion), text, presenting.details_url));
+    posts
+}
+
+fn surface_of(presenting: &Presenting<'_>) -> Surface {
+    let Presenting { reviewed, settings, .. } = *presenting;
+    let head = &reviewed.review.reviewed;
+    let summary = summary_text(reviewed, &settings.bot);
+    let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
+        let commit = match side {
+            Side::Left => &reviewed.review.base,
+            Side::Right => head,
+        };
+        permalink(presenting.site_url, presenting.repo, commit, file, lines)
+    };
+    surface::surface(&Input {
+        bot: &settings.bot,
+        mention: presenting.mention,
+        head,
+        review: &reviewed.review,
+        files: &reviewed.change.files,
+        gate: reviewed.gate,
+        summary: summary.as_deref(),
+        new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
+        known: presenting.known,
+        cap: Some(reviewed.policy.cap),
+        url_of: &url_of,
+        details_url: presenting.details_url,
+        mode: mode(settings.mode),
+        auto_approve: settings.auto_approve,
+    })
+}
+
+/// A stored review that was judged anew, since somebody dismissed a finding of it.
+pub(super) struct Judged<'a> {
+    pub(super) review: &'a Review,
+    pub(super) gate: Gate,
+    pub(super) settings: &'a Settings,
+    pub(super) mention: &'a str,
+    pub(super) has_summary: bool,
+    pub(super) details_url: Option<String>,
+}
+
+impl Judged<'_> {
+    /// What is to be seen of it: the summary, where there is one, and the check. Comments at lines stay as they are.
+    pub(super) fn posts(&self) -> Vec<Post> {
+        let Self { review, gate, settings, .. } = *self;
+        let head = &review.reviewed;
+        let summary = summary::write(&Comment {
+            bot: &settings.bot,
+            review,
+            analysis: None,
+            what: None,
+            keywords: None,
+            early_feedback: false,
+            commented: None,
+            details: &[],
+            since: None,
+        });
+        let surface = surface::surface(&Input {
+            bot: &settings.bot,
+            mention: self.mention,
+            head,
+            review,
+            files: &[],
+            gate,
+            summary: summary.as_deref(),
+            new: Some(&[]),
+            known: &BTreeSet::new(),
+            cap: None,
+            url_of: &|_, _, _| String::new(),
+            details_url: self.details_url.as_deref(),
+            mode: mode(settings.mode),
+            auto_approve: false,
+        });
+        let mut posts = Vec::new();
+        if let Some(summary) = surface.summary.or(surface.settled).filter(|_| self.has_summary) {
+            posts.push(Post::summary(head, summary));
+        }
+        let (conclusion, text) = surface.check;
+        posts.push(Post::check(head, Some(conclusion), text, self.details_url.as_deref()));
+        posts
+    }
+}
+
+/// Where the host shows lines of a file as of a commit.
+fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Option<LineRange>) -> String {
+    let mut url = format!("{site}/{repo}/blob/{commit}/");
+    for byte in file.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    match lines {
+        Some(lines) if lines.start() == lines.end() => url.push_str(&format!("#L{}", lines.start())),
+        Some(lines) => url.push_str(&format!("#L{}-L{}", lines.start(), lines.end())),
+        None => {}
+    }
+    url
+}
+
+/// The text of the summary; `None` when there is nothing to report.
+#[must_use]
+pub fn summary_text(reviewed: &Reviewed, bot: &str) -> Option<String> {
+    let analysis = analysis::analyze(&reviewed.change.files);
+    let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
+    let comment = Comment {
+        bot,
+        review: &reviewed.review,
+        analysis: Some(&analysis),
+        what: None,
+        keywords: keywords.as_deref(),
+        early_feedback: reviewed.policy.early_feedback,
+        commented: Some(reviewed.policy.cap),
+        details: &details,
+        since: reviewed.since.as_ref().filter(|since| since.had_findings()).map(since),
+    };
+    // No finding may mean that nobody looked; that is not to be silent about.
+    let nothing_said = || (!reviewed.review.is_complete()).then(|| summary::write_details(&comment));
+    summary::write(&comment).or_else(nothing_said)
+}
+
+/// What stands in Review Details beside the figures.
+fn details(reviewed: &Reviewed) -> Vec<String> {
+    let mut lines = reviewed.intent.details();
+    lines.extend(reviewed.policy.changes.iter().cloned());
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
+        if !lines.iter().any(|line| line == note) {
+            lines.push(note.to_owned());
+        }
+    }
+    let review = &reviewed.review;
+    let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
+    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
+    let mut reviewers: Vec<&str> =
+        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
+    reviewers.sort_unstable();
+    reviewers.dedup();
+    lines.push(format!("Reviewers: {}", reviewers.join(", ")));
+    lines
+}
+
+fn since(since: &SinceLast) -> Since<'_> {
+    Since {
+        head: &since.head,
+        new: &since.new,
+        resolved: &since.resolved,
+        still_open: &since.still_open,
+        n_fresh: since.n_fresh,
+        held_back: since.n_held_back,
+    }
+}
+
+/// The keys of findings that are resolved and not there any more, so that their threads can be.
+fn resolved(presenting: &Presenting<'_>) -> Vec<String> {
+    let now: BTreeSet<Key> = Key::all(&presenting.reviewed.review.findings).into_iter().collect();
+    let resolved = presenting.reviewed.since.iter().flat_map(|since| &since.resolved);
+    let before = Key::all(presenting.before);
+    let key_of = |finding: &Finding| {
+        let place = presenting.before.iter().position(|before| before == finding);
+        place.and_then(|place| before.get(place).copied()).unwrap_or_else(|| Key::of(finding))
+    };
+    let keys: BTreeSet<Key> = resolved.map(key_of).filter(|key| !now.contains(key)).collect();
+    keys.into_iter().map(|key| key.to_string()).filter(|key| presenting.known.contains(key)).collect()
+}
+
+/// What a review does, in the words of a host.
+#[must_use]
+pub fn act(act: surface::Act) -> Act {
+    match act {
+        surface::Act::Comment => Act::Comment,
+        surface::Act::Approve => Act::Approve,
+        surface::Act::RequestChanges => Act::RequestChanges,
+    }
+}
+
+fn mode(mode: ModeWord) -> Mode {
+    match mode {
+        ModeWord::Standard => Mode::Standard,
+        ModeWord::Enhanced => Mode::Enhanced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_the_lines_and_nowhere_else() {
+        let (repo, sha) = (Repo::parse("o/r").unwrap(), Sha::parse(&"a".repeat(40)).unwrap());
+        let of = |path: &str, lines| {
+            let link = permalink("https://h", &repo, &sha, &FilePath::parse(path).unwrap(), lines);
+            link.replace(sha.as_str(), "SHA")
+        };
+        let range = LineRange::new(3, 5);
+        assert_eq!(of("src/a.rs", range), "https://h/o/r/blob/SHA/src/a.rs#L3-L5");
+        assert_eq!(of("a b#c?.rs", Some(LineRange::line(7))), "https://h/o/r/blob/SHA/a%20b%23c%3F.rs#L7");
+        assert_eq!(of("ä", None), "https://h/o/r/blob/SHA/%C3%A4");
+    }
+}

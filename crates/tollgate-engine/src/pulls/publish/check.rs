@@ -1,0 +1,71 @@
+//! The check of a commit: begun once, ended once, annotated in parts.
+
+use tollgate_core::pull::post::{CheckText, Conclusion, MAX_ANNOTATIONS};
+
+use super::seen::Seen;
+use super::{Ledger, Stop, about_to};
+use crate::forge::host::{Asked, Check, CheckUpdate, NewCheck};
+use crate::process;
+use crate::pulls::post::Post;
+
+/// Begins or ends the check of a commit.
+pub(super) fn check(
+    seen: &mut Seen<'_>,
+    post: &Post,
+    (conclusion, text, details_url): (Option<Conclusion>, &CheckText, Option<&str>),
+    ledger: &dyn Ledger,
+) -> Result<Option<u64>, Stop> {
+    let mut found = ours(seen, post)?;
+    if found.is_empty() {
+        about_to(post, ledger)?;
+        let target = seen.target;
+        let external_id = target.external_id(&post.head);
+        let new = NewCheck {
+            head: &post.head,
+            name: target.check_name,
+            external_id: &external_id,
+            details_url,
+            says: (&text.title, &text.summary),
+        };
+        let id = target.host.begin_check(target.repo, &new)?;
+        process::crash_point("P16");
+        // Somebody whose time had run out may have begun one at the same moment; then both end alike.
+        found = ours(seen, post)?;
+        if found.is_empty() {
+            found.push(Check { id, external_id, is_completed: false, conclusion: None, n_annotations: 0 });
+        }
+    }
+    if let Some(conclusion) = conclusion {
+        process::crash_point("P18");
+        for check in &found {
+            about_to(post, ledger)?;
+            end(seen, check, conclusion, text)?;
+        }
+    }
+    Ok(found.first().map(|check| check.id))
+}
+
+fn ours(seen: &Seen<'_>, post: &Post) -> Asked<Vec<Check>> {
+    let target = seen.target;
+    let mut found = target.host.checks(target.repo, &post.head, target.check_name)?;
+    let external_id = target.external_id(&post.head);
+    found.retain(|check| check.external_id == external_id);
+    Ok(found)
+}
+
+/// Ends a check. Annotations are added to those it has, so it goes on behind them; one that has ended has all of its own.
+fn end(seen: &Seen<'_>, check: &Check, conclusion: Conclusion, text: &CheckText) -> Asked<()> {
+    let target = seen.target;
+    let says = (text.title.as_str(), text.summary.as_str());
+    let rest = text.annotations.get(check.n_annotations..).filter(|_| !check.is_completed).unwrap_or_default();
+    let mut parts = rest.chunks(MAX_ANNOTATIONS).peekable();
+    if parts.peek().is_none() {
+        let update = CheckUpdate { conclusion: Some(conclusion), says, annotations: &[] };
+        return target.host.update_check(target.repo, check.id, &update);
+    }
+    while let Some(annotations) = parts.next() {
+        let conclusion = parts.peek().is_none().then_some(conclusion);
+        target.host.update_check(target.repo, check.id, &CheckUpdate { conclusion, says, annotations })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! What is there already, as far as we have looked.
+//!
+//! Lists are read when they are first asked for, and again after something was posted.
+
+use tollgate_core::pull::mark::Mark;
+
+use super::Target;
+use crate::forge::host::{Asked, Author, Comment, PostedReview};
+
+/// What is there already.
+pub(super) struct Seen<'a> {
+    pub(super) target: Target<'a>,
+    comments: Option<Vec<Comment>>,
+    line_comments: Option<Vec<Comment>>,
+    reviews: Option<Vec<PostedReview>>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(target: Target<'a>) -> Self {
+        Self { target, comments: None, line_comments: None, reviews: None }
+    }
+
+    /// Our comments of the conversation that have a mark, oldest first, each with its text.
+    pub(super) fn comments(&mut self, is_it: impl Fn(&Mark) -> bool) -> Asked<Vec<(u64, String)>> {
+        let Target { host, me, repo, number, .. } = self.target;
+        if self.comments.is_none() {
+            self.comments = Some(host.comments(repo, number)?);
+        }
+        Ok(marked(self.comments.iter().flatten(), |author| me.wrote(author), is_it))
+    }
+
+    /// Our comments at lines and files that have a mark, oldest first, each with its text.
+    pub(super) fn line_comments(&mut self, is_it: impl Fn(&Mark) -> bool) -> Asked<Vec<(u64, String)>> {
+        let Target { host, me, repo, number, .. } = self.target;
+        if self.line_comments.is_none() {
+            self.line_comments = Some(host.line_comments(repo, number)?);
+        }
+        Ok(marked(self.line_comments.iter().flatten(), |author| me.wrote(author), is_it))
+    }
+
+    /// Our reviews that have a mark, oldest first.
+    pub(super) fn reviews(&mut self, is_it: impl Fn(&Mark) -> bool) -> Asked<Vec<u64>> {
+        let Target { host, me, repo, number, .. } = self.target;
+        if self.reviews.is_none() {
+            self.reviews = Some(host.reviews(repo, number)?);
+        }
+        let ours = self.reviews.iter().flatten().filter(|review| me.wrote(&review.author));
+        let mut found: Vec<u64> =
+            ours.filter(|review| Mark::all_in(&review.body).iter().any(&is_it)).map(|review| review.id).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Something was posted: what is there has to be looked at again.
+    pub(super) fn forget(&mut self) {
+        (self.comments, self.line_comments, self.reviews) = (None, None, None);
+    }
+}
+
+fn marked<'c>(
+    comments: impl Iterator<Item = &'c Comment>,
+    is_ours: impl Fn(&Author) -> bool,
+    is_it: impl Fn(&Mark) -> bool,
+) -> Vec<(u64, String)> {
+    let ours = comments.filter(|comment| is_ours(&comment.author));
+    let ours = ours.filter(|comment| Mark::all_in(&comment.body).iter().any(&is_it));
+    let mut found: Vec<(u64, String)> = ours.map(|comment| (comment.id, comment.body.clone())).collect();
+    found.sort_unstable();
+    found
+}

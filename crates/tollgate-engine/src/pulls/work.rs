@@ -1,0 +1,360 @@
+//! What is owed to one pull request is done: people are answered, its head is reviewed, and what is to be seen is posted.
+//!
+//! Every step can be done again by whoever comes after us; those that must not happen twice are stored first. The order
+//! is: what we were told, then the review, then what is to be posted, of this and of earlier work.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tollgate_core::pull::Repo;
+use tollgate_core::pull::note;
+use tollgate_core::sha::Sha;
+
+use super::post::{Post, What};
+use super::publish::{self, Ledger, Stop, Target};
+use super::{Pulls, failure, told};
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::forge::host::{Host, HostError, Me, Pull, Trouble};
+use crate::forge::remote::Remote;
+use crate::process;
+use crate::store::pulls::{Bid, Claim, Fenced, PostKind, PostState, PullRow, Token};
+
+mod review;
+
+pub(super) use review::details_url;
+
+/// How long a claim is good for without a sign of life.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// How long one review may take.
+const LONGEST_REVIEW: Duration = Duration::from_secs(30 * 60);
+/// A host's lists lag: what may have been posted is looked for only this long after.
+const LAG_MS: u64 = 10_000;
+/// How long to wait when a host is in trouble; twice as long each time.
+const TROUBLE_MS: u64 = 5_000;
+/// And at most.
+const MAX_TROUBLE_MS: u64 = 5 * 60_000;
+
+/// What came of looking whether something is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stepped {
+    /// Nothing is owed now.
+    Idle,
+    /// Something was done about this pull request.
+    Worked(i64),
+}
+
+/// What those who watch over a piece of work know of it.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Ends all of it: the claim is gone, or the program ends.
+    pub(super) cancel: CancellationToken,
+    /// Up to what the review that is under way carries out; nothing is under way at 0.
+    up_to: AtomicI64,
+    /// Ends the review, and since when it goes on.
+    review: Mutex<Option<(CancellationToken, Instant)>>,
+    timed_out: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn new(cancel: CancellationToken) -> Arc<Self> {
+        let (up_to, timed_out) = (AtomicI64::new(0), AtomicBool::new(false));
+        Arc::new(Self { cancel, up_to, review: Mutex::default(), timed_out })
+    }
+
+    /// A review begins that carries out what was asked up to here.
+    fn begin(&self, up_to: i64) -> CancellationToken {
+        let cancel = self.cancel.child_token();
+        self.up_to.store(up_to, Ordering::SeqCst);
+        *self.review.lock().unwrap_or_else(PoisonError::into_inner) = Some((cancel.clone(), Instant::now()));
+        cancel
+    }
+
+    fn end(&self) {
+        self.up_to.store(0, Ordering::SeqCst);
+        *self.review.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Ends a review that is not wanted any more because something newer is, or that takes too long.
+    pub(super) fn look(&self, wanted: i64) {
+        let up_to = self.up_to.load(Ordering::SeqCst);
+        let review = self.review.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((cancel, since)) = review.as_ref().filter(|_| up_to > 0) else { return };
+        if since.elapsed() > LONGEST_REVIEW {
+            self.timed_out.store(true, Ordering::SeqCst);
+            cancel.cancel();
+        } else if wanted > up_to {
+            cancel.cancel();
+        }
+    }
+}
+
+impl Pulls {
+    /// Does what is owed to the pull request whose turn it is, on this thread.
+    ///
+    /// A server lets a [`Runner`](super::Runner) do this on many; tests take one step at a time.
+    pub fn step(&self, owner: &str) -> Result<Stepped, Failure> {
+        for candidate in self.database().pull_candidates(self.now(), 10)? {
+            if let Some(claim) = self.claim(candidate.pull, owner)? {
+                let pull = claim.pull.id;
+                run(self, claim, &Watch::new(CancellationToken::new()))?;
+                return Ok(Stepped::Worked(pull));
+            }
+        }
+        Ok(Stepped::Idle)
+    }
+
+    pub(super) fn claim(&self, pull: i64, owner: &str) -> Result<Option<Claim>, Failure> {
+        let lease_ms = u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX);
+        self.database().claim_pull(&Bid { pull, owner: owner.to_owned(), now_ms: self.now(), lease_ms })
+    }
+}
+
+/// Does what is owed to a pull request that was claimed, and gives the claim back.
+pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Watch) -> Result<(), Failure> {
+    process::crash_point("P6");
+    let (database, token, troubles) = (pulls.database(), claim.token, claim.pull.troubles);
+    let worked = begin(pulls, claim, watch).and_then(|job| job.all());
+    let late = |fenced: Fenced<()>| fenced.map(|_| ());
+    match worked {
+        Ok(Then::LetGo { not_before_ms }) => {
+            process::crash_point("P19");
+            late(database.let_go_of_pull(token, not_before_ms))?;
+            process::crash_point("P20");
+            Ok(())
+        }
+        // Whoever has it now does it; what was given back is not ours to give.
+        Ok(Then::Gone) | Err(Stop::TooLate) => Ok(()),
+        Err(Stop::Host(error)) => {
+            late(database.note_trouble(token, &error.message, pulls.now().saturating_add(wait_ms(&error, troubles))))?;
+            Err(error.into_failure())
+        }
+        Err(Stop::Failure(failure)) => {
+            let later = pulls.now().saturating_add(TROUBLE_MS);
+            late(database.note_trouble(token, &failure.message, later))?;
+            Err(failure)
+        }
+    }
+}
+
+/// How long to wait after trouble with a host.
+fn wait_ms(error: &HostError, troubles: u32) -> u64 {
+    let usual = (TROUBLE_MS << troubles.min(8)).min(MAX_TROUBLE_MS);
+    match error.trouble {
+        Trouble::Limited { wait_ms } => wait_ms.clamp(1_000, 60 * 60_000),
+        Trouble::Unclear => LAG_MS.max(usual),
+        _ => usual,
+    }
+}
+
+/// What becomes of the claim.
+enum Then {
+    /// It is given back.
+    LetGo { not_before_ms: u64 },
+    /// It was given back already.
+    Gone,
+}
+
+/// A piece of work.
+pub(super) struct Job<'a> {
+    pub(super) pulls: &'a Pulls,
+    pub(super) token: Token,
+    pub(super) id: i64,
+    pub(super) repo: Repo,
+    pub(super) number: u64,
+    pub(super) host: Arc<dyn Host>,
+    pub(super) me: Me,
+    pub(super) installation: Option<u64>,
+    watch: &'a Watch,
+}
+
+fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Watch) -> Result<Job<'a>, Stop> {
+    let PullRow { id, repo, number, installation, .. } = claim.pull;
+    let me = pulls.hosts().me()?;
+    let host = match pulls.hosts().host(installation, &repo) {
+        // Nobody lets us in any more; whoever does again delivers again.
+        Err(error) if !error.may_pass() => {
+            let finished = review::nothing(claim.pull.wanted, Some(error.message.clone()), pulls.now());
+            let _ = pulls.database().finish_review(claim.token, finished)?;
+            return Err(Stop::Host(error));
+        }
+        host => host?,
+    };
+    Ok(Job { pulls, token: claim.token, id, repo, number, host, me, installation, watch })
+}
+
+impl Job<'_> {
+    fn all(&self) -> Result<Then, Stop> {
+        told::answer_all(self)?;
+        let row = self.row()?;
+        let is_due = row.review_at_ms <= self.pulls.now();
+        if row.is_owed() && is_due {
+            let reviewed = review::review(self, &row);
+            self.watch.end();
+            match reviewed? {
+                review::Ended::Stored => process::crash_point("P14"),
+                review::Ended::PutOff => return Ok(Then::Gone),
+                review::Ended::NotWanted => return Ok(Then::LetGo { not_before_ms: 0 }),
+            }
+        }
+        if self.watch.cancel.is_cancelled() {
+            return Ok(Then::LetGo { not_before_ms: 0 });
+        }
+        self.publish()
+    }
+
+    /// The pull request as it is stored now.
+    pub(super) fn row(&self) -> Result<PullRow, Stop> {
+        self.pulls.database().pull(self.id)?.ok_or(Stop::TooLate)
+    }
+
+    /// The pull request as the host has it.
+    fn pull(&self) -> Result<Pull, Stop> {
+        Ok(self.host.pull(&self.repo, self.number)?)
+    }
+
+    pub(super) fn target(&self) -> Target<'_> {
+        let check_name = &self.pulls.site().check_name;
+        Target { host: self.host.as_ref(), me: &self.me, repo: &self.repo, number: self.number, check_name }
+    }
+
+    /// Posts what is due, unless the pull request has moved on.
+    fn publish(&self) -> Result<Then, Stop> {
+        let due = self.pulls.database().posts_due(self.id)?;
+        // Somebody was about to post it and was killed, or never heard how it went. The host may show it only later.
+        let begun = due.iter().filter(|row| row.state == PostState::Posting).map(|row| row.since_ms + LAG_MS).max();
+        if let Some(settled) = begun.filter(|settled| *settled > self.pulls.now()) {
+            return Ok(Then::LetGo { not_before_ms: settled.min(self.pulls.now() + LAG_MS) });
+        }
+        let of_head = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
+        let mut due = due;
+        if let Some(head) = due.iter().find(|row| of_head(row.post.kind)).map(|row| row.post.head.clone()) {
+            self.check_head(&head)?;
+            process::crash_point("P15");
+            due = self.pulls.database().posts_due(self.id)?;
+        }
+        let (mut posts, mut ids) = (Vec::new(), HashMap::new());
+        for row in due {
+            match Post::read(&row.post) {
+                Ok(post) => {
+                    ids.insert((row.post.kind, row.post.key), row.id);
+                    posts.push(post);
+                }
+                Err(why) => {
+                    let why = failure::unreadable_post(&why).message;
+                    fenced(self.pulls.database().cancel_post(self.token, row.id, &why))?;
+                }
+            }
+        }
+        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids };
+        publish::publish(&self.target(), &posts, &ledger)?;
+        Ok(Then::LetGo { not_before_ms: 0 })
+    }
+
+    /// Sees to it that nothing is said of a commit that is not the head any more.
+    fn check_head(&self, head: &Sha) -> Result<(), Stop> {
+        let pull = self.pull()?;
+        if pull.head == *head && pull.is_open {
+            return Ok(());
+        }
+        // The push that made it so may never have been delivered.
+        self.pulls.database().want_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
+        self.take_up(&pull)
+    }
+
+    /// Takes up the commit at the head; what is said of others ends.
+    fn take_up(&self, pull: &Pull) -> Result<(), Stop> {
+        let note = note::superseded(&pull.head);
+        let superseded = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored().body;
+        fenced(self.pulls.database().take_up_head(self.token, &pull.head, &pull.base_branch, &superseded))
+    }
+
+    /// Posts one thing now. It is stored first.
+    fn post_now(&self, post: &Post) -> Result<(), Stop> {
+        let stored = post.stored();
+        let (kind, key) = (stored.kind, stored.key.clone());
+        fenced(self.pulls.database().put_posts(self.token, vec![stored]))?;
+        let rows = self.pulls.database().posts_due(self.id)?;
+        let Some(row) = rows.into_iter().find(|row| row.post.kind == kind && row.post.key == key) else {
+            return Ok(());
+        };
+        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids: HashMap::from([((kind, key), row.id)]) };
+        publish::publish(&self.target(), std::slice::from_ref(post), &ledger)?;
+        Ok(())
+    }
+}
+
+/// The settings as of a commit that was reviewed; those that hold everywhere when they are not to be had any more.
+pub(super) fn settings_of(job: &Job<'_>, commit: &Sha) -> Settings {
+    let at = || {
+        let (pulls, key) = (job.pulls, job.pulls.cache_key(job.installation, &job.repo));
+        let url = job.host.clone_url(&job.repo);
+        let remote = Remote::open(&pulls.cache(), &key, &url, None, pulls.home().git.clone())?;
+        review::settings_at(job, &remote, commit)
+    };
+    at().unwrap_or_else(|_| job.pulls.settings().clone())
+}
+
+/// What only whoever holds the claim may do: who does not, stops.
+pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, Stop> {
+    done?.map_err(|_| Stop::TooLate)
+}
+
+/// Notes in the database how far posting has come.
+struct InDatabase<'a> {
+    pulls: &'a Pulls,
+    token: Token,
+    ids: HashMap<(PostKind, String), i64>,
+}
+
+impl InDatabase<'_> {
+    fn id(&self, post: &Post) -> i64 {
+        // One that is not among them is no row, and changes none.
+        self.ids.get(&(kind_of(&post.what), post.key.clone())).copied().unwrap_or(-1)
+    }
+}
+
+impl Ledger for InDatabase<'_> {
+    fn is_ours(&self) -> Result<bool, Failure> {
+        self.pulls.database().holds_pull(self.token, self.pulls.now())
+    }
+
+    fn posting(&self, post: &Post) -> Result<(), Stop> {
+        fenced(self.pulls.database().begin_post(self.token, self.id(post), self.pulls.now()))
+    }
+
+    fn done(&self, post: &Post, remote: Option<u64>) -> Result<(), Stop> {
+        fenced(self.pulls.database().end_post(self.token, self.id(post), remote))
+    }
+
+    fn put_back(&self, post: &Post, problem: &str) -> Result<(), Stop> {
+        fenced(self.pulls.database().put_back_post(self.token, self.id(post), problem))
+    }
+
+    fn cancel(&self, post: &Post, problem: &str) -> Result<(), Stop> {
+        fenced(self.pulls.database().cancel_post(self.token, self.id(post), problem))
+    }
+}
+
+fn kind_of(what: &What) -> PostKind {
+    match what {
+        What::Summary(_) => PostKind::Summary,
+        What::Review { .. } => PostKind::Review,
+        What::Inline(_) => PostKind::Inline,
+        What::Note(_) => PostKind::Note,
+        What::Reply { .. } => PostKind::Reply,
+        What::Resolve => PostKind::Resolve,
+        What::Check { .. } => PostKind::Check,
+    }
+}
+
+/// A mistake of ours ended a piece of work: the claim is given back, and it counts as a failure.
+pub(super) fn gave_up(pulls: &Pulls, token: Token) -> Result<(), Failure> {
+    let mistake = failure::mistake();
+    let later = pulls.now().saturating_add(MAX_TROUBLE_MS);
+    let _ = pulls.database().note_trouble(token, &mistake.message, later)?;
+    Err(mistake)
+}

@@ -1,0 +1,371 @@
+//! The head of a pull request is reviewed, and what is to be seen of it is stored with the review.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::Ordering;
+
+use sha2::{Digest as _, Sha256};
+use tollgate_core::finding::Finding;
+use tollgate_core::intent;
+use tollgate_core::pull::mark::Mark;
+use tollgate_core::pull::note::{self, Author, Note};
+use tollgate_core::pull::post::CheckText;
+use tollgate_core::sha::Sha;
+
+use super::super::present::{self, Presenting};
+use super::{Job, LONGEST_REVIEW, Post, PostKind, Stop, failure, fenced};
+use crate::config::{FILE_NAME, Settings};
+use crate::failure::{Failure, Kind};
+use crate::forge::git::Blob;
+use crate::forge::host::{Permission, Pull};
+use crate::forge::remote::{Fetched, Remote, Wanted};
+use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
+use crate::process;
+use crate::reviewer::imported::Scope;
+use crate::reviewer::tape::Tape;
+use crate::store::pulls::{As, Finished, PullRow};
+use crate::store::{Record, Store, Subject};
+
+/// A review that asks models begins at most this often for each pull request.
+const ASK_EVERY_MS: u64 = 20_000;
+/// How often a review is tried.
+const MAX_TRIES: u32 = 3;
+/// How long to wait after a review that failed; four times as long after the next.
+const AGAIN_MS: u64 = 5_000;
+/// Larger settings are none.
+const MAX_SETTINGS: u64 = 1024 * 1024;
+
+/// How it ended.
+pub(super) enum Ended {
+    /// What came of it is stored.
+    Stored,
+    /// It is made later; the claim was given back.
+    PutOff,
+    /// Something newer is wanted.
+    NotWanted,
+}
+
+/// What was carried out, with nothing to be seen of it.
+pub(super) fn nothing(up_to: i64, problem: Option<String>, at_ms: u64) -> Finished {
+    let (record, reviewed, posts) = (None, None, Vec::new());
+    Finished { up_to, record, reviewed, posts, is_closed: problem.is_some(), problem, at_ms }
+}
+
+/// Does what is owed: a review, or a word why there is none.
+pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
+    let pull = match job.pull() {
+        // It is not there any more, or not for us; there is nobody to tell.
+        Err(Stop::Host(error)) if !error.may_pass() => {
+            return finish(job, nothing(row.wanted, Some(error.message), job.pulls.now()));
+        }
+        pull => pull?,
+    };
+    process::crash_point("P7");
+    if !pull.is_open {
+        return closed(job, row);
+    }
+    job.take_up(&pull)?;
+    let author = author(job, &pull)?;
+    if let Some((word, note)) = instead(job, row, &pull, author) {
+        process::crash_point("P8");
+        return say(job, row, &pull.head, word, note);
+    }
+    begin_check(job, &pull.head)?;
+    let made = make(job, row, &pull, author);
+    match made {
+        Ok(ended) => Ok(ended),
+        Err(Stop::Failure(why)) => failed(job, row, &pull, &why),
+        Err(stop) => Err(stop),
+    }
+}
+
+/// What the author may do; who cannot be asked about is a stranger.
+fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, Stop> {
+    match job.host.permission(&job.repo, &pull.author) {
+        Ok(Permission::Write) => Ok(Author::MayWrite),
+        Ok(Permission::Read | Permission::None) => Ok(Author::MayNot),
+        Err(error) if error.may_pass() => Err(error.into()),
+        Err(_) => Ok(Author::MayNot),
+    }
+}
+
+/// What is said instead of a review, with a word for it. Who asks for a review gets one.
+fn instead(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Option<(&'static str, Note)> {
+    if row.is_asked_again() {
+        return None;
+    }
+    let (mention, settings) = (job.me.mention.as_str(), job.pulls.settings());
+    if intent::skips_review(&pull.title) && settings.allow_no_review {
+        return Some(("skipped", note::skipped(mention, &pull.head, author)));
+    }
+    if row.paused_by.is_some() {
+        return Some(("paused", note::paused(mention, row.paused_by.as_deref())));
+    }
+    pull.is_draft.then(|| ("draft", note::draft(mention)))
+}
+
+/// Says why there is no review: a check, and where it is worth one a comment.
+fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<Ended, Stop> {
+    let mut posts = vec![Post::check(head, Some(note.conclusion), note.check, None).stored()];
+    posts.extend(note.comment.map(|comment| Post::note(head, word, comment).stored()));
+    let reviewed = Some(As { head: head.clone(), key: word.to_owned() });
+    finish(job, Finished { posts, reviewed, ..nothing(row.wanted, None, job.pulls.now()) })
+}
+
+/// It is closed: checks that go on end, and nothing else is said.
+fn closed(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
+    let note = note::closed();
+    let rows = job.pulls.database().posts(job.id)?;
+    let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
+    let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
+    let posts = going_on.map(|row| end(row.post.head)).collect();
+    finish(job, Finished { posts, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
+}
+
+/// Begins the check of a head that has none.
+fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), Stop> {
+    let posts = job.pulls.database().posts(job.id)?;
+    if posts.iter().any(|row| row.post.kind == PostKind::Check && row.post.head == *head) {
+        return Ok(());
+    }
+    let (title, summary) = note::begun(head);
+    job.post_now(&Post::check(head, None, CheckText { title, summary, annotations: Vec::new() }, None))
+}
+
+/// What is compared, and by which settings.
+struct Compared {
+    remote: Remote,
+    fetched: Fetched,
+    merge_base: Sha,
+    settings: Settings,
+}
+
+fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<Ended, Stop> {
+    let cancel = job.watch.begin(row.wanted);
+    let compared = match compare(job, row, pull, &cancel) {
+        Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
+        compared => compared?,
+    };
+    process::crash_point("P9");
+    let heeds_author = author == Author::MayWrite;
+    let key = key(pull, &compared, heeds_author);
+    let is_known = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(&key);
+    if is_known && !row.is_asked_again() {
+        return finish(job, nothing(row.wanted, None, job.pulls.now()));
+    }
+    if !compared.settings.automatic && !row.is_asked_again() {
+        let note = note::on_request(&job.me.mention);
+        return say(job, row, &pull.head, "on-request", note);
+    }
+    let now = job.pulls.now();
+    if !compared.settings.reviewers.is_empty() {
+        let next = row.asked_ms.saturating_add(ASK_EVERY_MS);
+        // A time that is yet to come was made by another clock.
+        if row.asked_ms <= now && now < next {
+            fenced(job.pulls.database().put_off_review(job.token, next))?;
+            return Ok(Ended::PutOff);
+        }
+        fenced(job.pulls.database().note_asking(job.token, now))?;
+    }
+    let subject = job.pulls.site().subject(&job.repo, job.number);
+    let standing = Standing::Pull { subject: subject.clone(), heeds_author };
+    let reviewed = look(job, row, pull, &compared, standing, cancel.clone());
+    if cancel.is_cancelled() {
+        return stopped(job, row, pull);
+    }
+    conclude(job, row, &compared, &reviewed?, (subject, key, now))
+}
+
+/// A review that was ended before it was over: because something newer is wanted, or because it took too long.
+fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Ended, Stop> {
+    if job.watch.timed_out.load(Ordering::SeqCst) {
+        let note = note::timed_out(&job.me.mention, LONGEST_REVIEW.as_secs() / 60);
+        return say(job, row, &pull.head, "timed-out", note);
+    }
+    Ok(Ended::NotWanted)
+}
+
+fn compare(
+    job: &Job<'_>,
+    row: &PullRow,
+    pull: &Pull,
+    cancel: &tokio_util::sync::CancellationToken,
+) -> Result<Compared, Stop> {
+    let (pulls, host) = (job.pulls, &job.host);
+    let authorization = host.git_authorization(&job.repo)?;
+    let key = pulls.cache_key(job.installation, &job.repo);
+    let url = host.clone_url(&job.repo);
+    let git = pulls.home().git.clone();
+    let remote = Remote::open(&pulls.cache(), &key, &url, authorization.as_ref(), git)?;
+    let more: Vec<Sha> = row.reviewed_head.iter().filter(|head| **head != pull.head).cloned().collect();
+    let (number, head, base) = (job.number, &pull.head, &pull.base);
+    let wanted = Wanted { number, head, base_branch: &pull.base_branch, base, more: &more };
+    let fetched = remote.fetch(&wanted, cancel)?;
+    let merge_base = fetched.merge_base.clone().ok_or_else(|| failure::no_merge_base(&pull.base_branch))?;
+    let mut settings = settings_at(job, &remote, &merge_base)?;
+    if pull.is_fork(&job.repo) {
+        // An agent has a key and tools within reach of whatever a stranger wrote.
+        settings.reviewers.retain(|chosen| chosen.part.command.is_none() && chosen.part.agent.is_none());
+    }
+    Ok(Compared { remote, fetched, merge_base, settings })
+}
+
+/// The settings as of a commit, so that a pull request cannot change its own review.
+pub(in crate::pulls) fn settings_at(job: &Job<'_>, remote: &Remote, commit: &Sha) -> Result<Settings, Failure> {
+    let file = match remote.file(commit, FILE_NAME, MAX_SETTINGS)? {
+        Some(Blob::Whole(text)) => Some(text),
+        Some(Blob::Missing) | None => None,
+        Some(Blob::TooLarge(_)) => return Err(failure::large_settings(FILE_NAME)),
+    };
+    job.pulls.home().settings_at(file)
+}
+
+/// Everything on which a review depends, but for what models may say another time.
+fn key(pull: &Pull, compared: &Compared, heeds_author: bool) -> String {
+    let intent = intent::read(&pull.title, Some(&pull.body), &[], false);
+    let tags: Vec<_> = intent.recognized().collect();
+    let settings = &compared.settings;
+    let values: Vec<String> = settings.shown.iter().map(|shown| format!("{} = {}", shown.key, shown.value)).collect();
+    let declared = (tags, intent.is_breaking(), intent.is_fix(), heeds_author);
+    let all = format!("{} {} {declared:?} {values:?} {}", pull.head, compared.merge_base, env!("CARGO_PKG_VERSION"));
+    let hash = Sha256::digest(all.as_bytes());
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn look(
+    job: &Job<'_>,
+    row: &PullRow,
+    pull: &Pull,
+    compared: &Compared,
+    standing: Standing,
+    cancel: tokio_util::sync::CancellationToken,
+) -> Result<Reviewed, Stop> {
+    let home = job.pulls.home();
+    let settings = &compared.settings;
+    let is_gone = row.reviewed_head.as_ref().is_some_and(|last| compared.fetched.gone.contains(last));
+    let variable = |name: &str| std::env::var(name).ok();
+    let tell = |event: Event<'_>| match event {
+        Event::Fetched { .. } => process::crash_point("P10"),
+        Event::Scanned { .. } => process::crash_point("P11"),
+        Event::Asking { .. } => process::crash_point("P12"),
+    };
+    let mut world = World {
+        settings,
+        forge: compared.remote.local(&format!("{}..{}", compared.merge_base, pull.head))?,
+        imported: Vec::new(),
+        imported_withheld: Vec::new(),
+        scope: Scope::ChangedLines,
+        title: Some(&pull.title),
+        body: Some(&pull.body),
+        spec: None,
+        criteria: &[],
+        memory: Store::open(job.pulls.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
+        since_last: row.run.is_some() && !row.is_asked_whole() && !is_gone,
+        executable: home.executable.clone(),
+        standing,
+        asking: Asking {
+            tape: Tape::Off,
+            boundary: RandomState::new().build_hasher().finish(),
+            only_print: false,
+            prompts: Some(home.data.join("settings.json")),
+            instead: None,
+            board: None,
+            variable: &variable,
+            cancel,
+        },
+        clock: &home.clock,
+        events: &tell,
+    };
+    let mut reviewed = pipeline::review_change(&mut world)?;
+    if is_gone {
+        let note = "the commit of the last review is gone, so all of the change was reviewed";
+        let notes = reviewed.review.notes.take();
+        reviewed.review.notes = Some(notes.map_or_else(|| note.to_owned(), |notes| format!("{notes}\n{note}")));
+    }
+    Ok(reviewed)
+}
+
+/// Stores the review with all that is to be seen of it.
+fn conclude(
+    job: &Job<'_>,
+    row: &PullRow,
+    compared: &Compared,
+    reviewed: &Reviewed,
+    (subject, key, started): (Subject, String, u64),
+) -> Result<Ended, Stop> {
+    let database = job.pulls.database();
+    let known = commented(job)?;
+    let has_summary = database.posts(job.id)?.iter().any(|row| row.post.kind == PostKind::Summary);
+    let before: Vec<Finding> = match reviewed.since.as_ref() {
+        Some(since) => database.review_run(since.run)?.and_then(|run| run.review).map(|it| it.findings),
+        None => None,
+    }
+    .unwrap_or_default();
+    let details_url = details_url(job);
+    let posts = present::posts(&Presenting {
+        reviewed,
+        settings: &compared.settings,
+        mention: &job.me.mention,
+        site_url: &job.pulls.site().url,
+        repo: &job.repo,
+        known: &known,
+        has_summary,
+        before: &before,
+        details_url: details_url.as_deref(),
+    });
+    let time = (started, job.pulls.now());
+    let record = Record::of(&reviewed.completed(), subject, time, env!("CARGO_PKG_VERSION"));
+    let reviewed = As { head: reviewed.review.reviewed.clone(), key };
+    let finished = Finished {
+        record: Some(Box::new(record)),
+        reviewed: Some(reviewed),
+        posts: posts.iter().map(Post::stored).collect(),
+        ..nothing(row.wanted, None, job.pulls.now())
+    };
+    finish(job, finished)
+}
+
+/// The keys of findings that have a comment of ours.
+fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, Stop> {
+    let comments = job.host.line_comments(&job.repo, job.number)?;
+    let ours = comments.iter().filter(|comment| job.me.wrote(&comment.author));
+    let keys = ours.flat_map(|comment| Mark::all_in(&comment.body)).filter_map(|mark| match mark {
+        Mark::Finding { key } => Some(key.to_string()),
+        Mark::Summary { .. } | Mark::Review { .. } | Mark::Reply { .. } | Mark::Note { .. } => None,
+    });
+    Ok(keys.collect())
+}
+
+/// Where people read the reviews of this pull request.
+pub(in crate::pulls) fn details_url(job: &Job<'_>) -> Option<String> {
+    let subject = job.pulls.site().subject(&job.repo, job.number);
+    let url = job.pulls.site().public_url.as_ref()?;
+    Some(format!("{url}/reviews?repository={}", subject.repository.replace('/', "%2F")))
+}
+
+/// A review that failed is made again some times, and then its check says so.
+fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<Ended, Stop> {
+    let can_pass = !matches!(why.kind, Kind::User | Kind::Config);
+    if can_pass && row.attempt + 1 < MAX_TRIES {
+        let later = job.pulls.now().saturating_add(AGAIN_MS << (2 * row.attempt.min(8)));
+        fenced(job.pulls.database().fail_review(job.token, &why.message, later))?;
+        return Ok(Ended::PutOff);
+    }
+    let now = job.pulls.now();
+    let subject = job.pulls.site().subject(&job.repo, job.number);
+    let (version, outcome) = (env!("CARGO_PKG_VERSION").to_owned(), Err(why.message.clone()));
+    let note = note::failed(&job.me.mention, &why.message, why.hint.as_deref());
+    let check = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored();
+    let finished = Finished {
+        record: Some(Box::new(Record { subject, time: (now, now), version, outcome })),
+        reviewed: Some(As { head: pull.head.clone(), key: "failed".to_owned() }),
+        posts: vec![check],
+        ..nothing(row.wanted, None, now)
+    };
+    finish(job, Finished { problem: Some(why.message.clone()), ..finished })
+}
+
+fn finish(job: &Job<'_>, finished: Finished) -> Result<Ended, Stop> {
+    fenced(job.pulls.database().finish_review(job.token, finished))?;
+    Ok(Ended::Stored)
+}

@@ -1,0 +1,127 @@
+//! How what is owed to a pull request ends: with a review, without one, or later.
+
+use rusqlite::{Connection, params};
+use tollgate_core::sha::Sha;
+
+use super::claim::{Token, claimed};
+use super::post::{self, NewPost};
+use super::{Fenced, TooLate};
+use crate::process;
+use crate::store::board::NewEvent;
+use crate::store::record::{self, Record};
+use crate::store::{Database, board, number};
+
+/// What was owed is carried out.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Up to what of it.
+    pub up_to: i64,
+    /// The review, if there is one.
+    pub record: Option<Box<Record>>,
+    /// What was reviewed, when all that depends on it need not be done again.
+    pub reviewed: Option<As>,
+    /// What is to be seen of it.
+    pub posts: Vec<NewPost>,
+    /// True when it is closed, and what was to be seen of earlier work is not to be any more.
+    pub is_closed: bool,
+    /// What went wrong, for people.
+    pub problem: Option<String>,
+    /// Now, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// What was reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct As {
+    /// The commit.
+    pub head: Sha,
+    /// Everything on which the review depends, as a hash.
+    pub key: String,
+}
+
+impl Database {
+    /// Stores a finished review with what is to be seen of it, and that it is no longer owed; gives back its number.
+    pub fn finish_review(&self, token: Token, finished: Finished) -> Fenced<Option<i64>> {
+        self.decide(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+            finish(connection, pull, &finished).map(Ok)
+        })
+    }
+
+    /// Takes up the commit at the head: what was to be seen of others is not to be any more, and their checks end.
+    pub fn take_up_head(&self, token: Token, head: &Sha, base_branch: &str, superseded: &str) -> Fenced<()> {
+        let (head, base_branch, superseded) = (head.clone(), base_branch.to_owned(), superseded.to_owned());
+        self.decide(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+            let sql = "UPDATE pull SET head = ?2, base_branch = ?3, closed = 0 WHERE id = ?1";
+            connection.execute(sql, params![pull, head.as_str(), base_branch])?;
+            post::supersede(connection, pull, &head, &superseded).map(Ok)
+        })
+    }
+
+    /// Notes that models are asked now.
+    pub fn note_asking(&self, token: Token, now_ms: u64) -> Fenced<()> {
+        self.decide(move |connection| {
+            let n_rows = connection
+                .execute("UPDATE pull SET asked_ms = ?2 WHERE token = ?1", params![token.0, number(now_ms)])?;
+            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+        })
+    }
+
+    /// The review is made later; the claim is given back.
+    pub fn put_off_review(&self, token: Token, review_at_ms: u64) -> Fenced<()> {
+        self.decide(move |connection| {
+            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2 \
+                       WHERE token = ?1";
+            let n_rows = connection.execute(sql, params![token.0, number(review_at_ms)])?;
+            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+        })
+    }
+
+    /// The review failed and is made again later; the claim is given back.
+    pub fn fail_review(&self, token: Token, problem: &str, review_at_ms: u64) -> Fenced<()> {
+        let problem = problem.to_owned();
+        self.decide(move |connection| {
+            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2, \
+                       attempt = attempt + 1, problem = ?3 WHERE token = ?1";
+            let n_rows = connection.execute(sql, params![token.0, number(review_at_ms), problem])?;
+            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+        })
+    }
+}
+
+fn finish(connection: &Connection, pull: i64, finished: &Finished) -> rusqlite::Result<Option<i64>> {
+    let run = match &finished.record {
+        Some(record) => {
+            let ended = record.ended();
+            let run = record::record_in(connection, &ended)?;
+            board::announce_run(connection, run, &ended)?;
+            // One that failed has nothing that could be explained or dismissed.
+            if record.outcome.is_ok() {
+                connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run])?;
+            }
+            Some(run)
+        }
+        None => None,
+    };
+    if let Some(As { head, key }) = &finished.reviewed {
+        let sql = "UPDATE pull SET reviewed_head = ?2, reviewed_as = ?3 WHERE id = ?1";
+        connection.execute(sql, params![pull, head.as_str(), key])?;
+    }
+    if finished.is_closed {
+        post::cancel_all(connection, pull)?;
+    }
+    let sql = "UPDATE pull SET done = max(done, min(wanted, ?2)), attempt = 0, problem = ?3, closed = ?4 WHERE id = ?1";
+    connection.execute(sql, params![pull, finished.up_to, finished.problem, finished.is_closed])?;
+    post::put(connection, pull, &finished.posts)?;
+    board::announce_in(connection, &[reviewed_event(connection, pull, run)?], finished.at_ms)?;
+    process::crash_point("P13");
+    Ok(run)
+}
+
+fn reviewed_event(connection: &Connection, pull: i64, run: Option<i64>) -> rusqlite::Result<NewEvent> {
+    let sql = "SELECT repo, number FROM pull WHERE id = ?1";
+    let (repo, number): (String, i64) = connection.query_row(sql, [pull], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
+    Ok(NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload })
+}

@@ -1,0 +1,106 @@
+//! Apps that are about to be made: each has a name that nobody can guess, for ten minutes and one use.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::own_app::{Earlier, Wish};
+
+/// How many may be about to be made at once.
+const MAX: usize = 32;
+/// How long a name is good.
+const GOOD_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// An app that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setup {
+    /// What is wanted.
+    pub(crate) wish: Wish,
+    /// What becomes of an app that is there.
+    pub(crate) earlier: Earlier,
+    /// Where the browser reaches us.
+    pub(crate) from: String,
+}
+
+/// All that are about to be made, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Pending(Mutex<HashMap<String, (Setup, Instant)>>);
+
+impl Pending {
+    /// Begins one; `None` when too many are begun.
+    pub(crate) fn begin(&self, setup: Setup) -> Result<Option<String>, Failure> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|problem| {
+            Failure::new(Kind::External, format!("the system gives no random numbers: {problem}"))
+        })?;
+        let name = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        Ok(self.begin_as(name.clone(), setup, Instant::now()).then_some(name))
+    }
+
+    fn begin_as(&self, name: String, setup: Setup, now: Instant) -> bool {
+        let mut all = self.lock();
+        all.retain(|_, (_, until)| *until > now);
+        let has_room = all.len() < MAX;
+        if has_room {
+            all.insert(name, (setup, now + GOOD_FOR));
+        }
+        has_room
+    }
+
+    /// The one of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<Setup> {
+        self.lock().get(name).filter(|(_, until)| *until > Instant::now()).map(|(setup, _)| setup.clone())
+    }
+
+    /// The one of this name, once.
+    pub(crate) fn take(&self, name: &str) -> Option<Setup> {
+        self.take_at(name, Instant::now())
+    }
+
+    fn take_at(&self, name: &str, now: Instant) -> Option<Setup> {
+        self.lock().remove(name).filter(|(_, until)| *until > now).map(|(setup, _)| setup)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Setup, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup() -> Setup {
+        let wish = Wish::parse("https://github.com", "https://tollgate.example", None).unwrap();
+        Setup { wish, earlier: Earlier::Stays, from: "http://127.0.0.1:7420".to_owned() }
+    }
+
+    #[test]
+    fn a_name_is_good_for_one_use_and_ten_minutes() {
+        let (pending, now) = (Pending::default(), Instant::now());
+        assert!(pending.begin_as("a".to_owned(), setup(), now) && pending.begin_as("b".to_owned(), setup(), now));
+        assert_eq!(pending.get("a"), Some(setup()));
+        assert_eq!(pending.take_at("a", now + GOOD_FOR - Duration::from_secs(1)), Some(setup()));
+        assert_eq!(pending.take_at("a", now), None);
+        assert_eq!(pending.take_at("b", now + GOOD_FOR), None);
+        assert_eq!(pending.take_at("c", now), None);
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_again_when_they_are_over() {
+        let (pending, now) = (Pending::default(), Instant::now());
+        let begun = (0..=MAX).filter(|number| pending.begin_as(number.to_string(), setup(), now)).count();
+        assert_eq!(begun, MAX);
+        assert!(pending.begin_as("later".to_owned(), setup(), now + GOOD_FOR));
+    }
+
+    #[test]
+    fn names_cannot_be_guessed() {
+        let pending = Pending::default();
+        let [one, other] = [(); 2].map(|()| pending.begin(setup()).unwrap().unwrap());
+        assert!(one != other && one.len() == 43);
+    }
+}

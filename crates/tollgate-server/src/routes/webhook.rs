@@ -1,0 +1,203 @@
+//! What GitHub tells us: `POST /webhooks/github`.
+//!
+//! Whoever can sign with our secret is GitHub; nothing else is asked for, neither token nor name nor origin. The body is
+//! hashed as it comes in, and nothing of it is looked at before the signature fits. What is answered with 202 is on the
+//! disk; the work itself is done by others.
+//!
+//! ```text
+//! X-Hub-Signature-256: sha256=<64 hex digits>     X-GitHub-Event: pull_request
+//! X-GitHub-Delivery: 72d3162e-cc78-11e3-81ab-4c9367dc0958
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use tokio::sync::oneshot;
+use tollgate_engine::process::crash_point;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::App;
+use crate::desk::deliveries::{Accepted, Delivery, Hook, Wire};
+use crate::extract;
+use crate::problem::{self, Kind, Problem};
+use crate::routes::Shared;
+use crate::serve::Held;
+
+mod body;
+mod failure;
+mod signature;
+
+pub(crate) use body::Room;
+use signature::Signature;
+
+/// The path.
+pub(crate) const PATH: &str = "/webhooks/github";
+/// GitHub gives up after ten seconds, so there is no use in an answer later than that.
+const KEPT_WITHIN: Duration = Duration::from_secs(9);
+/// A longer body is read off the runtime, where it holds up nobody.
+const LONG: usize = 256 * 1024;
+
+/// What is in the head of a delivery, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct Head {
+    /// The body's HMAC-SHA256 with the app's webhook secret.
+    #[param(rename = "X-Hub-Signature-256", pattern = "^sha256=[0-9a-f]{64}$")]
+    signature: String,
+    /// What happened.
+    #[param(rename = "X-GitHub-Event", pattern = "^[a-z_]{1,64}$", example = "pull_request")]
+    event: String,
+    /// The name of the delivery.
+    #[param(rename = "X-GitHub-Delivery", pattern = "^[0-9a-fA-F-]{1,64}$")]
+    delivery: String,
+}
+
+/// That a delivery was taken.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Taken {
+    /// True.
+    accepted: bool,
+    /// True when it had been taken before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(nullable = false)]
+    known: bool,
+}
+
+/// Takes what GitHub tells about pull requests.
+#[utoipa::path(
+    post,
+    path = "/webhooks/github",
+    operation_id = "takeDelivery",
+    tag = "github",
+    params(Head),
+    request_body(content = serde_json::Value, description = "What happened, as GitHub describes it."),
+    responses(
+        (status = 200, description = "GitHub asked whether somebody is there.", body = Taken),
+        (status = 202, description = "It is kept, and will be worked on.", body = Taken),
+        (status = 401, description = "It is not signed with the webhook secret.", body = crate::problem::Document,
+         content_type = "application/problem+json"),
+        (status = 404, description = "No app is set up.", body = crate::problem::Document,
+         content_type = "application/problem+json"),
+        (status = 408, description = "The body came too slowly.", body = crate::problem::Document,
+         content_type = "application/problem+json")
+    )
+)]
+pub(crate) async fn github(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let event = signature::event(request.headers());
+    let taken = take(&app, request).await;
+    let outcome = match &taken {
+        Ok(Outcome::Pong) => "ping",
+        Ok(Outcome::Taken(Accepted::New)) => "accepted",
+        Ok(Outcome::Taken(Accepted::Known)) => "known",
+        Err(problem) => outcome_of(problem.kind()),
+    };
+    // Strangers have no say in figures: the event counts once it is known who says so.
+    app.metrics.count_delivery(event.filter(|_| taken.is_ok()).as_deref(), outcome);
+    let (status, known) = match taken? {
+        Outcome::Pong => (StatusCode::OK, false),
+        Outcome::Taken(accepted) => (StatusCode::ACCEPTED, accepted == Accepted::Known),
+    };
+    crash_point("P4");
+    after_the_answer();
+    Ok((status, Json(Taken { accepted: true, known })).into_response())
+}
+
+enum Outcome {
+    Pong,
+    Taken(Accepted),
+}
+
+fn outcome_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Unauthorized => "unsigned",
+        Kind::Unavailable => "busy",
+        Kind::NotFound => "no_app",
+        _ => "refused",
+    }
+}
+
+async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
+    let hook = match app.desk.wire() {
+        Wire::Open(hook) => hook,
+        Wire::NotYet => return Err(failure::not_yet()),
+        Wire::None => return Err(failure::no_app()),
+    };
+    let (parts, incoming) = request.into_parts();
+    let head = Signed::of(&parts.headers)?;
+    let body = body::read(incoming, &parts.headers, hook.hashes(), app).await?;
+    if !body.is_signed_with(&head.signature) {
+        return Err(failure::wrong_signature());
+    }
+    crash_point("P2");
+    if let Some(held) = parts.extensions.get::<Arc<Held>>() {
+        held.is_known();
+    }
+    if head.event == "ping" {
+        return Ok(Outcome::Pong);
+    }
+    let ask = read(app, &hook, &head.event, body).await?;
+    keep(app, Delivery { guid: head.guid, event: head.event, ask }).await.map(Outcome::Taken)
+}
+
+/// The head of a delivery, as far as its form goes.
+struct Signed {
+    signature: Signature,
+    guid: String,
+    event: String,
+}
+
+impl Signed {
+    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let signature = Signature::of(headers).ok_or_else(|| failure::unsigned(headers))?;
+        let form =
+            headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/x-"));
+        extract::check_media_type(headers).map_err(|problem| if form { failure::form_encoded() } else { problem })?;
+        let guid = signature::guid(headers).ok_or_else(failure::no_guid)?;
+        let event = signature::event(headers).ok_or_else(failure::no_event)?;
+        Ok(Self { signature, guid, event })
+    }
+}
+
+async fn read(
+    app: &App,
+    hook: &Arc<Hook>,
+    event: &str,
+    body: body::Whole,
+) -> Result<Option<tollgate_core::pull::ask::Ask>, Problem> {
+    let read = if body.bytes().len() > LONG {
+        let (desk, hook, event) = (Arc::clone(&app.desk), Arc::clone(hook), event.to_owned());
+        let work = move || desk.read(&hook, &event, body.bytes());
+        tokio::task::spawn_blocking(work).await.map_err(|_| problem::internal())?
+    } else {
+        app.desk.read(hook, event, body.bytes())
+    };
+    read.map_err(|why| failure::unreadable(&why))
+}
+
+/// Has a delivery kept; comes back when it is on the disk.
+async fn keep(app: &App, delivery: Delivery) -> Result<Accepted, Problem> {
+    let (tell, told) = oneshot::channel();
+    // Nobody listens any more when the client is gone; the delivery is kept all the same.
+    app.desk.accept(delivery, Box::new(move |accepted| _ = tell.send(accepted)));
+    match tokio::time::timeout(KEPT_WITHIN, told).await {
+        Ok(Ok(Ok(accepted))) => Ok(accepted),
+        Ok(Ok(Err(refusal))) => Err(Problem::from(refusal).retry_after(1)),
+        Ok(Err(_)) => Err(problem::internal()),
+        Err(_) => Err(problem::busy("the database takes too long")),
+    }
+}
+
+/// Lets a test end the program once the answer is on its way.
+fn after_the_answer() {
+    #[cfg(debug_assertions)]
+    tokio::spawn(async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        crash_point("P5");
+    });
+}

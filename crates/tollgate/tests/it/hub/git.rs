@@ -1,0 +1,111 @@
+//! The repositories of the pretend GitHub: real ones, served over smart HTTP by git itself.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::wire::{Answer, Request};
+
+/// A file of a commit: its name and what is in it; `None` removes it.
+pub(crate) type File<'a> = (&'a str, Option<&'a [u8]>);
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(dir).args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("LC_ALL", "C");
+    command
+}
+
+/// Runs git and gives back what it printed.
+#[track_caller]
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    String::from_utf8_lossy(&run(dir, args, b"")).trim_end().to_owned()
+}
+
+/// True when git says yes.
+pub(crate) fn holds(dir: &Path, args: &[&str]) -> bool {
+    command(dir, args).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+}
+
+#[track_caller]
+fn run(dir: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut command = command(dir, args);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Makes a bare repository that serves single commits and leaves out what a client does not want.
+pub(crate) fn create(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    git(folder, &["init", "-q", "--bare", "-b", "main"]);
+    for (key, value) in
+        [("uploadpack.allowFilter", "true"), ("uploadpack.allowAnySHA1InWant", "true"), ("gc.auto", "0")]
+    {
+        git(folder, &["config", key, value]);
+    }
+}
+
+/// Puts a commit on a reference and gives back its name; the files are those of the parent with these changes.
+pub(crate) fn commit(dir: &Path, reference: &str, parent: Option<&str>, message: &str, files: &[File<'_>]) -> String {
+    let mut stream = Vec::new();
+    let mut say = |bytes: &[u8]| stream.extend_from_slice(bytes);
+    say(format!("commit {reference}\ncommitter Ada <ada@example.com> 1700000000 +0000\n").as_bytes());
+    say(format!("data {}\n{message}\n", message.len()).as_bytes());
+    if let Some(parent) = parent {
+        say(format!("from {parent}\n").as_bytes());
+    }
+    for (name, content) in files {
+        let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+        match content {
+            Some(content) => {
+                say(format!("M 100644 inline \"{name}\"\ndata {}\n", content.len()).as_bytes());
+                say(content);
+                say(b"\n");
+            }
+            None => say(format!("D \"{name}\"\n").as_bytes()),
+        }
+    }
+    run(dir, &["fast-import", "--quiet", "--force"], &stream);
+    git(dir, &["rev-parse", reference])
+}
+
+/// Serves a request of a git client: `path` is `/NAME.git/…` below the folder.
+pub(crate) fn backend(folder: &Path, path: &str, request: &Request) -> Answer {
+    let mut command = command(folder, &["http-backend"]);
+    command.env("GIT_PROJECT_ROOT", folder).env("GIT_HTTP_EXPORT_ALL", "1").env("REMOTE_ADDR", "127.0.0.1");
+    command.env("PATH_INFO", path).env("QUERY_STRING", &request.query).env("REQUEST_METHOD", &request.method);
+    let headers = [
+        ("content-type", "CONTENT_TYPE"),
+        ("content-encoding", "HTTP_CONTENT_ENCODING"),
+        ("git-protocol", "GIT_PROTOCOL"),
+    ];
+    for (header, variable) in headers {
+        command.envs(request.header(header).map(|value| (variable, value)));
+    }
+    command.env("CONTENT_LENGTH", request.body.len().to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let body = request.body.clone();
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&body)));
+    let said = child.wait_with_output().unwrap().stdout;
+    writer.join().unwrap();
+
+    let end = said.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap_or(said.len());
+    let mut answer =
+        Answer { status: 200, headers: Vec::new(), body: said.get(end + 4..).unwrap_or_default().to_vec() };
+    for (name, value) in String::from_utf8_lossy(&said[..end]).lines().filter_map(|line| line.split_once(": ")) {
+        if name == "Status" {
+            answer.status = value.split(' ').next().and_then(|status| status.parse().ok()).unwrap_or(500);
+        } else {
+            answer.headers.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    answer
+}

@@ -1,0 +1,78 @@
+//! The two questions of GraphQL that are asked of the pretend GitHub: which threads there are, and to resolve one.
+
+use serde_json::{Value, json};
+
+use super::route::said;
+use super::state::{State, Token};
+use super::wire::Answer;
+
+pub(crate) fn answer(state: &mut State, by: &Token, body: &Value) -> Answer {
+    let query = body["query"].as_str().unwrap_or_default();
+    let variables = &body["variables"];
+    if query.contains("resolveReviewThread") {
+        resolve(state, by, variables)
+    } else if query.contains("reviewThreads") {
+        threads(state, by, variables)
+    } else {
+        error("UNDEFINED_FIELD", "the question makes no sense here")
+    }
+}
+
+/// GraphQL says what is wrong with the status of success.
+fn error(kind: &str, message: &str) -> Answer {
+    said(200, &json!({ "data": null, "errors": [{ "type": kind, "message": message, "path": [] }] }))
+}
+
+fn threads(state: &State, by: &Token, variables: &Value) -> Answer {
+    let text = |names: &[&str]| names.iter().find_map(|name| variables[name].as_str()).unwrap_or_default().to_owned();
+    let full = format!("{}/{}", text(&["owner"]), text(&["name", "repo"]));
+    let number = ["number", "pull"].iter().find_map(|name| variables[name].as_u64()).unwrap_or(0);
+    let Some(pull) = state.pull(&full, number) else {
+        return error("NOT_FOUND", "Could not resolve to a PullRequest with the number.");
+    };
+    let after: usize = text(&["after", "cursor"]).parse().unwrap_or(0);
+    let roots: Vec<_> = pull.at_lines.iter().filter(|comment| comment.answers.is_none()).collect();
+    let nodes: Vec<Value> = roots
+        .iter()
+        .skip(after)
+        .take(100)
+        .map(|root| {
+            let comment = json!({
+                "databaseId": root.id, "fullDatabaseId": root.id.to_string(), "body": root.body,
+                "author": { "login": root.by.login.trim_end_matches("[bot]") },
+            });
+            json!({
+                "id": format!("PRRT_{}", root.id), "isResolved": root.is_resolved,
+                "isOutdated": root.commit != pull.head, "viewerCanResolve": may_resolve(state, by),
+                "comments": { "nodes": [comment], "totalCount": 1 },
+            })
+        })
+        .collect();
+    let end = after + nodes.len();
+    let page = json!({ "hasNextPage": end < roots.len(), "endCursor": end.to_string() });
+    let threads = json!({ "nodes": nodes, "pageInfo": page, "totalCount": roots.len() });
+    said(200, &json!({ "data": { "repository": { "pullRequest": { "reviewThreads": threads } } } }))
+}
+
+fn may_resolve(state: &State, by: &Token) -> bool {
+    state.lets_resolve && by.may.get("contents").is_some_and(|may| may == "write")
+}
+
+fn resolve(state: &mut State, by: &Token, variables: &Value) -> Answer {
+    let named = |value: &Value| value.as_str().and_then(|text| text.strip_prefix("PRRT_")?.parse::<u64>().ok());
+    let nested = variables.as_object().into_iter().flat_map(|object| object.values());
+    let id = nested.flat_map(|value| [named(value), named(&value["threadId"])]).flatten().next().unwrap_or(0);
+    if !may_resolve(state, by) {
+        return error("FORBIDDEN", "Resource not accessible by integration");
+    }
+    let comments =
+        state.repos.values_mut().flat_map(|repo| repo.pulls.values_mut()).flat_map(|pull| &mut pull.at_lines);
+    match comments.into_iter().find(|comment| comment.id == id && comment.answers.is_none()) {
+        Some(root) => {
+            root.is_resolved = true;
+            let thread = json!({ "id": format!("PRRT_{id}"), "isResolved": true });
+            said(200, &json!({ "data": { "resolveReviewThread": { "thread": thread } } }))
+        }
+        None => error("NOT_FOUND", "Could not resolve to a node with the global id."),
+    }
+}

@@ -1,0 +1,112 @@
+//! Which lines of a pull request may be commented: those of its diff, as GitHub counts them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::git::git;
+
+/// The diff of a pull request: the hunks of each file.
+pub(crate) struct Lines {
+    files: BTreeMap<String, Vec<Hunk>>,
+}
+
+#[derive(Default)]
+struct Hunk {
+    text: String,
+    /// Removed lines by their old number; added and unchanged ones by their new.
+    left: Vec<u64>,
+    right: Vec<u64>,
+}
+
+impl Hunk {
+    fn has(&self, side: &str, line: u64) -> bool {
+        (if side == "LEFT" { &self.left } else { &self.right }).contains(&line)
+    }
+}
+
+/// Where a comment shall stand.
+pub(crate) struct Spot<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) line: u64,
+    pub(crate) side: &'a str,
+    pub(crate) start: Option<(u64, &'a str)>,
+}
+
+impl Lines {
+    /// Reads the diff from where a branch left another to its head.
+    pub(crate) fn of(dir: &Path, base: &str, head: &str) -> Self {
+        let range = format!("{base}...{head}");
+        let options = ["-c", "core.quotePath=false", "diff", "--no-color", "--find-renames", "--no-ext-diff"];
+        let names = git(dir, &[&options[..], &["--name-only", "-z", &range]].concat());
+        let mut files: BTreeMap<String, Vec<Hunk>> =
+            names.split('\0').filter(|name| !name.is_empty()).map(|name| (name.to_owned(), Vec::new())).collect();
+        let (mut old, mut path, mut at) = (String::new(), String::new(), (0, 0));
+        for line in git(dir, &[&options[..], &["--src-prefix=a/", "--dst-prefix=b/", &range]].concat()).lines() {
+            let in_hunk = at != (0, 0);
+            if line.starts_with("diff --git ") {
+                at = (0, 0);
+            } else if let Some(name) = line.strip_prefix("--- ").filter(|_| !in_hunk) {
+                old = name.trim_start_matches("a/").to_owned();
+            } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| !in_hunk) {
+                path = if name == "/dev/null" { old.clone() } else { name.trim_start_matches("b/").to_owned() };
+            } else if line.starts_with("@@ ") {
+                at = begins(line);
+                files.entry(path.clone()).or_default().push(Hunk { text: line.to_owned(), ..Hunk::default() });
+            } else if let Some(hunk) = files.get_mut(&path).and_then(|hunks| hunks.last_mut()).filter(|_| in_hunk) {
+                hunk.text.push_str(&format!("\n{line}"));
+                match line.bytes().next() {
+                    Some(b'-') => {
+                        hunk.left.push(at.0);
+                        at.0 += 1;
+                    }
+                    Some(b'+') => {
+                        hunk.right.push(at.1);
+                        at.1 += 1;
+                    }
+                    Some(b'\\') => {}
+                    _ => {
+                        hunk.right.push(at.1);
+                        at = (at.0 + 1, at.1 + 1);
+                    }
+                }
+            }
+        }
+        Self { files }
+    }
+
+    /// The names of its files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    /// The hunk at which a comment stands, or GitHub's words for why it cannot.
+    pub(crate) fn place(&self, spot: &Spot<'_>) -> Result<String, &'static str> {
+        let hunks = self.files.get(spot.path).ok_or("Path could not be resolved")?;
+        let hunk = hunks
+            .iter()
+            .find(|hunk| hunk.has(spot.side, spot.line))
+            .ok_or("Pull request review thread line must be part of the diff")?;
+        if let Some((line, side)) = spot.start {
+            if side == spot.side && line >= spot.line {
+                return Err("Pull request review thread start line must precede the end line.");
+            }
+            if !hunk.has(side, line) {
+                return Err("Pull request review thread start line must be part of the same hunk as the line.");
+            }
+        }
+        Ok(hunk.text.clone())
+    }
+}
+
+/// Where a hunk begins on both sides: `@@ -3,4 +5,6 @@`.
+fn begins(header: &str) -> (u64, u64) {
+    let mut sides = header.split(' ').skip(1).map(|side| {
+        let number = side.trim_start_matches(['-', '+']).split(',').next().unwrap_or_default();
+        number.parse().unwrap_or(0)
+    });
+    (sides.next().unwrap_or(0), sides.next().unwrap_or(0))
+}

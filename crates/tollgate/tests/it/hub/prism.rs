@@ -1,0 +1,79 @@
+//! Prism between a client and the pretend GitHub: it holds both to GitHub's own description of its API.
+//!
+//! What is wrong in a request is refused with 422, what is wrong in an answer becomes a 500, both with a body that says
+//! so; and everything is written to a log, which a test looks at in the end. Set up by `scripts/contract-setup`.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Hub;
+
+/// Longer than it takes to start, on a machine that does other things, too.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A proxy that checks; it ends when it is dropped.
+pub(crate) struct Prism {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+/// Where `scripts/contract-setup` puts things.
+pub(crate) fn contract() -> PathBuf {
+    let folder = |name: &str, rest: &str| std::env::var_os(name).map(|value| PathBuf::from(value).join(rest));
+    let found = folder("TOLLGATE_CONTRACT", "")
+        .or_else(|| folder("TOLLGATE_CACHE", "contract"))
+        .or_else(|| folder("HOME", ".cache/tollgate/contract"))
+        .unwrap();
+    assert!(found.join("tollgate-ready").exists(), "{} is not there: run scripts/contract-setup", found.display());
+    found
+}
+
+impl Prism {
+    /// Starts it before a pretend GitHub and waits until it answers.
+    pub(crate) fn before(hub: &Hub) -> Self {
+        let contract = contract();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let log = File::create(folder.path().join("log")).unwrap();
+        let mut command = Command::new("node");
+        command.arg(contract.join("node_modules/@stoplight/prism-cli/dist/index.js"));
+        command.args(["proxy", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()]);
+        command.arg(contract.join("github.json")).arg(hub.url());
+        command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let mut prism = Self { child: command.spawn().unwrap(), port, folder };
+        let begun = Instant::now();
+        while !prism.log().contains("Prism is listening") {
+            assert!(prism.child.try_wait().unwrap().is_none(), "Prism ended: {}", prism.log());
+            assert!(begun.elapsed() < PATIENCE, "Prism does not start: {}", prism.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        prism
+    }
+
+    /// Its address, which takes the place of the API's.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Everything in which a request or an answer was not as GitHub describes it.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let log = self.log();
+        let is_one = |line: &&str| line.contains("[VALIDATOR]") && !line.contains("success") || line.contains("✖");
+        log.lines().filter(is_one).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Prism {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

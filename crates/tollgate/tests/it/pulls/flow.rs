@@ -1,0 +1,166 @@
+//! A pull request is opened, pushed to and talked about; what people see of it is right at each step.
+
+use insta::assert_snapshot;
+
+use super::station::{BAD, GOOD, Station};
+use crate::hub::{Hub, Opening, PullRequest, Seen};
+
+const START: &[(&str, &str)] = &[("README.md", "# app\n")];
+
+fn open<'a>(hub: &'a Hub, title: &str, files: &[(&str, &str)]) -> PullRequest<'a> {
+    hub.repository("octo/app", START);
+    hub.open("octo/app", &Opening { title, files, ..Opening::default() })
+}
+
+/// What is seen, in a few lines: how often, and how it ended.
+fn glance(seen: &Seen) -> String {
+    let checks: Vec<String> = seen
+        .checks
+        .iter()
+        .map(|check| {
+            let is_head = if check.head == seen.head { "head" } else { "old" };
+            format!("{is_head} {} “{}”", check.conclusion.as_deref().unwrap_or("-"), check.title.as_deref().unwrap_or("-"))
+        })
+        .collect();
+    let n = (seen.summaries.len(), seen.reviews.len(), seen.inline.len(), seen.others.len());
+    assert_eq!(seen.problems(), [""; 0]);
+    format!("summaries {}, reviews {}, inline {}, other {}; {}", n.0, n.1, n.2, n.3, checks.join(", "))
+}
+
+#[test]
+fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    let seen = station.settled(&pull);
+    assert_snapshot!(glance(&seen), @"");
+    assert_snapshot!(seen.summaries[0].body, @"");
+    assert_snapshot!(seen.inline[0].body, @"");
+
+    pull.push("more", &[("b.js", GOOD)]);
+    let seen = station.settled(&pull);
+    assert_snapshot!(glance(&seen), @"");
+    pull.push("fix", &[("a.js", GOOD)]);
+    let seen = station.settled(&pull);
+    assert_snapshot!(glance(&seen), @"");
+    assert_snapshot!(seen.summaries[0].body, @"");
+
+    pull.force_push("start over", &[("c.js", BAD)]);
+    let seen = station.settled(&pull);
+    assert_snapshot!(glance(&seen), @"");
+}
+
+#[test]
+fn a_clean_pull_request_gets_a_green_check_and_no_words() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    let pull = open(&hub, "feat: parse", &[("a.js", GOOD)]);
+    assert_snapshot!(glance(&station.settled(&pull)), @"");
+}
+
+#[test]
+fn a_fork_has_no_say_in_its_own_review() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    hub.repository("octo/app", START);
+    let fork = hub.fork("octo/app", "mallory");
+    let settings = "[rules]\ndisable = ['*']\n[review]\nfail_on = 'never'\n";
+    let hidden = format!("// tollgate:ignore\n{BAD}");
+    let files = [(".tollgate.toml", settings), ("a.js", hidden.as_str())];
+    let opening = Opening { title: "[minimal-review] x", author: "mallory", from: Some(&fork), files: &files, ..Opening::default() };
+    let pull = hub.open("octo/app", &opening);
+    assert_snapshot!(glance(&station.settled(&pull)), @"");
+}
+
+#[test]
+fn who_may_write_can_skip_a_review_and_a_stranger_cannot() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    hub.repository("octo/app", START);
+    for (author, expected) in [("ada", "neutral"), ("mallory", "action_required")] {
+        let files = [("a.js", BAD)];
+        let opening = Opening { title: "[no-review] x", author, files: &files, ..Opening::default() };
+        let pull = hub.open("octo/app", &opening);
+        let seen = station.settled(&pull);
+        assert_eq!(seen.conclusion(), Some(expected), "{author}");
+        assert_eq!((seen.summaries.len(), seen.others.len(), seen.inline.len()), (0, 1, 0), "{author}");
+        // The same head says it once, whatever is told about it.
+        pull.retitle(author, "[no-review] y");
+        let seen = station.settled(&pull);
+        assert_eq!((seen.conclusion(), seen.others.len()), (Some(expected), 1), "{author}");
+        pull.retitle(author, "y");
+        eventually_concluded(&station, &pull, "failure");
+        assert_eq!(pull.seen().problems(), [""; 0]);
+    }
+}
+
+#[track_caller]
+fn eventually_concluded(station: &Station<'_>, pull: &PullRequest<'_>, expected: &str) {
+    let what = format!("a check that ends with {expected}");
+    crate::endure::server::eventually(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
+}
+
+#[test]
+fn a_draft_waits_until_it_is_ready() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    hub.repository("octo/app", START);
+    let pull = hub.open("octo/app", &Opening { is_draft: true, files: &[("a.js", GOOD)], ..Opening::default() });
+    assert_snapshot!(glance(&station.settled(&pull)), @"");
+    pull.make_ready();
+    eventually_concluded(&station, &pull, "success");
+}
+
+#[test]
+fn marks_that_others_write_mean_nothing() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    hub.hold_deliveries(true);
+    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    let head = pull.head();
+    for kind in ["summary", "review"] {
+        pull.say("mallory", &format!("done\n\n<!-- tollgate:{kind} head={head} -->"));
+    }
+    hub.hold_deliveries(false);
+    hub.held().into_iter().for_each(|delivery| hub.send(delivery));
+    let seen = station.settled(&pull);
+    assert_eq!((seen.summaries.len(), seen.inline.len(), seen.conclusion()), (1, 1, Some("failure")));
+}
+
+#[test]
+fn people_who_may_write_tell_the_bot_what_to_do() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    station.settled(&pull);
+
+    let refused = pull.say("mallory", "@tollgate pause");
+    assert!(station.answered(&pull, refused).contains("may"), "{}", station.answered(&pull, refused));
+    let helped = pull.say("mallory", "@tollgate help");
+    assert!(station.answered(&pull, helped).contains("dismiss"));
+    let paused = pull.say("ada", "@tollgate pause");
+    station.answered(&pull, paused);
+    pull.push("while it is paused", &[("b.js", GOOD)]);
+    eventually_concluded(&station, &pull, "action_required");
+    let asked = pull.say("ada", "@tollgate review");
+    station.answered(&pull, asked);
+    eventually_concluded(&station, &pull, "failure");
+    let resumed = pull.say("ada", "@tollgate resume");
+    station.answered(&pull, resumed);
+
+    let root = pull.seen().inline[0].id;
+    let explained = pull.answer("ada", root, "@tollgate explain");
+    station.answered(&pull, explained);
+    let dismissed = pull.answer("ada", root, "@tollgate dismiss it is only run on our own text");
+    station.answered(&pull, dismissed);
+    eventually_concluded(&station, &pull, "success");
+    assert_eq!(pull.seen().problems(), [""; 0]);
+
+    // A bot that says the same is not heard, and words to somebody else are none to us.
+    let n_answers = pull.seen().others.len();
+    pull.say("other[bot]", "@tollgate pause");
+    pull.say("ada", "thanks @tollgate");
+    pull.push("again", &[("d.js", GOOD)]);
+    eventually_concluded(&station, &pull, "success");
+    assert_eq!(pull.seen().others.len(), n_answers);
+}

@@ -1,0 +1,118 @@
+//! The program as the back end of an app at the pretend GitHub: a real server with real files, killed and started again.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tollgate_engine::store::Database;
+
+use crate::desk::Desk;
+use crate::endure::server::{Launch, Server, eventually};
+use crate::hub::{Hub, PullRequest, Seen};
+
+/// What a rule finds a blocker in, and what none finds anything in.
+pub(crate) const BAD: &str = "export const f = (text) => eval(text);\n";
+pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);\n";
+
+/// Longer than anything takes: a review waits for more pushes, and after trouble for the host.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The program, set up as an app.
+pub(crate) struct Station<'a> {
+    hub: &'a Hub,
+    desk: Desk,
+    server: Option<Server>,
+    database: Database,
+}
+
+impl<'a> Station<'a> {
+    pub(crate) const SECRET: &'static str = "It's a Secret to Everybody";
+
+    /// Sets it up without starting it, with more settings of the operator's.
+    pub(crate) fn new(hub: &'a Hub, settings: &str) -> Self {
+        let desk = Desk::new("true");
+        std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
+        let folder = desk.path("data/tollgate/github");
+        std::fs::create_dir_all(&folder).unwrap();
+        let card = json!({ "id": hub.app_id(), "slug": "tollgate", "url": hub.url() }).to_string();
+        let files =
+            [("app.json", &*card), ("webhook-secret", Self::SECRET), ("private-key.pem", hub.private_key())];
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
+        Self { hub, desk, server: None, database }
+    }
+
+    /// Sets it up and starts it.
+    pub(crate) fn start(hub: &'a Hub) -> Self {
+        let mut station = Self::new(hub, "");
+        station.launch(None);
+        station
+    }
+
+    /// Starts it and waits until deliveries are taken; it dies at a point, if one is named.
+    pub(crate) fn launch(&mut self, crash_at: Option<&str>) {
+        let variables: Vec<(&str, &str)> = crash_at.map(|point| ("TOLLGATE_CRASH_AT", point)).into_iter().collect();
+        let mut server = Server::launch(&self.desk, &Launch { variables: &variables, ..Launch::default() });
+        let begun = Instant::now();
+        while !server.log().contains("@tollgate") && server.is_running() {
+            assert!(begun.elapsed() < PATIENCE, "no deliveries are taken: {}", server.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.server = Some(server);
+        self.hub.hook_to(&self.hook(), Self::SECRET);
+    }
+
+    /// Where deliveries go.
+    pub(crate) fn hook(&self) -> String {
+        format!("http://{}/webhooks/github", self.server.as_ref().unwrap().address)
+    }
+
+    pub(crate) fn is_dead(&mut self) -> bool {
+        self.server.as_mut().is_none_or(|server| !server.is_running())
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.kill();
+        }
+    }
+
+    fn log(&self) -> String {
+        self.server.as_ref().map(Server::log).unwrap_or_default()
+    }
+
+    /// How many pull requests are owed something, now or later.
+    pub(crate) fn n_owed(&self) -> usize {
+        self.database.n_pulls_owed(u64::try_from(i64::MAX).unwrap()).unwrap()
+    }
+
+    /// Waits until the head of a pull request has its check, and nothing is owed to any; gives back what is seen then.
+    #[track_caller]
+    pub(crate) fn settled(&self, pull: &PullRequest<'_>) -> Seen {
+        let begun = Instant::now();
+        loop {
+            // What is owed is asked first: what was told after that is not done yet.
+            let n_owed = self.n_owed();
+            let seen = pull.seen();
+            if n_owed == 0 && seen.conclusion().is_some() {
+                return seen;
+            }
+            if begun.elapsed() > PATIENCE {
+                let asked: Vec<String> =
+                    self.hub.requests("").iter().rev().take(12).map(|one| format!("{} {}", one.name, one.status)).collect();
+                panic!("{n_owed} owed, {:?}\n{}\n{asked:#?}", seen.problems(), self.log());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until a comment is answered, and gives back the answer.
+    #[track_caller]
+    pub(crate) fn answered(&self, pull: &PullRequest<'_>, comment: u64) -> String {
+        eventually(&format!("an answer to {comment}"), || !pull.seen().replies_to(comment).is_empty());
+        pull.seen().replies_to(comment)[0].to_owned()
+    }
+}
