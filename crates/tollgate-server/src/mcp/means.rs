@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate_core::pull::PullRef;
+use tollgate_core::pull::{PullRef, Repo};
 use tollgate_engine::board::{Board, Home};
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::failure::Failure;
@@ -24,6 +24,8 @@ pub struct Means {
     /// Opened when it is first asked for, where there is one.
     board: Mutex<Option<Board>>,
     connect: Option<Connect>,
+    /// Repositories whose pull requests may be commented on, beside those at hand.
+    post_to: Vec<Repo>,
 }
 
 /// What tools may look at.
@@ -38,20 +40,27 @@ impl Means {
     /// For a program that somebody started in a folder. The memory need not be there yet.
     #[must_use]
     pub fn in_folders(home: Home, store: PathBuf, folders: Folders) -> Self {
-        Self { home, store, reach: Reach::Folders(folders), board: Mutex::default(), connect: None }
+        Self {
+            home,
+            store,
+            reach: Reach::Folders(folders),
+            board: Mutex::default(),
+            connect: None,
+            post_to: Vec::new(),
+        }
     }
 
     /// For a server with a board.
     #[must_use]
     pub fn on_board(board: Board) -> Self {
         let (home, store) = (board.home().clone(), board.database().path().to_owned());
-        Self { home, store, reach: Reach::Projects, board: Mutex::new(Some(board)), connect: None }
+        Self { home, store, reach: Reach::Projects, board: Mutex::new(Some(board)), connect: None, post_to: Vec::new() }
     }
 
-    /// The same, with a way to code hosts.
+    /// The same, with a way to code hosts, and repositories there that may be written to beside those at hand.
     #[must_use]
-    pub fn connecting(self, connect: Connect) -> Self {
-        Self { connect: Some(connect), ..self }
+    pub fn connecting(self, connect: Connect, post_to: Vec<Repo>) -> Self {
+        Self { connect: Some(connect), post_to, ..self }
     }
 
     /// What is around us: the program, the environment, the clock.
@@ -108,6 +117,11 @@ impl Means {
     /// The code host of a pull request, in the name of somebody.
     pub(super) fn host(&self, pull: &PullRef) -> Result<Option<Arc<dyn Host>>, Failure> {
         self.connect.as_ref().map_or(Ok(None), |connect| connect(pull))
+    }
+
+    /// True for a repository whose pull requests the operator lets be commented on.
+    pub(super) fn may_post_to(&self, repo: &Repo) -> bool {
+        self.post_to.contains(repo)
     }
 
     fn bounds(&self) -> Result<Bounds, Failure> {

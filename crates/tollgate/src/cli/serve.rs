@@ -24,7 +24,7 @@ use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
 use super::demo::Demo;
-use super::{Done, Place, board, failure, memory, output};
+use super::{Done, Place, board, failure, mcp, memory, output};
 
 mod follow;
 mod tale;
@@ -93,7 +93,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
-        mcp: Some(Mcp::new(Means::on_board(board.clone()))),
+        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(mcp::connect(board.settings()), Vec::new()))),
         ..ServerConfig::new(token.clone())
     };
     let stage = Stage { board, clock, does_work: !args.no_work, demo, token, token_file };

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::Inline;
+use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::host::{
     Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
@@ -114,13 +114,21 @@ fn author(login: &str) -> Author {
     Author { login: login.to_owned(), app: None, is_bot: true }
 }
 
+/// A project whose origin is the repository of the pull request.
+fn desk() -> Desk {
+    let desk = Desk::new("");
+    desk.git(&["remote", "add", "origin", "git@github.com:A/b.git"]);
+    desk
+}
+
 /// Tools that reach a wall.
 fn tools(desk: &Desk, wall: &Arc<Wall>) -> Mcp {
     let board = desk.board();
     let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
     let means = Means::in_folders(board.home().clone(), desk.path("data/tollgate/tollgate.db"), folders);
     let wall = Arc::clone(wall);
-    Mcp::new(means.connecting(Arc::new(move |_| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)))))
+    let connect = Arc::new(move |_: &PullRef| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)));
+    Mcp::new(means.connecting(connect, vec![Repo::parse("upstream/b").unwrap()]))
 }
 
 fn create(mcp: &Mcp, body: &str) -> Value {
@@ -129,7 +137,7 @@ fn create(mcp: &Mcp, body: &str) -> Value {
 
 #[test]
 fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let mcp = tools(&desk, &wall);
     let action = |body: &str| {
         let made = create(&mcp, body);
@@ -154,7 +162,7 @@ fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
 
 #[test]
 fn a_mark_in_a_comment_of_somebody_else_does_not_count() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let body = format!("{SUMMARY}\n<!-- tollgate:agent summary -->");
     wall.comments.lock().unwrap().push(Comment { id: 1, author: author("mallory"), body, answers: None });
     let made = create(&tools(&desk, &wall), SUMMARY);
@@ -163,7 +171,7 @@ fn a_mark_in_a_comment_of_somebody_else_does_not_count() {
 
 #[test]
 fn what_must_not_stand_there_is_not_posted() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let mcp = tools(&desk, &wall);
     for (body, words) in [
         ("hi <!-- tollgate:summary -->", "by which tollgate's own comments are known"),
@@ -184,10 +192,24 @@ fn what_must_not_stand_there_is_not_posted() {
 
 #[test]
 fn a_host_that_is_away_is_an_answer_with_what_to_do_next() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall { is_shut: true, ..Wall::default() }));
+    let (desk, wall) = (desk(), Arc::new(Wall { is_shut: true, ..Wall::default() }));
     let made = create(&tools(&desk, &wall), "hi");
     assert_eq!(
         (&made["isError"], &made["content"][0]["text"]),
         (&json!(true), &json!("the host is away\nTry again later."))
     );
+}
+
+#[test]
+fn pull_requests_of_other_repositories_are_commented_on_only_if_the_operator_says_so() {
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    let create = |address: &str| mcp.call("create_comment", json!({"body": "hi", "pull_request": address})).unwrap();
+    for other in ["https://github.com/mallory/b/pull/1", "https://evil.example/a/b/pull/1"] {
+        let refused = create(other);
+        let said = refused["content"][0]["text"].as_str().unwrap();
+        assert!(said.contains("and this is `github.com/") && said.contains("--post-to"), "{said}");
+    }
+    assert!(wall.comments.lock().unwrap().is_empty());
+    assert_eq!(create("https://github.com/upstream/b/pull/1")["structuredContent"]["posted"], true);
 }

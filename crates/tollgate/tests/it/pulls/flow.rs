@@ -19,7 +19,11 @@ fn glance(seen: &Seen) -> String {
         .iter()
         .map(|check| {
             let is_head = if check.head == seen.head { "head" } else { "old" };
-            format!("{is_head} {} “{}”", check.conclusion.as_deref().unwrap_or("-"), check.title.as_deref().unwrap_or("-"))
+            format!(
+                "{is_head} {} “{}”",
+                check.conclusion.as_deref().unwrap_or("-"),
+                check.title.as_deref().unwrap_or("-")
+            )
         })
         .collect();
     let n = (seen.summaries.len(), seen.reviews.len(), seen.inline.len(), seen.others.len());
@@ -67,7 +71,13 @@ fn a_fork_has_no_say_in_its_own_review() {
     let settings = "[rules]\ndisable = ['*']\n[review]\nfail_on = 'never'\n";
     let hidden = format!("// tollgate:ignore\n{BAD}");
     let files = [(".tollgate.toml", settings), ("a.js", hidden.as_str())];
-    let opening = Opening { title: "[minimal-review] x", author: "mallory", from: Some(&fork), files: &files, ..Opening::default() };
+    let opening = Opening {
+        title: "[minimal-review] x",
+        author: "mallory",
+        from: Some(&fork),
+        files: &files,
+        ..Opening::default()
+    };
     let pull = hub.open("octo/app", &opening);
     assert_snapshot!(glance(&station.settled(&pull)), @"");
 }
