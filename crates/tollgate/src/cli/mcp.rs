@@ -40,6 +40,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+    // Keys and tokens are in our environment, and the agent that started us runs as the same user.
+    tollgate_engine::process::seclude();
     let settings = place.settings(None, Layer::default())?;
     let store = memory::path(place, &settings, &args.store)?;
     let data = memory::data_folder().unwrap_or_else(|| store.clone());

@@ -7,14 +7,18 @@ use serde_json::{Value, json};
 use tollgate_core::pull::post::Inline;
 use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
+use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{
     Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
     Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
 };
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
-use super::SUMMARY;
+use super::stdio::Session;
+use super::{SUMMARY, story};
 use crate::desk::Desk;
+use crate::hub::{Hub, Opening};
+use crate::scratch::Scratch;
 
 const PULL: &str = "https://github.com/a/b/pull/1";
 
@@ -212,4 +216,28 @@ fn pull_requests_of_other_repositories_are_commented_on_only_if_the_operator_say
     }
     assert!(wall.comments.lock().unwrap().is_empty());
     assert_eq!(create("https://github.com/upstream/b/pull/1")["structuredContent"]["posted"], true);
+}
+
+#[test]
+fn a_token_in_the_environment_posts_where_the_operator_configured_and_nowhere_else() {
+    let hub = Hub::start();
+    hub.repository("octo/app", &[("a.js", "export const one = 1;\n")]);
+    let pull = hub.open("octo/app", &Opening { files: &[("b.js", "export const two = 2;\n")], ..Opening::default() });
+    let (address, token) = (format!("{}/octo/app/pull/{}", hub.url(), pull.number), hub.token_of("ada"));
+    story(async {
+        let scratch = Scratch::on_a_branch();
+        scratch.git(&["remote", "add", "origin", &format!("{}/octo/app.git", hub.url())]);
+        let here = json!({"body": SUMMARY, "pull_request": address});
+        let elsewhere = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
+        assert_eq!(elsewhere.agent.data("create_comment", here.clone()).await["posted"], false);
+        scratch.configure(&format!("[github]\nurl = '{}'\n", hub.url()));
+        let session = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
+        for action in ["created", "unchanged"] {
+            assert_eq!(session.agent.data("create_comment", here.clone()).await["action"], action);
+        }
+    });
+    let host = github::with_token(Address::parse(&hub.url(), None).unwrap(), Some(Hidden::new(token)), None);
+    let comments = host.comments(&Repo::parse("octo/app").unwrap(), pull.number).unwrap();
+    assert_eq!(comments.len(), 1);
+    assert!(comments[0].body.starts_with("<details>") && comments[0].author.login == "ada", "{comments:?}");
 }

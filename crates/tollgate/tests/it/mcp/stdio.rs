@@ -20,7 +20,12 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) async fn start(scratch: &Scratch, more: &[&str]) -> Self {
-        let mut child = spawn(scratch, more);
+        Self::start_with(scratch, more, &[]).await
+    }
+
+    /// The same with something in the environment.
+    pub(super) async fn start_with(scratch: &Scratch, more: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut child = spawn(scratch, more, env);
         let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let client = Listener::default().serve(pipes).await.unwrap();
         Self { agent: Agent::new(client).await, child }
@@ -33,8 +38,10 @@ impl Session {
     }
 }
 
-fn spawn(scratch: &Scratch, more: &[&str]) -> Child {
+fn spawn(scratch: &Scratch, more: &[&str], env: &[(&str, &str)]) -> Child {
     let mut command = Command::from(scratch.command(&[&["mcp"], more].concat()));
+    // What the tests run in may hold a token, which no test may use.
+    command.env_remove("GITHUB_TOKEN").env_remove("GH_TOKEN").envs(env.iter().copied());
     command.stderr(std::process::Stdio::inherit()).kill_on_drop(true).spawn().unwrap()
 }
 
@@ -271,7 +278,7 @@ fn a_client_of_the_newest_revision_needs_no_handshake() {
     story(async {
         let scratch = Scratch::on_a_branch();
         scratch.write("b.js", BAD);
-        let mut child = spawn(&scratch, &[]);
+        let mut child = spawn(&scratch, &[], &[]);
         let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
         let client = Listener::default().serve_with_lifecycle(pipes, newest).await.unwrap();
