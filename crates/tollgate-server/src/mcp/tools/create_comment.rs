@@ -121,6 +121,8 @@ impl Tool for CreateComment {
             return Ok(Output { why_not: Some(why), ..output });
         };
         check_ours(means, repository.as_deref(), &pull)?;
+        // Two at once would both find nothing there.
+        let _alone = means.post_alone();
         let (action, comment) = post(&*host, &pull, kind, &output.body).map_err(HostError::into_failure)?;
         Ok(Output { posted: true, action, comment: Some(comment), ..output })
     }

@@ -38,7 +38,10 @@ impl Host for Wall {
         Ok(Me { login: "tollgate[bot]".to_owned(), mention: "tollgate".to_owned(), app: None })
     }
     fn comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
-        if self.is_shut { no() } else { Ok(self.comments.lock().unwrap().clone()) }
+        let there = self.comments.lock().unwrap().clone();
+        // Whoever else may look now does.
+        (0..100).for_each(|_| std::thread::yield_now());
+        if self.is_shut { no() } else { Ok(there) }
     }
     fn comment(&self, _: &Repo, _: u64, body: &str) -> Asked<u64> {
         let mut comments = self.comments.lock().unwrap();
@@ -162,6 +165,18 @@ fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
     // With its mark it keeps the rules, too.
     let checked = mcp.call("check_comment", json!({"body": bodies[0]})).unwrap();
     assert_eq!(checked["structuredContent"]["valid"], true, "{checked:#}");
+}
+
+#[test]
+fn many_at_once_post_one_comment() {
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| create(&mcp, SUMMARY));
+        }
+    });
+    assert_eq!(wall.comments.lock().unwrap().len(), 1);
 }
 
 #[test]
