@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tollgate_engine::config::Settings;
+use tollgate_engine::config::{Github, Settings};
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::github::{Address, App, AppSettings};
 use tollgate_engine::forge::own_app::{self, OwnApp};
@@ -27,7 +27,7 @@ pub(super) fn check_all(settings: &Settings, data: &Path, online: bool) -> Vec<C
         Check::new("webhook secret", Ok(format!("{}{rotating}", app.secret_from))),
     ];
     if online {
-        checks.push(Check::new("permissions", permissions(app)));
+        checks.push(Check::new("permissions", permissions(&app, &settings.github)));
     }
     checks
 }
@@ -42,9 +42,12 @@ fn key(app: &OwnApp) -> Result<String, Failure> {
 }
 
 /// Asks GitHub whether it knows the key, and what the app may do.
-fn permissions(app: OwnApp) -> Result<String, Failure> {
-    let about = connect(&app)?.about().map_err(|error| error.into_failure())?;
-    let lacking = own_app::lacking(&about.permissions);
+fn permissions(app: &OwnApp, github: &Github) -> Result<String, Failure> {
+    let about = connect(app, github)?.about().map_err(|error| error.into_failure())?;
+    let mut lacking = own_app::lacking(&about.permissions);
+    if github.resolve_threads && about.permissions.get("contents").is_none_or(|access| access != "write") {
+        lacking.push("contents: write, which `github.resolve_threads` needs".to_owned());
+    }
     if lacking.is_empty() {
         let told = about.events.len();
         return Ok(format!(
@@ -57,12 +60,12 @@ fn permissions(app: OwnApp) -> Result<String, Failure> {
 }
 
 /// The app, ready to be asked.
-pub(crate) fn connect(app: &OwnApp) -> Result<App, Failure> {
+pub(crate) fn connect(app: &OwnApp, github: &Github) -> Result<App, Failure> {
     App::new(AppSettings {
         address: Address::parse(&app.card.url, app.card.api_url.as_deref())?,
         app_id: app.card.id,
         key_pem: app.key.clone(),
         key_from: app.key_file.display().to_string(),
-        resolves_threads: false,
+        resolves_threads: github.resolve_threads,
     })
 }

@@ -52,7 +52,7 @@ impl Tender {
 
     fn run(&self) {
         let Some(own) = self.wait_for_app() else { return };
-        let app = match doctor::github::connect(&own) {
+        let app = match doctor::github::connect(&own, &self.board.settings().github) {
             Ok(app) => app,
             Err(failure) => return self.clock.say(&format!("pull requests are not reviewed: {}", failure.message)),
         };

@@ -36,8 +36,13 @@ fn mark<'a>(body: &'a str, kind: &str) -> Option<&'a str> {
 impl PullRequest<'_> {
     /// What the app wrote here until now.
     pub(crate) fn seen(&self) -> Seen {
+        self.seen_by(Some(self.hub.app_id()))
+    }
+
+    /// What another app wrote here until now, or people did.
+    pub(crate) fn seen_by(&self, app: Option<u64>) -> Seen {
         let state = self.hub.state();
-        let (app, repo) = (Some(state.app.id), state.repo(&self.repo).unwrap());
+        let repo = state.repo(&self.repo).unwrap();
         let pull = &repo.pulls[&self.number];
         let comments = pull.comments.iter().filter(|comment| comment.by.app == app).cloned();
         let (summaries, others) = comments.partition(|comment: &Comment| mark(&comment.body, "summary").is_some());
