@@ -37,9 +37,13 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(unix)]
+mod pull_cli;
 #[cfg(target_os = "linux")]
 mod pulls;
 mod record;
+#[cfg(target_os = "linux")]
+mod registrar;
 mod review;
 mod scratch;
 #[cfg(unix)]
@@ -51,3 +55,5 @@ mod streams;
 mod stub;
 mod tidy;
 mod trial;
+#[cfg(target_os = "linux")]
+mod webhook;
