@@ -147,8 +147,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the program, and waits until it says that it is ready.
     pub(crate) fn start(desk: &Desk, program: &Path) -> io::Result<Self> {
+        Self::start_with(desk, program, &[])
+    }
+
+    /// The same, with more on the command line.
+    pub(crate) fn start_with(desk: &Desk, program: &Path, more: &[&str]) -> io::Result<Self> {
         let begun = Instant::now();
-        let mut command = desk.command(program, &["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = desk.command(program, &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let stderr = child.stderr.take().ok_or_else(|| io::Error::other("nothing to read"))?;
         let mut lines = BufReader::new(stderr).lines();
@@ -178,6 +183,11 @@ impl Server {
         tcp.set_read_timeout(Some(PATIENCE))?;
         let head = format!("host: {}\r\nauthorization: Bearer {}\r\n", self.address, self.token);
         Ok(Client { stream: BufReader::new(tcp), head })
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// What it has used and has now.
@@ -216,7 +226,7 @@ impl Drop for Server {
 }
 
 /// What a process has used and has.
-fn figures(id: u32) -> io::Result<Figures> {
+pub(crate) fn figures(id: u32) -> io::Result<Figures> {
     let odd = || io::Error::other("cannot read what the server uses");
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
     // After the name in brackets, user and system time are the 12th and 13th, in hundredths of a second.

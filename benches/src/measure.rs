@@ -19,6 +19,7 @@ mod secrets;
 mod sockets;
 mod tokens;
 mod version;
+mod webhook;
 mod writes;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ pub(crate) const ALL: &[Measure] = &[
     idle::MEASURE,
     sockets::MEASURE,
     fanout::MEASURE,
+    webhook::MEASURE,
 ];
 
 /// Something that can be measured by name.

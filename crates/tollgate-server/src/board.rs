@@ -4,7 +4,7 @@
 //! shapes of the API. What runs is known from the database, so a desk serves also where another process does the work.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
+use crate::desk::deliveries::Wire;
 use crate::desk::{
     Act, Agent, Answer, Broken, Card, Desk, Feature, FeatureEdit, FeatureQuery, Figures, NewFeature, NewProject,
     Output, Page, Part, Project, ProjectId, Prompts, PromptsInForce, Refusal, ReviewRequest, ReviewTicket, Settings,
@@ -49,6 +50,8 @@ pub struct BoardDesk {
     previews: Mutex<()>,
     /// Whose an app is to be that is made here, as far as somebody said.
     organization: Option<String>,
+    /// Whether GitHub can deliver here.
+    wire: RwLock<Wire>,
 }
 
 impl BoardDesk {
@@ -61,6 +64,7 @@ impl BoardDesk {
             trials: setup::Trials::default(),
             previews: Mutex::default(),
             organization: None,
+            wire: RwLock::new(Wire::None),
         }
     }
 

@@ -25,6 +25,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod feature;
+mod github;
 mod history;
 mod hook;
 mod init;
@@ -91,6 +92,7 @@ enum Command {
     Serve(serve::Args),
     Project(project::Args),
     Feature(feature::Args),
+    Github(github::Args),
     Analyze(analyze::Args),
     Intent(intent::Args),
     CheckComment(check_comment::Args),
@@ -132,6 +134,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Serve(args) => serve::run(&place, args),
         Command::Project(args) => project::run(&place, args),
         Command::Feature(args) => feature::run(&place, args),
+        Command::Github(args) => github::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
         Command::CheckComment(args) => check_comment::run(&place, args),

@@ -57,6 +57,10 @@ pub struct GithubPart {
     /// Where GitHub reaches this server.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "anywhere")]
     pub public_url: Option<String>,
+    /// Whether threads of findings that are resolved are resolved, too. GitHub wants the right to write to the
+    /// repository for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolve_threads: Option<bool>,
     /// How many pull requests are worked on at once.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
     #[schemars(range(min = 1, max = 64))]
@@ -82,6 +86,8 @@ pub struct Github {
     pub check_name: Option<String>,
     /// Where GitHub reaches this server.
     pub public_url: Option<String>,
+    /// Whether threads of findings that are resolved are resolved, too.
+    pub resolve_threads: bool,
     /// How many pull requests are worked on at once.
     pub concurrency: usize,
 }
@@ -97,6 +103,7 @@ impl Default for Github {
             webhook_secret_file: None,
             check_name: None,
             public_url: None,
+            resolve_threads: false,
             concurrency: 2,
         }
     }
@@ -119,6 +126,7 @@ impl Github {
         self.webhook_secret_file = path(&part.webhook_secret_file).or(self.webhook_secret_file.take());
         self.check_name = part.check_name.clone().or(self.check_name.take());
         self.public_url = part.public_url.clone().or(self.public_url.take());
+        self.resolve_threads = part.resolve_threads.unwrap_or(self.resolve_threads);
         let number = part.concurrency.and_then(|number| usize::try_from(number).ok());
         self.concurrency = number.unwrap_or(self.concurrency);
     }

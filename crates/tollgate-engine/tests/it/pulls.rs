@@ -189,12 +189,13 @@ impl World {
     }
 }
 
-/// All of the faults when much is to be tried, else one of them by turns.
-fn chosen(faults: &[Fault], call: usize) -> &[Fault] {
+/// Which calls go wrong, and how: every other one by turns, or with `TOLLGATE_CHAOS` each in every way.
+fn wrong(n_calls: usize, faults: &[Fault]) -> Vec<(usize, Fault)> {
+    let all = (0..n_calls).flat_map(|call| faults.iter().map(move |fault| (call, fault.clone())));
     if std::env::var_os("TOLLGATE_CHAOS").is_some() {
-        return faults;
+        return all.collect();
     }
-    std::slice::from_ref(&faults[call % faults.len()])
+    (0..n_calls).step_by(2).map(|call| (call, faults[call / 2 % faults.len()].clone())).collect()
 }
 
 fn repo() -> Repo {
@@ -225,16 +226,27 @@ fn dismiss(finding: &str, reason: &str) -> Command {
 fn a_pull_request_is_reviewed_and_its_second_push_as_a_delta() {
     let world = World::new();
     world.push_file("a.conf", BAD);
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
     world.push_file("a.conf", "a\n");
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Re-Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**, resolved
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: success, No findings (0 annotations)
+    ");
 }
 
 #[test]
 fn a_clean_pull_request_gets_a_check_and_nothing_else() {
     let world = World::new();
     world.push_file("a.conf", "a\n");
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"check of a.conf: success, No findings (0 annotations)");
 }
 
 #[test]
@@ -257,7 +269,16 @@ fn a_review_that_somebody_asks_for_again_says_nothing_twice() {
     world.settle();
     world.say("ann", Command::FullReview);
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    comment: (another) @gate …
+    comment: A review begins. Its check tells how it ends.
+    comment: (another) @gate …
+    comment: A full review begins. Its check tells how it ends.
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }
 
 #[test]
@@ -272,7 +293,13 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     world.pulls.step("me").unwrap_err();
     assert_eq!(world.hub.state().calls.last(), Some(&"line_comments"));
     world.push_file("b.conf", "b\n");
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of b.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: action_required, Not reviewed: there is a newer push (0 annotations)
+    check of b.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }
 
 #[test]
@@ -293,7 +320,10 @@ fn a_head_that_moved_before_anything_was_said_is_not_spoken_of() {
     // No delivery tells of this push.
     world.push("feat: a");
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    check of a.conf: action_required, Not reviewed: there is a newer push (0 annotations)
+    check of a.conf: success, No findings (0 annotations)
+    ");
 }
 
 #[test]
@@ -308,7 +338,12 @@ fn a_title_skips_the_review_once_per_head_and_passes_only_for_who_may_write() {
             world.settle();
         }
     }
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Review skipped per `[no-review]` in PR title.
+    comment: Review skipped per `[no-review]` in PR title.
+    check of a.conf: neutral, Skipped by author (0 annotations)
+    check of a.conf: action_required, Skipped by author (0 annotations)
+    ");
 }
 
 #[test]
@@ -319,11 +354,11 @@ fn a_draft_waits_until_it_is_ready() {
     world.edit(|pull| pull.is_draft = true);
     world.changed();
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"check of a.conf: action_required, Not reviewed: this is a draft (0 annotations)");
     world.edit(|pull| pull.is_draft = false);
     world.changed();
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"check of a.conf: success, No findings (0 annotations)");
 }
 
 #[test]
@@ -335,10 +370,26 @@ fn what_is_paused_is_not_reviewed_until_somebody_resumes() {
     world.push_file("a.conf", "b\n");
     world.say("eve", Command::Resume);
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: (another) @gate …
+    comment: Paused: pushes are not reviewed, and the check says so. Write `@gate resume` to go on, or `@gate review` for a single review.
+    comment: (another) @gate …
+    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    check of a.conf: success, No findings (0 annotations)
+    check of a.conf: action_required, Not reviewed: reviews are paused (0 annotations)
+    ");
     world.say("ann", Command::Resume);
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: (another) @gate …
+    comment: Paused: pushes are not reviewed, and the check says so. Write `@gate resume` to go on, or `@gate review` for a single review.
+    comment: (another) @gate …
+    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    comment: (another) @gate …
+    comment: Resumed: every push is reviewed again, beginning with what is here now.
+    check of a.conf: success, No findings (0 annotations)
+    check of a.conf: success, No findings (0 annotations)
+    ");
 }
 
 #[test]
@@ -351,10 +402,37 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     world.settle();
     world.say("ann", dismiss("F001", "it shows what markers look like"));
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: :green_circle: Nothing is left to say against a74d929.
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    comment: There is no finding `F009` here. There are:
+    comment: A finding is dismissed only with a reason: `@gate dismiss fp-d0a63a9c6c31708b-ce2949ae <reason>`
+    comment: (another) @gate …
+    comment: Dismissed: **merge conflict left in the file** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: success, No findings (1 annotations)
+    ");
     // It stays so.
     world.push_file("b.conf", "b\n");
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: :green_circle: Nothing is left to say against 6c25867.
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    comment: There is no finding `F009` here. There are:
+    comment: A finding is dismissed only with a reason: `@gate dismiss fp-d0a63a9c6c31708b-ce2949ae <reason>`
+    comment: (another) @gate …
+    comment: Dismissed: **merge conflict left in the file** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: success, No findings (1 annotations)
+    check of b.conf: success, No findings (0 annotations)
+    ");
 }
 
 #[test]
@@ -368,10 +446,20 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
     assert!(world.seen().contains("failure"), "a stranger decides nothing: {}", world.seen());
     world.deliver(About::Thread { by: by("ann"), comment: root, resolved: true });
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: :green_circle: Nothing is left to say against a74d929.
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: success, No findings (1 annotations)
+    ");
     world.deliver(About::Thread { by: by("ann"), comment: root, resolved: false });
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }
 
 #[test]
@@ -382,7 +470,18 @@ fn everybody_may_ask_for_help_and_for_an_explanation() {
     world.say("eve", Command::Explain { finding: Some("F001".to_owned()) });
     world.say("eve", Command::Unknown { words: "reveiw".to_owned() });
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: (another) @gate …
+    comment: | write, at the beginning of a line | to |
+    comment: **Major: merge conflict left in the file**
+    comment: I do not understand `reveiw`. Did you mean `@gate review`?
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }
 
 #[test]
@@ -403,7 +502,13 @@ fn a_mark_that_somebody_else_wrote_means_nothing() {
     world.hub.state().say("eve", &forged);
     world.changed();
     world.settle();
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: (another) <!-- tollgate:summary head=a74d9290fd12608a07e090850293d2221e779c05 -->
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }
 
 #[test]
@@ -415,6 +520,45 @@ fn a_closed_pull_request_is_left_alone() {
     world.deliver(About::Closed);
     world.settle();
     assert_eq!((world.seen().as_str(), world.n_writes()), ("", 0));
+}
+
+#[test]
+fn what_was_closed_before_anything_was_said_is_said_when_it_is_opened_again() {
+    let world = World::new();
+    world.scratch.commit("a.conf", BAD);
+    world.push("feat: a");
+    world.changed();
+    later(3_000);
+    // The review is stored; then the host does not answer.
+    world.hub.state().faults = (6..60).map(|call| (call, Fault::Refuse(Trouble::Unavailable))).collect();
+    world.pulls.step("me").unwrap_err();
+    world.hub.state().faults.clear();
+    world.edit(|pull| pull.is_open = false);
+    world.deliver(About::Closed);
+    world.settle();
+    assert!(!world.seen().contains("at a.conf"), "{}", world.seen());
+    world.edit(|pull| pull.is_open = true);
+    world.changed();
+    world.settle();
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
+}
+
+#[test]
+fn a_draft_that_becomes_ready_has_its_annotations() {
+    let world = World::new();
+    world.scratch.commit("a.conf", BAD);
+    world.push("feat: a");
+    for is_draft in [true, false] {
+        world.edit(|pull| pull.is_draft = is_draft);
+        world.changed();
+        world.settle();
+    }
+    assert!(world.seen().ends_with("failure, 1 blocking finding (1 annotations)"), "{}", world.seen());
 }
 
 #[test]

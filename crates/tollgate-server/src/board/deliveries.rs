@@ -1,24 +1,41 @@
 //! What GitHub delivers to a real board.
 
+use std::sync::PoisonError;
+
 use tollgate_core::pull::ask::Ask;
+use tollgate_engine::forge::github::delivery;
+use tollgate_engine::store::pulls::{self, NewDelivery};
 
 use super::BoardDesk;
-use crate::desk::deliveries::{Deliveries, Delivery, Done, Hook, Wire};
-use crate::desk::{Refusal, deliveries};
-use tollgate_engine::failure::{Failure, Kind};
+use crate::desk::Refusal;
+use crate::desk::deliveries::{Accepted, Deliveries, Delivery, Done, Hook, Wire};
+
+impl BoardDesk {
+    /// Says whether GitHub can deliver here from now on.
+    pub fn set_wire(&self, wire: Wire) {
+        *self.wire.write().unwrap_or_else(PoisonError::into_inner) = wire;
+    }
+}
 
 impl Deliveries for BoardDesk {
     fn wire(&self) -> Wire {
-        Wire::None
+        self.wire.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn read(&self, _: &Hook, _: &str, _: &[u8]) -> Result<Option<Ask>, String> {
-        Ok(None)
+    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<Ask>, String> {
+        delivery::read(event, body, hook.mention()).map_err(|bad| bad.to_string())
     }
 
-    fn accept(&self, _: Delivery, done: Done) {
-        let nobody = Failure::new(Kind::Config, "no GitHub App is set up here");
-        let answer: Result<deliveries::Accepted, Refusal> = Err(nobody.into());
-        done(answer);
+    fn accept(&self, delivery: Delivery, done: Done) {
+        let Delivery { guid, event, ask } = delivery;
+        let at_ms = (self.board.home().clock)();
+        let delivery = NewDelivery { guid, event, ask, at_ms };
+        self.board.database().accept_then(delivery, |accepted| {
+            let accepted = accepted.map(|accepted| match accepted {
+                pulls::Accepted::New => Accepted::New,
+                pulls::Accepted::Known => Accepted::Known,
+            });
+            done(accepted.map_err(Refusal::from));
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! The app of a real board.
 
-use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::github::{Address, convert_manifest};
+use tollgate_engine::forge::host::HostError;
 use tollgate_engine::forge::own_app::{self, Card, Earlier, Wish};
 
 use super::BoardDesk;
@@ -35,7 +36,22 @@ impl Github for BoardDesk {
         })
     }
 
-    fn make_app(&self, _: &Wish, _: &str, _: Earlier) -> Answer<Card> {
-        Err(Failure::new(Kind::Internal, "not yet").into())
+    fn make_app(&self, wish: &Wish, code: &str, earlier: Earlier) -> Answer<Card> {
+        // The interface is where the configuration has it only for the GitHub that the configuration names.
+        let github = &self.board.settings().github;
+        let api_url = github.api_url.clone().filter(|_| github.url == wish.url());
+        let address = Address::parse(wish.url(), api_url.as_deref())?;
+        let made = convert_manifest(&address, code).map_err(HostError::into_failure)?;
+        let card = Card {
+            id: made.id,
+            slug: Some(made.slug),
+            // A page of another site is not what is linked to.
+            html_url: Some(made.html_url).filter(|page| page.starts_with(&format!("{}/", wish.url()))),
+            url: wish.url().to_owned(),
+            api_url,
+            public_url: Some(wish.public_url().to_owned()),
+        };
+        own_app::keep(&self.board.home().data, &card, &made.pem, &made.webhook_secret, earlier)?;
+        Ok(card)
     }
 }

@@ -13,7 +13,7 @@ use tollgate_engine::forge::own_app::{Earlier, Wish};
 use utoipa::ToSchema;
 
 use crate::extract::Body;
-use crate::problem::{self, Kind, Problem};
+use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 
 mod pending;
@@ -96,8 +96,7 @@ pub(crate) async fn begin(
     headers: HeaderMap,
     Body(new): Body<NewSetup>,
 ) -> Result<Response, Problem> {
-    let url = new.github_url.as_deref().map(str::trim).filter(|url| !url.is_empty()).unwrap_or(URL);
-    let wish = Wish::parse(url, &new.public_url, new.organization.as_deref())
+    let wish = Wish::parse(new.github_url.as_deref().unwrap_or(URL), &new.public_url, new.organization.as_deref())
         .map_err(|wrong| Problem::new(Kind::Unprocessable, wrong.to_string()))?;
     let state = app.call(|desk| desk.app_state()).await?;
     if (state.app.is_some() || state.problem.is_some()) && !new.replace {
@@ -105,7 +104,6 @@ pub(crate) async fn begin(
     }
     let earlier = if new.replace { Earlier::PutAside } else { Earlier::Stays };
     let name = app.pending.begin(Setup { wish, earlier, from: origin(&headers) })?;
-    let name = name.ok_or_else(|| problem::busy("too many apps are about to be made"))?;
     let page = format!("/github/setup/{name}");
     Ok((StatusCode::CREATED, [(header::LOCATION, page.clone())], Json(SetupBody { page })).into_response())
 }

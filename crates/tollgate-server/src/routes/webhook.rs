@@ -51,7 +51,7 @@ pub(crate) struct Head {
     #[param(rename = "X-Hub-Signature-256", pattern = "^sha256=[0-9a-f]{64}$")]
     signature: String,
     /// What happened.
-    #[param(rename = "X-GitHub-Event", pattern = "^[a-z_]{1,64}$", example = "pull_request")]
+    #[param(rename = "X-GitHub-Event", pattern = "^[a-z0-9_]{1,64}$", example = "pull_request")]
     event: String,
     /// The name of the delivery.
     #[param(rename = "X-GitHub-Delivery", pattern = "^[0-9a-fA-F-]{1,64}$")]
@@ -123,13 +123,13 @@ fn outcome_of(kind: Kind) -> &'static str {
 }
 
 async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
+    let (parts, incoming) = request.into_parts();
+    let head = Signed::of(&parts.headers)?;
     let hook = match app.desk.wire() {
         Wire::Open(hook) => hook,
         Wire::NotYet => return Err(failure::not_yet()),
         Wire::None => return Err(failure::no_app()),
     };
-    let (parts, incoming) = request.into_parts();
-    let head = Signed::of(&parts.headers)?;
     let body = body::read(incoming, &parts.headers, hook.hashes(), app).await?;
     if !body.is_signed_with(&head.signature) {
         return Err(failure::wrong_signature());

@@ -13,7 +13,11 @@ use crate::world::{World, story};
 
 const PATH: &str = "/webhooks/github";
 const GUID: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
-const BODY: &str = r#"{"zen":"Keep it logically awesome."}"#;
+const BODY: &str = concat!(
+    r#"{"action":"opened","number":1,"#,
+    r#""pull_request":{"number":1,"head":{"sha":"1111111111111111111111111111111111111111"},"title":"x"},"#,
+    r#""repository":{"full_name":"octo/shop"},"installation":{"id":99},"sender":{"login":"ada","type":"User"}}"#,
+);
 
 /// The signature of a body, as GitHub writes it.
 pub(crate) fn sign(secret: &str, body: &[u8]) -> String {
@@ -65,7 +69,7 @@ fn a_signed_delivery_is_kept_whatever_name_it_came_by() {
         );
         // While the secrets change places both are good.
         let signature = sign(OLD_SECRET, BODY.as_bytes());
-        assert_eq!(send(&world, &head(&signature, "push", "a-1"), BODY).await.status, 202);
+        assert_eq!(send(&world, &head(&signature, "pull_request", "a-1"), BODY).await.status, 202);
     });
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tollgate_core::board::FeatureId;
 use tollgate_core::visible::visible;
 use tollgate_engine::board::{Board, Home, Refused};
-use tollgate_engine::config::Layer;
+use tollgate_engine::config::{Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::store::Database;
@@ -31,12 +31,17 @@ pub(crate) struct Which {
 /// Opens the board with what the command line says about settings.
 pub(crate) fn open(place: &Place, flag: &memory::Flag, flags: Layer) -> Result<Board, Failure> {
     let settings = place.settings(None, flags.clone())?;
-    let path = memory::path(place, &settings, flag)?;
-    // Without a home there is only the folder of the database.
-    let data = memory::data_folder().unwrap_or_else(|| path.clone());
-    let data = data.parent().map(ToOwned::to_owned).unwrap_or_default();
+    let (path, data) = (memory::path(place, &settings, flag)?, data(place, &settings, flag)?);
     std::fs::create_dir_all(&data).map_err(|error| failure::cannot_write(&data.display().to_string(), &error))?;
     Board::open(Database::open(&path)?, home(place, data, flags)?)
+}
+
+/// The folder of what is kept beside the database.
+pub(crate) fn data(place: &Place, settings: &Settings, flag: &memory::Flag) -> Result<PathBuf, Failure> {
+    let path = memory::path(place, settings, flag)?;
+    // Without a home there is only the folder of the database.
+    let data = memory::data_folder().unwrap_or(path);
+    Ok(data.parent().map(ToOwned::to_owned).unwrap_or_default())
 }
 
 /// What the board needs from outside.

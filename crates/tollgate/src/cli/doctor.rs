@@ -10,8 +10,9 @@ use tollgate_engine::forge::git::{Environment, Git};
 use tollgate_engine::reviewer::embedded;
 
 use super::rules::DataFormat;
-use super::{Done, Place, output};
+use super::{Done, Place, board, memory, output};
 
+pub(crate) mod github;
 mod reviewers;
 
 /// Checks git, the repository, the configuration, your rules and who can review
@@ -19,14 +20,14 @@ mod reviewers;
 #[command(after_help = "Examples:\n  \
     tollgate doctor               is everything there?\n  \
     tollgate doctor --config      every setting, with where it came from\n  \
-    tollgate doctor --online      also ask services whether they take the key\n  \
+    tollgate doctor --online      also ask services and GitHub whether they take the key\n  \
     tollgate doctor --self-test claude   ask an agent to write, and see that it cannot\n\n\
     Exit codes: 0 all is well, 1 something needs your attention.")]
 pub(crate) struct Args {
     /// Print every setting with where it came from
     #[arg(long)]
     config: bool,
-    /// Ask the services of reviewers whether they can be reached, take the key and know the model
+    /// Ask the services of reviewers and GitHub whether they can be reached and take the key
     #[arg(long)]
     online: bool,
     /// Ask this agent to write to a throw-away folder, and fail if it does; asks its model once
@@ -64,16 +65,16 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     if args.config {
         return print_settings(place, args.format);
     }
-    let (checks, reviewers) = match &args.self_test {
-        Some(name) => (Vec::new(), vec![self_test(place, name)?]),
+    let (checks, reviewers, github) = match &args.self_test {
+        Some(name) => (Vec::new(), vec![self_test(place, name)?], Vec::new()),
         None => check_all(place, args.online),
     };
     let text = match args.format {
-        DataFormat::Text => as_text(&checks, &reviewers),
-        DataFormat::Json => as_json(&checks, &reviewers),
+        DataFormat::Text => as_text(&checks, &reviewers, &github),
+        DataFormat::Json => as_json(&checks, &reviewers, &github),
     };
     output::print(&text)?;
-    let is_well = checks.iter().chain(&reviewers).all(|check| !matches!(check.found, Found::Wrong(_)));
+    let is_well = checks.iter().chain(&reviewers).chain(&github).all(|check| !matches!(check.found, Found::Wrong(_)));
     Ok(if is_well { Done::Fine } else { Done::No })
 }
 
@@ -86,8 +87,8 @@ fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
     Ok(Check::new(name, tested))
 }
 
-/// What a review needs, and who can review.
-fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>) {
+/// What a review needs, who can review, and the app that reviews pull requests.
+fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
     let git = Git::new(&place.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     let mut checks = vec![Check::new("git", version)];
@@ -112,8 +113,10 @@ fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>) {
         n_rules => format!("{n_rules} can be used"),
     };
     checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
-    let reviewers = settings.map(|settings| reviewers::check_all(&settings, online)).unwrap_or_default();
-    (checks, reviewers)
+    let Ok(settings) = settings else { return (checks, Vec::new(), Vec::new()) };
+    let data = board::data(place, &settings, &memory::Flag::default());
+    let github = data.map(|data| github::check_all(&settings, &data, online)).unwrap_or_default();
+    (checks, reviewers::check_all(&settings, online), github)
 }
 
 /// Shows that a child can be started and finds what it should.
@@ -122,13 +125,17 @@ fn scan_something(place: &Place, limits: Limits) -> Result<String, Failure> {
     Ok(format!("{} rules; a scanning child works", tollgate_rules::catalog::all().len()))
 }
 
-fn as_text(checks: &[Check], reviewers: &[Check]) -> String {
+fn as_text(checks: &[Check], reviewers: &[Check], github: &[Check]) -> String {
     let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
     write(&mut text, checks);
     if !checks.is_empty() && !reviewers.is_empty() {
         text.push_str("\nReviewers, beside the rules: `tollgate review --reviewer NAME`\n");
     }
     write(&mut text, reviewers);
+    if !github.is_empty() {
+        text.push_str("\nGitHub, where pull requests are reviewed\n");
+    }
+    write(&mut text, github);
     text
 }
 
@@ -151,9 +158,10 @@ fn write(text: &mut String, checks: &[Check]) {
     }
 }
 
-fn as_json(checks: &[Check], reviewers: &[Check]) -> String {
-    let (checks, reviewers) = (values(checks), values(reviewers));
-    format!("{:#}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks, "reviewers": reviewers }))
+fn as_json(checks: &[Check], reviewers: &[Check], github: &[Check]) -> String {
+    let (checks, reviewers, github) = (values(checks), values(reviewers), values(github));
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{:#}\n", json!({ "version": version, "checks": checks, "reviewers": reviewers, "github": github }))
 }
 
 fn values(checks: &[Check]) -> Vec<Value> {

@@ -32,6 +32,8 @@ use super::{Done, Place, asking, convert, memory, output};
 mod post;
 mod pull;
 
+pub(crate) use pull::token;
+
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \

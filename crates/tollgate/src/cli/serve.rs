@@ -23,10 +23,12 @@ use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
+use self::github::Tender;
 use super::demo::Demo;
-use super::{Done, Place, board, failure, memory, output};
+use super::{Done, Place, board, failure, mcp, memory, output};
 
 mod follow;
+mod github;
 mod tale;
 
 /// Where a server listens, if nobody says.
@@ -85,6 +87,8 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         // Said now, not when the first feature fails.
         board.settings().reviewer(name)?;
     }
+    // An app without its key or its secret is said now, not when GitHub delivers.
+    let app = github::find(&board)?;
     let token_file = board.home().data.join("token");
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
@@ -93,10 +97,10 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
-        mcp: Some(Mcp::new(Means::on_board(board.clone()))),
+        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(mcp::connect(board.settings()), Vec::new()))),
         ..ServerConfig::new(token.clone())
     };
-    let stage = Stage { board, clock, does_work: !args.no_work, demo, token, token_file };
+    let stage = Stage { board, clock, does_work: !args.no_work, demo, has_app: app.is_some(), token, token_file };
     stage.play(config)
 }
 
@@ -106,6 +110,7 @@ struct Stage {
     clock: Clock,
     does_work: bool,
     demo: Option<Demo>,
+    has_app: bool,
     token: Token,
     token_file: PathBuf,
 }
@@ -120,9 +125,16 @@ impl Stage {
         let desk = Arc::new(BoardDesk::new(self.board.clone()));
         let log = Arc::new(BoardLog::new(self.board.database().clone()));
         let told = CancellationToken::new();
-        let (mut follower, mut failed) = (None, None);
-        let ready = |address: SocketAddr| match self.begin(address, &runner, &told) {
-            Ok(thread) => follower = Some(thread),
+        let (mut threads, mut failed) = (Vec::new(), None);
+        let tender = Tender {
+            board: self.board.clone(),
+            desk: Arc::clone(&desk),
+            clock: self.clock,
+            does_work: self.does_work,
+            until: shutdown.clone(),
+        };
+        let ready = |address: SocketAddr| match self.begin(address, &runner, &told, tender) {
+            Ok(begun) => threads = begun,
             Err(failure) => {
                 failed = Some(failure);
                 let _ = ask.send(());
@@ -135,8 +147,8 @@ impl Stage {
         // A runner that came to be while the end was already asked for.
         stop(&runner, self.clock);
         told.cancel();
-        if let Some(follower) = follower {
-            let _ = follower.join();
+        for thread in threads {
+            let _ = thread.join();
         }
         served?;
         failed.map_or(Ok(Done::Fine), Err)
@@ -148,7 +160,8 @@ impl Stage {
         address: SocketAddr,
         runner: &Mutex<Option<Runner>>,
         told: &CancellationToken,
-    ) -> Result<JoinHandle<()>, Failure> {
+        tender: Tender,
+    ) -> Result<Vec<JoinHandle<()>>, Failure> {
         self.greet(address);
         let from = self.board.database().last_seq()?;
         let thread = std::thread::Builder::new().name("tale".to_owned());
@@ -168,7 +181,7 @@ impl Stage {
         if let Some(demo) = &self.demo {
             demo.begin(&self.board)?;
         }
-        Ok(follower)
+        Ok(vec![follower, tender.start()?])
     }
 
     fn greet(&self, address: SocketAddr) {
@@ -196,7 +209,7 @@ impl Stage {
 
     /// Says what is missing before anything can be done.
     fn advise(&self) {
-        let has_projects = self.board.projects().is_ok_and(|projects| !projects.is_empty());
+        let has_projects = self.has_app || self.board.projects().is_ok_and(|projects| !projects.is_empty());
         if !has_projects {
             output::say("there is no project yet; `tollgate project add PATH` adds one");
         }

@@ -42,6 +42,8 @@ mod pull_cli;
 #[cfg(target_os = "linux")]
 mod pulls;
 mod record;
+#[cfg(target_os = "linux")]
+mod registrar;
 mod review;
 mod scratch;
 #[cfg(unix)]
@@ -53,3 +55,5 @@ mod streams;
 mod stub;
 mod tidy;
 mod trial;
+#[cfg(target_os = "linux")]
+mod webhook;

@@ -34,6 +34,7 @@ mod cost;
 mod diff;
 mod every;
 mod feature;
+mod github;
 mod harness;
 mod hostile;
 mod keys;

@@ -39,7 +39,7 @@ pub const PERMISSIONS: [Permission; 5] = [
     Permission {
         name: "pull_requests",
         access: "write",
-        why: "to read title, author and commits, to write comments at lines, and to resolve their threads",
+        why: "to read title, author and commits, and to write comments at lines",
     },
     Permission { name: "checks", access: "write", why: "to show the verdict as a check with annotations" },
     Permission { name: "issues", access: "write", why: "to write and edit the summary, which is a comment" },
@@ -93,7 +93,6 @@ impl Wish {
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
             (1..=39).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('-')
         };
-        let organization = organization.map(str::trim).filter(|name| !name.is_empty());
         if organization.is_some_and(|name| !is_name(name)) {
             return Err(wrong("organization")("expected the name of an organization as in its address".to_owned()));
         }
@@ -217,10 +216,23 @@ mod tests {
     }
 
     #[test]
+    fn every_permission_and_event_is_documented() {
+        let page = include_str!("../../../../../docs/github.md");
+        let rows: Vec<&str> =
+            page.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 4).collect();
+        let granted = |line: &&&str| line.contains(" | read | ") || line.contains(" | write | ");
+        let documented: Vec<&str> = rows.iter().filter(granted).copied().collect();
+        let expected = PERMISSIONS.map(|it| format!("| `{}` | {} | {} |", it.name, it.access, it.why));
+        assert_eq!(documented, expected);
+        for event in EVENTS {
+            assert!(page.contains(&format!("`{event}`")), "{event}");
+        }
+    }
+
+    #[test]
     fn the_form_goes_to_the_person_or_the_organization() {
         assert_snapshot!(wish(None).action("s"), @"https://github.com/settings/apps/new?state=s");
         assert_snapshot!(wish(Some("acme")).action("s"), @"https://github.com/organizations/acme/settings/apps/new?state=s");
-        assert_eq!(wish(Some("  ")), wish(None));
     }
 
     #[test]
@@ -232,7 +244,7 @@ mod tests {
         for here in ["http://localhost:7420", "http://127.0.0.1", "https://[::1]:1", "http://0.0.0.0:7420", "x", ""] {
             assert_eq!(wrong(github, here, None), "publicUrl", "{here}");
         }
-        for name in ["../x", "a b", "-a", "a/b", "a?b"] {
+        for name in ["", " ", "../x", "a b", "-a", "a/b", "a?b"] {
             assert_eq!(wrong(github, public, Some(name)), "organization", "{name}");
         }
         // A GitHub on this machine reaches it.

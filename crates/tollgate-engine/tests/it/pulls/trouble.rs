@@ -11,7 +11,6 @@ fn work(world: &World) {
     world.settle();
 }
 
-/// Each call of the work is in some trouble once, a different one each time; `TOLLGATE_CHAOS` tries each with all.
 #[test]
 fn a_host_in_trouble_costs_time_and_nothing_is_lost_or_there_twice() {
     let tidy = World::new();
@@ -19,14 +18,12 @@ fn a_host_in_trouble_costs_time_and_nothing_is_lost_or_there_twice() {
     let (expected, n_calls) = (tidy.seen(), tidy.hub.state().calls.len());
     let faults =
         [Fault::Unclear, Fault::Refuse(Trouble::Unavailable), Fault::Refuse(Trouble::Limited { wait_ms: 60_000 })];
-    for call in 0..n_calls {
-        for fault in chosen(&faults, call) {
-            let world = World::new();
-            world.hub.state().faults.insert(call, fault.clone());
-            work(&world);
-            let name = world.hub.state().calls[call];
-            assert_eq!(world.seen(), expected, "{fault:?} at call {call}, {name}");
-        }
+    for (call, fault) in wrong(n_calls, &faults) {
+        let world = World::new();
+        world.hub.state().faults.insert(call, fault.clone());
+        work(&world);
+        let name = world.hub.state().calls[call];
+        assert_eq!(world.seen(), expected, "{fault:?} at call {call}, {name}");
     }
 }
 
@@ -38,7 +35,13 @@ fn a_finding_whose_line_is_refused_stands_at_its_file_or_in_the_text() {
     world.hub.state().bad_lines.insert("line.conf".to_owned());
     world.hub.state().bad_files.insert("file.conf".to_owned());
     world.push_file("file.conf", BAD);
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of file.conf
+    at good.conf:1: **Major: merge conflict left in the file**
+    at line.conf:file: **Major: merge conflict left in the file**
+    check of file.conf: failure, 3 blocking findings (3 annotations)
+    ");
     let state = world.hub.state();
     let (_, review) = &state.reviews[0];
     assert!(review.body.contains("file.conf"), "{}", review.body);
@@ -59,5 +62,11 @@ fn what_nobody_saw_of_an_earlier_head_is_said_of_the_next() {
     let _ = world.pulls.step("me");
     world.hub.state().faults.clear();
     world.push_file("b.conf", "b\n");
-    assert_snapshot!(world.seen(), @"");
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of b.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of b.conf: failure, 1 blocking finding (1 annotations)
+    ");
 }

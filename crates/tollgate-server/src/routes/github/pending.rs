@@ -9,7 +9,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::own_app::{Earlier, Wish};
 
-/// How many may be about to be made at once.
+/// How many may be about to be made at once; the oldest has to go for another one.
 const MAX: usize = 32;
 /// How long a name is good.
 const GOOD_FOR: Duration = Duration::from_secs(10 * 60);
@@ -30,24 +30,25 @@ pub(crate) struct Setup {
 pub(crate) struct Pending(Mutex<HashMap<String, (Setup, Instant)>>);
 
 impl Pending {
-    /// Begins one; `None` when too many are begun.
-    pub(crate) fn begin(&self, setup: Setup) -> Result<Option<String>, Failure> {
+    /// Begins one, and gives back its name.
+    pub(crate) fn begin(&self, setup: Setup) -> Result<String, Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|problem| {
             Failure::new(Kind::External, format!("the system gives no random numbers: {problem}"))
         })?;
         let name = BASE64_URL_SAFE_NO_PAD.encode(bytes);
-        Ok(self.begin_as(name.clone(), setup, Instant::now()).then_some(name))
+        self.begin_as(name.clone(), setup, Instant::now());
+        Ok(name)
     }
 
-    fn begin_as(&self, name: String, setup: Setup, now: Instant) -> bool {
+    fn begin_as(&self, name: String, setup: Setup, now: Instant) {
         let mut all = self.lock();
         all.retain(|_, (_, until)| *until > now);
-        let has_room = all.len() < MAX;
-        if has_room {
-            all.insert(name, (setup, now + GOOD_FOR));
+        let oldest = all.iter().min_by_key(|(_, (_, until))| *until).map(|(name, _)| name.clone());
+        if let Some(oldest) = oldest.filter(|_| all.len() >= MAX) {
+            all.remove(&oldest);
         }
-        has_room
+        all.insert(name, (setup, now + GOOD_FOR));
     }
 
     /// The one of this name.
@@ -81,7 +82,8 @@ mod tests {
     #[test]
     fn a_name_is_good_for_one_use_and_ten_minutes() {
         let (pending, now) = (Pending::default(), Instant::now());
-        assert!(pending.begin_as("a".to_owned(), setup(), now) && pending.begin_as("b".to_owned(), setup(), now));
+        pending.begin_as("a".to_owned(), setup(), now);
+        pending.begin_as("b".to_owned(), setup(), now);
         assert_eq!(pending.get("a"), Some(setup()));
         assert_eq!(pending.take_at("a", now + GOOD_FOR - Duration::from_secs(1)), Some(setup()));
         assert_eq!(pending.take_at("a", now), None);
@@ -90,17 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_and_again_when_they_are_over() {
+    fn the_oldest_goes_when_there_are_too_many() {
         let (pending, now) = (Pending::default(), Instant::now());
-        let begun = (0..=MAX).filter(|number| pending.begin_as(number.to_string(), setup(), now)).count();
-        assert_eq!(begun, MAX);
-        assert!(pending.begin_as("later".to_owned(), setup(), now + GOOD_FOR));
+        for number in 0..=MAX as u64 {
+            pending.begin_as(number.to_string(), setup(), now + Duration::from_millis(number));
+        }
+        let is_there = |name: usize| pending.get(&name.to_string()).is_some();
+        assert!(!is_there(0) && is_there(1) && is_there(MAX));
     }
 
     #[test]
     fn names_cannot_be_guessed() {
         let pending = Pending::default();
-        let [one, other] = [(); 2].map(|()| pending.begin(setup()).unwrap().unwrap());
+        let [one, other] = [(); 2].map(|()| pending.begin(setup()).unwrap());
         assert!(one != other && one.len() == 43);
     }
 }

@@ -47,5 +47,5 @@ pub(super) fn too_slow() -> Problem {
 }
 
 pub(super) fn unreadable(why: &str) -> Problem {
-    Problem::new(Kind::Unprocessable, format!("the delivery cannot be read: {why}"))
+    Problem::new(Kind::Unprocessable, why)
 }

@@ -44,7 +44,7 @@ pub(super) fn guid(headers: &HeaderMap) -> Option<String> {
 
 /// What happened.
 pub(super) fn event(headers: &HeaderMap) -> Option<String> {
-    named(headers, EVENT, |byte| byte.is_ascii_lowercase() || byte == b'_')
+    named(headers, EVENT, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 fn named(headers: &HeaderMap, header: &str, is_plain: fn(u8) -> bool) -> Option<String> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tollgate_core::pull::ask::Ask;
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::github::delivery;
 use tollgate_server::desk::deliveries::{Accepted, Deliveries, Delivery, Done, Hook, Wire};
 
 use super::MemoryDesk;
@@ -31,8 +32,8 @@ impl Deliveries for MemoryDesk {
         if self.lock().no_app { Wire::None } else { Wire::Open(Arc::new(hook)) }
     }
 
-    fn read(&self, _: &Hook, _: &str, body: &[u8]) -> Result<Option<Ask>, String> {
-        serde_json::from_slice::<serde_json::Value>(body).map(|_| None).map_err(|problem| problem.to_string())
+    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<Ask>, String> {
+        delivery::read(event, body, hook.mention()).map_err(|bad| bad.to_string())
     }
 
     fn accept(&self, delivery: Delivery, done: Done) {

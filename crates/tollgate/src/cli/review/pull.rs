@@ -140,7 +140,7 @@ fn find(place: &Place, args: &Args, address: &str) -> Result<Found, Failure> {
 }
 
 /// The token in the environment, and where it is.
-fn token() -> Option<(&'static str, Hidden)> {
+pub(crate) fn token() -> Option<(&'static str, Hidden)> {
     let read = |name| Some((name, std::env::var(name).ok().filter(|token| !token.trim().is_empty())?));
     let (name, token) = TOKENS.into_iter().find_map(read)?;
     Some((name, Hidden::new(token.trim().to_owned())))

@@ -48,6 +48,7 @@ impl PullRequest<'_> {
         let (summaries, others) = comments.partition(|comment: &Comment| mark(&comment.body, "summary").is_some());
         let at_lines = pull.at_lines.iter().filter(|comment| comment.by.app == app).cloned();
         let (inline, answers) = at_lines.partition(|comment: &LineComment| comment.answers.is_none());
+        let is_its_own = |check: &&Check| Some(check.app) == app && pull.heads.contains(&check.head);
         Seen {
             head: pull.head.clone(),
             summaries,
@@ -55,7 +56,7 @@ impl PullRequest<'_> {
             reviews: pull.reviews.iter().filter(|review| review.by.app == app).cloned().collect(),
             inline,
             answers,
-            checks: repo.checks.iter().filter(|check| Some(check.app) == app).cloned().collect(),
+            checks: repo.checks.iter().filter(is_its_own).cloned().collect(),
         }
     }
 }

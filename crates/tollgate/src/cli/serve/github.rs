@@ -1,0 +1,140 @@
+//! The app that this server is at GitHub, as long as the server runs.
+//!
+//! One thread waits until there is an app (somebody may be making it just now), learns what it is called, has deliveries
+//! taken, and works on what they ask. An app that was there from the start and lacks something is a reason not to start.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tollgate_engine::board::Board;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::github::App;
+use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::forge::own_app::{self, OwnApp};
+use tollgate_engine::pulls::{Pulls, Runner, Site, Tell};
+use tollgate_server::board::BoardDesk;
+use tollgate_server::desk::deliveries::{Hook, Wire};
+
+use super::super::{doctor, failure};
+use super::{Clock, WORK_ENDS};
+
+/// How often it is looked whether there is an app by now.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+/// How long to wait before GitHub is asked again who we are, at first and at most.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+/// How soon the end is noticed.
+const STEP: Duration = Duration::from_millis(100);
+
+/// The app that is set up; `None` when there is none.
+pub(super) fn find(board: &Board) -> Result<Option<OwnApp>, Failure> {
+    let home = board.home();
+    own_app::find(&board.settings().github, &home.data, &home.variables)
+}
+
+/// Sees to the app until the end.
+pub(super) struct Tender {
+    pub(super) board: Board,
+    pub(super) desk: Arc<BoardDesk>,
+    pub(super) clock: Clock,
+    /// False when another process does the work.
+    pub(super) does_work: bool,
+    pub(super) until: CancellationToken,
+}
+
+impl Tender {
+    /// Begins, on a thread of its own.
+    pub(super) fn start(self) -> Result<JoinHandle<()>, Failure> {
+        let thread = std::thread::Builder::new().name("github".to_owned());
+        thread.spawn(move || self.run()).map_err(|error| failure::no_thread(&error))
+    }
+
+    fn run(&self) {
+        let Some(own) = self.wait_for_app() else { return };
+        let app = match doctor::github::connect(&own, &self.board.settings().github) {
+            Ok(app) => app,
+            Err(failure) => return self.clock.say(&format!("pull requests are not reviewed: {}", failure.message)),
+        };
+        let Some(mention) = self.learn_name(&own, &app) else { return };
+        let secrets = own.secrets.iter().map(Hidden::expose);
+        let Some(hook) = Hook::new(secrets, &mention) else { return };
+        self.desk.set_wire(Wire::Open(Arc::new(hook)));
+        let (id, url) = (own.card.id, &own.card.url);
+        self.clock.say(&format!("pull requests are reviewed as @{mention}, GitHub App {id} at {url}"));
+        if self.does_work {
+            self.work(&own, app);
+        }
+    }
+
+    /// Does what deliveries ask, until the end.
+    fn work(&self, own: &OwnApp, app: App) {
+        let clock = self.clock;
+        let tell: Tell = Arc::new(move |message: &str| clock.say(message));
+        let (settings, home) = (self.board.settings(), self.board.home().clone());
+        let site = Site {
+            url: own.card.url.clone(),
+            check_name: settings.github.check_name(&settings.bot),
+            public_url: own.card.public_url.clone(),
+            concurrency: settings.github.concurrency,
+        };
+        let pulls = Pulls::open(self.board.database().clone(), home, Arc::new(app), site);
+        match pulls.and_then(|pulls| Runner::start(&pulls, tell)) {
+            Ok(runner) => {
+                while self.waits(LOOK_EVERY) {}
+                // What is left is tidied up at the next start.
+                runner.stop(WORK_ENDS);
+            }
+            Err(failure) => clock.say(&format!("nobody works on pull requests: {}", failure.message)),
+        }
+    }
+
+    fn wait_for_app(&self) -> Option<OwnApp> {
+        let mut told: Option<Failure> = None;
+        loop {
+            match find(&self.board) {
+                Ok(Some(own)) => return Some(own),
+                Ok(None) => {}
+                // Said once, however often it is looked.
+                Err(failure) if told.as_ref() == Some(&failure) => {}
+                Err(failure) => {
+                    self.clock.say(&format!("the GitHub App cannot be used: {}", failure.message));
+                    told = Some(failure);
+                }
+            }
+            if !self.waits(LOOK_EVERY) {
+                return None;
+            }
+        }
+    }
+
+    /// What people call us, which GitHub knows when nobody here does.
+    fn learn_name(&self, own: &OwnApp, app: &App) -> Option<String> {
+        if let Some(slug) = &own.card.slug {
+            return Some(slug.clone());
+        }
+        self.desk.set_wire(Wire::NotYet);
+        let (mut pause, longest) = ASK_AGAIN;
+        loop {
+            match app.me() {
+                Ok(me) => return Some(me.mention),
+                Err(error) => self.clock.say(&format!("GitHub does not say who we are, and is asked again: {error}")),
+            }
+            if !self.waits(pause) {
+                return None;
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Waits for a while; false when the end came first.
+    fn waits(&self, pause: Duration) -> bool {
+        let mut left = pause;
+        while !left.is_zero() && !self.until.is_cancelled() {
+            let step = left.min(STEP);
+            std::thread::sleep(step);
+            left -= step;
+        }
+        !self.until.is_cancelled()
+    }
+}
