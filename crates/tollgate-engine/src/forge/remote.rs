@@ -132,6 +132,15 @@ impl Remote {
         }
     }
 
+    /// Fetches the other files of a commit that was fetched, for agents, which look around. As many as is reasonable: what
+    /// is missing then is missing for them alone.
+    pub fn fetch_tree(&self, commit: &Sha, cancel: &CancellationToken) -> Result<(), Failure> {
+        let deadline = Instant::now() + WALL;
+        let _one_at_a_time = lock::take(&self.folder.fetching(), deadline, cancel)?;
+        let get = Get { remote: self, references: &[], deadline, cancel };
+        files::fetch_tree(&self.git, &get, commit).map_err(|trouble| self.said(trouble))
+    }
+
     /// Opens the repository for a review of `A..B`, two commits that were fetched. Files whose content was too much to
     /// fetch are not reviewed, by name.
     pub fn local(&self, range: &str) -> Result<Local, Failure> {

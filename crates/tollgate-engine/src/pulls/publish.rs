@@ -68,6 +68,8 @@ impl From<Failure> for Stop {
 pub struct Published {
     /// How many posts are there now.
     pub n_done: usize,
+    /// How many were refused and are tried once more later.
+    pub n_later: usize,
     /// What cannot be posted, and why.
     pub refused: Vec<(String, HostError)>,
 }
@@ -117,8 +119,12 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
                 later = Some(error);
             }
             Err(Stop::Host(error)) => {
-                ledger.cancel(post, &error.message)?;
-                published.refused.push((post.key.clone(), error));
+                // Hosts refuse for reasons that pass, too: a commit that they do not know yet, a right that comes later.
+                if ledger.refused(post, &error.message)? {
+                    published.n_later += 1;
+                } else {
+                    published.refused.push((post.key.clone(), error));
+                }
             }
             Err(stop) => return Err(stop),
         }

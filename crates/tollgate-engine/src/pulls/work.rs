@@ -33,6 +33,8 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 const LONGEST_REVIEW: Duration = Duration::from_secs(30 * 60);
 /// A host's lists lag: what may have been posted is looked for only this long after.
 const LAG_MS: u64 = 10_000;
+/// What a host refuses so often is given up. Being about to post counts, too.
+const MAX_REFUSED: u32 = 8;
 /// How long to wait when a host is in trouble; twice as long each time.
 const TROUBLE_MS: u64 = 5_000;
 /// And at most.
@@ -255,8 +257,9 @@ impl Job<'_> {
             }
         }
         let ledger = InDatabase { pulls: self.pulls, token: self.token, ids };
-        publish::publish(&self.target(), &posts, &ledger)?;
-        Ok(Then::LetGo { not_before_ms: 0 })
+        let published = publish::publish(&self.target(), &posts, &ledger)?;
+        let later = if published.n_later > 0 { self.pulls.now().saturating_add(LAG_MS) } else { 0 };
+        Ok(Then::LetGo { not_before_ms: later })
     }
 
     /// Sees to it that nothing is said of a commit that is not the head any more, nor of what is closed.
@@ -360,8 +363,8 @@ impl Ledger for InDatabase<'_> {
         fenced(self.pulls.database().put_back_post(self.token, self.id(post), problem))
     }
 
-    fn cancel(&self, post: &Post, problem: &str) -> Result<(), Stop> {
-        fenced(self.pulls.database().cancel_post(self.token, self.id(post), problem))
+    fn refused(&self, post: &Post, problem: &str) -> Result<bool, Stop> {
+        fenced(self.pulls.database().refuse_post(self.token, self.id(post), problem, MAX_REFUSED))
     }
 }
 

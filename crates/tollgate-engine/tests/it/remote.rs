@@ -155,6 +155,29 @@ fn only_what_is_reviewed_is_fetched_and_only_once() {
 }
 
 #[test]
+fn who_wants_to_look_around_gets_the_other_files_too() {
+    let world = World::new();
+    let base = world.commit("unrelated.txt", "somebody looks at this\n");
+    world.branch();
+    let head = world.commit("b.txt", "b\n");
+    let (remote, cancel) = (world.remote(), CancellationToken::new());
+    let wanted = Wanted { number: 1, head: &head, base_branch: "main", base: &base, more: &[] };
+    remote.fetch(&wanted, &cancel).unwrap();
+    let names = |place: &str| {
+        let into = world.scratch.beside(place);
+        std::fs::create_dir(&into).unwrap();
+        remote.local(&format!("{base}..{head}")).unwrap().copy_after(&head, &into).unwrap();
+        let entries = std::fs::read_dir(into).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|it| it.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("before"), ["b.txt"]);
+    remote.fetch_tree(&head, &cancel).unwrap();
+    assert_eq!(names("after"), ["a.txt", "b.txt", "unrelated.txt"]);
+}
+
+#[test]
 fn the_base_is_where_the_pull_request_left_it() {
     let mut world = World::new();
     world.branch();

@@ -64,6 +64,17 @@ pub(super) fn fetch(git: &Git, get: &Get<'_>, base: &Sha, head: &Sha) -> Result<
     }
 }
 
+/// Fetches the files of a commit that are not here, for those who want to look around. A tree with too many files, and
+/// files that are too large, are left out.
+pub(super) fn fetch_tree(git: &Git, get: &Get<'_>, commit: &Sha) -> Result<(), Trouble> {
+    let names: BTreeSet<String> = listed(git, commit, &[])?.into_iter().map(|(_, name)| name).collect();
+    if names.len() <= MAX_FILES {
+        let names = missing(git, names.into_iter().collect())?;
+        bring(&[], &names, &mut |names, most| get.files(names, most))?;
+    }
+    Ok(())
+}
+
 fn is_needed(path: &str) -> bool {
     path == config::FILE_NAME || path.starts_with(OWN_FOLDER)
 }

@@ -1,10 +1,10 @@
 //! The check of a commit: begun once, ended once, annotated in parts.
 
-use tollgate_core::pull::post::{CheckText, Conclusion, MAX_ANNOTATIONS};
+use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, MAX_ANNOTATIONS};
 
 use super::seen::Seen;
 use super::{Ledger, Stop, about_to};
-use crate::forge::host::{Asked, Check, CheckUpdate, NewCheck};
+use crate::forge::host::{Asked, Check, CheckUpdate, NewCheck, Trouble};
 use crate::process;
 use crate::pulls::post::Post;
 
@@ -64,14 +64,18 @@ fn end(seen: &Seen<'_>, check: &Check, conclusion: Conclusion, text: &CheckText)
     let says = (text.title.as_str(), text.summary.as_str());
     let has_all = check.is_completed && check.n_annotations > 0;
     let rest = text.annotations.get(check.n_annotations..).filter(|_| !has_all).unwrap_or_default();
+    let update = |conclusion, annotations: &[Annotation]| {
+        target.host.update_check(target.repo, check.id, &CheckUpdate { conclusion, says, annotations })
+    };
     let mut parts = rest.chunks(MAX_ANNOTATIONS).peekable();
-    if parts.peek().is_none() {
-        let update = CheckUpdate { conclusion: Some(conclusion), says, annotations: &[] };
-        return target.host.update_check(target.repo, check.id, &update);
-    }
     while let Some(annotations) = parts.next() {
-        let conclusion = parts.peek().is_none().then_some(conclusion);
-        target.host.update_check(target.repo, check.id, &CheckUpdate { conclusion, says, annotations })?;
+        let is_last = parts.peek().is_none();
+        match update(is_last.then_some(conclusion), annotations) {
+            // A check that goes on for ever is worse than one without annotations.
+            Err(error) if matches!(error.trouble, Trouble::Invalid(_)) => break,
+            Ok(()) if is_last => return Ok(()),
+            done => done?,
+        }
     }
-    Ok(())
+    update(Some(conclusion), &[])
 }

@@ -27,8 +27,8 @@ pub trait Ledger {
     fn done(&self, post: &Post, remote: Option<u64>) -> Result<(), Stop>;
     /// Notes that it was surely not posted, and why; it is to be posted later.
     fn put_back(&self, post: &Post, problem: &str) -> Result<(), Stop>;
-    /// Notes that it cannot be posted, and why.
-    fn cancel(&self, post: &Post, problem: &str) -> Result<(), Stop>;
+    /// Notes that the host refused it, and why; true when it is to be tried once more all the same.
+    fn refused(&self, post: &Post, problem: &str) -> Result<bool, Stop>;
 }
 
 /// A ledger for one who posts alone and once, as the command line does.
@@ -63,7 +63,7 @@ impl Ledger for InMemory {
         Ok(())
     }
 
-    fn cancel(&self, _: &Post, _: &str) -> Result<(), Stop> {
-        Ok(())
+    fn refused(&self, _: &Post, _: &str) -> Result<bool, Stop> {
+        Ok(false)
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! A post that was being posted when somebody was killed may be there or not: who comes next has to look.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::sha::Sha;
 
 use super::claim::{Token, claimed};
@@ -153,6 +153,20 @@ impl Database {
     /// It was surely not posted, and is to be posted later.
     pub fn put_back_post(&self, token: Token, post: i64, problem: &str) -> Fenced<()> {
         self.move_post(token, post, "state = 'due', problem = ?3", problem.to_owned())
+    }
+
+    /// The host refused it: it is posted later, or given up when that came to so many tries. True when it is posted later.
+    pub fn refuse_post(&self, token: Token, post: i64, problem: &str, max_tries: u32) -> Fenced<bool> {
+        let problem = problem.to_owned();
+        self.decide(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+            let sql = "UPDATE post SET attempt = attempt + 1, problem = ?3, \
+                       state = iif(attempt + 1 >= ?4, 'cancelled', 'due') WHERE id = ?1 AND pull = ?2 \
+                       RETURNING state = 'due'";
+            let is_due =
+                connection.query_row(sql, params![post, pull, problem, max_tries], |row| row.get(0)).optional()?;
+            Ok(Ok(is_due.unwrap_or(false)))
+        })
     }
 
     /// It cannot be posted.

@@ -242,6 +242,19 @@ fn a_post_goes_from_due_to_done_and_keeps_its_number_when_it_is_said_anew() {
 }
 
 #[test]
+fn what_a_host_refuses_is_tried_some_times_and_then_given_up() {
+    let queue = Queue::new();
+    queue.push("o/r", 1, 0);
+    let claim = queue.claim("o/r", 1, 10_000);
+    queue.finish(&claim, vec![post(A, PostKind::Note, "", "x")]);
+    let id = queue.database.posts_due(claim.pull.id).unwrap()[0].id;
+    let tries: Vec<bool> =
+        (0..3).map(|_| queue.database.refuse_post(claim.token, id, "no", 3).unwrap().unwrap()).collect();
+    assert_eq!(tries, [true, true, false]);
+    assert_eq!(queue.posts(claim.pull.id), ["note : x (Cancelled)"]);
+}
+
+#[test]
 fn posts_of_long_ago_are_forgotten_but_for_the_summary() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);

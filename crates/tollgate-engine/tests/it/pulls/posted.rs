@@ -101,8 +101,8 @@ impl Ledger for Lost {
         self.posting(post)
     }
 
-    fn cancel(&self, post: &Post, _: &str) -> Result<(), Stop> {
-        self.posting(post)
+    fn refused(&self, post: &Post, _: &str) -> Result<bool, Stop> {
+        self.posting(post).map(|()| false)
     }
 }
 
@@ -136,6 +136,15 @@ fn what_is_refused_for_good_does_not_hold_up_the_rest() {
     let published = publish(&hub, &[summary("one"), check_with(0)], &InMemory::default()).unwrap();
     assert_eq!((published.n_done, published.refused.len()), (1, 1));
     assert_eq!(hub.state().checks[0].check.conclusion.as_deref(), Some("failure"));
+}
+
+#[test]
+fn a_check_whose_annotations_are_refused_ends_without_them() {
+    let hub = Hub::new(String::new());
+    hub.state().faults.insert(3, Fault::Refuse(Trouble::Invalid(vec!["path is too long".to_owned()])));
+    publish(&hub, &[check_with(3)], &InMemory::default()).unwrap();
+    let state = hub.state();
+    assert_eq!((state.checks[0].check.conclusion.as_deref(), state.checks[0].annotations.len()), (Some("failure"), 0));
 }
 
 #[test]

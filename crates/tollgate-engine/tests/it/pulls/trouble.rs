@@ -70,3 +70,16 @@ fn what_nobody_saw_of_an_earlier_head_is_said_of_the_next() {
     check of b.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
+
+#[test]
+fn what_is_refused_once_is_posted_later() {
+    for name in ["review", "comment", "begin_check"] {
+        let tidy = World::new();
+        tidy.push_file("a.conf", BAD);
+        let world = World::new();
+        let place = tidy.hub.state().calls.iter().position(|call| *call == name).unwrap();
+        world.hub.state().faults.insert(place, Fault::Refuse(Trouble::Forbidden));
+        world.push_file("a.conf", BAD);
+        assert_eq!(world.seen(), tidy.seen(), "{name}");
+    }
+}

@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tollgate_core::finding::Finding;
 use tollgate_core::intent;
 use tollgate_core::pull::PullRef;
-use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
+use tollgate_engine::config::{self, Chosen, FILE_NAME, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Blob, Environment};
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{Hidden, Host, HostError, Permission, Pull};
-use tollgate_engine::forge::remote::{Remote, Wanted};
+use tollgate_engine::forge::remote::{self, Remote, Wanted};
 use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
 use tollgate_engine::store::{self, Ended, Outcome};
 
@@ -73,6 +73,8 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
         output::say(&format!("note: this review was not stored: {failure}"));
     }
     let done = quoted(args, || show(place, args, &settings, &mut made, None));
+    // A cache that stays larger for once harms nobody.
+    let _ = remote::tidy(&cache()?, remote::DEFAULT_MAX_BYTES, &Environment::of_process());
     if args.post {
         post::post(&found, &settings, &made.reviewed, &before)?;
     }
@@ -169,16 +171,24 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
     if pull.is_fork(&at.repo) && args.reviewer.is_empty() {
         leave_out_agents(&mut settings);
     }
+    if settings.reviewers.iter().any(is_agent) {
+        remote.fetch_tree(&fetched.head, &CancellationToken::new())?;
+    }
     Ok(Fetched { range: format!("{merge_base}..{}", fetched.head), remote, settings })
 }
 
 /// An agent has a key and tools within reach of whatever a stranger wrote: it is asked when somebody says so.
 fn leave_out_agents(settings: &mut Settings) {
     let n_before = settings.reviewers.len();
-    settings.reviewers.retain(|chosen| chosen.part.command.is_none() && chosen.part.agent.is_none());
+    settings.reviewers.retain(|chosen| !is_agent(chosen));
     if settings.reviewers.len() < n_before {
         output::say("note: agents are not asked about a fork; name them with `--reviewer` if you trust it");
     }
+}
+
+/// True for programs that look around in the files.
+fn is_agent(chosen: &Chosen) -> bool {
+    chosen.part.command.is_some() || chosen.part.agent.is_some()
 }
 
 /// Where fetched repositories are kept.
