@@ -84,11 +84,10 @@ impl Target<'_> {
 /// Posts what is not there yet, in its order.
 ///
 /// It ends early when the work is not ours any more, and when the host is in trouble that may pass; what is done by then
-/// is noted, and calling it again goes on where it ended. What the host refuses does not hold up the rest.
+/// is noted, and calling it again goes on where it ended. What the host refuses for good does not hold up the rest.
 pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Result<Published, Stop> {
     let mut seen = Seen::new(*target);
     let mut published = Published::default();
-    let mut later = None;
     for post in posts {
         let done = match &post.what {
             What::Summary(body) => conversation::summary(&mut seen, post, body, ledger),
@@ -114,10 +113,6 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
                 }
                 return Err(Stop::Host(error));
             }
-            Err(Stop::Host(error)) if ledger.tries_again(post) => {
-                ledger.put_back(post, &error.message)?;
-                later = Some(error);
-            }
             Err(Stop::Host(error)) => {
                 // Hosts refuse for reasons that pass, too: a commit that they do not know yet, a right that comes later.
                 if ledger.refused(post, &error.message)? {
@@ -129,7 +124,7 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
             Err(stop) => return Err(stop),
         }
     }
-    later.map_or(Ok(published), |error| Err(Stop::Host(error)))
+    Ok(published)
 }
 
 /// Notes that it is being posted, if it is still ours to post.

@@ -39,8 +39,6 @@ const MAX_REFUSED: u32 = 8;
 const TROUBLE_MS: u64 = 5_000;
 /// And at most.
 const MAX_TROUBLE_MS: u64 = 5 * 60_000;
-/// A post that the host refuses is tried so often.
-const MAX_REFUSED: u32 = 4;
 
 /// What came of looking whether something is owed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,10 +242,7 @@ impl Job<'_> {
         for row in due {
             match Post::read(&row.post) {
                 Ok(post) => {
-                    ids.insert(
-                        (row.post.kind, row.post.key),
-                        Row { id: row.id, remote: row.remote_id, attempt: row.attempt },
-                    );
+                    ids.insert((row.post.kind, row.post.key), row.id);
                     posts.push(post);
                 }
                 Err(why) => {
@@ -290,8 +285,7 @@ impl Job<'_> {
         let Some(row) = rows.into_iter().find(|row| row.post.kind == kind && row.post.key == key) else {
             return Ok(());
         };
-        let row = Row { id: row.id, remote: row.remote_id, attempt: row.attempt };
-        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids: HashMap::from([((kind, key), row)]) };
+        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids: HashMap::from([((kind, key), row.id)]) };
         publish::publish(&self.target(), std::slice::from_ref(post), &ledger)?;
         Ok(())
     }
@@ -317,38 +311,19 @@ pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, Stop> {
 struct InDatabase<'a> {
     pulls: &'a Pulls,
     token: Token,
-    ids: HashMap<(PostKind, String), Row>,
-}
-
-/// What the database knows of a post.
-struct Row {
-    id: i64,
-    remote: Option<u64>,
-    attempt: u32,
+    ids: HashMap<(PostKind, String), i64>,
 }
 
 impl InDatabase<'_> {
     fn id(&self, post: &Post) -> i64 {
         // One that is not among them is no row, and changes none.
-        self.row(post).map_or(-1, |row| row.id)
-    }
-
-    fn row(&self, post: &Post) -> Option<&Row> {
-        self.ids.get(&(kind_of(&post.what), post.key.clone()))
+        self.ids.get(&(kind_of(&post.what), post.key.clone())).copied().unwrap_or(-1)
     }
 }
 
 impl Ledger for InDatabase<'_> {
     fn is_ours(&self) -> Result<bool, Failure> {
         self.pulls.database().holds_pull(self.token, self.pulls.now())
-    }
-
-    fn known(&self, post: &Post) -> Option<u64> {
-        self.row(post)?.remote
-    }
-
-    fn tries_again(&self, post: &Post) -> bool {
-        self.row(post).is_some_and(|row| row.attempt + 1 < MAX_REFUSED)
     }
 
     fn posting(&self, post: &Post) -> Result<(), Stop> {
