@@ -242,7 +242,7 @@ impl Job<'_> {
         for row in due {
             match Post::read(&row.post) {
                 Ok(post) => {
-                    ids.insert((row.post.kind, row.post.key), row.id);
+                    ids.insert((row.post.kind, row.post.key), (row.id, row.remote_id));
                     posts.push(post);
                 }
                 Err(why) => {
@@ -285,7 +285,11 @@ impl Job<'_> {
         let Some(row) = rows.into_iter().find(|row| row.post.kind == kind && row.post.key == key) else {
             return Ok(());
         };
-        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids: HashMap::from([((kind, key), row.id)]) };
+        let ledger = InDatabase {
+            pulls: self.pulls,
+            token: self.token,
+            ids: HashMap::from([((kind, key), (row.id, row.remote_id))]),
+        };
         publish::publish(&self.target(), std::slice::from_ref(post), &ledger)?;
         Ok(())
     }
@@ -311,19 +315,24 @@ pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, Stop> {
 struct InDatabase<'a> {
     pulls: &'a Pulls,
     token: Token,
-    ids: HashMap<(PostKind, String), i64>,
+    /// The number of each post here and, once it was posted, at the host.
+    ids: HashMap<(PostKind, String), (i64, Option<u64>)>,
 }
 
 impl InDatabase<'_> {
     fn id(&self, post: &Post) -> i64 {
         // One that is not among them is no row, and changes none.
-        self.ids.get(&(kind_of(&post.what), post.key.clone())).copied().unwrap_or(-1)
+        self.ids.get(&(kind_of(&post.what), post.key.clone())).map_or(-1, |(id, _)| *id)
     }
 }
 
 impl Ledger for InDatabase<'_> {
     fn is_ours(&self) -> Result<bool, Failure> {
         self.pulls.database().holds_pull(self.token, self.pulls.now())
+    }
+
+    fn known(&self, post: &Post) -> Option<u64> {
+        self.ids.get(&(kind_of(&post.what), post.key.clone()))?.1
     }
 
     fn posting(&self, post: &Post) -> Result<(), Stop> {

@@ -16,6 +16,10 @@ pub(super) fn check(
     ledger: &dyn Ledger,
 ) -> Result<Option<u64>, Stop> {
     let mut found = ours(seen, post)?;
+    if let Some(id) = ledger.known(post).filter(|_| found.is_empty()) {
+        let external_id = seen.target.external_id(&post.head);
+        found.push(Check { id, external_id, is_completed: false, conclusion: None, n_annotations: 0 });
+    }
     if found.is_empty() {
         about_to(post, ledger)?;
         let target = seen.target;

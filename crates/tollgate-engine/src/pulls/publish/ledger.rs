@@ -11,6 +11,12 @@ use crate::pulls::post::Post;
 pub trait Ledger {
     /// True while what is posted is ours to post.
     fn is_ours(&self) -> Result<bool, Failure>;
+    /// The number at the host of what was posted under the same key before, where that is known.
+    ///
+    /// A host's lists lag, so what was posted a moment ago may not be found in them.
+    fn known(&self, _: &Post) -> Option<u64> {
+        None
+    }
     /// Notes that something is about to be posted.
     fn posting(&self, post: &Post) -> Result<(), Stop>;
     /// Notes that it is there, and under which number.

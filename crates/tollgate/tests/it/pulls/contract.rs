@@ -12,6 +12,7 @@ use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address, App, AppSettings};
 use tollgate_engine::forge::host::{Act, CheckUpdate, Hidden, Host, NewCheck, NewReview, Permission, Trouble};
 
+use super::station::{BAD, GOOD, Station};
 use crate::hub::{Fault, Hub, Opening, Prism, PullRequest};
 
 const OLD: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
@@ -121,6 +122,33 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
     assert_eq!(host.pull(&repo, 77).unwrap_err().trouble, Trouble::NotFound);
     assert_eq!(prism.violations(), [""; 0]);
     assert_eq!(hub.n_limited(), 0);
+}
+
+#[test]
+fn the_whole_flow_is_as_github_describes_it() {
+    let hub = Hub::start();
+    let prism = Prism::before(&hub);
+    let mut station = Station::new(&hub, &format!("[github]\napi_url = '{}'\n", prism.url()));
+    station.launch(None);
+    hub.repository("octo/app", &[("README.md", "# app\n")]);
+    let pull = hub.open("octo/app", &Opening { files: &[("a.js", BAD), ("b.js", BAD)], ..Opening::default() });
+    let seen = station.settled(&pull);
+    assert_eq!((seen.conclusion(), seen.summaries.len(), seen.inline.len()), (Some("failure"), 1, 2));
+    let help = pull.say("ada", "@tollgate help");
+    station.answered(&pull, help);
+    let root = seen.inline.iter().find(|comment| comment.path == "b.js").unwrap().id;
+    let dismiss = pull.answer("ada", root, "@tollgate dismiss only our own text");
+    station.answered(&pull, dismiss);
+    pull.push("fix", &[("a.js", GOOD)]);
+    assert_eq!(station.settled(&pull).conclusion(), Some("success"));
+    pull.retitle("ada", "[no-review] later");
+    pull.push("more", &[("c.js", BAD)]);
+    assert_eq!(station.settled(&pull).conclusion(), Some("neutral"));
+    assert_eq!(pull.seen().problems(), [""; 0]);
+    let names: std::collections::BTreeSet<&str> = hub.requests("").iter().map(|entry| entry.name).collect();
+    assert!(names.len() > 12, "{names:?}");
+    assert_eq!(prism.violations(), [""; 0]);
+    println!("{} requests of {} kinds, none against GitHub's description", hub.requests("").len(), names.len());
 }
 
 fn installed(hub: &Hub) -> Arc<dyn Host> {
