@@ -51,7 +51,7 @@ pub(crate) struct Head {
     #[param(rename = "X-Hub-Signature-256", pattern = "^sha256=[0-9a-f]{64}$")]
     signature: String,
     /// What happened.
-    #[param(rename = "X-GitHub-Event", pattern = "^[a-z_]{1,64}$", example = "pull_request")]
+    #[param(rename = "X-GitHub-Event", pattern = "^[a-z0-9_]{1,64}$", example = "pull_request")]
     event: String,
     /// The name of the delivery.
     #[param(rename = "X-GitHub-Delivery", pattern = "^[0-9a-fA-F-]{1,64}$")]

@@ -44,7 +44,8 @@ pub(super) fn guid(headers: &HeaderMap) -> Option<String> {
 
 /// What happened.
 pub(super) fn event(headers: &HeaderMap) -> Option<String> {
-    named(headers, EVENT, |byte| byte.is_ascii_lowercase() || byte == b'_')
+    // One is called `projects_v2_item`.
+    named(headers, EVENT, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 fn named(headers: &HeaderMap, header: &str, is_plain: fn(u8) -> bool) -> Option<String> {
@@ -116,6 +117,7 @@ mod tests {
             assert_eq!(name(wrong), None, "{wrong}");
         }
         assert_eq!(event(&headers(&[(EVENT, "pull_request")])).as_deref(), Some("pull_request"));
+        assert_eq!(event(&headers(&[(EVENT, "projects_v2_item")])).as_deref(), Some("projects_v2_item"));
         assert_eq!(event(&headers(&[(EVENT, "Pull")])), None);
     }
 }
