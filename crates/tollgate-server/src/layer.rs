@@ -13,6 +13,7 @@ use futures_util::FutureExt as _;
 use crate::app::{App, Served, now};
 use crate::extract;
 use crate::guard::{self, Wish};
+use crate::mcp;
 use crate::pages::problems;
 use crate::problem::{self, Kind, Problem};
 use crate::routes::{Shared, webhook};
@@ -101,7 +102,8 @@ fn check_body(app: &App, headers: &HeaderMap, path: &str) -> Result<(), Problem>
 /// Has a request answered, in time and whatever happens.
 async fn answer(app: &App, request: Request, next: Next) -> Response {
     let is_review = request.uri().path() == REVIEW;
-    let most = if is_review || is_trial(request.uri().path()) { app.limits.review } else { app.limits.answer };
+    let may_take_long = is_review || is_trial(request.uri().path()) || request.uri().path() == mcp::PATH;
+    let most = if may_take_long { app.limits.review } else { app.limits.answer };
     let work = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(most, work).await {
         Ok(Ok(response)) => response,

@@ -38,7 +38,7 @@ mod stdio;
 mod tools;
 mod turns;
 
-pub(crate) use http::router;
+pub(crate) use http::{PATH, router};
 pub use means::{Connect, Means};
 pub use reach::Folders;
 pub use stdio::serve;

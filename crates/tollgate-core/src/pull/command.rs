@@ -5,8 +5,9 @@
 //! @tollgate dismiss F003 the input is a constant
 //! ```
 //!
-//! The name stands at the beginning of a line of plain text: not in code, quotes, lists or HTML, and not in the middle of
-//! a sentence. The first such line is the command, the others are talk. Whether somebody may say it is not known here.
+//! The name stands at the beginning of a line of plain text: not in code, quotes, lists or HTML, and not in the middle
+//! of a sentence. The first such line is the command, the others are talk. Whether somebody may say it is not known
+//! here.
 
 mod line;
 mod words;

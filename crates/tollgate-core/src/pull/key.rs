@@ -5,8 +5,8 @@
 //! fp-0123456789abcdef-89abcdef.2     the second that says the same of the same code in one file
 //! ```
 //!
-//! The fingerprint alone is the same for every place in a file where a rule matches, and each place has its comment. Line
-//! numbers are no part of a key, since they move with every push.
+//! The fingerprint alone is the same for every place in a file where a rule matches, and each place has its comment.
+//! Line numbers are no part of a key, since they move with every push.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -71,17 +71,28 @@ impl Key {
         self.fingerprint
     }
 
-    /// The finding that somebody names: `F003`, a key, or a fingerprint, which may be that of several.
+    /// The finding that somebody names: `F003`, a key, or a fingerprint, unless that is one of several.
+    ///
+    /// The key of an older comment may be about code that was quoted in other words since; then its fingerprint tells.
     #[must_use]
     pub fn find(findings: &[Finding], id: &str) -> Option<usize> {
         if let Some(id) = FindingId::parse(id) {
             return findings.iter().position(|finding| finding.id == id);
         }
-        match (Self::parse(id), Fingerprint::parse(id)) {
-            (Some(key), _) => Self::all(findings).iter().position(|other| *other == key),
-            (None, Some(fingerprint)) => findings.iter().position(|finding| Fingerprint::of(finding) == fingerprint),
-            (None, None) => None,
-        }
+        let key = Self::parse(id);
+        let exact = key.and_then(|key| Self::all(findings).iter().position(|other| *other == key));
+        exact.or_else(|| match *Self::alike(findings, key.map(Self::fingerprint).or(Fingerprint::parse(id))?) {
+            [index] => Some(index),
+            _ => None,
+        })
+    }
+
+    /// The findings that have a fingerprint, by their index.
+    #[must_use]
+    pub fn alike(findings: &[Finding], fingerprint: Fingerprint) -> Vec<usize> {
+        let mut indices: Vec<usize> = (0..findings.len()).collect();
+        indices.retain(|index| Fingerprint::of(&findings[*index]) == fingerprint);
+        indices
     }
 }
 
@@ -151,8 +162,19 @@ mod tests {
         assert_eq!(Key::find(&findings, "F002"), Some(1));
         assert_eq!(Key::find(&findings, "F003"), None);
         assert_eq!(Key::find(&findings, &keys[1].to_string()), Some(1));
-        assert_eq!(Key::find(&findings, &keys[1].fingerprint().to_string()), Some(0));
         assert_eq!(Key::find(&findings, "fp-0000000000000000"), None);
+        assert_eq!(Key::find(&findings, "fp-0000000000000000-00000000"), None);
         assert_eq!(Key::find(&findings, "x"), None);
+    }
+
+    #[test]
+    fn a_fingerprint_names_a_finding_where_it_is_the_only_one() {
+        let findings = ["a.rs:3", "a.rs:9"].map(|place| finding(place, "High", "eval(a)"));
+        let fingerprint = Fingerprint::of(&findings[0]).to_string();
+        let reworded = format!("{fingerprint}-00000000");
+        assert_eq!(Key::find(&findings, &fingerprint), None);
+        assert_eq!(Key::find(&findings, &reworded), None);
+        assert_eq!(Key::find(&findings[..1], &fingerprint), Some(0));
+        assert_eq!(Key::find(&findings[..1], &reworded), Some(0));
     }
 }

@@ -1,9 +1,9 @@
 //! Where on a pull request a finding can stand.
 //!
-//! A host takes a comment only at lines that its diff shows: both ends in one hunk, on the new side lines that were added
-//! or stand around them, on the old side lines that were removed. One comment elsewhere makes it refuse all of them, so
-//! each is held against the hunks first. What has no such line stands at the nearest, at its file, or in the text of the
-//! review: nothing is lost.
+//! A host takes a comment only at lines that its diff shows: both ends in one hunk, on the new side lines that were
+//! added or stand around them, on the old side lines that were removed. One comment elsewhere makes it refuse all of
+//! them, so each is held against the hunks first. What has no such line stands at the nearest, at its file, or in the
+//! text of the review: nothing is lost.
 
 use std::collections::HashMap;
 
@@ -322,8 +322,9 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
             let finding = finding(&place_name, "High", "x");
             let shown = |hunk: &Hunk| -> Vec<u32> {
                 let lines = files[0].lines(hunk);
+                let is_removed = |line: &crate::diff::Line<'_>| line.kind == LineKind::Removed;
                 match side {
-                    Side::Left => lines.filter(|line| line.kind == LineKind::Removed).filter_map(|line| line.old).collect(),
+                    Side::Left => lines.filter(is_removed).filter_map(|line| line.old).collect(),
                     Side::Right => lines.filter_map(|line| line.new).collect(),
                 }
             };

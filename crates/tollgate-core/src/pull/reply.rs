@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity};
+use crate::fingerprint::Fingerprint;
 use crate::pull::key::Key;
 use crate::pull::mark::Mark;
 use crate::report::escape::{literal, literal_at_start, shown, shown_path};
@@ -112,10 +113,12 @@ pub fn needs_reason(to: &To<'_>, finding: &Finding) -> String {
     to.answer(&format!("{why} is dismissed only with a reason: {dismiss}"))
 }
 
-/// There is no such finding; `findings` are those that there are.
+/// There is no such finding, or there are several; `findings` are those that there are.
 #[must_use]
 pub fn no_such_finding(to: &To<'_>, asked: Option<&str>, findings: &[Finding]) -> String {
+    let is_several = asked.and_then(Fingerprint::parse).is_some_and(|asked| Key::alike(findings, asked).len() > 1);
     let mut text = match asked.and_then(words) {
+        Some(asked) if is_several => format!("{asked} is not one finding but several. Name one by its own id."),
         Some(asked) => format!("There is no finding {asked} here."),
         None => "Which finding is meant? Name it by its id, or write in its thread.".to_owned(),
     };
@@ -145,7 +148,8 @@ pub fn no_review(to: &To<'_>) -> String {
 pub fn paused(to: &To<'_>) -> String {
     let (resume, review) = (to.say("resume"), to.say("review"));
     to.answer(&format!(
-        "Paused: pushes are not reviewed, and the check says so. Write {resume} to go on, or {review} for a single review."
+        "Paused: pushes are not reviewed, and the check says so. Write {resume} to go on, or {review} for a single \
+         review."
     ))
 }
 

@@ -109,8 +109,8 @@ pub enum Act {
 pub struct Surface {
     /// The summary, with its mark.
     pub summary: Option<String>,
-    /// What a summary that is there already shall say where there is none to write: it must not go on about findings that
-    /// are gone.
+    /// What a summary that is there already shall say where there is none to write: it must not go on about findings
+    /// that are gone.
     pub settled: Option<String>,
     /// The review with its comments at lines.
     pub review: Option<ReviewText>,

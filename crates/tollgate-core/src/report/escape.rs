@@ -73,8 +73,8 @@ pub(crate) fn literal_at_start(line: &str) -> String {
     if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
 }
 
-/// Plain text of several lines, for places that show it without Markdown: nobody is notified, nothing is linked, no line
-/// begins a command. It is cut to a number of characters.
+/// Plain text of several lines, for places that show it without Markdown: nobody is notified, nothing is linked, no
+/// line begins a command. It is cut to a number of characters.
 pub(crate) fn inert(text: &str, max_chars: usize) -> String {
     let text = visible(text.trim());
     let mut plain = String::with_capacity(text.len());

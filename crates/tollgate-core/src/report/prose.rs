@@ -26,8 +26,8 @@ pub(crate) fn render(text: &str) -> String {
 
 /// Code in a fence of its own that nothing in it can close; `language` is the fence's tag.
 ///
-/// Programs that read comments know no fences: where a line of the code would be a command to them, all of it stands one
-/// space further in, which a reader of Markdown takes away again.
+/// Programs that read comments know no fences: where a line of the code would be a command to them, all of it stands
+/// one space further in, which a reader of Markdown takes away again.
 pub(crate) fn code_block(code: &str, language: &str) -> String {
     let fence = fence::around(code);
     let block = format!("{fence}{language}\n{code}\n{fence}");

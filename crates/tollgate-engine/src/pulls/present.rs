@@ -38,6 +38,8 @@ pub struct Presenting<'a> {
     pub known: &'a BTreeSet<String>,
     /// True when the pull request has a summary of ours.
     pub has_summary: bool,
+    /// True when nobody has seen anything of the review before: then there is nothing to compare with.
+    pub is_first_seen: bool,
     /// The findings of the review before, as far as it is known.
     pub before: &'a [Finding],
     /// Where people read all of the review.
@@ -67,7 +69,8 @@ pub fn posts(presenting: &Presenting<'_>) -> Vec<Post> {
 fn surface_of(presenting: &Presenting<'_>) -> Surface {
     let Presenting { reviewed, settings, .. } = *presenting;
     let head = &reviewed.review.reviewed;
-    let summary = summary_text(reviewed, &settings.bot);
+    let since = reviewed.since.as_ref().filter(|_| !presenting.is_first_seen);
+    let summary = summary_text(reviewed, &settings.bot, since);
     let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
         let commit = match side {
             Side::Left => &reviewed.review.base,
@@ -83,7 +86,7 @@ fn surface_of(presenting: &Presenting<'_>) -> Surface {
         files: &reviewed.change.files,
         gate: reviewed.gate,
         summary: summary.as_deref(),
-        new: reviewed.since.as_ref().map(|since| since.new.as_slice()),
+        new: since.map(|since| since.new.as_slice()),
         known: presenting.known,
         cap: Some(reviewed.policy.cap),
         url_of: &url_of,
@@ -164,8 +167,7 @@ fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Opti
 }
 
 /// The text of the summary; `None` when there is nothing to report.
-#[must_use]
-pub fn summary_text(reviewed: &Reviewed, bot: &str) -> Option<String> {
+fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
     let analysis = analysis::analyze(&reviewed.change.files);
     let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
     let comment = Comment {
@@ -177,7 +179,7 @@ pub fn summary_text(reviewed: &Reviewed, bot: &str) -> Option<String> {
         early_feedback: reviewed.policy.early_feedback,
         commented: Some(reviewed.policy.cap),
         details: &details,
-        since: reviewed.since.as_ref().filter(|since| since.had_findings()).map(since),
+        since: last.filter(|last| last.had_findings()).map(since),
     };
     // No finding may mean that nobody looked; that is not to be silent about.
     let nothing_said = || (!reviewed.review.is_complete()).then(|| summary::write_details(&comment));

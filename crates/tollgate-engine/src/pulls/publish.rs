@@ -128,6 +128,3 @@ fn about_to(post: &Post, ledger: &dyn Ledger) -> Result<(), Stop> {
     }
     ledger.posting(post)
 }
-
-#[cfg(test)]
-mod tests;

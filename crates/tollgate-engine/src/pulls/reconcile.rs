@@ -11,13 +11,14 @@ use tollgate_core::pull::Repo;
 use super::Pulls;
 use crate::failure::Failure;
 use crate::forge::remote;
+use crate::process;
 use crate::store::pulls::PullRow;
 
 /// Deliveries are asked for from so long ago when nobody knows since when; a host keeps them no longer.
 const FIRST_LOOK_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 /// What was delivered just now may still be on its way.
 const OVERLAP_MS: u64 = 60_000;
-/// Deliveries are remembered for so long.
+/// Deliveries, and what was posted, are remembered for so long.
 const KEEP_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// So many deliveries are asked for once more in one go.
 const MAX_REDELIVERED: usize = 500;
@@ -54,6 +55,8 @@ impl Pulls {
             }
         }
         while self.database().prune_deliveries(now.saturating_sub(KEEP_MS))? {}
+        self.database().prune_posts(now.saturating_sub(KEEP_MS))?;
+        process::crash_point("P21");
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }

@@ -67,14 +67,15 @@ impl Runner {
                 database.let_go_of_pulls_of(&owner)?;
             }
         }
-        let parts: [(&str, fn(&Arc<Shared>)); 3] =
-            [("pulls", Shared::supervise), ("pulls-claims", Shared::beat), ("pulls-lost", Shared::reconcile)];
-        let begin = |(name, part): (&str, fn(&Arc<Shared>))| {
+        let begin = |name: &str, part: fn(&Arc<Shared>)| {
             let shared = Arc::clone(&shared);
-            std::thread::Builder::new().name(name.to_owned()).spawn(move || part(&shared))
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(move || part(&shared)).map_err(|error| failure::no_thread(&error))
         };
-        let threads = parts.into_iter().map(begin).collect::<Result<_, _>>();
-        Ok(Self { threads: threads.map_err(|error| failure::no_thread(&error))?, shared })
+        let threads = vec![begin("pulls", Shared::supervise)?, begin("pulls-claims", Shared::beat)?];
+        // Nobody waits for this one to end: it may be waiting for the host, and what it does can be done again.
+        drop(begin("pulls-lost", Shared::reconcile)?);
+        Ok(Self { threads, shared })
     }
 
     /// How many pull requests are worked on.
@@ -99,14 +100,7 @@ impl Runner {
         drop(jobs);
         self.shared.over.notify_all();
         for thread in self.threads {
-            // One that waits for the host is not waited for.
-            while !thread.is_finished() && Instant::now() < deadline {
-                self.shared.over.notify_all();
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            if thread.is_finished() {
-                let _ = thread.join();
-            }
+            let _ = thread.join();
         }
         let _ = self.shared.pulls.database().let_go_of_pulls_of(&self.shared.owner);
         true

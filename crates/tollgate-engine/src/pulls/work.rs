@@ -230,11 +230,11 @@ impl Job<'_> {
             return Ok(Then::LetGo { not_before_ms: settled.min(self.pulls.now() + LAG_MS) });
         }
         let of_head = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
-        let mut due = due;
         if let Some(head) = due.iter().find(|row| of_head(row.post.kind)).map(|row| row.post.head.clone()) {
-            self.check_head(&head)?;
+            if !self.is_still_head(&head)? {
+                return Ok(Then::LetGo { not_before_ms: 0 });
+            }
             process::crash_point("P15");
-            due = self.pulls.database().posts_due(self.id)?;
         }
         let (mut posts, mut ids) = (Vec::new(), HashMap::new());
         for row in due {
@@ -254,15 +254,16 @@ impl Job<'_> {
         Ok(Then::LetGo { not_before_ms: 0 })
     }
 
-    /// Sees to it that nothing is said of a commit that is not the head any more.
-    fn check_head(&self, head: &Sha) -> Result<(), Stop> {
+    /// Sees to it that nothing is said of a commit that is not the head any more, nor of what is closed.
+    fn is_still_head(&self, head: &Sha) -> Result<bool, Stop> {
         let pull = self.pull()?;
         if pull.head == *head && pull.is_open {
-            return Ok(());
+            return Ok(true);
         }
-        // The push that made it so may never have been delivered.
+        // What made it so may never have been delivered.
         self.pulls.database().want_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
-        self.take_up(&pull)
+        self.take_up(&pull)?;
+        Ok(false)
     }
 
     /// Takes up the commit at the head; what is said of others ends.
@@ -357,4 +358,35 @@ pub(super) fn gave_up(pulls: &Pulls, token: Token) -> Result<(), Failure> {
     let later = pulls.now().saturating_add(MAX_TROUBLE_MS);
     let _ = pulls.database().note_trouble(token, &mistake.message, later)?;
     Err(mistake)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_ends_when_something_newer_is_wanted_and_not_before() {
+        let watch = Watch::new(CancellationToken::new());
+        watch.look(9);
+        let review = watch.begin(3);
+        watch.look(3);
+        assert!(!review.is_cancelled());
+        watch.look(4);
+        assert!(review.is_cancelled() && !watch.cancel.is_cancelled());
+        watch.end();
+        let review = watch.begin(4);
+        watch.cancel.cancel();
+        assert!(review.is_cancelled(), "who lost the claim reviews no more");
+    }
+
+    #[test]
+    fn a_host_in_trouble_is_left_alone_for_longer_and_longer() {
+        let wait = |trouble: Trouble, troubles| wait_ms(&HostError::new(trouble, ""), troubles);
+        assert_eq!([0, 1, 2, 99].map(|n| wait(Trouble::Unavailable, n)), [5_000, 10_000, 20_000, 300_000]);
+        assert_eq!([0, 1, 2].map(|n| wait(Trouble::Unclear, n)), [10_000, 10_000, 20_000]);
+        assert_eq!(
+            [0, 90_000, u64::MAX].map(|ms| wait(Trouble::Limited { wait_ms: ms }, 3)),
+            [1_000, 90_000, 3_600_000]
+        );
+    }
 }

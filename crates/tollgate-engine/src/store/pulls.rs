@@ -1,6 +1,6 @@
 //! Pull requests on a code host: what was delivered, what is owed, what we were told, and what is to be seen there.
 //!
-//! All of it are methods of [`Database`](super::Database). What is owed is owed to a pull request, never to a delivery:
+//! All of it are methods of [`Database`]. What is owed is owed to a pull request, never to a delivery:
 //! each thing that is asked raises a counter, and whoever does the work carries out everything up to the number it saw.
 //! A finished review, what is to be posted of it and the counter are stored together or not at all.
 //!

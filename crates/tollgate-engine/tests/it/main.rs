@@ -16,6 +16,8 @@ mod known;
 mod model;
 mod planted;
 mod provider;
+#[cfg(unix)]
+mod pulls;
 mod read;
 #[cfg(unix)]
 mod remote;

@@ -16,7 +16,7 @@ use tollgate_engine::forge::remote::{self, Fetched, Remote, Wanted};
 use crate::scratch::Scratch;
 
 mod limits;
-mod server;
+pub(crate) mod server;
 mod trouble;
 
 use server::{Behaviour, Server};

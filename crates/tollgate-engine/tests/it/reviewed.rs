@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use tollgate_core::coverage::Looked;
 use tollgate_core::finding::Finding;
+use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
@@ -301,12 +302,13 @@ fn a_pull_request_is_held_against_the_dismissals_of_its_base() {
     let found = review_pull(&scratch, title, true).review.findings;
     let dismissals = dismissals(&found[0]);
     scratch.commit(".tollgate/dismissals.toml", &dismissals);
-    assert_eq!(review_pull(&scratch, title, true).review.findings.len(), 1, "those of the head do not count");
+    let is_counted = |review: &Review| review.findings.iter().any(|finding| finding.location.file.as_str() == file);
+    assert!(is_counted(&review_pull(&scratch, title, true).review), "those of the head do not count");
     scratch.git(&["checkout", "-q", "main"]);
     scratch.commit(".tollgate/dismissals.toml", &dismissals);
     scratch.git(&["checkout", "-q", "-b", "again"]);
     scratch.commit(file, CONFLICT);
     scratch.git(&["branch", "-q", "-f", "work", "again"]);
     let review = review_pull(&scratch, title, true).review;
-    assert_eq!((review.findings.len(), review.withheld.len()), (0, 1), "{:?}", review.findings);
+    assert!(!is_counted(&review) && review.withheld.len() == 1, "{:?}", review.findings);
 }

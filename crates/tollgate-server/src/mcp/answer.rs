@@ -24,7 +24,7 @@ impl Answer {
 
     /// The same, as the protocol has it.
     pub(super) fn into_result(self) -> CallToolResult {
-        let text = ContentBlock::text(cut(&visible(&self.text), MAX_TEXT));
+        let text = ContentBlock::text(cut(&visible(self.text.trim_end()), MAX_TEXT));
         if self.is_error {
             // Not as data: that has to be what the schema of the tool promises.
             return CallToolResult::error(vec![text]);

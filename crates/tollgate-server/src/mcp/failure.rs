@@ -148,3 +148,12 @@ pub(super) fn forged_mark() -> Failure {
 pub(super) fn not_a_pull_request(problem: &str) -> Failure {
     Failure::new(Kind::User, quoted(problem)).hint("Copy the address from the page of the pull request.")
 }
+
+/// A pull request is of another repository than the one at hand.
+pub(super) fn not_our_pull_request(ours: &str, theirs: &str) -> Failure {
+    let ours = if ours.is_empty() { "a repository without an origin" } else { ours };
+    let problem = format!("the pull request is of `{}`, and this is `{}`", quoted(theirs), quoted(ours));
+    Failure::new(Kind::User, problem).hint(
+        "Only pull requests of the repository's origin are commented on; the operator allows others with `--post-to`.",
+    )
+}

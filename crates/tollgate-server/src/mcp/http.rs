@@ -21,6 +21,9 @@ mod sessions;
 
 use sessions::Sessions;
 
+/// Where the tools are. A client that wants no progress waits as long as a review takes.
+pub(crate) const PATH: &str = "/mcp";
+
 /// The route of the tools; there is none without them.
 pub(crate) fn router(app: &Shared, mcp: Option<Mcp>) -> Router<Shared> {
     let Some(mcp) = mcp else { return Router::new() };
@@ -37,7 +40,7 @@ pub(crate) fn router(app: &Shared, mcp: Option<Mcp>) -> Router<Shared> {
         let service = service.clone();
         async move { service.oneshot(request).await.map_or_else(refuse, |response| response.map(axum::body::Body::new)) }
     };
-    Router::new().route("/mcp", post(answer.clone()).delete(answer))
+    Router::new().route(PATH, post(answer.clone()).delete(answer))
 }
 
 fn refuse(_: std::convert::Infallible) -> Response {

@@ -1,9 +1,9 @@
 //! What tools work with: a memory, settings, a board, and the repositories they may look at.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::pull::PullRef;
+use tollgate_core::pull::{PullRef, Repo};
 use tollgate_engine::board::{Board, Home};
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::failure::Failure;
@@ -24,6 +24,10 @@ pub struct Means {
     /// Opened when it is first asked for, where there is one.
     board: Mutex<Option<Board>>,
     connect: Option<Connect>,
+    /// Repositories whose pull requests may be commented on, beside those at hand.
+    post_to: Vec<Repo>,
+    /// Held by whoever looks what stands on a pull request and then writes there.
+    posting: Mutex<()>,
 }
 
 /// What tools may look at.
@@ -38,20 +42,25 @@ impl Means {
     /// For a program that somebody started in a folder. The memory need not be there yet.
     #[must_use]
     pub fn in_folders(home: Home, store: PathBuf, folders: Folders) -> Self {
-        Self { home, store, reach: Reach::Folders(folders), board: Mutex::default(), connect: None }
+        Self::new(home, store, Reach::Folders(folders), None)
     }
 
     /// For a server with a board.
     #[must_use]
     pub fn on_board(board: Board) -> Self {
         let (home, store) = (board.home().clone(), board.database().path().to_owned());
-        Self { home, store, reach: Reach::Projects, board: Mutex::new(Some(board)), connect: None }
+        Self::new(home, store, Reach::Projects, Some(board))
     }
 
-    /// The same, with a way to code hosts.
+    fn new(home: Home, store: PathBuf, reach: Reach, board: Option<Board>) -> Self {
+        let (connect, post_to, posting) = (None, Vec::new(), Mutex::default());
+        Self { home, store, reach, board: Mutex::new(board), connect, post_to, posting }
+    }
+
+    /// The same, with a way to code hosts, and repositories there that may be written to beside those at hand.
     #[must_use]
-    pub fn connecting(self, connect: Connect) -> Self {
-        Self { connect: Some(connect), ..self }
+    pub fn connecting(self, connect: Connect, post_to: Vec<Repo>) -> Self {
+        Self { connect: Some(connect), post_to, ..self }
     }
 
     /// What is around us: the program, the environment, the clock.
@@ -108,6 +117,16 @@ impl Means {
     /// The code host of a pull request, in the name of somebody.
     pub(super) fn host(&self, pull: &PullRef) -> Result<Option<Arc<dyn Host>>, Failure> {
         self.connect.as_ref().map_or(Ok(None), |connect| connect(pull))
+    }
+
+    /// True for a repository whose pull requests the operator lets be commented on.
+    pub(super) fn may_post_to(&self, repo: &Repo) -> bool {
+        self.post_to.contains(repo)
+    }
+
+    /// Waits until nobody else is about to write to a code host.
+    pub(super) fn post_alone(&self) -> MutexGuard<'_, ()> {
+        self.posting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn bounds(&self) -> Result<Bounds, Failure> {

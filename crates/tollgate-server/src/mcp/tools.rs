@@ -160,6 +160,14 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_is_documented() {
+        let documented = include_str!("../../../../docs/mcp.md");
+        for entry in all() {
+            assert!(documented.contains(&format!("`{}`", entry.name)), "{}", entry.name);
+        }
+    }
+
+    #[test]
     fn only_what_others_notice_is_more_than_a_look() {
         let is_read_only = |entry: &Entry| entry.describe().annotations.unwrap().read_only_hint.unwrap();
         let writing: Vec<&str> = all().iter().filter(|entry| !is_read_only(entry)).map(|entry| entry.name).collect();

@@ -55,6 +55,10 @@ pub(super) fn no_token(host: &str) -> Failure {
         .hint("Set `GITHUB_TOKEN` to one that may write pull requests; for another host, set `github.url` as well.")
 }
 
+pub(super) fn not_ours() -> Failure {
+    Failure::new(Kind::Internal, "somebody else posts to the pull request at the same time")
+}
+
 pub(super) fn unrelated(number: u64, branch: &str) -> Failure {
     let branch = visible(branch);
     Failure::new(Kind::User, format!("pull request {number} and `{branch}` have no commit in common"))

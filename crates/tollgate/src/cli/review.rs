@@ -29,7 +29,10 @@ use tollgate_rules::text::mask;
 use super::progress::Progress;
 use super::{Done, Place, asking, convert, memory, output};
 
+mod post;
 mod pull;
+
+pub(crate) use pull::token;
 
 /// Reviews a change and says whether it may pass
 #[derive(clap::Args)]
@@ -244,11 +247,11 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         standing: pipeline::Standing::Own,
         memory: memory(place, &settings, &args),
     };
-    let made = review(place, &args, &settings, subject, asking)?;
+    let mut made = review(place, &args, &settings, subject, asking)?;
     if args.print_prompt {
         return print_prompt(place, &args, &made.reviewed);
     }
-    show(place, &args, &settings, made, root.as_deref())
+    show(place, &args, &settings, &mut made, root.as_deref())
 }
 
 /// What is reviewed, and for whom.
@@ -310,8 +313,14 @@ fn review(
 }
 
 /// Prints the report, and ends as the gate wants it.
-fn show(place: &Place, args: &Args, settings: &Settings, made: Made, root: Option<&Path>) -> Result<Done, Failure> {
-    let Made { reviewed, mut contents, .. } = made;
+fn show(
+    place: &Place,
+    args: &Args,
+    settings: &Settings,
+    made: &mut Made,
+    root: Option<&Path>,
+) -> Result<Done, Failure> {
+    let Made { reviewed, contents, .. } = made;
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
     }
@@ -324,7 +333,7 @@ fn show(place: &Place, args: &Args, settings: &Settings, made: Made, root: Optio
             return Ok(Done::Fine);
         }
     }
-    let sources = if args.format == ReportFormat::Sarif { sources(&reviewed, &mut contents) } else { HashMap::new() };
+    let sources = if args.format == ReportFormat::Sarif { sources(reviewed, contents) } else { HashMap::new() };
     let shown = Shown {
         files: &reviewed.change.files,
         sources: &sources,
@@ -333,7 +342,7 @@ fn show(place: &Place, args: &Args, settings: &Settings, made: Made, root: Optio
         verbose: args.verbose,
         only_new: args.since_last,
         bot: &settings.bot,
-        reviewed: Some(&reviewed),
+        reviewed: Some(reviewed),
     };
     let text = render(place, &reviewed.review, &shown, args.format.into());
     output::deliver(place, &text, args.output.as_deref())?;
@@ -343,7 +352,7 @@ fn show(place: &Place, args: &Args, settings: &Settings, made: Made, root: Optio
     if args.record.is_some() && reviewed.runs.is_empty() {
         output::say("note: nobody was asked, so there is nothing in the record");
     }
-    conclude(&reviewed, settings.fail_on)
+    conclude(reviewed, settings.fail_on)
 }
 
 /// Says what models and agents took, and ends as the gate wants it, or as a reviewer that failed.
@@ -533,6 +542,13 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
         Format::Html => report::html::write(review, &mask::files(shown.files), Some(shown.gate)),
         Format::Summary => comment(review, shown),
     }
+}
+
+/// The comment for the pull request that was reviewed; empty when there is nothing to report.
+fn summary(reviewed: &Reviewed, settings: &Settings) -> String {
+    let sources = HashMap::new();
+    let shown = Shown { bot: &settings.bot, reviewed: Some(reviewed), ..Shown::read(reviewed.gate, &sources) };
+    comment(&reviewed.review, &shown)
 }
 
 /// The comment for a pull request. A clean change has none, one that was looked at in part only its figures.

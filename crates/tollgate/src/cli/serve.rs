@@ -25,7 +25,7 @@ use tollgate_server::{Limits, Observer, ServerConfig};
 
 use self::github::Tender;
 use super::demo::Demo;
-use super::{Done, Place, board, failure, memory, output};
+use super::{Done, Place, board, failure, mcp, memory, output};
 
 mod follow;
 mod github;
@@ -97,7 +97,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
-        mcp: Some(Mcp::new(Means::on_board(board.clone()))),
+        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(mcp::connect(board.settings()), Vec::new()))),
         ..ServerConfig::new(token.clone())
     };
     let stage = Stage { board, clock, does_work: !args.no_work, demo, has_app: app.is_some(), token, token_file };

@@ -145,6 +145,12 @@ impl Hub {
         self.state().hook = Some((url.to_owned(), secret.to_owned()));
     }
 
+    /// Has webhooks taken by a function from now on, which says with which status each is answered.
+    pub(crate) fn hook_by(&self, take: impl Fn(&str, &str, &[u8]) -> u16 + Send + Sync + 'static) {
+        let url = hooks::listen(&self.stop, take);
+        self.hook_to(&url, "secret");
+    }
+
     /// Lets apps resolve threads from now on.
     pub(crate) fn let_apps_resolve(&self) {
         self.state().lets_resolve = true;
@@ -202,6 +208,11 @@ impl Hub {
         self.state().deliveries.iter().filter(|one| one.status == hooks::HELD).map(|one| one.id).collect()
     }
 
+    /// The numbers of the deliveries that were taken.
+    pub(crate) fn taken(&self) -> Vec<u64> {
+        self.state().deliveries.iter().filter(|one| one.is_taken()).map(|one| one.id).collect()
+    }
+
     /// Sends a delivery that waits, or one that was sent once more.
     pub(crate) fn send(&self, delivery: u64) {
         self.state().send_again(delivery);
@@ -230,7 +241,7 @@ impl Hub {
     }
 
     /// Waits until nothing is on its way any more.
-    fn wait_for_the_post(&self) {
+    pub(crate) fn wait_for_the_post(&self) {
         let mut state = self.state();
         self.bell.notify_all();
         while state.has_mail() {

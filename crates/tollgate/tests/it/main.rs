@@ -37,6 +37,8 @@ mod outline;
 mod pages;
 mod parse_answer;
 mod preview;
+#[cfg(unix)]
+mod pull_cli;
 #[cfg(target_os = "linux")]
 mod pulls;
 mod record;

@@ -28,6 +28,11 @@ const BAD: &str = "export const f = (text) => eval(text);\n";
 /// The same, put right.
 const GOOD: &str = "export const f = (text) => JSON.parse(text);\n";
 
+/// A summary that keeps every rule.
+const SUMMARY: &str = "<details>\n<summary>Kodiai Review Summary</summary>\n\n## What Changed\nRetries.\n\n\
+    Reviewed: core logic\n\n## Observations\n\n### Major\nsrc/a.ts (3): The delay is never reset\nIt waits for ever.\n\n\
+    ## Verdict\n:yellow_circle: **Needs changes** -- 1 major finding\n\n</details>\n";
+
 /// A client that listens.
 #[derive(Clone, Default)]
 struct Listener {

@@ -4,5 +4,10 @@
 
 mod contract;
 mod examples;
+mod faults;
 mod flow;
+mod killed;
+mod mortal;
+mod schedule;
 mod station;
+mod steps;

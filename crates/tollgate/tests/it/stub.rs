@@ -5,6 +5,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -36,6 +37,30 @@ impl Stub {
     pub(crate) fn saying(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::answering(move |_| text.clone())
+    }
+
+    /// A model that says nothing to its first questions until the sender is dropped, and then that all is well. Each
+    /// question is told to the receiver.
+    pub(crate) fn hanging(n_hanging: usize) -> (Self, Receiver<()>, Sender<()>) {
+        let (asked, was_asked) = mpsc::channel();
+        let (free, freed) = mpsc::channel::<()>();
+        let state = Mutex::new((asked, n_hanging));
+        let freed = Mutex::new(freed);
+        let stub = Self::answering(move |_| {
+            let hangs = {
+                let mut state = state.lock().unwrap();
+                let hangs = state.1 > 0;
+                state.1 = state.1.saturating_sub(1);
+                // Whoever asked for it may not be listening any more.
+                let _ = state.0.send(());
+                hangs
+            };
+            if hangs {
+                let _ = freed.lock().unwrap().recv();
+            }
+            r#"{"decision":"APPROVED","summary":"fine","findings":[]}"#.to_owned()
+        });
+        (stub, was_asked, free)
     }
 
     /// A table of the configuration for it.

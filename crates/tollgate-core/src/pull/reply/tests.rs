@@ -110,6 +110,8 @@ fn a_finding_that_is_not_there_is_answered_with_those_that_are() {
     <!-- tollgate:reply comment=123 -->
     ");
     let many = vec![finding("a.js:3", "High", "x"); 40];
+    let several = no_such_finding(&TO, Some("fp-83d88a0013f5ee09"), &many);
+    assert!(several.starts_with("`fp-83d88a0013f5ee09` is not one finding but several."), "{several}");
     assert!(no_such_finding(&TO, None, &many).contains("\n- and 10 more\n"));
 }
 
@@ -173,6 +175,8 @@ fn whatever_is_said_is_only_repeated() {
         ] {
             assert_harmless(&reply);
             assert_eq!(Mark::all_in(&reply), [Mark::Reply { comment: 123 }], "{reply}");
+            // No bot of ours ever answers another.
+            assert_eq!(crate::pull::command::parse(&reply, "tollgate"), None, "{reply}");
         }
     }
 }

@@ -461,6 +461,8 @@ fn annotations_have_levels_by_severity() {
     assert_eq!(levels, [Level::Failure, Level::Failure, Level::Warning, Level::Notice, Level::Notice]);
 }
 
+const PLACES: [&str; 7] = ["a.js:3", "a.js:3-40", "a.js:9", "a.js:3:LEFT", "a.png:1", "gone.js:1", "x.js:1"];
+
 /// Every text that a surface has.
 fn bodies(surface: &Surface) -> Vec<&str> {
     let inline = surface.review.iter().flat_map(|review| &review.inline).chain(&surface.at_files);
@@ -516,7 +518,7 @@ proptest! {
     #[test]
     fn every_finding_is_in_exactly_one_place(
         places in proptest::collection::vec(
-            (proptest::sample::select(&["a.js:3", "a.js:3-40", "a.js:9", "a.js:3:LEFT", "a.png:1", "gone.js:1", "x.js:1"][..]),
+            (proptest::sample::select(&PLACES[..]),
              proptest::sample::select(&["Critical", "High", "Medium", "Nit", "Praise"][..]), 0_u32..3), 0..60),
         cap in proptest::option::of(0_usize..40),
     ) {

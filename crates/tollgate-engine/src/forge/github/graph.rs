@@ -6,6 +6,8 @@
 //! {"data": null, "errors": [{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]}
 //! ```
 
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tollgate_core::pull::Repo;
@@ -21,6 +23,9 @@ const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $af
     repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
     reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } \
     nodes { id isResolved viewerCanResolve comments(first: 1) { nodes { databaseId fullDatabaseId } } } } } } }";
+
+/// The field of [`THREADS`] that is younger than the others.
+const LARGE: &str = "fullDatabaseId";
 
 const RESOLVE: &str = "mutation($thread: ID!) { resolveReviewThread(input: { threadId: $thread }) { thread { id } } }";
 
@@ -38,7 +43,7 @@ struct OfPull<'a> {
     owner: &'a str,
     name: &'a str,
     number: u64,
-    after: Option<&'a str>,
+    after: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +69,12 @@ struct GraphError {
 #[derive(Deserialize)]
 struct Threads {
     repository: Option<Repository>,
+}
+
+impl Threads {
+    fn into_page(self) -> Option<Page> {
+        self.repository?.pull_request.map(|pull| pull.review_threads)
+    }
 }
 
 #[derive(Deserialize)]
@@ -127,26 +138,28 @@ impl Node {
 
 /// The threads of a pull request.
 pub(super) fn threads(hosted: &Hosted, repo: &Repo, number: u64) -> Asked<Vec<Thread>> {
+    let mut query = Cow::Borrowed(THREADS);
+    let mut variables = OfPull { owner: repo.owner(), name: repo.name(), number, after: None };
     let mut threads = Vec::new();
-    let mut after: Option<String> = None;
-    let mut last = None;
     for _ in 0..MAX_PAGES {
-        let variables = OfPull { owner: repo.owner(), name: repo.name(), number, after: after.as_deref() };
-        let request = question("reviewThreads", THREADS, variables)?.harmless();
-        let found: Threads = ask(hosted, &request)?;
-        let pull = found.repository.and_then(|repository| repository.pull_request);
-        let page = pull.ok_or_else(|| not_there(&request))?.review_threads;
+        let request = question("reviewThreads", &query, &variables)?;
+        let page = match ask::<Threads>(hosted, &request) {
+            Ok(found) => found.into_page().ok_or_else(|| not_there(&request))?,
+            // Servers of one's own may be too old for numbers that large, and then have none.
+            Err(error) if error.message.contains(LARGE) && matches!(query, Cow::Borrowed(_)) => {
+                query = Cow::Owned(THREADS.replace(LARGE, ""));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         threads.extend(page.nodes.into_iter().flatten().filter_map(Node::into_host));
-        after = page.page_info.end_cursor.filter(|cursor| page.page_info.has_next_page && cursor.len() <= MAX_NAME);
-        if after.is_none() {
+        let PageInfo { has_next_page, end_cursor } = page.page_info;
+        variables.after = end_cursor.filter(|cursor| has_next_page && cursor.len() <= MAX_NAME);
+        if variables.after.is_none() {
             return Ok(threads);
         }
-        last = Some(request);
     }
-    match last {
-        Some(request) => Err(trouble::too_many(&request, threads.len())),
-        None => Ok(threads),
-    }
+    Err(trouble::too_many(&question("reviewThreads", &query, &variables)?, threads.len()))
 }
 
 /// Resolves a thread.
@@ -154,11 +167,12 @@ pub(super) fn resolve(hosted: &Hosted, thread: &str) -> Asked<()> {
     if thread.is_empty() || thread.len() > MAX_NAME {
         return Err(trouble::wont_do(format!("`{}` is not the name of a thread", tidy(thread))));
     }
-    let mut request = question("resolveReviewThread", RESOLVE, OfThread { thread })?.harmless();
+    let mut request = question("resolveReviewThread", RESOLVE, OfThread { thread })?;
     request.cost = Cost::Change;
     ask::<serde::de::IgnoredAny>(hosted, &request).map(drop)
 }
 
+/// A question, which may be asked again: to resolve a thread twice is to resolve it.
 fn question(name: &'static str, query: &str, variables: impl Serialize) -> Asked<Request> {
     let mut request = Request::get("").with_body(&Question { query, variables })?;
     request.method = reqwest::Method::POST;

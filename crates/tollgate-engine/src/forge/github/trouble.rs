@@ -137,7 +137,11 @@ impl Complaint {
 
     /// The errors, or the message for want of them.
     fn all(&self) -> Vec<String> {
-        if self.errors.is_empty() { vec![self.message.clone()] } else { self.errors.clone() }
+        if self.errors.is_empty() && !self.message.is_empty() {
+            vec![self.message.clone()]
+        } else {
+            self.errors.clone()
+        }
     }
 
     fn quoted(&self) -> String {

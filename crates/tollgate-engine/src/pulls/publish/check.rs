@@ -53,11 +53,13 @@ fn ours(seen: &Seen<'_>, post: &Post) -> Asked<Vec<Check>> {
     Ok(found)
 }
 
-/// Ends a check. Annotations are added to those it has, so it goes on behind them; one that has ended has all of its own.
+/// Ends a check. Annotations are added to those it has, so it goes on behind them; one that has ended with some has all of
+/// its own.
 fn end(seen: &Seen<'_>, check: &Check, conclusion: Conclusion, text: &CheckText) -> Asked<()> {
     let target = seen.target;
     let says = (text.title.as_str(), text.summary.as_str());
-    let rest = text.annotations.get(check.n_annotations..).filter(|_| !check.is_completed).unwrap_or_default();
+    let has_all = check.is_completed && check.n_annotations > 0;
+    let rest = text.annotations.get(check.n_annotations..).filter(|_| !has_all).unwrap_or_default();
     let mut parts = rest.chunks(MAX_ANNOTATIONS).peekable();
     if parts.peek().is_none() {
         let update = CheckUpdate { conclusion: Some(conclusion), says, annotations: &[] };

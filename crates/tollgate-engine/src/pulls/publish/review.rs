@@ -42,9 +42,7 @@ pub(super) fn review(
     }
     let mut left = String::new();
     for one in missing(seen, &inline)? {
-        if !ledger.is_ours()? {
-            return Err(Stop::TooLate);
-        }
+        about_to(post, ledger)?;
         if !alone(seen, head, &one)? {
             left.push_str(&format!("\n\n---\n\n`{}`\n\n{}", one.path.replace('`', "'"), one.body));
         }

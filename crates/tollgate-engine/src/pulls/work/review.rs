@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::Ordering;
 
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 use tollgate_core::finding::Finding;
 use tollgate_core::intent;
 use tollgate_core::pull::mark::Mark;
@@ -13,8 +14,8 @@ use tollgate_core::pull::post::CheckText;
 use tollgate_core::sha::Sha;
 
 use super::super::present::{self, Presenting};
-use super::{Job, LONGEST_REVIEW, Post, PostKind, Stop, failure, fenced};
-use crate::config::{FILE_NAME, Settings};
+use super::{Job, LONGEST_REVIEW, Post, PostKind, PostState, Stop, failure, fenced};
+use crate::config::{Chosen, FILE_NAME, Settings};
 use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
 use crate::forge::host::{Permission, Pull};
@@ -23,7 +24,7 @@ use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::pulls::{As, Finished, PullRow};
+use crate::store::pulls::{As, Finished, PostRow, PullRow};
 use crate::store::{Record, Store, Subject};
 
 /// A review that asks models begins at most this often for each pull request.
@@ -62,7 +63,7 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
     };
     process::crash_point("P7");
     if !pull.is_open {
-        return closed(job, row);
+        return closed(job, row, &pull.head);
     }
     job.take_up(&pull)?;
     let author = author(job, &pull)?;
@@ -113,13 +114,15 @@ fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Resu
 }
 
 /// It is closed: checks that go on end, and nothing else is said.
-fn closed(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
+fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<Ended, Stop> {
     let note = note::closed();
     let rows = job.pulls.database().posts(job.id)?;
     let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
     let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
     let posts = going_on.map(|row| end(row.post.head)).collect();
-    finish(job, Finished { posts, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
+    // What was not posted is not to be; should it be opened again, it is reviewed again.
+    let reviewed = Some(As { head: head.clone(), key: "closed".to_owned() });
+    finish(job, Finished { posts, reviewed, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
 /// Begins the check of a head that has none.
@@ -138,6 +141,8 @@ struct Compared {
     fetched: Fetched,
     merge_base: Sha,
     settings: Settings,
+    /// What is to be said of how it was reviewed.
+    notes: Vec<String>,
 }
 
 fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<Ended, Stop> {
@@ -185,12 +190,7 @@ fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Ended, Stop> {
     Ok(Ended::NotWanted)
 }
 
-fn compare(
-    job: &Job<'_>,
-    row: &PullRow,
-    pull: &Pull,
-    cancel: &tokio_util::sync::CancellationToken,
-) -> Result<Compared, Stop> {
+fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken) -> Result<Compared, Stop> {
     let (pulls, host) = (job.pulls, &job.host);
     let authorization = host.git_authorization(&job.repo)?;
     let key = pulls.cache_key(job.installation, &job.repo);
@@ -203,11 +203,18 @@ fn compare(
     let fetched = remote.fetch(&wanted, cancel)?;
     let merge_base = fetched.merge_base.clone().ok_or_else(|| failure::no_merge_base(&pull.base_branch))?;
     let mut settings = settings_at(job, &remote, &merge_base)?;
+    let mut notes = Vec::new();
     if pull.is_fork(&job.repo) {
         // An agent has a key and tools within reach of whatever a stranger wrote.
-        settings.reviewers.retain(|chosen| chosen.part.command.is_none() && chosen.part.agent.is_none());
+        let is_agent = |chosen: &Chosen| chosen.part.command.is_some() || chosen.part.agent.is_some();
+        let left_out = settings.reviewers.extract_if(.., |chosen| is_agent(chosen));
+        let says = |chosen: Chosen| format!("`{}` is an agent, and agents do not look at forks", chosen.name);
+        notes.extend(left_out.map(says));
     }
-    Ok(Compared { remote, fetched, merge_base, settings })
+    if row.reviewed_head.as_ref().is_some_and(|last| fetched.gone.contains(last)) {
+        notes.push("the commit of the last review is gone, so all of the change was reviewed".to_owned());
+    }
+    Ok(Compared { remote, fetched, merge_base, settings, notes })
 }
 
 /// The settings as of a commit, so that a pull request cannot change its own review.
@@ -238,7 +245,7 @@ fn look(
     pull: &Pull,
     compared: &Compared,
     standing: Standing,
-    cancel: tokio_util::sync::CancellationToken,
+    cancel: CancellationToken,
 ) -> Result<Reviewed, Stop> {
     let home = job.pulls.home();
     let settings = &compared.settings;
@@ -260,7 +267,9 @@ fn look(
         spec: None,
         criteria: &[],
         memory: Store::open(job.pulls.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
-        since_last: row.run.is_some() && !row.is_asked_whole() && !is_gone,
+        since_last: !row.is_asked_whole()
+            && !is_gone
+            && last_head(job, row)?.is_some_and(|last| last != pull.head.as_str()),
         executable: home.executable.clone(),
         standing,
         asking: Asking {
@@ -277,12 +286,17 @@ fn look(
         events: &tell,
     };
     let mut reviewed = pipeline::review_change(&mut world)?;
-    if is_gone {
-        let note = "the commit of the last review is gone, so all of the change was reviewed";
-        let notes = reviewed.review.notes.take();
-        reviewed.review.notes = Some(notes.map_or_else(|| note.to_owned(), |notes| format!("{notes}\n{note}")));
+    if !compared.notes.is_empty() {
+        let notes = reviewed.review.notes.iter().chain(&compared.notes).map(String::as_str);
+        reviewed.review.notes = Some(notes.collect::<Vec<_>>().join("\n"));
     }
     Ok(reviewed)
+}
+
+/// The commit of the last review. One that is reviewed again is reviewed as a whole: nothing of it is new.
+fn last_head(job: &Job<'_>, row: &PullRow) -> Result<Option<String>, Stop> {
+    let run = row.run.map(|run| job.pulls.database().review_run(run)).transpose()?;
+    Ok(run.flatten().map(|run| run.head))
 }
 
 /// Stores the review with all that is to be seen of it.
@@ -295,7 +309,9 @@ fn conclude(
 ) -> Result<Ended, Stop> {
     let database = job.pulls.database();
     let known = commented(job)?;
-    let has_summary = database.posts(job.id)?.iter().any(|row| row.post.kind == PostKind::Summary);
+    let posts = database.posts(job.id)?;
+    let has_summary = posts.iter().any(|row| row.post.kind == PostKind::Summary);
+    let is_first_seen = reviewed.since.as_ref().is_some_and(|since| !was_seen(&posts, &since.head));
     let before: Vec<Finding> = match reviewed.since.as_ref() {
         Some(since) => database.review_run(since.run)?.and_then(|run| run.review).map(|it| it.findings),
         None => None,
@@ -310,6 +326,7 @@ fn conclude(
         repo: &job.repo,
         known: &known,
         has_summary,
+        is_first_seen,
         before: &before,
         details_url: details_url.as_deref(),
     });
@@ -323,6 +340,13 @@ fn conclude(
         ..nothing(row.wanted, None, job.pulls.now())
     };
     finish(job, finished)
+}
+
+/// False when a review of a commit had something to say, and nothing of it was posted.
+fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
+    let says = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
+    let mut said = posts.iter().filter(|row| row.post.head == *head && says(row.post.kind)).peekable();
+    said.peek().is_none() || said.any(|row| row.state == PostState::Done)
 }
 
 /// The keys of findings that have a comment of ours.

@@ -160,6 +160,15 @@ impl Database {
         self.move_post(token, post, "state = 'cancelled', problem = ?3", problem.to_owned())
     }
 
+    /// Forgets what was posted or given up before a time. Summaries stay: they are edited for as long as there are pushes.
+    pub fn prune_posts(&self, before_ms: u64) -> Result<usize, Failure> {
+        self.write(move |connection| {
+            let sql = "DELETE FROM post WHERE state IN ('done', 'cancelled') AND kind <> 'summary' AND final \
+                       AND since_ms < ?1 AND pull IN (SELECT id FROM pull WHERE owner IS NULL AND wanted = done)";
+            connection.execute(sql, [number(before_ms)])
+        })
+    }
+
     fn move_post(
         &self,
         token: Token,

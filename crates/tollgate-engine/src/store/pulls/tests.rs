@@ -242,6 +242,27 @@ fn a_post_goes_from_due_to_done_and_keeps_its_number_when_it_is_said_anew() {
 }
 
 #[test]
+fn posts_of_long_ago_are_forgotten_but_for_the_summary() {
+    let queue = Queue::new();
+    queue.push("o/r", 1, 0);
+    let claim = queue.claim("o/r", 1, 10_000);
+    let kinds = [PostKind::Summary, PostKind::Check, PostKind::Note, PostKind::Reply];
+    queue.finish(&claim, kinds.map(|kind| post(A, kind, "", "x")).to_vec());
+    for row in queue.database.posts_due(claim.pull.id).unwrap() {
+        let at = if row.post.kind == PostKind::Note { 900 } else { 100 };
+        queue.database.begin_post(claim.token, row.id, at).unwrap().unwrap();
+        if row.post.kind != PostKind::Reply {
+            queue.database.end_post(claim.token, row.id, None).unwrap().unwrap();
+        }
+    }
+    assert_eq!(queue.database.prune_posts(500).unwrap(), 0, "somebody is at work");
+    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    assert_eq!(queue.database.prune_posts(500).unwrap(), 1);
+    let left = ["summary : x (Done)", "note : x (Done)", "reply : x (Posting)"];
+    assert_eq!(queue.posts(claim.pull.id), left);
+}
+
+#[test]
 fn a_newer_head_cancels_what_was_not_posted_and_ends_the_checks_of_others() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);

@@ -143,9 +143,9 @@ fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> rusql
         }
         Effect::Withdraw { repository, fingerprint } => {
             if dismissal::withdraw(connection, repository, *fingerprint, at_ms)? {
-                // It counts again, which only another review can say.
+                // It counts again, which only a review of all can say: what was withheld is not looked at otherwise.
                 delivery::want(connection, pull, at_ms, 0)?;
-                delivery::again(connection, pull, false)?;
+                delivery::again(connection, pull, true)?;
             }
             Ok(())
         }

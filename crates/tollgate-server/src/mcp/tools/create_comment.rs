@@ -19,6 +19,7 @@ use tollgate_core::pull::PullRef;
 use tollgate_core::pull::post::MAX_BODY;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::{Comment, Host, HostError};
+use tollgate_engine::forge::local::Trigger;
 
 use super::{Effect, Job, Tool};
 use crate::mcp::failure;
@@ -44,6 +45,10 @@ pub(super) struct Arguments {
     fix: bool,
     /// The address of the pull request, as `https://github.com/owner/name/pull/12`. Left out: nothing is posted.
     pull_request: Option<String>,
+    /// The folder of the repository that the pull request is of; on a server the number or folder of a project. Left
+    /// out: where the server was started, or its only project.
+    #[schemars(length(min = 1, max = 4096))]
+    repository: Option<String>,
 }
 
 /// What it answers.
@@ -87,13 +92,14 @@ impl Tool for CreateComment {
     const DESCRIPTION: &'static str = "Puts a comment on a pull request. A review summary is checked first: one that \
         breaks its rules is refused with what is wrong, or repaired with `fix: true`. Called again with the same text it \
         does nothing; a new summary replaces the one before. Without `pull_request`, or where the operator gave no \
-        token, the checked text comes back with `posted: false`, to be posted by other means.";
+        token, the checked text comes back with `posted: false`, to be posted by other means. The pull request must be \
+        of the repository that you work in.";
     const EFFECT: Effect = Effect::Posts;
     type Arguments = Arguments;
     type Output = Output;
 
     fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
-        let Arguments { body, fix, pull_request } = arguments;
+        let Arguments { body, fix, pull_request, repository } = arguments;
         let parsed = pull_request.map(|address| PullRef::parse(&address)).transpose();
         let pull = parsed.map_err(|error| failure::not_a_pull_request(&error.to_string()))?;
         let bot = means.settings(None, |_| {})?.bot;
@@ -114,6 +120,9 @@ impl Tool for CreateComment {
             let why = "this server has no token for the code host".to_owned();
             return Ok(Output { why_not: Some(why), ..output });
         };
+        check_ours(means, repository.as_deref(), &pull)?;
+        // Two at once would both find nothing there.
+        let _alone = means.post_alone();
         let (action, comment) = post(&*host, &pull, kind, &output.body).map_err(HostError::into_failure)?;
         Ok(Output { posted: true, action, comment: Some(comment), ..output })
     }
@@ -154,6 +163,17 @@ fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<Str
             Ok((kind, fixed.text, fixed.done))
         }
     }
+}
+
+/// Refuses what is about another repository: whoever calls must not write in our name wherever it likes.
+fn check_ours(means: &Means, repository: Option<&str>, pull: &PullRef) -> Result<(), Failure> {
+    if means.may_post_to(&pull.repo) {
+        return Ok(());
+    }
+    let name = pull.host.split_once("://").map_or("", |(_, name)| name);
+    let theirs = format!("{name}/{}", pull.repo.key());
+    let ours = means.open(repository, Trigger::Default)?.identity().unwrap_or_default();
+    if ours.eq_ignore_ascii_case(&theirs) { Ok(()) } else { Err(failure::not_our_pull_request(&ours, &theirs)) }
 }
 
 /// Sees to it that the comment stands on the pull request, once.

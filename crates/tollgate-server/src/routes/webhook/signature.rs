@@ -44,7 +44,6 @@ pub(super) fn guid(headers: &HeaderMap) -> Option<String> {
 
 /// What happened.
 pub(super) fn event(headers: &HeaderMap) -> Option<String> {
-    // One is called `projects_v2_item`.
     named(headers, EVENT, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 

@@ -3,10 +3,13 @@
 //! The token in the environment is shown to one host only: the one that the operator configured (`github.url`), or that
 //! of the workflow in which this runs. Whoever gives us another address gets no token.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tollgate_core::finding::Finding;
+use tollgate_core::intent;
 use tollgate_core::pull::PullRef;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::failure::Failure;
@@ -14,10 +17,10 @@ use tollgate_engine::forge::git::{Blob, Environment};
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{Hidden, Host, HostError, Permission, Pull};
 use tollgate_engine::forge::remote::{Remote, Wanted};
-use tollgate_engine::pipeline::{Asking, Memory, Reviewed, Standing};
-use tollgate_engine::store::{Ended, Outcome, Store};
+use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
+use tollgate_engine::store::{self, Ended, Outcome};
 
-use super::{Args, Made, Subject, flags, print_prompt, review, show};
+use super::{Args, Made, ReportFormat, Subject, flags, post, print_prompt, review, show};
 use crate::cli::progress::Progress;
 use crate::cli::{Done, Place, failure, memory, output};
 
@@ -27,11 +30,12 @@ const MAX_SETTINGS: u64 = 1 << 20;
 const TOKENS: [&str; 2] = ["GITHUB_TOKEN", "GH_TOKEN"];
 
 /// A pull request, and the way to it.
-struct Found {
-    at: PullRef,
+pub(super) struct Found {
+    pub(super) at: PullRef,
     address: Address,
-    host: Arc<dyn Host>,
-    pull: Pull,
+    pub(super) host: Arc<dyn Host>,
+    /// As it was when it was fetched.
+    pub(super) pull: Pull,
 }
 
 /// The change of a pull request, here to be reviewed.
@@ -46,24 +50,68 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
     let flags = flags(args, &asking.tape);
     let found = find(place, args, address)?;
     let Fetched { remote, range, settings } = fetch(args, &found, flags)?;
+    let heeds_author = may_write(&found);
+    if heeds_author && settings.allow_no_review && intent::skips_review(&found.pull.title) {
+        return skip(args, &found, &settings);
+    }
     let started = memory::now();
     let subject = subject(&found);
-    let standing = Standing::Pull { subject: subject.clone(), heeds_author: may_write(&found) };
+    let standing = Standing::Pull { subject: subject.clone(), heeds_author };
     let made = Subject {
         forge: remote.local(&range)?,
         title: Some(&found.pull.title),
         body: Some(&found.pull.body),
         standing,
-        memory: remembered(place, args, &settings),
+        memory: super::memory(place, &settings, args),
     };
     let mut made = review(place, args, &settings, made, asking)?;
     if args.print_prompt {
         return print_prompt(place, args, &made.reviewed);
     }
+    let before = before(&made);
     if let Err(failure) = remember(&mut made, &subject, started) {
         output::say(&format!("note: this review was not stored: {failure}"));
     }
-    show(place, args, &settings, made, None)
+    let done = quoted(args, || show(place, args, &settings, &mut made, None));
+    if args.post {
+        post::post(&found, &settings, &made.reviewed, &before)?;
+    }
+    done
+}
+
+/// Says that there is no review, because an author who may write wants none.
+fn skip(args: &Args, found: &Found, settings: &Settings) -> Result<Done, Failure> {
+    output::say(&format!("note: {}", pipeline::SKIPPED));
+    if args.post {
+        post::post_skipped(found, settings)?;
+    }
+    Ok(Done::Fine)
+}
+
+/// Prints for people where a workflow reads along: what others wrote into their code must not be taken for its commands.
+fn quoted(args: &Args, print: impl FnOnce() -> Result<Done, Failure>) -> Result<Done, Failure> {
+    let is_for_people = args.format == ReportFormat::Pretty && args.output.is_none();
+    if !is_for_people || !post::is_in_workflow() {
+        return print();
+    }
+    let mark = format!("{:016x}{:016x}", random(), random());
+    output::print(&format!("::stop-commands::{mark}\n"))?;
+    let done = print();
+    output::print(&format!("::{mark}::\n"))?;
+    done
+}
+
+/// A number that nobody can know beforehand.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// The findings of the review before, as far as it is known.
+fn before(made: &Made) -> Vec<Finding> {
+    let (Memory::Open(store), Some(since)) = (&made.memory, &made.reviewed.since) else {
+        return Vec::new();
+    };
+    store.run(since.run).ok().flatten().and_then(|run| run.review).map(|review| review.findings).unwrap_or_default()
 }
 
 /// Asks the host for the pull request.
@@ -90,7 +138,7 @@ fn find(place: &Place, args: &Args, address: &str) -> Result<Found, Failure> {
 }
 
 /// The token in the environment, and where it is.
-fn token() -> Option<(&'static str, Hidden)> {
+pub(crate) fn token() -> Option<(&'static str, Hidden)> {
     let read = |name| Some((name, std::env::var(name).ok().filter(|token| !token.trim().is_empty())?));
     let (name, token) = TOKENS.into_iter().find_map(read)?;
     Some((name, Hidden::new(token.trim().to_owned())))
@@ -144,31 +192,18 @@ fn may_write(found: &Found) -> bool {
 }
 
 /// What reviews of the pull request are about, in the memory.
-fn subject(found: &Found) -> tollgate_engine::store::Subject {
-    tollgate_engine::store::Subject {
+fn subject(found: &Found) -> store::Subject {
+    store::Subject {
         repository: format!("{}/{}", found.address.name(), found.at.repo.key()),
         name: format!("pr {}", found.at.number),
         scope: "pull".to_owned(),
     }
 }
 
-fn remembered(place: &Place, args: &Args, settings: &Settings) -> Memory {
-    super::memory(place, settings, args)
-}
-
 /// Stores the review, so that the next one can tell what is new.
-fn remember(made: &mut Made, subject: &tollgate_engine::store::Subject, started: u64) -> Result<(), Failure> {
+fn remember(made: &mut Made, subject: &store::Subject, started: u64) -> Result<(), Failure> {
     let Memory::Open(store) = &mut made.memory else { return Ok(()) };
-    record(store, subject, started, &made.reviewed)
-}
-
-fn record(
-    store: &mut Store,
-    subject: &tollgate_engine::store::Subject,
-    started: u64,
-    reviewed: &Reviewed,
-) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
-    let outcome = Outcome::Completed(reviewed.completed());
+    let outcome = Outcome::Completed(made.reviewed.completed());
     store.record(&Ended { subject, time: (started, memory::now()), version, outcome }).map(drop)
 }

@@ -51,16 +51,28 @@ pub(crate) fn create(folder: &Path) {
     }
 }
 
-/// Puts a commit on a reference and gives back its name; the files are those of the parent with these changes.
-pub(crate) fn commit(dir: &Path, reference: &str, parent: Option<&str>, message: &str, files: &[File<'_>]) -> String {
+/// What a commit is made of.
+pub(crate) struct Commit<'a> {
+    pub(crate) parent: Option<&'a str>,
+    pub(crate) message: &'a str,
+    /// Its files are those of the parent with these changes.
+    pub(crate) files: &'a [File<'a>],
+    /// When it was made, so that what is the same elsewhere is another commit.
+    pub(crate) second: u64,
+}
+
+/// Puts a commit on a reference and gives back its name.
+pub(crate) fn commit(dir: &Path, reference: &str, commit: &Commit<'_>) -> String {
+    let Commit { parent, message, files, second } = commit;
     let mut stream = Vec::new();
     let mut say = |bytes: &[u8]| stream.extend_from_slice(bytes);
-    say(format!("commit {reference}\ncommitter Ada <ada@example.com> 1700000000 +0000\n").as_bytes());
+    let second = 1_700_000_000 + second;
+    say(format!("commit {reference}\ncommitter Ada <ada@example.com> {second} +0000\n").as_bytes());
     say(format!("data {}\n{message}\n", message.len()).as_bytes());
     if let Some(parent) = parent {
         say(format!("from {parent}\n").as_bytes());
     }
-    for (name, content) in files {
+    for (name, content) in *files {
         let name = name.replace('\\', "\\\\").replace('"', "\\\"");
         match content {
             Some(content) => {

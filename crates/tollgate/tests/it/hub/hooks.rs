@@ -1,5 +1,6 @@
 //! Webhooks of the pretend GitHub: signed, remembered, sent by a thread of their own, and again when that is asked for.
 
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::shape::iso;
 use super::state::{Actor, State};
-use super::wire;
+use super::wire::{self, Answer, Reply};
 
 /// Marks of deliveries that were not sent yet: held back, waiting, on their way.
 pub(crate) const HELD: u16 = 1;
@@ -267,4 +268,20 @@ pub(crate) fn start(state: &Arc<Mutex<State>>, bell: &Arc<Condvar>, stop: &Arc<A
             bell.notify_all();
         }
     });
+}
+
+/// Starts something that takes deliveries, and says where: it is told the event, the name and the body of each, and says
+/// with which status it is answered.
+pub(crate) fn listen(
+    stop: &Arc<AtomicBool>,
+    take: impl Fn(&str, &str, &[u8]) -> u16 + Send + Sync + 'static,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    wire::serve(listener, Arc::clone(stop), move |request| {
+        let header = |name: &str| request.header(name).unwrap_or_default();
+        let status = take(header("x-github-event"), header("x-github-delivery"), &request.body);
+        Reply::Send(Answer { status, headers: Vec::new(), body: Vec::new() })
+    });
+    url
 }

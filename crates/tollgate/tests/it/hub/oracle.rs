@@ -36,13 +36,19 @@ fn mark<'a>(body: &'a str, kind: &str) -> Option<&'a str> {
 impl PullRequest<'_> {
     /// What the app wrote here until now.
     pub(crate) fn seen(&self) -> Seen {
+        self.seen_by(Some(self.hub.app_id()))
+    }
+
+    /// What another app wrote here until now, or people did.
+    pub(crate) fn seen_by(&self, app: Option<u64>) -> Seen {
         let state = self.hub.state();
-        let (app, repo) = (Some(state.app.id), state.repo(&self.repo).unwrap());
+        let repo = state.repo(&self.repo).unwrap();
         let pull = &repo.pulls[&self.number];
         let comments = pull.comments.iter().filter(|comment| comment.by.app == app).cloned();
         let (summaries, others) = comments.partition(|comment: &Comment| mark(&comment.body, "summary").is_some());
         let at_lines = pull.at_lines.iter().filter(|comment| comment.by.app == app).cloned();
         let (inline, answers) = at_lines.partition(|comment: &LineComment| comment.answers.is_none());
+        let is_its_own = |check: &&Check| Some(check.app) == app && pull.heads.contains(&check.head);
         Seen {
             head: pull.head.clone(),
             summaries,
@@ -50,7 +56,7 @@ impl PullRequest<'_> {
             reviews: pull.reviews.iter().filter(|review| review.by.app == app).cloned().collect(),
             inline,
             answers,
-            checks: repo.checks.iter().filter(|check| Some(check.app) == app).cloned().collect(),
+            checks: repo.checks.iter().filter(is_its_own).cloned().collect(),
         }
     }
 }

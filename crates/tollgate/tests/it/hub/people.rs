@@ -1,7 +1,9 @@
 //! What people do at the pretend GitHub: they open, push, retitle, close, talk and resolve. Each act is told by webhook.
 
+use std::collections::BTreeSet;
+
 use super::Hub;
-use super::git::{self, File, git};
+use super::git::{self, Commit, File, git};
 use super::hooks::Event;
 use super::state::{Actor, Pull, State};
 
@@ -39,7 +41,8 @@ impl Hub {
     pub(crate) fn repository(&self, full: &str, files: &[(&str, &str)]) {
         let folder = self.folder_of(full);
         git::create(&folder);
-        git::commit(&folder, "refs/heads/main", None, "start", &contents(files));
+        let commit = Commit { parent: None, message: "start", files: &contents(files), second: 0 };
+        git::commit(&folder, "refs/heads/main", &commit);
         self.add_repository(full, folder, false);
         self.let_in(full, "ada", "write");
     }
@@ -80,6 +83,7 @@ impl Hub {
             is_open: true,
             is_draft: opening.is_draft,
             head: base.clone(),
+            heads: BTreeSet::new(),
             head_ref: format!("work-{number}"),
             from: Some(from),
             base,
@@ -102,7 +106,8 @@ impl Hub {
     pub(crate) fn push_to_main(&self, full: &str, files: &[(&str, &str)]) -> String {
         let folder = self.folder_of(full);
         let before = git(&folder, &["rev-parse", "refs/heads/main"]);
-        let after = git::commit(&folder, "refs/heads/main", Some(&before), "on main", &contents(files));
+        let commit = Commit { parent: Some(&before), message: "on main", files: &contents(files), second: 0 };
+        let after = git::commit(&folder, "refs/heads/main", &commit);
         let mut state = self.state();
         for pull in state.repo_mut(full).unwrap().pulls.values_mut() {
             pull.base.clone_from(&after);
@@ -148,10 +153,14 @@ impl PullRequest<'_> {
         if from != self.repo {
             git(&theirs, &["fetch", "-q", ours.to_str().unwrap(), &row.base]);
         }
-        let head = git::commit(&theirs, &branch, Some(parent.unwrap_or(&row.base)), message, files);
+        let parent = Some(parent.unwrap_or(&row.base));
+        let head = git::commit(&theirs, &branch, &Commit { parent, message, files, second: self.number - 1 });
         let to = format!("+{branch}:refs/pull/{}/head", self.number);
         git(&ours, &["fetch", "-q", theirs.to_str().unwrap(), &to]);
-        self.hub.state().pull_mut(&self.repo, self.number).unwrap().head.clone_from(&head);
+        let mut state = self.hub.state();
+        let pull = state.pull_mut(&self.repo, self.number).unwrap();
+        pull.head.clone_from(&head);
+        pull.heads.insert(head.clone());
         head
     }
 

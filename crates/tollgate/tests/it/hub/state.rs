@@ -1,6 +1,6 @@
 //! What the pretend GitHub knows. Everything is here, behind one lock; nothing here speaks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -121,6 +121,8 @@ pub(crate) struct Pull {
     pub(crate) is_open: bool,
     pub(crate) is_draft: bool,
     pub(crate) head: String,
+    /// All commits that were its head some time.
+    pub(crate) heads: BTreeSet<String>,
     pub(crate) head_ref: String,
     /// The repository that its commits come from.
     pub(crate) from: Option<String>,

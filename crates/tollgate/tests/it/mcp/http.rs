@@ -13,10 +13,16 @@ use serde_json::json;
 use super::{Agent, BAD, Listener, answered, check_promised, story};
 use crate::desk::{Desk, works};
 use crate::stage::{Server, add, add_project};
+use crate::stub::Stub;
 
 /// A server with a project on whose branch something is wrong.
 pub(super) fn begin() -> (Desk, Server) {
-    let desk = Desk::new(&works());
+    begin_with("")
+}
+
+/// The same with more settings of the operator's.
+fn begin_with(settings: &str) -> (Desk, Server) {
+    let desk = Desk::configured(&works(), settings);
     add_project(&desk);
     desk.git(&["switch", "-q", "-c", "work"]);
     std::fs::write(desk.path("project/b.js"), BAD).unwrap();
@@ -56,6 +62,22 @@ fn every_tool_answers_over_http_as_it_promised() {
         assert_eq!(agent.data("get_feature", json!({"feature": feature})).await["title"], "Read JSON");
         agent.client.cancel().await.unwrap();
         assert_eq!(server.end().0, Some(0));
+    });
+}
+
+#[test]
+fn a_review_that_is_cancelled_over_http_ends_and_is_not_stored() {
+    let (stub, was_asked, free) = Stub::hanging(1);
+    story(async move {
+        let settings = format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub"));
+        let (desk, server) = begin_with(&settings);
+        let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
+        let hanging = agent.begin("review_change", json!({})).await;
+        tokio::task::spawn_blocking(move || was_asked.recv().unwrap()).await.unwrap();
+        hanging.cancel(None).await.unwrap();
+        let done = agent.data("review_change", json!({})).await;
+        assert_eq!(done["review"], 1, "{done:#}");
+        drop(free);
     });
 }
 
@@ -127,7 +149,7 @@ fn who_asks_and_from_where_is_checked_as_for_the_rest_of_the_server() {
     assert_eq!(status(&server, "POST", &known, &format!("{list}{}", " ".repeat(2 << 20))), 413);
     assert_eq!(status(&server, "GET", &known, ""), 405);
     assert_eq!(status(&server, "PUT", &known, &list), 405);
-    assert_eq!(status(&server, "DELETE", &with(("mcp-session-id", "no-such-session")), ""), 404);
+    assert_eq!(status(&server, "POST", &with(("mcp-session-id", "no-such-session")), &list), 404);
     // No session, and no revision that needs none.
-    assert_eq!(status(&server, "POST", &known, &list), 422);
+    assert_eq!(status(&server, "POST", &known, &list), 400);
 }

@@ -4,21 +4,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::Inline;
+use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
+use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{
     Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
     Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
 };
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
+use super::stdio::Session;
+use super::{SUMMARY, story};
 use crate::desk::Desk;
+use crate::hub::{Hub, Opening};
+use crate::scratch::Scratch;
 
 const PULL: &str = "https://github.com/a/b/pull/1";
-const SUMMARY: &str = "<details>\n<summary>Kodiai Review Summary</summary>\n\n## What Changed\nRetries.\n\n\
-    Reviewed: core logic\n\n## Observations\n\n### Major\nsrc/a.ts (3): The delay is never reset\nIt waits for ever.\n\n\
-    ## Verdict\n:yellow_circle: **Needs changes** -- 1 major finding\n\n</details>\n";
 
 /// Comments, and nothing else.
 #[derive(Default)]
@@ -36,7 +38,10 @@ impl Host for Wall {
         Ok(Me { login: "tollgate[bot]".to_owned(), mention: "tollgate".to_owned(), app: None })
     }
     fn comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
-        if self.is_shut { no() } else { Ok(self.comments.lock().unwrap().clone()) }
+        let there = self.comments.lock().unwrap().clone();
+        // Whoever else may look now does.
+        (0..100).for_each(|_| std::thread::yield_now());
+        if self.is_shut { no() } else { Ok(there) }
     }
     fn comment(&self, _: &Repo, _: u64, body: &str) -> Asked<u64> {
         let mut comments = self.comments.lock().unwrap();
@@ -116,13 +121,21 @@ fn author(login: &str) -> Author {
     Author { login: login.to_owned(), app: None, is_bot: true }
 }
 
+/// A project whose origin is the repository of the pull request.
+fn desk() -> Desk {
+    let desk = Desk::new("");
+    desk.git(&["remote", "add", "origin", "git@github.com:A/b.git"]);
+    desk
+}
+
 /// Tools that reach a wall.
 fn tools(desk: &Desk, wall: &Arc<Wall>) -> Mcp {
     let board = desk.board();
     let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
     let means = Means::in_folders(board.home().clone(), desk.path("data/tollgate/tollgate.db"), folders);
     let wall = Arc::clone(wall);
-    Mcp::new(means.connecting(Arc::new(move |_| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)))))
+    let connect = Arc::new(move |_: &PullRef| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)));
+    Mcp::new(means.connecting(connect, vec![Repo::parse("upstream/b").unwrap()]))
 }
 
 fn create(mcp: &Mcp, body: &str) -> Value {
@@ -131,7 +144,7 @@ fn create(mcp: &Mcp, body: &str) -> Value {
 
 #[test]
 fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let mcp = tools(&desk, &wall);
     let action = |body: &str| {
         let made = create(&mcp, body);
@@ -155,8 +168,20 @@ fn a_comment_is_posted_once_and_a_new_summary_replaces_the_old_one() {
 }
 
 #[test]
+fn many_at_once_post_one_comment() {
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| create(&mcp, SUMMARY));
+        }
+    });
+    assert_eq!(wall.comments.lock().unwrap().len(), 1);
+}
+
+#[test]
 fn a_mark_in_a_comment_of_somebody_else_does_not_count() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let body = format!("{SUMMARY}\n<!-- tollgate:agent summary -->");
     wall.comments.lock().unwrap().push(Comment { id: 1, author: author("mallory"), body, answers: None });
     let made = create(&tools(&desk, &wall), SUMMARY);
@@ -165,7 +190,7 @@ fn a_mark_in_a_comment_of_somebody_else_does_not_count() {
 
 #[test]
 fn what_must_not_stand_there_is_not_posted() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall::default()));
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
     let mcp = tools(&desk, &wall);
     for (body, words) in [
         ("hi <!-- tollgate:summary -->", "by which tollgate's own comments are known"),
@@ -186,10 +211,48 @@ fn what_must_not_stand_there_is_not_posted() {
 
 #[test]
 fn a_host_that_is_away_is_an_answer_with_what_to_do_next() {
-    let (desk, wall) = (Desk::new(""), Arc::new(Wall { is_shut: true, ..Wall::default() }));
+    let (desk, wall) = (desk(), Arc::new(Wall { is_shut: true, ..Wall::default() }));
     let made = create(&tools(&desk, &wall), "hi");
     assert_eq!(
         (&made["isError"], &made["content"][0]["text"]),
         (&json!(true), &json!("the host is away\nTry again later."))
     );
+}
+
+#[test]
+fn pull_requests_of_other_repositories_are_commented_on_only_if_the_operator_says_so() {
+    let (desk, wall) = (desk(), Arc::new(Wall::default()));
+    let mcp = tools(&desk, &wall);
+    let create = |address: &str| mcp.call("create_comment", json!({"body": "hi", "pull_request": address})).unwrap();
+    for other in ["https://github.com/mallory/b/pull/1", "https://evil.example/a/b/pull/1"] {
+        let refused = create(other);
+        let said = refused["content"][0]["text"].as_str().unwrap();
+        assert!(said.contains("and this is `github.com/") && said.contains("--post-to"), "{said}");
+    }
+    assert!(wall.comments.lock().unwrap().is_empty());
+    assert_eq!(create("https://github.com/upstream/b/pull/1")["structuredContent"]["posted"], true);
+}
+
+#[test]
+fn a_token_in_the_environment_posts_where_the_operator_configured_and_nowhere_else() {
+    let hub = Hub::start();
+    hub.repository("octo/app", &[("a.js", "export const one = 1;\n")]);
+    let pull = hub.open("octo/app", &Opening { files: &[("b.js", "export const two = 2;\n")], ..Opening::default() });
+    let (address, token) = (format!("{}/octo/app/pull/{}", hub.url(), pull.number), hub.token_of("ada"));
+    story(async {
+        let scratch = Scratch::on_a_branch();
+        scratch.git(&["remote", "add", "origin", &format!("{}/octo/app.git", hub.url())]);
+        let here = json!({"body": SUMMARY, "pull_request": address});
+        let elsewhere = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
+        assert_eq!(elsewhere.agent.data("create_comment", here.clone()).await["posted"], false);
+        scratch.configure(&format!("[github]\nurl = '{}'\n", hub.url()));
+        let session = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
+        for action in ["created", "unchanged"] {
+            assert_eq!(session.agent.data("create_comment", here.clone()).await["action"], action);
+        }
+    });
+    let host = github::with_token(Address::parse(&hub.url(), None).unwrap(), Some(Hidden::new(token)), None);
+    let comments = host.comments(&Repo::parse("octo/app").unwrap(), pull.number).unwrap();
+    assert_eq!(comments.len(), 1);
+    assert!(comments[0].body.starts_with("<details>") && comments[0].author.login == "ada", "{comments:?}");
 }

@@ -1,8 +1,6 @@
 //! On standard input and output, with the real program.
 
 use std::process::ExitStatus;
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
 
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
@@ -10,7 +8,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
-use super::{Agent, BAD, GOOD, Listener, answered, protocol_error, story};
+use super::{Agent, BAD, GOOD, Listener, SUMMARY, answered, protocol_error, story};
 use crate::scratch::Scratch;
 use crate::stub::Stub;
 
@@ -22,7 +20,12 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) async fn start(scratch: &Scratch, more: &[&str]) -> Self {
-        let mut child = spawn(scratch, more);
+        Self::start_with(scratch, more, &[]).await
+    }
+
+    /// The same with something in the environment.
+    pub(super) async fn start_with(scratch: &Scratch, more: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut child = spawn(scratch, more, env);
         let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let client = Listener::default().serve(pipes).await.unwrap();
         Self { agent: Agent::new(client).await, child }
@@ -35,8 +38,10 @@ impl Session {
     }
 }
 
-fn spawn(scratch: &Scratch, more: &[&str]) -> Child {
+fn spawn(scratch: &Scratch, more: &[&str], env: &[(&str, &str)]) -> Child {
     let mut command = Command::from(scratch.command(&[&["mcp"], more].concat()));
+    // What the tests run in may hold a token, which no test may use.
+    command.env_remove("GITHUB_TOKEN").env_remove("GH_TOKEN").envs(env.iter().copied());
     command.stderr(std::process::Stdio::inherit()).kill_on_drop(true).spawn().unwrap()
 }
 
@@ -170,8 +175,7 @@ fn whoever_calls_cannot_open_the_gate_that_the_operator_closed() {
 
 #[test]
 fn a_summary_is_checked_refused_and_repaired() {
-    let broken = "<details>\n<summary>Kodiai Review Summary</summary>\n## What Changed\nRetries.\n\nReviewed: core logic\n\n\
-                  ## Verdict\n:green_circle: **Approve** -- No issues found\n\n</details>\n";
+    let broken = SUMMARY.replacen("</summary>\n\n", "</summary>\n", 1);
     story(async {
         let scratch = Scratch::folder();
         let session = Session::start(&scratch, &[]).await;
@@ -226,17 +230,7 @@ fn progress_is_told_in_steps_that_grow() {
 
 #[test]
 fn a_cancelled_review_ends_and_gives_its_turn_back() {
-    let (asked, was_asked) = mpsc::channel();
-    let (free, freed) = mpsc::channel::<()>();
-    let (asked, freed) = (Mutex::new(asked), Arc::new(Mutex::new(freed)));
-    // A model that says nothing, the first two times, until the test is over.
-    let stub = Stub::answering(move |_| {
-        let first = asked.lock().unwrap().send(()).is_ok();
-        if first {
-            let _ = freed.lock().unwrap().recv();
-        }
-        r#"{"decision":"APPROVED","summary":"fine","findings":[]}"#.to_owned()
-    });
+    let (stub, was_asked, free) = Stub::hanging(2);
     story(async move {
         let scratch = Scratch::on_a_branch();
         scratch.configure(&format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));
@@ -263,11 +257,28 @@ fn a_cancelled_review_ends_and_gives_its_turn_back() {
 }
 
 #[test]
+fn a_signal_ends_it_and_what_it_started() {
+    let (stub, was_asked, free) = Stub::hanging(1);
+    story(async move {
+        let scratch = Scratch::on_a_branch();
+        scratch.configure(&format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));
+        scratch.write("b.js", GOOD);
+        let mut session = Session::start(&scratch, &[]).await;
+        let _hanging = session.agent.begin("review_change", json!({})).await;
+        tokio::task::spawn_blocking(move || was_asked.recv().unwrap()).await.unwrap();
+        let id = session.child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert_eq!(session.child.wait().await.unwrap().code(), Some(130));
+        drop(free);
+    });
+}
+
+#[test]
 fn a_client_of_the_newest_revision_needs_no_handshake() {
     story(async {
         let scratch = Scratch::on_a_branch();
         scratch.write("b.js", BAD);
-        let mut child = spawn(&scratch, &[]);
+        let mut child = spawn(&scratch, &[], &[]);
         let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
         let client = Listener::default().serve_with_lifecycle(pipes, newest).await.unwrap();

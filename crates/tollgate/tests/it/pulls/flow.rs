@@ -19,7 +19,11 @@ fn glance(seen: &Seen) -> String {
         .iter()
         .map(|check| {
             let is_head = if check.head == seen.head { "head" } else { "old" };
-            format!("{is_head} {} “{}”", check.conclusion.as_deref().unwrap_or("-"), check.title.as_deref().unwrap_or("-"))
+            format!(
+                "{is_head} {} “{}”",
+                check.conclusion.as_deref().unwrap_or("-"),
+                check.title.as_deref().unwrap_or("-")
+            )
         })
         .collect();
     let n = (seen.summaries.len(), seen.reviews.len(), seen.inline.len(), seen.others.len());
@@ -33,21 +37,101 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     let station = Station::start(&hub);
     let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
     let seen = station.settled(&pull);
-    assert_snapshot!(glance(&seen), @"");
-    assert_snapshot!(seen.summaries[0].body, @"");
-    assert_snapshot!(seen.inline[0].body, @"");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
+    assert_snapshot!(seen.summaries[0].body, @r"
+    <details>
+    <summary>Kodiai Review Summary</summary>
+
+    ## What Changed
+    1 file changed, 1 line added and 0 removed.
+
+    Reviewed: core logic
+
+    ## Observations
+
+    ### Major
+    a.js (1): text computed at run time is executed as code
+    Any input that reaches this text runs with all rights of the program. Parse data with `JSON.parse`, look functions up in an object, or use a real expression parser.
+
+    ## Verdict
+    :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+
+    </details>
+
+    <details>
+    <summary>Review Details</summary>
+
+    - Commit: 22bf8bc against 25ae644, 22bf8bc against 25ae644
+    - Files: 1 changed, 1 reviewed
+    - Lines: 1 added, 0 removed
+    - Findings: 0 critical, 1 major, 0 medium, 0 minor
+    - Coverage: 1 of 1 hunk reviewed, 0 skipped by a rule, 0 not reviewed
+    - Conventional type: feat in title
+    - Commits scanned: 1 of 1
+    - type feat in title: no breaking change is declared, so removed or changed public API counts one level more
+    - Reviewers: rules
+
+    </details>
+
+    <!-- tollgate:summary head=22bf8bc6465dffff8b4ac31f3d8f4a5f9e0c96bd -->
+    ");
+    assert_snapshot!(seen.inline[0].body, @r"
+    **Major: text computed at run time is executed as code**
+
+    Any input that reaches this text runs with all rights of the program. Parse data with `JSON.parse`, look functions up in an object, or use a real expression parser.
+
+    <sub>`js-eval-dynamic` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+
+    <!-- tollgate:finding fp-8a16588577c11ffc-628a1187 -->
+    ");
 
     pull.push("more", &[("b.js", GOOD)]);
     let seen = station.settled(&pull);
-    assert_snapshot!(glance(&seen), @"");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, head failure “1 blocking finding”");
     pull.push("fix", &[("a.js", GOOD)]);
     let seen = station.settled(&pull);
-    assert_snapshot!(glance(&seen), @"");
-    assert_snapshot!(seen.summaries[0].body, @"");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, head success “No findings”");
+    assert_snapshot!(seen.summaries[0].body, @r"
+    <details>
+    <summary>Kodiai Re-Review Summary</summary>
+
+    ## Re-review -- Changes since 9885bbf
+
+    ## What Changed
+    2 files changed, 2 lines added and 0 removed. 1 line of the change is new since the last review.
+
+    Reviewed: core logic
+
+    ## Resolved Findings
+    :white_check_mark: [MAJOR] a.js: text computed at run time is executed as code -- resolved
+
+    ## Verdict Update
+    :green_circle: **Blockers resolved** -- Ready to merge
+
+    </details>
+
+    <details>
+    <summary>Review Details</summary>
+
+    - Commit: fdfb908 against 25ae644, fdfb908 against 25ae644
+    - Files: 2 changed, 1 reviewed
+    - Lines: 2 added, 0 removed
+    - Findings: 0 critical, 0 major, 0 medium, 0 minor
+    - Coverage: 1 of 2 hunks reviewed, 1 skipped by a rule, 0 not reviewed
+    - Since 9885bbf: 0 new, 1 resolved, 0 still open
+    - Conventional type: feat in title
+    - Commits scanned: 3 of 3
+    - type feat in title: no breaking change is declared, so removed or changed public API counts one level more
+    - Reviewers: rules
+
+    </details>
+
+    <!-- tollgate:summary head=fdfb90893bf7e774ddeec7e00738545ee4e53991 -->
+    ");
 
     pull.force_push("start over", &[("c.js", BAD)]);
     let seen = station.settled(&pull);
-    assert_snapshot!(glance(&seen), @"");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 2, inline 2, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, old success “No findings”, head failure “1 blocking finding”");
 }
 
 #[test]
@@ -55,7 +139,7 @@ fn a_clean_pull_request_gets_a_green_check_and_no_words() {
     let hub = Hub::start();
     let station = Station::start(&hub);
     let pull = open(&hub, "feat: parse", &[("a.js", GOOD)]);
-    assert_snapshot!(glance(&station.settled(&pull)), @"");
+    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
 }
 
 #[test]
@@ -67,9 +151,15 @@ fn a_fork_has_no_say_in_its_own_review() {
     let settings = "[rules]\ndisable = ['*']\n[review]\nfail_on = 'never'\n";
     let hidden = format!("// tollgate:ignore\n{BAD}");
     let files = [(".tollgate.toml", settings), ("a.js", hidden.as_str())];
-    let opening = Opening { title: "[minimal-review] x", author: "mallory", from: Some(&fork), files: &files, ..Opening::default() };
+    let opening = Opening {
+        title: "[minimal-review] x",
+        author: "mallory",
+        from: Some(&fork),
+        files: &files,
+        ..Opening::default()
+    };
     let pull = hub.open("octo/app", &opening);
-    assert_snapshot!(glance(&station.settled(&pull)), @"");
+    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
 }
 
 #[test]
@@ -106,7 +196,7 @@ fn a_draft_waits_until_it_is_ready() {
     let station = Station::start(&hub);
     hub.repository("octo/app", START);
     let pull = hub.open("octo/app", &Opening { is_draft: true, files: &[("a.js", GOOD)], ..Opening::default() });
-    assert_snapshot!(glance(&station.settled(&pull)), @"");
+    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head action_required “Not reviewed: this is a draft”");
     pull.make_ready();
     eventually_concluded(&station, &pull, "success");
 }

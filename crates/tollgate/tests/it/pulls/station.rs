@@ -35,8 +35,7 @@ impl<'a> Station<'a> {
         let folder = desk.path("data/tollgate/github");
         std::fs::create_dir_all(&folder).unwrap();
         let card = json!({ "id": hub.app_id(), "slug": "tollgate", "url": hub.url() }).to_string();
-        let files =
-            [("app.json", &*card), ("webhook-secret", Self::SECRET), ("private-key.pem", hub.private_key())];
+        let files = [("app.json", &*card), ("webhook-secret", Self::SECRET), ("private-key.pem", hub.private_key())];
         for (name, text) in files {
             std::fs::write(folder.join(name), text).unwrap();
             std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -101,8 +100,14 @@ impl<'a> Station<'a> {
                 return seen;
             }
             if begun.elapsed() > PATIENCE {
-                let asked: Vec<String> =
-                    self.hub.requests("").iter().rev().take(12).map(|one| format!("{} {}", one.name, one.status)).collect();
+                let asked: Vec<String> = self
+                    .hub
+                    .requests("")
+                    .iter()
+                    .rev()
+                    .take(12)
+                    .map(|one| format!("{} {}", one.name, one.status))
+                    .collect();
                 panic!("{n_owed} owed, {:?}\n{}\n{asked:#?}", seen.problems(), self.log());
             }
             std::thread::sleep(Duration::from_millis(20));

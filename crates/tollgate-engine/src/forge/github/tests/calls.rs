@@ -322,6 +322,20 @@ fn threads_are_listed_to_the_last_page() {
 }
 
 #[test]
+fn servers_that_know_no_large_numbers_are_asked_for_small_ones() {
+    let unknown = "Field 'fullDatabaseId' doesn't exist on type 'PullRequestReviewComment'";
+    let refusal = || ok(json!({"errors": [{"message": unknown}]}));
+    let old = scene(vec![refusal(), ok(threads_json(&[("T1", json!({"databaseId": 11}))], None))]);
+    assert_eq!(old.host.threads(&repo(), 7).unwrap()[0].root, 11);
+    let asked: Vec<bool> =
+        old.peer.heard().iter().map(|heard| heard.body["query"].to_string().contains("fullDatabaseId")).collect();
+    assert_eq!(asked, [true, false]);
+    let odd = scene(vec![refusal(), refusal(), refusal()]);
+    assert!(odd.host.threads(&repo(), 7).is_err());
+    assert_eq!(odd.peer.heard().len(), 2);
+}
+
+#[test]
 fn errors_in_a_good_answer_are_errors() {
     let refused = |reply: Value| scene(vec![ok(reply)]).host.resolve(&repo(), "T1").unwrap_err().trouble;
     let error = |kind: &str, message: &str| json!({"data": null, "errors": [{"type": kind, "message": message}]});

@@ -1,0 +1,148 @@
+//! Posting alone, with a ledger in memory as the command line has one.
+
+use std::cell::RefCell;
+
+use tollgate_core::pull::mark::Mark;
+use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::host::{Act, Host as _};
+use tollgate_engine::pulls::post::Post;
+use tollgate_engine::pulls::publish::{self, InMemory, Ledger, Published, Stop, Target};
+
+use super::*;
+
+fn head() -> Sha {
+    Sha::parse(&"a".repeat(40)).unwrap()
+}
+
+fn publish(hub: &Hub, posts: &[Post], ledger: &dyn Ledger) -> Result<Published, Stop> {
+    let (me, repo) = (hub::me(), repo());
+    publish::publish(&Target { host: hub, me: &me, repo: &repo, number: 1, check_name: "gate" }, posts, ledger)
+}
+
+fn summary(text: &str) -> Post {
+    Post::summary(&head(), Mark::Summary { head: head() }.below(text))
+}
+
+fn check_with(n_annotations: usize) -> Post {
+    let annotation = |line: usize| Annotation {
+        path: "a".to_owned(),
+        start_line: line as u32 + 1,
+        end_line: line as u32 + 1,
+        level: Level::Notice,
+        title: String::new(),
+        message: String::new(),
+    };
+    let annotations = (0..n_annotations).map(annotation).collect();
+    let text = CheckText { title: "t".to_owned(), summary: "s".to_owned(), annotations };
+    Post::check(&head(), Some(Conclusion::Failure), text, None)
+}
+
+#[test]
+fn the_summary_is_edited_in_place_and_extra_ones_go() {
+    let hub = Hub::new(String::new());
+    let ledger = InMemory::default();
+    publish(&hub, &[summary("one")], &ledger).unwrap();
+    // Somebody whose time had run out posts another at the same moment.
+    hub.comment(&repo(), 1, &Mark::Summary { head: head() }.below("late")).unwrap();
+    publish(&hub, &[summary("two")], &ledger).unwrap();
+    let state = hub.state();
+    let bodies: Vec<&str> = state.comments.iter().map(|comment| comment.body.lines().next().unwrap()).collect();
+    assert_eq!(bodies, ["two"]);
+    assert_eq!(ledger.remote(""), Some(state.comments[0].id));
+}
+
+#[test]
+fn what_says_the_same_is_not_written_again() {
+    let hub = Hub::new(String::new());
+    publish(&hub, &[summary("one")], &InMemory::default()).unwrap();
+    publish(&hub, &[summary("one")], &InMemory::default()).unwrap();
+    assert_eq!(hub.state().calls.iter().filter(|call| **call == "edit_comment").count(), 0);
+}
+
+#[test]
+fn annotations_are_sent_in_parts_and_go_on_where_they_ended() {
+    let hub = Hub::new(String::new());
+    // begin, list, and the second of three parts is not answered.
+    hub.state().faults.insert(4, Fault::Unclear);
+    let stop = publish(&hub, &[check_with(120)], &InMemory::default()).unwrap_err();
+    assert!(matches!(stop, Stop::Host(_)));
+    assert_eq!(hub.state().checks[0].check.conclusion, None, "it has not ended before all is said");
+    hub.state().faults.clear();
+    publish(&hub, &[check_with(120)], &InMemory::default()).unwrap();
+    let state = hub.state();
+    let [shown] = &state.checks[..] else { panic!("{:?}", state.checks) };
+    assert_eq!(shown.check.conclusion.as_deref(), Some("failure"));
+    let lines: Vec<String> = (1..=120).map(|line| format!("a:{line}")).collect();
+    assert_eq!(shown.annotations, lines);
+}
+
+/// A ledger of somebody whose claim is gone.
+#[derive(Default)]
+struct Lost {
+    noted: RefCell<Vec<String>>,
+}
+
+impl Ledger for Lost {
+    fn is_ours(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    fn posting(&self, post: &Post) -> Result<(), Stop> {
+        self.noted.borrow_mut().push(post.key.clone());
+        Ok(())
+    }
+
+    fn done(&self, post: &Post, _: Option<u64>) -> Result<(), Stop> {
+        self.posting(post)
+    }
+
+    fn put_back(&self, post: &Post, _: &str) -> Result<(), Stop> {
+        self.posting(post)
+    }
+
+    fn cancel(&self, post: &Post, _: &str) -> Result<(), Stop> {
+        self.posting(post)
+    }
+}
+
+#[test]
+fn who_lost_the_claim_posts_nothing() {
+    let inline = Inline {
+        path: "a".to_owned(),
+        at: Some(Span { start: 1, line: 1, side: tollgate_core::finding::Side::Right }),
+        body: "x".to_owned(),
+        key: "fp-0123456789abcdef-01234567".to_owned(),
+    };
+    for post in [
+        summary("one"),
+        Post::review(&head(), Mark::Review { head: head() }.below("r"), Act::Comment, vec![inline.clone()]),
+        Post::inline(&head(), inline),
+        check_with(0),
+    ] {
+        let hub = Hub::new(String::new());
+        let ledger = Lost::default();
+        assert_eq!(publish(&hub, &[post], &ledger), Err(Stop::TooLate));
+        let state = hub.state();
+        let n_there = state.comments.len() + state.reviews.len() + state.line_comments.len() + state.checks.len();
+        assert_eq!((n_there, ledger.noted.borrow().len()), (0, 0));
+    }
+}
+
+#[test]
+fn what_is_refused_for_good_does_not_hold_up_the_rest() {
+    let hub = Hub::new(String::new());
+    hub.state().faults.insert(1, Fault::Refuse(Trouble::Forbidden));
+    let published = publish(&hub, &[summary("one"), check_with(0)], &InMemory::default()).unwrap();
+    assert_eq!((published.n_done, published.refused.len()), (1, 1));
+    assert_eq!(hub.state().checks[0].check.conclusion.as_deref(), Some("failure"));
+}
+
+#[test]
+fn an_approval_that_is_refused_is_said_as_a_comment() {
+    let hub = Hub::new(String::new());
+    hub.state().faults.insert(1, Fault::Refuse(Trouble::Invalid(vec!["can not approve your own".to_owned()])));
+    let review = Post::review(&head(), Mark::Review { head: head() }.below("fine"), Act::Approve, Vec::new());
+    publish(&hub, &[review], &InMemory::default()).unwrap();
+    assert_eq!(hub.state().reviews[0].0, Act::Comment);
+}

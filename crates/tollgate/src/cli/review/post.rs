@@ -1,0 +1,245 @@
+//! `tollgate review --pr URL --post`: what was found is posted to the pull request.
+//!
+//! What is there already is looked for first, by the marks in our own comments, so that a second run edits the summary
+//! and repeats no comment. A token that may not write, as a workflow has it on a pull request from a fork, leaves
+//! annotations of the workflow run and its summary instead.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::time::Duration;
+
+use tollgate_core::finding::Finding;
+use tollgate_core::pull::mark::Mark;
+use tollgate_core::pull::note::{self, Author};
+use tollgate_core::report;
+use tollgate_core::sha::Sha;
+use tollgate_engine::config::Settings;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::host::{self, HostError, Me, Trouble};
+use tollgate_engine::pipeline::Reviewed;
+use tollgate_engine::pulls::post::{Post, What};
+use tollgate_engine::pulls::present::{self, Presenting};
+use tollgate_engine::pulls::publish::{InMemory, Published, Stop, Target, publish};
+
+use super::pull::Found;
+use crate::cli::{failure, output};
+
+/// How often it is tried while the host is in trouble that may pass.
+const MAX_TRIES: u32 = 3;
+/// A host that wants us to wait for longer is not waited for.
+const MAX_WAIT_MS: u64 = 60_000;
+/// What a host has done is in its lists after this.
+const LAG_MS: u64 = 10_000;
+const PAUSE_MS: u64 = 2_000;
+/// The most that a workflow takes as the summary of a step.
+const MAX_SUMMARY: u64 = 1 << 20;
+
+const READ_ONLY: &str = "note: this token may not write to the pull request, as on those from forks";
+
+/// Posts a review, unless the pull request went on meanwhile. `before` are the findings of the last one.
+pub(super) fn post(found: &Found, settings: &Settings, reviewed: &Reviewed, before: &[Finding]) -> Result<(), Failure> {
+    let Some(me) = ready(found)? else { return Ok(()) };
+    let posts = posts(found, &me, settings, reviewed, before).map_err(HostError::into_failure)?;
+    match send(found, settings, &me, posts)? {
+        Sent::All => Ok(()),
+        Sent::Forbidden => annotate(reviewed, settings),
+    }
+}
+
+/// Posts that there is no review, because an author who may write wants none.
+pub(super) fn post_skipped(found: &Found, settings: &Settings) -> Result<(), Failure> {
+    let Some(me) = ready(found)? else { return Ok(()) };
+    let head = &found.pull.head;
+    let note = note::skipped(&me.mention, head, Author::MayWrite);
+    let comment = note.comment.map(|comment| Post::note(head, "skipped", comment));
+    let check = Post::check(head, Some(note.conclusion), note.check, None);
+    if send(found, settings, &me, comment.into_iter().chain([check]).collect())? == Sent::Forbidden {
+        output::say(READ_ONLY);
+    }
+    Ok(())
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    All,
+    /// The token of this workflow may not write.
+    Forbidden,
+}
+
+/// Who we are, when the pull request is still where it was.
+fn ready(found: &Found) -> Result<Option<Me>, Failure> {
+    let now = found.host.pull(&found.at.repo, found.at.number).map_err(HostError::into_failure)?;
+    if !now.is_open {
+        output::say("note: nothing was posted: the pull request is closed");
+        return Ok(None);
+    }
+    if now.head != found.pull.head {
+        output::say("note: nothing was posted: there is a newer push");
+        return Ok(None);
+    }
+    found.host.me().map(Some).map_err(HostError::into_failure)
+}
+
+fn send(found: &Found, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result<Sent, Failure> {
+    let check_name = settings.github.check_name(&settings.bot);
+    let target = Target {
+        host: found.host.as_ref(),
+        me,
+        repo: &found.at.repo,
+        number: found.at.number,
+        check_name: &check_name,
+    };
+    // Everybody may comment where they may write, but checks are made by apps alone: those are told apart.
+    let (checks, texts): (Vec<Post>, Vec<Post>) =
+        posts.into_iter().partition(|post| matches!(post.what, What::Check { .. }));
+    let published = patiently(&target, &texts)?;
+    if is_forbidden(&published) && is_in_workflow() {
+        return Ok(Sent::Forbidden);
+    }
+    if let Some((_, error)) = published.refused.into_iter().next() {
+        return Err(error.into_failure());
+    }
+    let checked = patiently(&target, &checks)?;
+    if is_forbidden(&checked) {
+        // A clean review on a fork has nothing to post but this.
+        if is_in_workflow() {
+            return Ok(Sent::Forbidden);
+        }
+        output::say("note: there is no check, which only apps and the tokens of workflows may make");
+    } else if let Some((_, error)) = checked.refused.into_iter().next() {
+        return Err(error.into_failure());
+    }
+    output::say(&format!("posted to {}", found.at));
+    Ok(Sent::All)
+}
+
+/// What is to be seen on the pull request.
+fn posts(
+    found: &Found,
+    me: &Me,
+    settings: &Settings,
+    reviewed: &Reviewed,
+    before: &[Finding],
+) -> Result<Vec<Post>, HostError> {
+    let (repo, number) = (&found.at.repo, found.at.number);
+    let key = |mark: Mark| match mark {
+        Mark::Finding { key } => Some(key.to_string()),
+        Mark::Summary { .. } | Mark::Review { .. } | Mark::Reply { .. } | Mark::Note { .. } => None,
+    };
+    let at_lines = found.host.line_comments(repo, number)?.into_iter().map(|comment| (comment.author, comment.body));
+    let known: BTreeSet<String> = marks(me, at_lines).into_iter().filter_map(key).collect();
+    let said = found.host.comments(repo, number)?.into_iter().map(|comment| (comment.author, comment.body));
+    let reviews = found.host.reviews(repo, number)?.into_iter().map(|review| (review.author, review.body));
+    let said = marks(me, said.chain(reviews));
+    let speaks_of =
+        |mark: &Mark, of: &Sha| matches!(mark, Mark::Summary { head } | Mark::Review { head } if head == of);
+    // A review that was only printed is none that anybody here could compare with.
+    let is_seen = |last: &Sha| said.iter().any(|mark| speaks_of(mark, last));
+    Ok(present::posts(&Presenting {
+        reviewed,
+        settings,
+        mention: &me.mention,
+        site_url: &found.at.host,
+        repo,
+        known: &known,
+        has_summary: said.iter().any(|mark| matches!(mark, Mark::Summary { .. })),
+        is_first_seen: reviewed.since.as_ref().is_some_and(|since| !is_seen(&since.head)),
+        before,
+        details_url: None,
+    }))
+}
+
+/// The marks in what we wrote ourselves.
+fn marks(me: &Me, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Mark> {
+    texts.filter(|(author, _)| me.wrote(author)).flat_map(|(_, body)| Mark::all_in(&body)).collect()
+}
+
+/// Posts, and tries again what may pass. Each try looks first what is there.
+fn patiently(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> {
+    let ledger = InMemory::default();
+    let mut n_tries = 0;
+    loop {
+        n_tries += 1;
+        match publish(target, posts, &ledger) {
+            Ok(published) => return Ok(published),
+            Err(Stop::Host(error)) if n_tries < MAX_TRIES && error.may_pass() => match pause_ms(&error) {
+                Some(ms) => std::thread::sleep(Duration::from_millis(ms)),
+                None => return Err(error.into_failure()),
+            },
+            Err(Stop::Host(error)) => return Err(error.into_failure()),
+            Err(Stop::Failure(failure)) => return Err(failure),
+            Err(Stop::TooLate) => return Err(failure::not_ours()),
+        }
+    }
+}
+
+/// How long to wait before the next try; `None` when that is too long.
+fn pause_ms(error: &HostError) -> Option<u64> {
+    match error.trouble {
+        Trouble::Limited { wait_ms } => Some(wait_ms).filter(|ms| *ms <= MAX_WAIT_MS),
+        Trouble::Unclear => Some(LAG_MS),
+        _ => Some(PAUSE_MS),
+    }
+}
+
+fn is_forbidden(published: &Published) -> bool {
+    published.refused.iter().any(|(_, error)| error.trouble == Trouble::Forbidden)
+}
+
+/// True inside of a workflow of GitHub Actions, which reads what we print.
+pub(super) fn is_in_workflow() -> bool {
+    std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true")
+}
+
+/// Tells the workflow what the pull request cannot be told.
+fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
+    output::say(READ_ONLY);
+    output::say("note: the findings are annotations of this run instead");
+    let annotations = report::github::write(&reviewed.review);
+    output::print(&annotations.text)?;
+    if let Some(note) = &annotations.note {
+        output::say(&format!("note: {note}"));
+    }
+    let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {
+        return Ok(());
+    };
+    let verdict = || format!("tollgate: no findings ({})\n", reviewed.review.verdict().as_str());
+    let text = Some(super::summary(reviewed, settings)).filter(|text| !text.is_empty()).unwrap_or_else(verdict);
+    let written = std::fs::File::options().create(true).append(true).open(&file).and_then(|mut file| {
+        let room = MAX_SUMMARY.saturating_sub(file.metadata()?.len());
+        file.write_all(beginning(&text, usize::try_from(room).unwrap_or(usize::MAX)).as_bytes())
+    });
+    written.map_err(|problem| failure::cannot_write(&file.to_string_lossy(), &problem))
+}
+
+/// As much of a text as there is room for, by whole lines.
+fn beginning(text: &str, room: usize) -> &str {
+    if text.len() <= room {
+        return text;
+    }
+    let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= room).last().unwrap_or(0);
+    text[..end].rfind('\n').map_or("", |line| &text[..=line])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_cut_by_lines_to_what_a_workflow_takes() {
+        assert_eq!(beginning("a\nb\n", 4), "a\nb\n");
+        assert_eq!(beginning("a\nb\n", 3), "a\n");
+        assert_eq!(beginning("ä\nö", 3), "ä\n");
+        assert_eq!(beginning("ä\nö", 1), "");
+        assert_eq!(beginning("", 0), "");
+    }
+
+    #[test]
+    fn a_host_is_waited_for_but_not_for_ever() {
+        let pause = |trouble| pause_ms(&HostError::new(trouble, ""));
+        assert_eq!(pause(Trouble::Limited { wait_ms: 500 }), Some(500));
+        assert_eq!(pause(Trouble::Limited { wait_ms: 3_600_000 }), None);
+        assert_eq!(pause(Trouble::Unclear), Some(LAG_MS));
+    }
+}

@@ -1,0 +1,175 @@
+//! The server is killed on the way from a delivery to a comment: at every point that matters, and at random ones.
+//!
+//! `TOLLGATE_CHAOS=25` kills 25 times at each point and 200 times at random; without it there are a few of each. What
+//! was done is printed. Nothing is lost: whatever was delivered ends in a review of the newest head. Nothing is doubled.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::station::{BAD, GOOD, Station};
+use crate::hub::{Fault, Hub, Opening, PullRequest};
+use crate::stub::{Stub, answer, finding};
+
+const START: &[(&str, &str)] = &[("README.md", "# app\n")];
+
+/// From the first byte of a delivery to the last of what is tidied up.
+const POINTS: [&str; 20] = [
+    "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17",
+    "P18", "P19", "P20",
+];
+
+fn n_kills() -> u32 {
+    std::env::var("TOLLGATE_CHAOS").ok().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// How often a point is passed in one review, as far as each pass is another place.
+fn n_passes(point: &str) -> u32 {
+    match point {
+        // The check begins, the review, the summary; after these the check ends.
+        "P16" => 3,
+        "P17" => 4,
+        _ => 1,
+    }
+}
+
+/// Kills a server at a pass of a point, starts another, and sees to it that all is as if nothing had been.
+fn kill_at(point: &str, pass: u32) -> Result<(), String> {
+    let at = format!("{point}#{pass}");
+    let hub = Hub::start();
+    let model = Stub::saying(answer("REJECTED", &[finding("high", "a.js", 1, "Evaluates text", BAD.trim_end())]));
+    let asks = format!("[review]\nreviewers = ['stub']\n{}", model.table("stub"));
+    let settings = if point == "P12" { asks } else { String::new() };
+    let mut station = Station::new(&hub, &settings);
+    hub.repository("octo/app", START);
+    station.launch(Some(&at));
+    let is_skipped = point == "P8";
+    let title = if is_skipped { "[no-review] parse" } else { "feat: parse" };
+    let pull = hub.open("octo/app", &Opening { title, files: &[("a.js", BAD)], ..Opening::default() });
+    let begun = Instant::now();
+    while !station.is_dead() {
+        if begun.elapsed() > Duration::from_secs(120) {
+            return Err(format!("{at}: it does not die there"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    station.launch(None);
+    let seen = station.settled(&pull);
+    let found = (seen.conclusion(), seen.summaries.len(), seen.inline.len().min(1), seen.others.len());
+    let expected = if is_skipped { (Some("neutral"), 0, 0, 1) } else { (Some("failure"), 1, 1, 0) };
+    match seen.problems() {
+        problems if !problems.is_empty() => Err(format!("{at}: {problems:?}")),
+        _ if found != expected => Err(format!("{at}: {found:?}")),
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn a_server_that_dies_at_any_point_is_as_good_as_one_that_does_not() {
+    let n_each = n_kills().max(1);
+    let of =
+        |point: &'static str| (0..n_each.max(n_passes(point))).map(move |round| (point, round % n_passes(point) + 1));
+    let todo: Mutex<Vec<(&str, u32)>> = Mutex::new(POINTS.into_iter().flat_map(of).rev().collect());
+    let (n_all, problems) = (todo.lock().unwrap().len(), Mutex::new(Vec::new()));
+    // Most of the time is spent waiting, so several are tried at once.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some((point, pass)) = todo.lock().unwrap().pop() else { return };
+                    if let Err(problem) = kill_at(point, pass) {
+                        problems.lock().unwrap().push(problem);
+                    }
+                }
+            });
+        }
+    });
+    let problems = problems.into_inner().unwrap();
+    assert!(problems.is_empty(), "{} of {n_all}:\n{}", problems.len(), problems.join("\n"));
+    println!("killed at {} points, {n_all} times, each time as if nothing had been", POINTS.len());
+}
+
+/// Numbers that look random and are the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// A pull request, how it must end, and which comments must be answered.
+struct Told<'a> {
+    pull: PullRequest<'a>,
+    is_good: bool,
+    asked: Vec<u64>,
+}
+
+impl<'a> Told<'a> {
+    fn open(hub: &'a Hub) -> Self {
+        let pull = hub.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
+        Self { pull, is_good: false, asked: Vec::new() }
+    }
+
+    /// Somebody pushes or asks something.
+    fn act(&mut self, random: &mut Random, n: u32) {
+        match random.below(3) {
+            0 => self.asked.push(self.pull.say("mallory", "@tollgate help")),
+            one => {
+                self.is_good = one == 1;
+                let text = if self.is_good { GOOD } else { BAD };
+                self.pull.push("more", &[("a.js", text), ("n.txt", &n.to_string())]);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(&self, station: &Station<'_>, when: &str) {
+        let seen = station.settled(&self.pull);
+        assert_eq!(seen.problems(), [""; 0], "{when}");
+        assert_eq!(seen.conclusion(), Some(if self.is_good { "success" } else { "failure" }), "{when}");
+        for comment in &self.asked {
+            assert_eq!(seen.replies_to(*comment).len(), 1, "{when}: answers to {comment}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_at_random_loses_nothing_and_says_nothing_twice() {
+    let wanted = if n_kills() > 0 { 200 } else { 6 };
+    let mut random = Random(0x5eed_0007 + u64::from(n_kills()));
+    let (mut n_killed, mut n_acked, mut n_twice, mut n_faults) = (0, 0, 0, 0);
+    while n_killed < wanted {
+        // GitHub allows so many comments an hour that each has room for some kills only.
+        let hub = Hub::start();
+        let mut station = Station::new(&hub, "");
+        hub.repository("octo/app", START);
+        station.launch(None);
+        hub.faults_at_random(random.below(1 << 30), 100, &[Fault::DoneButBroken, Fault::DoneButClosed]);
+        let mut pulls: Vec<Told<'_>> = (0..3).map(|_| Told::open(&hub)).collect();
+        for round in 0..wanted.min(25) {
+            for pull in &mut pulls {
+                pull.act(&mut random, round);
+            }
+            let sent = hub.taken();
+            if random.below(5) == 0
+                && let Some(again) = sent.last()
+            {
+                hub.send(*again);
+                n_twice += 1;
+            }
+            std::thread::sleep(Duration::from_millis(200 + random.below(4_000)));
+            station.kill();
+            n_killed += 1;
+            station.launch(None);
+        }
+        n_faults += hub.end_faults();
+        for pull in &pulls {
+            pull.check(&station, &format!("kill {n_killed}"));
+        }
+        n_acked += hub.taken().len();
+    }
+    println!(
+        "killed at random {n_killed} times: {n_acked} deliveries acknowledged, {n_twice} sent twice, {n_faults} faults"
+    );
+}
