@@ -116,6 +116,7 @@ mod tests {
             assert_eq!(name(wrong), None, "{wrong}");
         }
         assert_eq!(event(&headers(&[(EVENT, "pull_request")])).as_deref(), Some("pull_request"));
+        assert_eq!(event(&headers(&[(EVENT, "projects_v2_item")])).as_deref(), Some("projects_v2_item"));
         assert_eq!(event(&headers(&[(EVENT, "Pull")])), None);
     }
 }
