@@ -78,7 +78,7 @@ pub(crate) async fn get(Path((_, name)): Path<(String, String)>) -> Result<Respo
 }
 
 fn content(name: &str) -> Option<Cow<'static, [u8]>> {
-    let (name, content) = ASSETS.iter().find(|(known, _)| *known == name)?;
+    let (_, content) = ASSETS.iter().find(|(known, _)| *known == name)?;
     #[cfg(debug_assertions)]
     if let Ok(now) = std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/assets").join(name))
     {
