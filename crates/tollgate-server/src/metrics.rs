@@ -174,6 +174,8 @@ mod tests {
         # TYPE tollgate_http_requests_total counter
         tollgate_http_requests_total{route="/api/projects",method="GET",status="200"} 2
         tollgate_http_requests_total{route="/api/projects",method="GET",status="404"} 1
+        # HELP tollgate_deliveries_total Deliveries of code hosts by event and outcome.
+        # TYPE tollgate_deliveries_total counter
         # HELP tollgate_http_request_duration_seconds How long answers took, by route.
         # TYPE tollgate_http_request_duration_seconds histogram
         tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.001"} 1
