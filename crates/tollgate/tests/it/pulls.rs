@@ -5,6 +5,7 @@ mod examples;
 mod faults;
 mod flow;
 mod killed;
+mod limits;
 mod mortal;
 mod schedule;
 mod station;
