@@ -76,6 +76,7 @@ fn outcome(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str)
 
 /// The same where the host refuses some requests, and no others.
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "the figures are part of the test, and the same for each")]
 fn outcome_after(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str, refused: &[&str]) -> Found {
     let begun = std::time::Instant::now();
     let seen = station.settled(pull);
