@@ -56,6 +56,8 @@ fn what_is_larger_than_may_be_is_reviewed_in_part_and_never_passes() {
         let n_reviewed = files.len() - n_left_out;
         let covered = format!("- Coverage: {n_reviewed} of {} hunks reviewed, ", files.len());
         assert!(n_left_out > 0 && said.contains(&covered), "{covered}\n{said}");
+        let changed = format!("- Files: {} changed, {n_reviewed} reviewed\n", files.len());
+        assert!(found.summary().contains(&changed), "{changed}\n{}", found.summary());
         let n_findings = if has_findings { n_reviewed.div_ceil(10) } else { 0 };
         assert_eq!((found.n_named(), found.n_annotations), (n_findings, n_findings));
     }
