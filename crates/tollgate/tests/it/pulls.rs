@@ -10,3 +10,4 @@ mod mortal;
 mod schedule;
 mod station;
 mod steps;
+mod threads;

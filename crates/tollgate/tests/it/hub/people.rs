@@ -236,9 +236,18 @@ impl PullRequest<'_> {
 
     /// Resolves a thread.
     pub(crate) fn resolve(&self, by: &str, root: u64) {
+        self.mark_thread(by, root, true);
+    }
+
+    /// Opens a thread again.
+    pub(crate) fn open_again(&self, by: &str, root: u64) {
+        self.mark_thread(by, root, false);
+    }
+
+    fn mark_thread(&self, by: &str, root: u64, is_resolved: bool) {
         self.edit(by, |pull| {
-            pull.at_lines.iter_mut().find(|comment| comment.id == root).unwrap().is_resolved = true;
-            Event::Thread { root, is_resolved: true }
+            pull.at_lines.iter_mut().find(|comment| comment.id == root).unwrap().is_resolved = is_resolved;
+            Event::Thread { root, is_resolved }
         });
     }
 
