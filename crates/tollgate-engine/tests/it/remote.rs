@@ -132,6 +132,34 @@ fn a_pull_request_is_fetched_and_read_as_git_reads_it() {
 }
 
 #[test]
+fn what_the_base_says_of_files_is_fetched_from_their_folders_and_above() {
+    let mut world = World::new();
+    world.commit(".gitattributes", "made.* linguist-generated\n");
+    world.commit("x/:(glob)y/.gitattributes", "made.* -linguist-generated\n*.z linguist-generated\n");
+    world.base = world.commit("elsewhere/.gitattributes", "* linguist-generated\n");
+    world.branch();
+    world.commit("x/:(glob)y/made.txt", "1\n");
+    world.commit("x/:(glob)y/a.z", "2\n");
+    world.commit(".gitattributes", "* linguist-generated\n");
+    let head = world.commit("x/made.txt", "3\n");
+    let change = world.change(&head);
+    let says: Vec<String> = change
+        .files
+        .iter()
+        .map(|file| format!("{} {:?}", file.path(), change.generated.says(file.path().as_bytes())))
+        .collect();
+    assert_eq!(
+        says,
+        [
+            ".gitattributes None",
+            "x/:(glob)y/a.z Some(true)",
+            "x/:(glob)y/made.txt Some(false)",
+            "x/made.txt Some(true)"
+        ]
+    );
+}
+
+#[test]
 fn only_what_is_reviewed_is_fetched_and_only_once() {
     let world = World::new();
     world.commit("unrelated.txt", "nobody looks at this\n");

@@ -90,3 +90,17 @@ fn what_has_no_line_to_look_at_passes_without_words() {
     let found = outcome(&hub, &station, &pull, "nothing to look at");
     assert_eq!((found.seen.conclusion(), found.bodies().len(), found.n_annotations), (Some("success"), 0, 0));
 }
+
+#[test]
+fn what_the_base_calls_generated_is_left_out_and_a_change_cannot_call_its_code_so() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    hub.repository("octo/app", &[(".gitattributes", "made/** linguist-generated\n")]);
+    let files = [("made/a.js", BAD), ("b.js", BAD), ("c/d.js", BAD), ("c/.gitattributes", "* linguist-generated\n")];
+    let pull = hub.open("octo/app", &Opening { title: "feat: parse", files: &files, ..Opening::default() });
+    let found = outcome(&hub, &station, &pull, "generated files");
+    let at: Vec<&str> = found.seen.inline.iter().map(|comment| comment.path.as_str()).collect();
+    assert_eq!((found.seen.conclusion(), at), (Some("failure"), vec!["b.js", "c/d.js"]));
+    let covered = "- Coverage: 3 of 4 hunks reviewed, 1 skipped by a rule, 0 not reviewed\n";
+    assert!(found.check().contains(covered), "{}", found.check());
+}
