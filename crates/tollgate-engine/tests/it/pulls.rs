@@ -494,6 +494,16 @@ fn a_pull_request_cannot_change_how_it_is_reviewed() {
 }
 
 #[test]
+fn a_review_that_cannot_be_made_is_tried_again_and_then_said_to_have_failed() {
+    let world = World::new();
+    // This one is scanned by the program, which is not there.
+    world.push_file("a.js", "eval(input);\n");
+    assert_snapshot!(world.seen(), @"check of a.js: failure, The review failed (0 annotations)");
+    let problem = world.pulls.database().pull(1).unwrap().unwrap().problem.unwrap();
+    assert!(problem.contains("/nonexistent"), "{problem}");
+}
+
+#[test]
 fn a_mark_that_somebody_else_wrote_means_nothing() {
     let world = World::new();
     world.scratch.commit("a.conf", BAD);

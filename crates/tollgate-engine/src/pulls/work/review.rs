@@ -174,7 +174,8 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<End
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    let reviewed = look(job, row, pull, &compared, standing, cancel.clone());
+    // The review ends what it began when it fails; that is not the same as not being wanted.
+    let reviewed = look(job, row, pull, &compared, standing, cancel.child_token());
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
     }
