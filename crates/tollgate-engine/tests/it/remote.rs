@@ -100,7 +100,7 @@ impl World {
 
     fn local(&self, fetched: &Fetched) -> Local {
         let merge_base = fetched.merge_base.as_ref().unwrap();
-        self.remote().local(&format!("{merge_base}..{}", fetched.head)).unwrap()
+        self.remote().local(&format!("{merge_base}..{}", fetched.head), &self.base).unwrap()
     }
 }
 
@@ -160,6 +160,18 @@ fn what_the_base_says_of_files_is_fetched_from_their_folders_and_above() {
 }
 
 #[test]
+fn what_was_said_of_files_where_a_pull_request_began_counts_no_longer() {
+    let mut world = World::new();
+    world.commit(".gitattributes", "made.* linguist-generated\n");
+    world.branch();
+    let head = world.commit("made.txt", "1\n");
+    world.scratch.git(&["switch", "-q", "main"]);
+    world.base = world.commit(".gitattributes", "other.* linguist-generated\n");
+    let change = world.change(&head);
+    assert_eq!((files(&change), change.generated.says(b"made.txt")), (vec!["made.txt (1, 0)".to_owned()], None));
+}
+
+#[test]
 fn only_what_is_reviewed_is_fetched_and_only_once() {
     let world = World::new();
     world.commit("unrelated.txt", "nobody looks at this\n");
@@ -194,7 +206,7 @@ fn who_wants_to_look_around_gets_the_other_files_too() {
     let names = |place: &str| {
         let into = world.scratch.beside(place);
         std::fs::create_dir(&into).unwrap();
-        remote.local(&format!("{base}..{head}")).unwrap().copy_after(&head, &into).unwrap();
+        remote.local(&format!("{base}..{head}"), &base).unwrap().copy_after(&head, &into).unwrap();
         let entries = std::fs::read_dir(into).unwrap().flatten();
         let mut names: Vec<String> = entries.map(|it| it.file_name().into_string().unwrap()).collect();
         names.sort();

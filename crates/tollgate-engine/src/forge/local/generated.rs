@@ -5,9 +5,10 @@
 //! vendor/ours  -linguist-generated
 //! ```
 //!
-//! The attribute is read as it was before the change, and from nowhere else: whoever wrote the change may have written
-//! it into `.gitattributes`, too, and into the git folder, where an agent works. Where git cannot tell, nothing is called
-//! generated, and so nothing is left out of a review.
+//! The attribute is read as it was before the change or, where its author also chose the commit it is based on, at the one
+//! that says how to review; and from nowhere else: whoever wrote the change may have written it into `.gitattributes`, too,
+//! and into the git folder, where an agent works. Where git cannot tell, nothing is called generated, and so nothing is
+//! left out of a review.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,6 +28,7 @@ pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 impl Local {
     /// What was said of these files before the change.
     pub(super) fn generated(&self, base: &Sha, files: &[FileDiff]) -> Generated {
+        let base = self.judge.as_ref().unwrap_or(base);
         if base.is_null() || files.is_empty() || !self.may_say(files) || self.says_more() {
             return Generated::default();
         }
