@@ -185,7 +185,7 @@ fn only_what_is_reviewed_is_fetched_and_only_once() {
     assert_eq!(fetched.merge_base, Some(base.clone()));
     let read = |path: &str| remote.file(&base, path, 1_000).unwrap();
     let failure = remote.file(&base, "unrelated.txt", 1_000).unwrap_err();
-    assert!(failure.message.contains("`unrelated.txt` of the merge base was not to be had"), "{failure}");
+    assert!(failure.message.contains("`unrelated.txt` of the base branch was not to be had"), "{failure}");
     assert_eq!(read(".tollgate.toml"), Some(Blob::Whole(b"[review]\n".to_vec())));
     assert_eq!(read(".tollgate/rules/a.yml"), Some(Blob::Whole(b"id: a\n".to_vec())));
     assert_eq!(read("absent"), None);
