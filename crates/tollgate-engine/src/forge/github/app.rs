@@ -124,7 +124,7 @@ impl App {
     }
 
     /// The same, by another clock.
-    pub(super) fn with_clock(settings: AppSettings, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+    pub fn with_clock(settings: AppSettings, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
         let key = SigningKey::parse(&settings.key_pem, &settings.key_from)?;
         Ok(Self(Arc::new(Inner {
             client: Client::new(settings.address, clock),
