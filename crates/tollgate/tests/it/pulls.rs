@@ -9,3 +9,4 @@ mod mortal;
 mod schedule;
 mod station;
 mod steps;
+mod time;

@@ -1,12 +1,12 @@
 //! A worker that dies on the way: between two words to a code host, as if it had been killed there.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::Inline;
 use tollgate_core::sha::Sha;
-use tollgate_engine::forge::github::{App, AppSettings};
+use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{
     Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, Me, NewCheck, NewReview, Permission,
     PostedReview, Pull, PullCommit, Thread,
@@ -38,42 +38,26 @@ impl Death {
 
 /// Hosts of an app, in the hands of a worker that may die.
 pub(crate) struct MortalHosts {
-    settings: AppSettings,
-    app: Mutex<App>,
-    death: Death,
-}
-
-impl MortalHosts {
-    pub(crate) fn new(settings: AppSettings, death: Death) -> Self {
-        Self { app: Mutex::new(App::new(settings.clone()).unwrap()), settings, death }
-    }
-
-    /// Forgets tokens and how much was asked: the clock of an app is the machine's, which no test moves.
-    pub(crate) fn renew(&self) {
-        *self.app.lock().unwrap() = App::new(self.settings.clone()).unwrap();
-    }
-
-    fn app(&self) -> App {
-        self.app.lock().unwrap().clone()
-    }
+    pub(crate) app: App,
+    pub(crate) death: Death,
 }
 
 impl Hosts for MortalHosts {
     fn host(&self, installation: Option<u64>, repo: &Repo) -> Asked<Arc<dyn Host>> {
-        let host = Hosts::host(&self.app(), installation, repo)?;
+        let host = Hosts::host(&self.app, installation, repo)?;
         Ok(Arc::new(Mortal { host, death: self.death.clone() }))
     }
 
     fn me(&self) -> Asked<Me> {
-        self.app().me()
+        self.app.me()
     }
 
     fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
-        self.app().failed_deliveries(since_ms)
+        self.app.failed_deliveries(since_ms)
     }
 
     fn redeliver(&self, id: u64) -> Asked<()> {
-        self.app().redeliver(id)
+        self.app.redeliver(id)
     }
 }
 
