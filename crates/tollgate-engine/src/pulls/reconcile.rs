@@ -55,6 +55,7 @@ impl Pulls {
             }
         }
         while self.database().prune_deliveries(now.saturating_sub(KEEP_MS))? {}
+        self.database().prune_askings(now)?;
         self.database().prune_posts(now.saturating_sub(KEEP_MS))?;
         process::crash_point("P21");
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {

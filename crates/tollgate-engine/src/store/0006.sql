@@ -9,7 +9,8 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_by_time ON delivery (received_ms);
 
 -- `wanted` counts what was asked, `done` says up to where it was carried out; `again` and `whole` are values of `wanted`
--- up to which somebody asked for another review, or for one of all of it.
+-- up to which somebody asked for another review, or for one of all of it. Models are asked again `ask_pause_ms` after
+-- `asked_ms`; a review that has to wait for that is put off, whatever else is asked meanwhile.
 CREATE TABLE pull (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   repo_key       TEXT NOT NULL,
@@ -24,6 +25,8 @@ CREATE TABLE pull (
   review_at_ms   INTEGER NOT NULL DEFAULT 0,
   not_before_ms  INTEGER NOT NULL DEFAULT 0,
   asked_ms       INTEGER NOT NULL DEFAULT 0,
+  ask_pause_ms   INTEGER NOT NULL DEFAULT 0,
+  put_off_to_ms  INTEGER NOT NULL DEFAULT 0,
   attempt        INTEGER NOT NULL DEFAULT 0,
   troubles       INTEGER NOT NULL DEFAULT 0,
   paused_by      TEXT,
@@ -50,6 +53,17 @@ CREATE TABLE pull_turn (
   taken INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO counter (name, value) VALUES ('pull_token', 0);
+
+-- Reviews for which models were asked, as long as they count; 0 is no installation.
+CREATE TABLE asking (
+  at_ms        INTEGER NOT NULL,
+  repo_key     TEXT NOT NULL,
+  installation INTEGER NOT NULL,
+  author       TEXT NOT NULL
+) STRICT;
+CREATE INDEX asking_by_repository ON asking (repo_key, at_ms);
+CREATE INDEX asking_by_author ON asking (installation, author, at_ms);
+CREATE INDEX asking_by_time ON asking (at_ms);
 
 -- What people told us, each once.
 CREATE TABLE told (

@@ -9,4 +9,5 @@ mod mortal;
 mod schedule;
 mod station;
 mod steps;
+mod storm;
 mod time;

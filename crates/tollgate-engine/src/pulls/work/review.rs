@@ -24,11 +24,11 @@ use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::pulls::{As, Finished, PostRow, PullRow};
+use crate::store::pulls::{As, Finished, Leave, PostRow, PullRow};
 use crate::store::{Record, Store, Subject};
 
-/// A review that asks models begins at most this often for each pull request.
-const ASK_EVERY_MS: u64 = 20_000;
+mod leave;
+
 /// How often a review is tried.
 const MAX_TRIES: u32 = 3;
 /// How long to wait after a review that failed; four times as long after the next.
@@ -147,15 +147,18 @@ struct Compared {
 
 fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<Ended, Stop> {
     let cancel = job.watch.begin(row.wanted);
-    let compared = match compare(job, row, pull, &cancel) {
+    let mut compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
         compared => compared?,
     };
     process::crash_point("P9");
     let heeds_author = author == Author::MayWrite;
     let key = key(pull, &compared, heeds_author);
-    let is_known = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(&key);
-    if is_known && !row.is_asked_again() {
+    let is_known = |key: &str| {
+        let is_same = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(key);
+        is_same && !row.is_asked_again()
+    };
+    if is_known(&key) {
         return finish(job, nothing(row.wanted, None, job.pulls.now()));
     }
     if !compared.settings.automatic && !row.is_asked_again() {
@@ -163,18 +166,27 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<End
         return say(job, row, &pull.head, "on-request", note);
     }
     let now = job.pulls.now();
+    let (mut unasked, mut key) = (None, key);
     if !compared.settings.reviewers.is_empty() {
-        let next = row.asked_ms.saturating_add(ASK_EVERY_MS);
-        // A time that is yet to come was made by another clock.
-        if row.asked_ms <= now && now < next {
-            fenced(job.pulls.database().put_off_review(job.token, next))?;
-            return Ok(Ended::PutOff);
+        match leave::ask(job, row, pull)? {
+            Leave::Given => {}
+            Leave::Later(next) => {
+                fenced(job.pulls.database().put_off_review(job.token, next))?;
+                return Ok(Ended::PutOff);
+            }
+            Leave::Spent(spent) => {
+                key.push_str(leave::UNASKED);
+                if is_known(&key) {
+                    return finish(job, nothing(row.wanted, None, now));
+                }
+                compared.notes.push(leave::note(spent, &job.me.mention));
+                unasked = Some(leave::why(spent));
+            }
         }
-        fenced(job.pulls.database().note_asking(job.token, now))?;
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    let reviewed = look(job, row, pull, &compared, standing, cancel.clone());
+    let reviewed = look(job, row, pull, &compared, standing, (unasked, cancel.clone()));
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
     }
@@ -245,7 +257,7 @@ fn look(
     pull: &Pull,
     compared: &Compared,
     standing: Standing,
-    cancel: CancellationToken,
+    (unasked, cancel): (Option<String>, CancellationToken),
 ) -> Result<Reviewed, Stop> {
     let home = job.pulls.home();
     let settings = &compared.settings;
@@ -276,6 +288,7 @@ fn look(
             tape: Tape::Off,
             boundary: RandomState::new().build_hasher().finish(),
             only_print: false,
+            unasked,
             prompts: Some(home.data.join("settings.json")),
             instead: None,
             board: None,
