@@ -60,21 +60,7 @@ pub struct Beat {
 impl Database {
     /// Pull requests that can be claimed now, in the order in which it is their turn.
     pub fn pull_candidates(&self, now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
-        let sql = format!(
-            "WITH free AS (
-               SELECT p.id, p.repo, p.number, p.since_ms, p.repo_key, ifnull(p.installation, 0) AS installation,
-                 ifnull(r.taken, 0) AS repo_taken, ifnull(i.taken, 0) AS taken
-               FROM pull p LEFT JOIN pull_turn r ON r.name = 'repository ' || p.repo_key
-                 LEFT JOIN pull_turn i ON i.name = 'installation ' || ifnull(p.installation, 0)
-               WHERE {FREE} AND p.id IN ({OWED})
-             ), queued AS (
-               SELECT *, row_number() OVER (PARTITION BY installation, repo_key ORDER BY since_ms, id) AS place FROM free
-             ), ranked AS (
-               SELECT *, row_number() OVER (PARTITION BY installation ORDER BY place, repo_taken, since_ms, id) AS rank
-               FROM queued
-             )
-             SELECT id, repo, number FROM ranked ORDER BY rank, taken, since_ms, id LIMIT ?3"
-        );
+        let sql = candidates();
         let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
         self.read(|connection| {
             let mut statement = connection.prepare(&sql)?;
@@ -157,14 +143,38 @@ impl Database {
 const FREE: &str =
     "p.not_before_ms <= ?1 AND (p.lease_until_ms IS NULL OR p.lease_until_ms < ?1 OR p.lease_until_ms > ?2)";
 
-/// To what something is owed at ?1.
-const OWED: &str = "SELECT id FROM pull WHERE wanted > done AND review_at_ms <= ?1 \
+/// To what something is owed at ?1. Left to itself, SQLite goes through all there ever was to have it in order.
+const OWED: &str = "SELECT id FROM pull INDEXED BY pull_owed WHERE wanted > done AND review_at_ms <= ?1 \
                     UNION SELECT pull FROM told WHERE state = 'due' \
                     UNION SELECT pull FROM post WHERE state IN ('due', 'posting')";
 
+/// The same of one pull request, which need not wait until all the others are known.
+const IS_OWED: &str = "p.wanted > p.done AND p.review_at_ms <= ?1 \
+                       OR EXISTS (SELECT 1 FROM told WHERE pull = p.id AND state = 'due') \
+                       OR EXISTS (SELECT 1 FROM post WHERE pull = p.id AND state IN ('due', 'posting'))";
+
+/// What can be claimed at ?1, ?3 of it at most, in the order in which it is its turn.
+pub(super) fn candidates() -> String {
+    format!(
+        "WITH free AS (
+           SELECT p.id, p.repo, p.number, p.since_ms, p.repo_key, ifnull(p.installation, 0) AS installation,
+             ifnull(r.taken, 0) AS repo_taken, ifnull(i.taken, 0) AS taken
+           FROM pull p LEFT JOIN pull_turn r ON r.name = 'repository ' || p.repo_key
+             LEFT JOIN pull_turn i ON i.name = 'installation ' || ifnull(p.installation, 0)
+           WHERE {FREE} AND p.id IN ({OWED})
+         ), queued AS (
+           SELECT *, row_number() OVER (PARTITION BY installation, repo_key ORDER BY since_ms, id) AS place FROM free
+         ), ranked AS (
+           SELECT *, row_number() OVER (PARTITION BY installation ORDER BY place, repo_taken, since_ms, id) AS rank
+           FROM queued
+         )
+         SELECT id, repo, number FROM ranked ORDER BY rank, taken, since_ms, id LIMIT ?3"
+    )
+}
+
 fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND {FREE} AND p.id IN ({OWED})");
+    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND {FREE} AND ({IS_OWED})");
     if !connection.prepare(&sql)?.exists(params![now, latest, bid.pull])? {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use super::*;
 use crate::store::{Record, Subject};
 
 mod asking;
+mod fair;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
