@@ -2,6 +2,7 @@
 
 mod contract;
 mod examples;
+mod fair;
 mod faults;
 mod flow;
 mod killed;
