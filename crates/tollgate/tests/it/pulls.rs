@@ -7,6 +7,7 @@ mod faults;
 mod flow;
 mod killed;
 mod mortal;
+mod paused;
 mod schedule;
 mod station;
 mod steps;

@@ -48,6 +48,8 @@ pub struct Claim {
     pub token: Token,
     /// The pull request as it was then.
     pub pull: PullRow,
+    /// Until when it is good without a sign of life, in milliseconds since 1970.
+    pub until_ms: u64,
 }
 
 /// What a sign of life brings back.
@@ -179,15 +181,15 @@ fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> 
         return Ok(None);
     }
     let token = Token(next_token(connection)?);
-    let until = number(bid.now_ms.saturating_add(bid.lease_ms));
+    let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
     let sql = "UPDATE pull SET owner = ?2, token = ?3, lease_until_ms = ?4 WHERE id = ?1";
-    connection.execute(sql, params![bid.pull, bid.owner, token.0, until])?;
+    connection.execute(sql, params![bid.pull, bid.owner, token.0, number(until_ms)])?;
     // The token grows with every claim, so it is also the time of the turn.
     let sql = "INSERT INTO pull_turn (name, taken) SELECT 'repository ' || repo_key, ?2 FROM pull WHERE id = ?1 \
                UNION ALL SELECT 'installation ' || ifnull(installation, 0), ?2 FROM pull WHERE id = ?1 \
                ON CONFLICT (name) DO UPDATE SET taken = excluded.taken";
     connection.execute(sql, params![bid.pull, token.0])?;
-    Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull }))
+    Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull, until_ms }))
 }
 
 fn next_token(connection: &Connection) -> rusqlite::Result<i64> {

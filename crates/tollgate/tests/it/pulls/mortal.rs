@@ -1,37 +1,58 @@
 //! A worker that dies on the way: between two words to a code host, as if it had been killed there.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::Inline;
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{
-    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, Me, NewCheck, NewReview, Permission,
+    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, IsOurs, Me, NewCheck, NewReview, Permission,
     PostedReview, Pull, PullCommit, Thread,
 };
 use tollgate_engine::pulls::Hosts;
 
-/// When a worker dies: after so many words, and whether before or after the last was spoken. It lives below 0.
+/// What becomes of a worker, and when: after so many words, before or after the last was spoken. It lives on at 0.
 #[derive(Clone, Default)]
-pub(crate) struct Death(Arc<AtomicI64>);
+pub(crate) struct Death(Arc<Fate>);
+
+#[derive(Default)]
+struct Fate {
+    left: AtomicI64,
+    /// It does not die but sleeps: tells somebody, and waits until it is woken.
+    sleeps: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
 
 /// What a dead worker leaves instead of a result.
 pub(crate) struct Dead;
 
 impl Death {
     pub(crate) fn comes_after(&self, n_moments: i64) {
-        self.0.store(n_moments + 1, Ordering::SeqCst);
+        self.0.left.store(n_moments + 1, Ordering::SeqCst);
+    }
+
+    /// It only sleeps, until what is given back is dropped; before that it says so.
+    pub(crate) fn is_a_sleep_after(&self, n_moments: i64) -> (Receiver<()>, Sender<()>) {
+        let ((tell, told), (wake, woken)) = (mpsc::channel(), mpsc::channel());
+        *self.0.sleeps.lock().unwrap() = Some((tell, woken));
+        self.comes_after(n_moments);
+        (told, wake)
     }
 
     pub(crate) fn is_called_off(&self) {
-        self.0.store(0, Ordering::SeqCst);
+        self.0.left.store(0, Ordering::SeqCst);
+        self.0.sleeps.lock().unwrap().take();
     }
 
     fn moment(&self) {
-        if self.0.load(Ordering::SeqCst) > 0 && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
-            std::panic::resume_unwind(Box::new(Dead));
+        if self.0.left.load(Ordering::SeqCst) > 0 && self.0.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let sleep = self.0.sleeps.lock().unwrap().take();
+            let Some((tell, woken)) = sleep else { std::panic::resume_unwind(Box::new(Dead)) };
+            tell.send(()).unwrap();
+            // Whoever wakes it says nothing.
+            let _ = woken.recv();
         }
     }
 }
@@ -43,8 +64,8 @@ pub(crate) struct MortalHosts {
 }
 
 impl Hosts for MortalHosts {
-    fn host(&self, installation: Option<u64>, repo: &Repo) -> Asked<Arc<dyn Host>> {
-        let host = Hosts::host(&self.app, installation, repo)?;
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>> {
+        let host = Hosts::host(&self.app, installation, repo, is_ours)?;
         Ok(Arc::new(Mortal { host, death: self.death.clone() }))
     }
 
