@@ -45,6 +45,7 @@ CREATE TABLE pull (
   CHECK ((owner IS NULL) = (token IS NULL) AND (owner IS NULL) = (lease_until_ms IS NULL))
 ) STRICT;
 CREATE INDEX pull_owed ON pull (review_at_ms) WHERE wanted > done;
+CREATE INDEX pull_in_trouble ON pull (since_ms) WHERE problem IS NOT NULL;
 CREATE INDEX pull_by_owner ON pull (owner) WHERE owner IS NOT NULL;
 
 -- When a repository or an installation was served last, so that each has its turn.
@@ -97,3 +98,4 @@ CREATE TABLE post (
   UNIQUE (pull, kind, key)
 ) STRICT;
 CREATE INDEX post_due ON post (pull) WHERE state IN ('due', 'posting');
+CREATE INDEX post_given_up ON post (since_ms) WHERE state = 'cancelled' AND problem IS NOT NULL;

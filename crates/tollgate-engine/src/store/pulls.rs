@@ -28,6 +28,7 @@ mod delivery;
 mod finish;
 mod post;
 mod told;
+mod trouble;
 
 pub use asking::{Allowance, Asking, Leave, Spent};
 pub use claim::{Beat, Bid, Candidate, Claim, Token};
@@ -35,6 +36,7 @@ pub use delivery::{Accepted, NewDelivery};
 pub use finish::{As, Finished};
 pub use post::{NewPost, PostKind, PostRow, PostState};
 pub use told::{Answered, Effect, Told, ToldRow};
+pub use trouble::Troubled;
 
 /// A pull request as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -102,7 +102,7 @@ impl Database {
     pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
             let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
-                       troubles = 0 WHERE token = ?1";
+                       problem = iif(troubles > 0, NULL, problem), troubles = 0 WHERE token = ?1";
             let n_rows = connection.execute(sql, params![token.0, number(not_before_ms)])?;
             Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
         })

@@ -11,6 +11,7 @@ use crate::store::{Record, Subject};
 
 mod asking;
 mod fair;
+mod trouble;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
