@@ -21,6 +21,8 @@ pub(crate) struct Death(Arc<Fate>);
 #[derive(Default)]
 struct Fate {
     left: AtomicI64,
+    /// Only the moments of this word count, if it is one.
+    only: Mutex<Option<&'static str>>,
     /// It does not die but sleeps: tells somebody, and waits until it is woken.
     sleeps: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
@@ -33,10 +35,12 @@ impl Death {
         self.0.left.store(n_moments + 1, Ordering::SeqCst);
     }
 
-    /// It only sleeps, until what is given back is dropped; before that it says so.
-    pub(crate) fn is_a_sleep_after(&self, n_moments: i64) -> (Receiver<()>, Sender<()>) {
+    /// It only sleeps, until what is given back is dropped; before that it says so. Of the moments all count, or those
+    /// of one word.
+    pub(crate) fn is_a_sleep_after(&self, n_moments: i64, only: Option<&'static str>) -> (Receiver<()>, Sender<()>) {
         let ((tell, told), (wake, woken)) = (mpsc::channel(), mpsc::channel());
         *self.0.sleeps.lock().unwrap() = Some((tell, woken));
+        *self.0.only.lock().unwrap() = only;
         self.comes_after(n_moments);
         (told, wake)
     }
@@ -44,9 +48,13 @@ impl Death {
     pub(crate) fn is_called_off(&self) {
         self.0.left.store(0, Ordering::SeqCst);
         self.0.sleeps.lock().unwrap().take();
+        self.0.only.lock().unwrap().take();
     }
 
-    fn moment(&self) {
+    fn moment(&self, word: &str) {
+        if self.0.only.lock().unwrap().is_some_and(|only| only != word) {
+            return;
+        }
         if self.0.left.load(Ordering::SeqCst) > 0 && self.0.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let sleep = self.0.sleeps.lock().unwrap().take();
             let Some((tell, woken)) = sleep else { std::panic::resume_unwind(Box::new(Dead)) };
@@ -90,9 +98,9 @@ struct Mortal {
 macro_rules! mortal {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
         $(fn $name(&self, $($argument: $kind),*) -> $answer {
-            self.death.moment();
+            self.death.moment(stringify!($name));
             let answer = self.host.$name($($argument),*);
-            self.death.moment();
+            self.death.moment(stringify!($name));
             answer
         })*
     };

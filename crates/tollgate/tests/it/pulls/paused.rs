@@ -1,7 +1,7 @@
 //! Workers that are stopped in the middle of a word to the host, sleep past the end of their claim, and go on.
 //!
-//! Others have done their work by then. `TOLLGATE_CHAOS=1` has three workers stopped 40 times in 400 pieces of work;
-//! without it there are a few. What was done is printed.
+//! Others have done their work by then. They are stopped before and after each kind of word that writes; with
+//! `TOLLGATE_CHAOS=1` 40 times more, at every moment of 400 pieces of work. What was done is printed.
 
 use std::time::Duration;
 
@@ -15,6 +15,11 @@ use crate::hub::{Hub, Opening, PullRequest};
 const N_WORKERS: usize = 3;
 /// Longer than a claim is good for.
 const SLEEP_MS: u64 = 31_000;
+/// Words that write; each has a moment before it and one after it.
+const WRITES: [&str; 4] = ["comment", "review", "begin_check", "update_check"];
+
+/// When a worker is stopped: after so many moments, of one word or of all.
+type When = (i64, Option<&'static str>);
 
 struct Worker {
     name: String,
@@ -51,9 +56,9 @@ fn finish(steps: &Steps, awake: &[&Worker]) {
 
 /// Has a worker stopped at a moment, all others do what there is to do, and then it goes on. False when it was done
 /// before that moment came.
-fn sleep_at(steps: &Steps, workers: &[Worker], sleeper: usize, moment: i64) -> bool {
+fn sleep_at(steps: &Steps, workers: &[Worker], sleeper: usize, (n_moments, word): When) -> bool {
     let awake: Vec<&Worker> = workers.iter().enumerate().filter(|(at, _)| *at != sleeper).map(|(_, it)| it).collect();
-    let (stopped, wake) = workers[sleeper].fate.is_a_sleep_after(moment);
+    let (stopped, wake) = workers[sleeper].fate.is_a_sleep_after(n_moments, word);
     let time = &steps.time;
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -90,7 +95,9 @@ fn problems(pull: &PullRequest<'_>, asked: u64) -> Vec<String> {
 #[test]
 fn a_worker_that_sleeps_past_its_claim_loses_nothing_and_says_nothing_twice() {
     let is_full = std::env::var_os("TOLLGATE_CHAOS").is_some();
-    let (n_wanted, n_each) = if is_full { (40, 10) } else { (9, 2) };
+    let mut when: Vec<When> = WRITES.iter().flat_map(|word| [(0, Some(*word)), (1, Some(*word))]).collect();
+    when.extend((0..40).filter(|_| is_full).map(|n_moments| (n_moments, None)));
+    let n_each = if is_full { 10 } else { 2 };
     let hub = Hub::start();
     let steps = Steps::new(&hub);
     hub.repository("octo/app", &[("README.md", "# app\n")]);
@@ -100,8 +107,8 @@ fn a_worker_that_sleeps_past_its_claim_loses_nothing_and_says_nothing_twice() {
             Worker { name: format!("worker {n}"), pulls: steps.another(fate.clone()), fate }
         })
         .collect();
-    let (mut n_slept, mut n_jobs, mut moment) = (0, 0, 0);
-    while n_slept < n_wanted {
+    let (mut n_slept, mut n_jobs) = (0, 0);
+    for (round, when) in when.into_iter().enumerate() {
         let open = |_| {
             let pull = hub.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
             let asked = pull.say("ada", "@tollgate help");
@@ -111,13 +118,12 @@ fn a_worker_that_sleeps_past_its_claim_loses_nothing_and_says_nothing_twice() {
         n_jobs += pulls.len();
         // The host takes only so many comments an hour, and pushes settle.
         steps.wait(5 * 60_000);
-        n_slept += u32::from(sleep_at(&steps, &workers, moment as usize % N_WORKERS, moment));
+        assert!(sleep_at(&steps, &workers, round % N_WORKERS, when), "nobody was stopped at {when:?}");
+        n_slept += 1;
         finish(&steps, &workers.iter().collect::<Vec<_>>());
         for (pull, asked) in &pulls {
-            assert_eq!(problems(pull, *asked), [""; 0], "#{}, asleep at moment {moment}", pull.number);
+            assert_eq!(problems(pull, *asked), [""; 0], "#{}, asleep at {when:?}", pull.number);
         }
-        // All moments of a piece of work come up, those of the others too.
-        moment = (moment + if is_full { 1 } else { 7 }) % 60;
     }
     println!("{N_WORKERS} workers, {n_jobs} pieces of work, {n_slept} times asleep past the claim: 0 lost, 0 doubled");
 }

@@ -1,9 +1,13 @@
 //! Somebody pushes as often as a machine can. Models cost money, so they are asked a few times, and last about the last.
 
-use super::station::GOOD;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::station::{BAD, GOOD, Station};
 use super::steps::Steps;
 use super::time::Time;
-use crate::hub::{Hub, Opening, PullRequest};
+use crate::endure::server::eventually;
+use crate::hub::{Hub, Opening, PullRequest, deliver};
 use crate::stub::{Stub, answer};
 
 /// Pushes in a minute; `TOLLGATE_CHAOS` has all five hundred of them.
@@ -70,4 +74,43 @@ fn who_has_had_all_reviews_of_the_day_gets_the_rules_and_no_approval() {
     steps.wait(24 * 60 * 60_000);
     steps.finish();
     assert_eq!((model.asked().len(), pulls[0].seen().conclusion()), (5, Some("success")), "it is another day");
+}
+
+/// A delivery as the hub makes them.
+fn a_delivery(hub: &Hub) -> Vec<u8> {
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let taking = Arc::clone(&taken);
+    hub.hook_by(move |_, _, body| {
+        *taking.lock().unwrap() = body.to_vec();
+        202
+    });
+    open(hub, "ada");
+    taken.lock().unwrap().clone()
+}
+
+/// How long an answer takes is printed; `cargo test --release` has the program as it is shipped.
+#[test]
+fn deliveries_are_taken_while_reviews_run() {
+    let hub = Hub::start();
+    hub.repository("octo/app", &[("README.md", "# app\n")]);
+    let body = a_delivery(&hub);
+    let mut station = Station::new(&hub, "");
+    station.launch(None);
+    let (code, names) = (BAD.repeat(200), Vec::from_iter((0..150).map(|n| format!("f{n}.js"))));
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), code.as_str())).collect();
+    let large = [(); 3].map(|()| hub.open("octo/app", &Opening { files: &files, ..Opening::default() }));
+    eventually("a review that runs", || !hub.requests("checks.create").is_empty());
+    let mut times_ms = Vec::new();
+    while times_ms.len() < 300 && large.iter().any(|pull| pull.seen().conclusion().is_none()) {
+        let (at, guid) = (Instant::now(), format!("beef-{:x}", times_ms.len()));
+        assert_eq!(deliver(&station.hook(), Station::SECRET, "pull_request", &guid, &body), 202);
+        times_ms.push(at.elapsed().as_secs_f64() * 1e3);
+    }
+    assert!(!times_ms.is_empty(), "reviews were over at once");
+    times_ms.sort_by(f64::total_cmp);
+    let (n, median, p99) = (times_ms.len(), times_ms[times_ms.len() / 2], times_ms[times_ms.len() * 99 / 100]);
+    println!("{n} deliveries while reviews run: answered in {median:.1} ms, 99 of 100 within {p99:.1} ms");
+    for pull in &large {
+        assert_eq!(station.settled(pull).problems(), [""; 0]);
+    }
 }
