@@ -300,6 +300,8 @@ impl Settings {
             ("review.mode", "\"standard\"".to_owned()),
             ("github.url", format!("\"{}\"", self.github.url)),
             ("github.concurrency", self.github.concurrency.to_string()),
+            ("github.model_reviews_per_repository", self.github.model_reviews_per_repository.to_string()),
+            ("github.model_reviews_per_author", self.github.model_reviews_per_author.to_string()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
             ("review.consensus", self.consensus.to_string()),
             ("budget.tokens", budget.tokens.to_string()),

@@ -18,7 +18,7 @@ use crate::board::Home;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::github::App;
-use crate::forge::host::{Asked, FailedDelivery, Host, Me};
+use crate::forge::host::{Asked, FailedDelivery, Host, IsOurs, Me};
 use crate::store::{Database, Subject};
 
 mod failure;
@@ -36,8 +36,8 @@ pub use work::Stepped;
 
 /// Hosts, one for each repository in whose name we may act.
 pub trait Hosts: Send + Sync {
-    /// The host of a repository, in the name of an installation of our app.
-    fn host(&self, installation: Option<u64>, repo: &Repo) -> Asked<Arc<dyn Host>>;
+    /// The host of a repository, in the name of an installation of our app, to write there while that is ours to do.
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>>;
     /// Who we are there.
     fn me(&self) -> Asked<Me>;
     /// Deliveries that could not be handed over, newest first, back to a time in milliseconds since 1970.
@@ -47,9 +47,9 @@ pub trait Hosts: Send + Sync {
 }
 
 impl Hosts for App {
-    fn host(&self, installation: Option<u64>, repo: &Repo) -> Asked<Arc<dyn Host>> {
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>> {
         let installation = installation.map_or_else(|| self.installation_of(repo), Ok)?;
-        Ok(Self::host(self, installation, repo))
+        Ok(self.host_while(installation, repo, is_ours))
     }
 
     fn me(&self) -> Asked<Me> {

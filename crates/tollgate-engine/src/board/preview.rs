@@ -135,6 +135,7 @@ impl Board {
                 tape: Tape::Off,
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: true,
+                unasked: None,
                 prompts: Some(home.data.join("settings.json")),
                 instead,
                 board: Some(project.path.join(&self.settings().pipeline.dir)),

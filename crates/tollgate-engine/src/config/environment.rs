@@ -8,7 +8,7 @@ use super::{File, Layer, github};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 30] = [
+const KEYS: [(&str, &str, bool); 32] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -39,6 +39,8 @@ const KEYS: [(&str, &str, bool); 30] = [
     ("github", "check_name", false),
     ("github", "public_url", false),
     ("github", "concurrency", true),
+    ("github", "model_reviews_per_repository", true),
+    ("github", "model_reviews_per_author", true),
 ];
 /// Variables that hold secrets; they are read where they are needed, and never become settings.
 const SECRETS: [&str; 2] = [github::SECRET, github::OLD_SECRET];

@@ -65,6 +65,14 @@ pub struct GithubPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: Option<u64>,
+    /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
+    #[schemars(range(max = 1_000_000))]
+    pub model_reviews_per_repository: Option<u64>,
+    /// How many those of one author get, in all repositories of an installation; 0 for as many as are asked for.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
+    #[schemars(range(max = 1_000_000))]
+    pub model_reviews_per_author: Option<u64>,
 }
 
 /// Where GitHub is, and which app there is ours.
@@ -90,6 +98,10 @@ pub struct Github {
     pub resolve_threads: bool,
     /// How many pull requests are worked on at once.
     pub concurrency: usize,
+    /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
+    pub model_reviews_per_repository: u32,
+    /// How many those of one author get, in all repositories of an installation; 0 for as many as are asked for.
+    pub model_reviews_per_author: u32,
 }
 
 impl Default for Github {
@@ -105,6 +117,8 @@ impl Default for Github {
             public_url: None,
             resolve_threads: false,
             concurrency: 2,
+            model_reviews_per_repository: 500,
+            model_reviews_per_author: 100,
         }
     }
 }
@@ -129,6 +143,9 @@ impl Github {
         self.resolve_threads = part.resolve_threads.unwrap_or(self.resolve_threads);
         let number = part.concurrency.and_then(|number| usize::try_from(number).ok());
         self.concurrency = number.unwrap_or(self.concurrency);
+        let daily = |set: Option<u64>, before| set.and_then(|number| u32::try_from(number).ok()).unwrap_or(before);
+        self.model_reviews_per_repository = daily(part.model_reviews_per_repository, self.model_reviews_per_repository);
+        self.model_reviews_per_author = daily(part.model_reviews_per_author, self.model_reviews_per_author);
     }
 }
 
@@ -184,6 +201,10 @@ fn app_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 
 fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 1, 64)
+}
+
+fn daily<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 0, 1_000_000)
 }
 
 fn slug<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
@@ -260,6 +281,8 @@ mod tests {
             ("TOLLGATE_GITHUB_URL", "https://git.example"),
             ("TOLLGATE_GITHUB_PRIVATE_KEY_FILE", "/k.pem"),
             ("TOLLGATE_GITHUB_CONCURRENCY", "3"),
+            ("TOLLGATE_GITHUB_MODEL_REVIEWS_PER_REPOSITORY", "0"),
+            ("TOLLGATE_GITHUB_MODEL_REVIEWS_PER_AUTHOR", "7"),
             (SECRET, "not to be shown"),
             (OLD_SECRET, "not to be shown"),
         ];
@@ -267,6 +290,7 @@ mod tests {
         let settings = load_at(None, None, &variables, Layer::default()).unwrap();
         let github = &settings.github;
         assert_eq!((github.app_id, github.url.as_str(), github.concurrency), (Some(12), "https://git.example", 3));
+        assert_eq!((github.model_reviews_per_repository, github.model_reviews_per_author), (0, 7));
         assert_eq!(github.private_key_file, Some(PathBuf::from("/k.pem")));
         assert!(!format!("{settings:?}").contains("not to be shown"));
         let key = settings.shown.iter().find(|shown| shown.key == "github.app_id").unwrap();
@@ -294,7 +318,14 @@ mod tests {
         for wrong in ["''", "' x'", "'a\"b'", "'<b>'"] {
             assert!(own(&format!("github.check_name = {wrong}")).is_err(), "{wrong}");
         }
-        for wrong in ["app_id = 0", "app_id = 'x'", "slug = '-x'", "slug = 'a/b'", "concurrency = 0"] {
+        for wrong in [
+            "app_id = 0",
+            "app_id = 'x'",
+            "slug = '-x'",
+            "slug = 'a/b'",
+            "concurrency = 0",
+            "model_reviews_per_author = -1",
+        ] {
             assert!(own(&format!("[github]\n{wrong}")).is_err(), "{wrong}");
         }
     }

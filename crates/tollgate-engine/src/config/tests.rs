@@ -83,6 +83,8 @@ fn later_layers_win_and_lists_grow() {
     budget.seconds = 600 (default)
     budget.tokens = 200000 (default)
     github.concurrency = 2 (default)
+    github.model_reviews_per_author = 100 (default)
+    github.model_reviews_per_repository = 500 (default)
     github.url = "https://github.com" (default)
     identity.bot = "Kodiai" (default)
     identity.pipeline = "Automaker" (default)

@@ -42,6 +42,7 @@ use super::host::{Hidden, Host, Me};
 
 pub use address::Address;
 pub use app::{AboutApp, App, AppSettings};
+pub use clock::Clock;
 pub use manifest::{NewApp, convert_manifest};
 
 /// A list has at most so many pages.

@@ -4,6 +4,8 @@
 //! waits does so on a thread of their own. Each call is made once: whether it is made again is decided by those who know
 //! what it would mean, with the help of [`Trouble`].
 
+use std::sync::Arc;
+
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Annotation, Conclusion, Inline};
 use tollgate_core::sha::Sha;
@@ -14,6 +16,9 @@ pub use trouble::{HostError, Trouble};
 
 /// Something that was asked of a host.
 pub type Asked<T> = Result<T, HostError>;
+
+/// Whether what is to be written at a host is still ours to write. It is asked at the last moment, and must be quick.
+pub type IsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A code host, in the name of somebody.
 pub trait Host: Send + Sync {

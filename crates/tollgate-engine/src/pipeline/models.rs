@@ -62,6 +62,8 @@ pub struct Asking<'a> {
     pub boundary: u64,
     /// True to plan and write what would be sent, and to send nothing.
     pub only_print: bool,
+    /// Why nobody is asked; what they would have been asked about is then *not reviewed*.
+    pub unasked: Option<String>,
     /// The operator's file with prompts.
     pub prompts: Option<PathBuf>,
     /// Prompts to use instead of all that are stored, to see what would become of them.
@@ -83,6 +85,7 @@ impl Asking<'static> {
             tape: Tape::Off,
             boundary: 0,
             only_print: false,
+            unasked: None,
             prompts: None,
             instead: None,
             board: None,
@@ -245,6 +248,15 @@ impl Ready {
             for sent in &mut heard.sent {
                 sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
             }
+            return heard;
+        }
+        if let Some(why) = &scene.asking.unasked {
+            for (member, planned) in team.iter().zip(plans) {
+                for hunk in planned.plan.calls.iter().flat_map(plan::Call::hunks) {
+                    heard.missed.entry(hunk).or_insert_with(|| format!("{}: {why}", member.name));
+                }
+            }
+            heard.sent.clear();
             return heard;
         }
         let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();

@@ -5,13 +5,13 @@
 //! by the runner without this.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tollgate_core::pull::Repo;
 
 use super::Pulls;
 use crate::failure::Failure;
 use crate::forge::remote;
-use crate::process;
 use crate::store::pulls::PullRow;
 
 /// Deliveries are asked for from so long ago when nobody knows since when; a host keeps them no longer.
@@ -55,8 +55,8 @@ impl Pulls {
             }
         }
         while self.database().prune_deliveries(now.saturating_sub(KEEP_MS))? {}
+        self.database().prune_askings(now)?;
         self.database().prune_posts(now.saturating_sub(KEEP_MS))?;
-        process::crash_point("P21");
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }
@@ -94,7 +94,8 @@ impl Pulls {
         installation: Option<u64>,
         found: &mut Reconciled,
     ) -> Result<Result<(), String>, Failure> {
-        let open = self.hosts().host(installation, repo).and_then(|host| host.open_pulls(repo, MAX_OPEN));
+        let open =
+            self.hosts().host(installation, repo, Arc::new(|| false)).and_then(|host| host.open_pulls(repo, MAX_OPEN));
         let open = match open {
             Ok(open) => open,
             Err(error) => return Ok(Err(error.message)),

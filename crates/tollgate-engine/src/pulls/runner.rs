@@ -159,7 +159,7 @@ impl Shared {
     }
 
     fn begin(self: &Arc<Self>, claim: Claim) {
-        let watch = Watch::new(self.ending.child_token());
+        let watch = Watch::new(self.ending.child_token(), claim.until_ms);
         let (token, name) = (claim.token, format!("{}#{}", claim.pull.repo, claim.pull.number));
         self.jobs().insert(token, (claim.pull.id, Arc::clone(&watch)));
         let shared = Arc::clone(self);
@@ -197,7 +197,10 @@ impl Shared {
         let until = self.pulls.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
         for (token, watch) in jobs {
             match self.pulls.database().beat_pull(*token, until) {
-                Ok(Ok(beat)) => watch.look(beat.wanted),
+                Ok(Ok(beat)) => {
+                    watch.hold_until(until);
+                    watch.look(beat.wanted);
+                }
                 // It is somebody else's now.
                 Ok(Err(_)) => watch.cancel.cancel(),
                 // A claim that cannot be renewed may still be good.

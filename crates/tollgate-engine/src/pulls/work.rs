@@ -4,7 +4,7 @@
 //! is: what we were told, then the review, then what is to be posted, of this and of earlier work.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,8 @@ pub enum Stepped {
 pub(super) struct Watch {
     /// Ends all of it: the claim is gone, or the program ends.
     pub(super) cancel: CancellationToken,
+    /// Until when the claim is good, as far as we heard.
+    until_ms: AtomicU64,
     /// Up to what the review that is under way carries out; nothing is under way at 0.
     up_to: AtomicI64,
     /// Ends the review, and since when it goes on.
@@ -64,9 +66,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(cancel: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(cancel: CancellationToken, until_ms: u64) -> Arc<Self> {
         let (up_to, timed_out) = (AtomicI64::new(0), AtomicBool::new(false));
-        Arc::new(Self { cancel, up_to, review: Mutex::default(), timed_out })
+        Arc::new(Self { cancel, until_ms: until_ms.into(), up_to, review: Mutex::default(), timed_out })
+    }
+
+    /// The claim is good until then.
+    pub(super) fn hold_until(&self, until_ms: u64) {
+        self.until_ms.store(until_ms, Ordering::SeqCst);
+    }
+
+    /// Whether the claim is good, as far as can be told without asking: whoever slept past its end finds out by this.
+    fn is_ours(&self, now_ms: u64) -> bool {
+        now_ms <= self.until_ms.load(Ordering::SeqCst)
     }
 
     /// A review begins that carries out what was asked up to here.
@@ -104,7 +116,8 @@ impl Pulls {
         for candidate in self.database().pull_candidates(self.now(), 10)? {
             if let Some(claim) = self.claim(candidate.pull, owner)? {
                 let pull = claim.pull.id;
-                run(self, claim, &Watch::new(CancellationToken::new()))?;
+                let watch = Watch::new(CancellationToken::new(), claim.until_ms);
+                run(self, claim, &watch)?;
                 return Ok(Stepped::Worked(pull));
             }
         }
@@ -118,7 +131,7 @@ impl Pulls {
 }
 
 /// Does what is owed to a pull request that was claimed, and gives the claim back.
-pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Watch) -> Result<(), Failure> {
+pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(), Failure> {
     process::crash_point("P6");
     let (database, token, troubles) = (pulls.database(), claim.token, claim.pull.troubles);
     let worked = begin(pulls, claim, watch).and_then(|job| job.all());
@@ -175,10 +188,11 @@ pub(super) struct Job<'a> {
     watch: &'a Watch,
 }
 
-fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Watch) -> Result<Job<'a>, Stop> {
+fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Job<'a>, Stop> {
     let PullRow { id, repo, number, installation, .. } = claim.pull;
     let me = pulls.hosts().me()?;
-    let host = match pulls.hosts().host(installation, &repo) {
+    let (clock, claimed) = (pulls.home().clock, Arc::clone(watch));
+    let host = match pulls.hosts().host(installation, &repo, Arc::new(move || claimed.is_ours(clock()))) {
         // Nobody lets us in any more; whoever does again delivers again.
         Err(error) if !error.may_pass() => {
             let finished = review::nothing(claim.pull.wanted, Some(error.message.clone()), pulls.now());
@@ -385,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_review_ends_when_something_newer_is_wanted_and_not_before() {
-        let watch = Watch::new(CancellationToken::new());
+        let watch = Watch::new(CancellationToken::new(), 0);
         watch.look(9);
         let review = watch.begin(3);
         watch.look(3);
@@ -396,6 +410,14 @@ mod tests {
         let review = watch.begin(4);
         watch.cancel.cancel();
         assert!(review.is_cancelled(), "who lost the claim reviews no more");
+    }
+
+    #[test]
+    fn who_slept_past_the_end_of_a_claim_knows_it_without_asking() {
+        let watch = Watch::new(CancellationToken::new(), 30_000);
+        assert!(watch.is_ours(30_000) && !watch.is_ours(30_001));
+        watch.hold_until(60_000);
+        assert!(watch.is_ours(60_000) && !watch.is_ours(60_001));
     }
 
     #[test]

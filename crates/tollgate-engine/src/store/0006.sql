@@ -9,7 +9,8 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_by_time ON delivery (received_ms);
 
 -- `wanted` counts what was asked, `done` says up to where it was carried out; `again` and `whole` are values of `wanted`
--- up to which somebody asked for another review, or for one of all of it.
+-- up to which somebody asked for another review, or for one of all of it. Models are asked again `ask_pause_ms` after
+-- `asked_ms`; a review that has to wait for that is put off, whatever else is asked meanwhile.
 CREATE TABLE pull (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   repo_key       TEXT NOT NULL,
@@ -24,6 +25,8 @@ CREATE TABLE pull (
   review_at_ms   INTEGER NOT NULL DEFAULT 0,
   not_before_ms  INTEGER NOT NULL DEFAULT 0,
   asked_ms       INTEGER NOT NULL DEFAULT 0,
+  ask_pause_ms   INTEGER NOT NULL DEFAULT 0,
+  put_off_to_ms  INTEGER NOT NULL DEFAULT 0,
   attempt        INTEGER NOT NULL DEFAULT 0,
   troubles       INTEGER NOT NULL DEFAULT 0,
   paused_by      TEXT,
@@ -42,6 +45,7 @@ CREATE TABLE pull (
   CHECK ((owner IS NULL) = (token IS NULL) AND (owner IS NULL) = (lease_until_ms IS NULL))
 ) STRICT;
 CREATE INDEX pull_owed ON pull (review_at_ms) WHERE wanted > done;
+CREATE INDEX pull_in_trouble ON pull (since_ms) WHERE problem IS NOT NULL;
 CREATE INDEX pull_by_owner ON pull (owner) WHERE owner IS NOT NULL;
 
 -- When a repository or an installation was served last, so that each has its turn.
@@ -50,6 +54,17 @@ CREATE TABLE pull_turn (
   taken INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO counter (name, value) VALUES ('pull_token', 0);
+
+-- Reviews for which models were asked, as long as they count; 0 is no installation.
+CREATE TABLE asking (
+  at_ms        INTEGER NOT NULL,
+  repo_key     TEXT NOT NULL,
+  installation INTEGER NOT NULL,
+  author       TEXT NOT NULL
+) STRICT;
+CREATE INDEX asking_by_repository ON asking (repo_key, at_ms);
+CREATE INDEX asking_by_author ON asking (installation, author, at_ms);
+CREATE INDEX asking_by_time ON asking (at_ms);
 
 -- What people told us, each once.
 CREATE TABLE told (
@@ -83,3 +98,4 @@ CREATE TABLE post (
   UNIQUE (pull, kind, key)
 ) STRICT;
 CREATE INDEX post_due ON post (pull) WHERE state IN ('due', 'posting');
+CREATE INDEX post_given_up ON post (since_ms) WHERE state = 'cancelled' AND problem IS NOT NULL;

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! delivery ─► pull ─► told   what people said to us, each answered once
+//!               │ ├─► asking when models were asked, which costs money
 //!               │ ├─► run    the stored review
 //!               │ └─► post   what is to be seen at the host, and what is there
 //!               └──── claim  who works on it until when; who comes with another token is too late
@@ -21,17 +22,21 @@ use tollgate_core::sha::Sha;
 use super::{Database, number};
 use crate::failure::Failure;
 
+mod asking;
 mod claim;
 mod delivery;
 mod finish;
 mod post;
 mod told;
+mod trouble;
 
+pub use asking::{Allowance, Asking, Leave, Spent};
 pub use claim::{Beat, Bid, Candidate, Claim, Token};
 pub use delivery::{Accepted, NewDelivery};
 pub use finish::{As, Finished};
 pub use post::{NewPost, PostKind, PostRow, PostState};
 pub use told::{Answered, Effect, Told, ToldRow};
+pub use trouble::Troubled;
 
 /// A pull request as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +59,6 @@ pub struct PullRow {
     pub whole: i64,
     /// When a review is due, in milliseconds since 1970.
     pub review_at_ms: u64,
-    /// When a model was last asked about it.
-    pub asked_ms: u64,
     /// How often what is owed has failed in a row.
     pub attempt: u32,
     /// How often the host was in trouble in a row.
@@ -125,7 +128,7 @@ impl Database {
     }
 }
 
-const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, review_at_ms, asked_ms, \
+const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, review_at_ms, \
                       attempt, troubles, paused_by, closed, base_branch, head, reviewed_head, reviewed_as, run, problem FROM pull";
 
 fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<PullRow>> {
@@ -147,7 +150,6 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<PullRow> {
         again: row.get("again")?,
         whole: row.get("whole")?,
         review_at_ms: row.get("review_at_ms")?,
-        asked_ms: row.get("asked_ms")?,
         attempt: row.get("attempt")?,
         troubles: row.get("troubles")?,
         paused_by: row.get("paused_by")?,

@@ -17,7 +17,7 @@ use crate::scratch::Scratch;
 
 fn asking(tape: Tape, only_print: bool) -> Asking<'static> {
     let cancel = CancellationToken::new();
-    Asking { tape, boundary: 1, only_print, prompts: None, instead: None, board: None, variable: &|_| None, cancel }
+    Asking { tape, boundary: 1, only_print, cancel, ..Asking::nobody() }
 }
 
 fn gate() -> Standing {

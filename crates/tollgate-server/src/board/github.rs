@@ -9,6 +9,9 @@ use crate::desk::Answer;
 use crate::desk::deliveries::{Deliveries as _, Wire};
 use crate::desk::github::{AppState, Github};
 
+/// So many pull requests in trouble are shown.
+const MAX_TROUBLED: usize = 50;
+
 impl Github for BoardDesk {
     fn app_state(&self) -> Answer<AppState> {
         let (home, settings) = (self.board.home(), self.board.settings());
@@ -20,6 +23,7 @@ impl Github for BoardDesk {
             public_url: github.public_url.clone(),
             organization: self.organization.clone(),
             is_open: matches!(self.wire(), Wire::Open(_)),
+            troubled: self.board.database().pulls_in_trouble(MAX_TROUBLED)?,
             ..AppState::default()
         };
         Ok(match own_app::find(github, &home.data, &home.variables) {

@@ -2,6 +2,7 @@
 
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
+use tollgate_engine::store::pulls::Troubled;
 
 use crate::desk::Answer;
 
@@ -30,6 +31,8 @@ pub struct AppState {
     pub public_url: Option<String>,
     /// Whose an app is to be, as far as somebody said.
     pub organization: Option<String>,
+    /// Pull requests with which something is the matter, the newest first.
+    pub troubled: Vec<Troubled>,
 }
 
 /// What the pages about GitHub ask for.

@@ -11,6 +11,7 @@ use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::own_app;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_engine::store::pulls::Troubled;
 use tollgate_server::desk::deliveries::Delivery;
 use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
@@ -55,6 +56,7 @@ struct Kept {
     no_app: bool,
     /// The app that was made, with the code it was made of.
     made: Option<(own_app::Card, String)>,
+    troubled: Vec<Troubled>,
     next: u64,
     is_sick: bool,
 }

@@ -2,6 +2,8 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
+use tollgate_core::pull::Repo;
+use tollgate_engine::store::pulls::{PostKind, Troubled};
 
 use crate::client::Said;
 use crate::world::{TOKEN, World, story};
@@ -92,6 +94,31 @@ fn whoever_comes_back_is_led_on_and_makes_one_app() {
         <dt>Check</dt><dd><code dir="auto">kodiai</code></dd>
         <dt>Private key</dt><dd><code dir="auto">/data/github/private-key.pem</code> <span class="chip warn">! others can read it; run <code>chmod 600</code></span></dd>
         <p><a class="button primary" href="https://github.com/apps/kodiai/installations/new" rel="noreferrer">Install it in repositories</a></p>
+        "#);
+    });
+}
+
+#[test]
+fn pull_requests_in_trouble_are_listed() {
+    story(|| async {
+        let world = World::start();
+        assert!(!world.look("/settings/github").await.body.contains("in trouble"));
+        let trouble = |number, given_up, problem: &str, next_ms| Troubled {
+            repo: Repo::parse("octo/app").unwrap(),
+            number,
+            given_up,
+            problem: problem.to_owned(),
+            since_ms: 1_700_000_000_000,
+            next_ms,
+        };
+        world.desk.has_trouble_with(vec![
+            trouble(7, None, "`GET /x` failed <b>", Some(1_700_000_060_000)),
+            trouble(8, Some(PostKind::Summary), "we may not", None),
+        ]);
+        let said = world.look("/settings/github").await;
+        assert_snapshot!(lines(&said, &["octo/app"]), @r#"
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/7" rel="noreferrer" dir="auto">octo/app#7</a></th><td class="wrap" dir="auto"><code>GET /x</code> failed &lt;b&gt;.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td><time datetime="2023-11-14T22:14:20.000Z">14 Nov 2023, 22:14</time></td></tr>
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/8" rel="noreferrer" dir="auto">octo/app#8</a></th><td class="wrap" dir="auto">The summary was given up: we may not.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td>not by itself</td></tr>
         "#);
     });
 }

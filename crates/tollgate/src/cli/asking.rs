@@ -40,6 +40,7 @@ pub(crate) fn prepare<'a>(
         tape,
         boundary,
         only_print: flags.print,
+        unasked: None,
         prompts: own_prompts(),
         instead: None,
         board: None,

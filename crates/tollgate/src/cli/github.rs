@@ -6,14 +6,21 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use tollgate_core::visible::visible;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::own_app::{self, OwnApp};
+use tollgate_engine::store::Database;
+use tollgate_engine::store::pulls::Troubled;
 
+use super::history::{timestamp, when};
 use super::rules::DataFormat;
 use super::{Done, Place, board, memory, output};
 
 mod setup;
+
+/// So many pull requests in trouble are shown.
+const MAX_TROUBLED: usize = 50;
 
 /// Makes the GitHub App that reviews pull requests, and says how it stands
 #[derive(clap::Args)]
@@ -35,7 +42,7 @@ enum Command {
     ///
     /// Example: `tollgate github setup --public-url https://tollgate.example --org acme`
     Setup(setup::Args),
-    /// Says which app is set up, and whether anything is missing
+    /// Says which app is set up, whether anything is missing, and which pull requests are in trouble
     ///
     /// Example: `tollgate github status --format json`
     Status {
@@ -58,9 +65,13 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
     let data = board::data(place, &settings, store)?;
     let found = own_app::find(&settings.github, &data, &Place::variables())?;
     let check = settings.github.check_name(&settings.bot);
+    let database = memory::path(place, &settings, store)?;
+    // Before the first delivery there may be none, and to look is no reason to make one.
+    let troubled =
+        if database.exists() { Database::open(&database)?.pulls_in_trouble(MAX_TROUBLED)? } else { Vec::new() };
     let text = match (format, &found) {
-        (DataFormat::Json, found) => as_json(found.as_ref(), &check),
-        (DataFormat::Text, Some(app)) => as_text(app, &check),
+        (DataFormat::Json, found) => as_json(found.as_ref(), &check, &troubled),
+        (DataFormat::Text, Some(app)) => as_text(app, &check, &troubled),
         (DataFormat::Text, None) => {
             output::say("no GitHub App is set up; `tollgate github setup` makes one");
             return Ok(Done::No);
@@ -70,7 +81,7 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
     Ok(if found.is_some() { Done::Fine } else { Done::No })
 }
 
-fn as_text(app: &OwnApp, check: &str) -> String {
+fn as_text(app: &OwnApp, check: &str, troubled: &[Troubled]) -> String {
     let card = &app.card;
     let mut text = format!("app      {} at {}\n", card.id, card.url);
     let mut line = |name: &str, value: &str| _ = writeln!(text, "{name:<8} {value}");
@@ -87,10 +98,24 @@ fn as_text(app: &OwnApp, check: &str) -> String {
     if own_app::is_open_to_others(&app.key_file) {
         line("warning", "others can read the key; run `chmod 600` on its file");
     }
+    for one in troubled {
+        let next = one.next_ms.map_or("not tried again by itself".to_owned(), |next| format!("again {}", when(next)));
+        let words = visible(&one.in_words()).into_owned();
+        line("trouble", &format!("{}#{}: {words} (since {}, {next})", one.repo, one.number, when(one.since_ms)));
+    }
     text
 }
 
-fn as_json(app: Option<&OwnApp>, check: &str) -> String {
+fn as_json(app: Option<&OwnApp>, check: &str, troubled: &[Troubled]) -> String {
+    let trouble = |one: &Troubled| {
+        json!({
+            "repository": one.repo.to_string(),
+            "number": one.number,
+            "problem": one.in_words(),
+            "since": timestamp(one.since_ms),
+            "next": one.next_ms.and_then(timestamp),
+        })
+    };
     let value = match app {
         None => json!({ "app": null }),
         Some(app) => json!({
@@ -104,6 +129,7 @@ fn as_json(app: Option<&OwnApp>, check: &str) -> String {
             "secrets": app.secrets.len(),
             "publicUrl": app.card.public_url,
             "installUrl": app.card.install_url(),
+            "troubles": troubled.iter().map(trouble).collect::<Vec<_>>(),
         }),
     };
     format!("{value:#}\n")

@@ -274,14 +274,14 @@ fn in_words(run: &Run, counts: &Counts) -> String {
 }
 
 /// A time for people, where they are.
-fn when(millis: u64) -> String {
+pub(super) fn when(millis: u64) -> String {
     let local = |time: OffsetDateTime| UtcOffset::local_offset_at(time).map_or(time, |offset| time.to_offset(offset));
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]");
     moment(millis).and_then(|time| local(time).format(format).ok()).unwrap_or_default()
 }
 
 /// A time as RFC 3339 has it.
-fn timestamp(millis: u64) -> Option<String> {
+pub(super) fn timestamp(millis: u64) -> Option<String> {
     moment(millis)?.format(&Rfc3339).ok()
 }
 

@@ -162,6 +162,12 @@ impl Hub {
         self.state().ahead_ms += by_ms;
     }
 
+    /// Moves its clock ahead, for who has nothing else to do with it.
+    pub(crate) fn stepper(&self) -> impl Fn(u64) + Send + Sync + 'static {
+        let state = Arc::clone(&self.state);
+        move |by_ms| state.lock().unwrap().ahead_ms += i64::try_from(by_ms).unwrap()
+    }
+
     /// Every token that was given out is good no longer.
     pub(crate) fn end_tokens(&self) {
         self.state().tokens.clear();

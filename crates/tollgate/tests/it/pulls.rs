@@ -2,12 +2,16 @@
 
 mod contract;
 mod examples;
+mod fair;
 mod faults;
 mod flow;
 mod killed;
 mod limits;
 mod mortal;
+mod paused;
 mod schedule;
 mod station;
 mod steps;
+mod storm;
 mod threads;
+mod time;

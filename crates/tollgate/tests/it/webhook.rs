@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use tollgate_core::pull::Repo;
+use tollgate_engine::store::Database;
+use tollgate_engine::store::pulls::Bid;
 
 use crate::desk::{Desk, works};
 use crate::endure::server::{Answer, Launch, PATIENCE, Server, eventually, read_answer};
@@ -158,6 +161,26 @@ fn a_server_without_its_apps_secret_or_key_does_not_start() {
         assert!(refused.contains(said), "{refused}");
         assert!(tollgate(&desk, &["github", "status"]).expect_refused(2).contains(said));
     }
+}
+
+#[test]
+fn status_names_pull_requests_in_trouble() {
+    let desk = desk();
+    let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
+    let repo = Repo::parse("octo/app").unwrap();
+    database.want_pull(&repo, 7, Some(1), 1_700_000_000_000).unwrap();
+    let (pull, now_ms) = (database.pull_at(&repo, 7).unwrap().unwrap().id, 1_700_000_060_000);
+    let claim = database.claim_pull(&Bid { pull, owner: "me".to_owned(), now_ms, lease_ms: 1_000 }).unwrap().unwrap();
+    database.note_trouble(claim.token, "GitHub is down\u{1b}[2J", 1_700_000_120_000).unwrap().unwrap();
+    let status = tollgate(&desk, &["github", "status"]).expect(0);
+    let line = status.lines().find(|line| line.starts_with("trouble")).unwrap();
+    assert!(line.starts_with("trouble  octo/app#7: GitHub is down") && line.contains("(since 2023-11-1"), "{line}");
+    assert!(!line.contains('\u{1b}'), "{line}");
+    let status = tollgate(&desk, &["github", "status", "--format", "json"]).expect(0);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["troubles"][0]["since"], "2023-11-14T22:13:20Z");
+    assert_eq!(status["troubles"][0]["next"], "2023-11-14T22:15:20Z");
+    assert_eq!(status["troubles"][0]["number"], 7);
 }
 
 #[test]

@@ -262,6 +262,7 @@ impl Job<'_> {
                 tape: if settings.reviewers.is_empty() { Tape::Off } else { Tape::recording() },
                 boundary: RandomState::new().build_hasher().finish(),
                 only_print: false,
+                unasked: None,
                 prompts: Some(home.data.join("settings.json")),
                 instead: None,
                 board: Some(self.project.path.join(&settings.pipeline.dir)),

@@ -22,7 +22,7 @@ use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_PAGES, date, wire};
 use crate::failure::Failure;
-use crate::forge::host::{Asked, FailedDelivery, Hidden, Host, HostError, Me, Trouble};
+use crate::forge::host::{Asked, FailedDelivery, Hidden, Host, HostError, IsOurs, Me, Trouble};
 
 /// A token is not used any more so long before its end.
 const SPARE_MS: u64 = 5 * 60_000;
@@ -124,7 +124,7 @@ impl App {
     }
 
     /// The same, by another clock.
-    pub(super) fn with_clock(settings: AppSettings, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+    pub fn with_clock(settings: AppSettings, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
         let key = SigningKey::parse(&settings.key_pem, &settings.key_from)?;
         Ok(Self(Arc::new(Inner {
             client: Client::new(settings.address, clock),
@@ -142,8 +142,14 @@ impl App {
     /// GitHub, in the name of an installation and for one repository.
     #[must_use]
     pub fn host(&self, installation: u64, repo: &Repo) -> Arc<dyn Host> {
+        self.host_while(installation, repo, Arc::new(|| true))
+    }
+
+    /// The same; nothing is written there once it is not ours to write any more.
+    #[must_use]
+    pub fn host_while(&self, installation: u64, repo: &Repo, is_ours: IsOurs) -> Arc<dyn Host> {
         let limits = self.limits_of(installation);
-        let role = Role::Installed { app: self.clone(), installation, repo: repo.clone() };
+        let role = Role::Installed { app: self.clone(), installation, repo: repo.clone(), is_ours };
         Arc::new(Hosted::new(self.0.client.clone(), limits, role))
     }
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::address::Address;
 use super::clock::Clock;
-use super::limits::Limits;
+use super::limits::{Cost, Limits};
 use super::request::{Repeat, Request};
 use super::trouble;
 use crate::forge::host::{Asked, Hidden, Trouble};
@@ -48,6 +48,10 @@ pub(super) trait Badge {
     fn show(&self) -> Asked<Option<Hidden>>;
     /// A token was refused, at this time by GitHub's clock. True when there is another one now.
     fn refused(&self, token: &Hidden, date_ms: Option<u64>) -> bool;
+    /// True while what is written is ours to write.
+    fn may_write(&self) -> bool {
+        true
+    }
 }
 
 /// What GitHub answered.
@@ -76,6 +80,10 @@ impl Client {
         loop {
             let token = badge.show()?;
             limits.enter(request.cost, &*self.clock).map_err(|wait| trouble::held_back(request, wait))?;
+            // The last moment at which we know: waiting for the token or for the limits may have taken too long.
+            if request.cost != Cost::Read && !badge.may_write() {
+                return Err(trouble::not_ours(request));
+            }
             n_tries += 1;
             let answer = self.once(request, token.as_ref());
             let refused = answer.as_ref().ok().filter(|answer| answer.status == 401);

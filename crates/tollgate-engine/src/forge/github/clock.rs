@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 /// A clock, and somebody who waits by it.
-pub(super) trait Clock: Send + Sync {
+pub trait Clock: Send + Sync {
     /// The time of day, in milliseconds since 1970. It may jump.
     fn now_ms(&self) -> u64;
     /// A time that only moves on, in milliseconds since some moment.

@@ -16,8 +16,8 @@ use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_ITEMS, graph, trouble, wire};
 use crate::forge::host::{
-    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview, Permission,
-    PostedReview, Pull, PullCommit, Thread, Trouble,
+    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, IsOurs, Me, NewCheck, NewReview,
+    Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
 };
 
 /// How many are asked for at once: as many as GitHub gives, and fewer when those are too much.
@@ -37,7 +37,7 @@ pub(super) struct Hosted {
 /// In whose name.
 pub(super) enum Role {
     /// An app where it is installed, for one repository.
-    Installed { app: App, installation: u64, repo: Repo },
+    Installed { app: App, installation: u64, repo: Repo, is_ours: IsOurs },
     /// Whoever has the token; nobody without one.
     Holder { token: Option<Hidden>, me: OnceLock<Me> },
 }
@@ -45,18 +45,25 @@ pub(super) enum Role {
 impl Badge for Role {
     fn show(&self) -> Asked<Option<Hidden>> {
         match self {
-            Self::Installed { app, installation, repo } => app.token(*installation, repo).map(Some),
+            Self::Installed { app, installation, repo, .. } => app.token(*installation, repo).map(Some),
             Self::Holder { token, .. } => Ok(token.clone()),
         }
     }
 
     fn refused(&self, token: &Hidden, _date_ms: Option<u64>) -> bool {
         match self {
-            Self::Installed { app, installation, repo } => {
+            Self::Installed { app, installation, repo, .. } => {
                 app.drop_token(*installation, repo, token);
                 true
             }
             Self::Holder { .. } => false,
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        match self {
+            Self::Installed { is_ours, .. } => is_ours(),
+            Self::Holder { .. } => true,
         }
     }
 }

@@ -184,6 +184,12 @@ pub(super) fn held_back(request: &Request, wait_ms: u64) -> HostError {
     )
 }
 
+/// Somebody else may be at it by now.
+pub(super) fn not_ours(request: &Request) -> HostError {
+    let message = format!("`{}` was not asked for, because the time for it had run out", request.shown());
+    HostError::new(Trouble::Unavailable, message)
+}
+
 /// Nothing came back in time.
 pub(super) fn too_slow(request: &Request, allowed: Duration) -> HostError {
     let seconds = allowed.as_secs_f64().ceil();

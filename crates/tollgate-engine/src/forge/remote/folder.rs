@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::failure;
 use crate::failure::Failure;
+use crate::process;
 
 /// The longest readable part of a name.
 const MAX_READABLE: usize = 80;
@@ -25,8 +26,10 @@ const CONFIG: &str = "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlo
      [advice]\n\tgraftFileDeprecated = false\n";
 
 /// Before the names of folders that are being made, and of those that are being deleted.
-pub(super) const NEW: &str = "new-";
-pub(super) const OLD: &str = "old-";
+const NEW: &str = "new-";
+const OLD: &str = "old-";
+/// What is being deleted, in its folder.
+const MOVED: &str = "x";
 
 /// The place of a repository.
 #[derive(Debug, Clone)]
@@ -87,13 +90,8 @@ impl Folder {
         self.move_away().map_err(|error| failure::no_cache(&self.path, &error))
     }
 
-    /// Out of the way at once, deleted as soon as that goes.
     fn move_away(&self) -> io::Result<()> {
-        let old = tempfile::Builder::new().prefix(OLD).tempdir_in(&self.root)?;
-        std::fs::rename(&self.path, old.path().join("x"))?;
-        // What is left is swept another time.
-        let _ = old.close();
-        Ok(())
+        move_away(&self.root, &self.path)
     }
 
     /// Removes what processes left behind that were killed. For whoever may fetch; one that still runs, though the
@@ -122,6 +120,25 @@ impl Folder {
     }
 }
 
+/// Puts a repository out of the way at once, and deletes it as soon as that goes: nobody ever finds half of one.
+pub(super) fn move_away(root: &Path, path: &Path) -> io::Result<()> {
+    let old = tempfile::Builder::new().prefix(OLD).tempdir_in(root)?;
+    std::fs::rename(path, old.path().join(MOVED))?;
+    process::crash_point("P21");
+    // What is left is swept another time.
+    let _ = old.close();
+    Ok(())
+}
+
+/// True for what whoever made or deleted it left behind. Once something was moved away, all that can be done is to
+/// delete it, however fresh it is.
+pub(super) fn is_left_behind(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let is_moved = name.starts_with(OLD) && entry.path().join(MOVED).exists();
+    is_moved || ((name.starts_with(NEW) || name.starts_with(OLD)) && is_stale(entry))
+}
+
 /// The name under which a key is kept: readable, and another for each key.
 fn name_of(key: &str) -> String {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "._".contains(it);
@@ -146,7 +163,7 @@ fn sweep_files(folder: &Path, depth: usize, is_meant: &dyn Fn(&str) -> bool) {
 }
 
 /// True for what nobody has touched for long.
-pub(super) fn is_stale(entry: &std::fs::DirEntry) -> bool {
+fn is_stale(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|at| at.elapsed().ok());
     age.is_some_and(|age| age > STALE)
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::folder::{self, NEW, OLD};
-use super::{failure, lock};
+use super::{failure, folder, lock};
 use crate::failure::Failure;
 use crate::forge::git::{Environment, Git, Watching};
+use crate::process;
 
 /// What the cache may take when nobody says otherwise.
 pub const DEFAULT_MAX_BYTES: u64 = 10 << 30;
@@ -47,8 +47,9 @@ pub fn tidy(cache_root: &Path, max_bytes: u64, git: &Environment) -> Result<Tidi
     for entry in entries.flatten().take(MAX_ENTRIES) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = entry.path();
-        if (name.starts_with(NEW) || name.starts_with(OLD)) && folder::is_stale(&entry) {
+        if folder::is_left_behind(&entry) {
             let _ = std::fs::remove_dir_all(path);
+            process::crash_point("P21");
         } else if name.ends_with(".git") {
             let used = std::fs::metadata(path.with_extension("use")).and_then(|file| file.modified());
             let n_bytes = size(&path);
@@ -75,7 +76,8 @@ fn remove(path: &Path) -> Result<bool, Failure> {
     let Some(_nobody_else) = lock::try_take(&path.with_extension("use"))? else {
         return Ok(false);
     };
-    std::fs::remove_dir_all(path).map_err(|error| failure::no_cache(path, &error))?;
+    let root = path.parent().unwrap_or(path);
+    folder::move_away(root, path).map_err(|error| failure::no_cache(path, &error))?;
     Ok(true)
 }
 
@@ -116,4 +118,46 @@ fn size(folder: &Path) -> u64 {
         }
     }
     n_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of what is in a folder.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn make(cache: &Path, name: &str) {
+        std::fs::create_dir_all(cache.join(name)).unwrap();
+        std::fs::write(cache.join(name).join("file"), [0; 1000]).unwrap();
+    }
+
+    #[test]
+    fn what_was_being_deleted_is_deleted_at_once_and_what_is_being_made_is_left_alone() {
+        let cache = tempfile::tempdir().unwrap();
+        for name in ["a.git", "old-1/x/objects", "old-2", "new-3/objects"] {
+            make(cache.path(), name);
+        }
+        let tidied = tidy(cache.path(), 10_000, &Environment::default()).unwrap();
+        assert_eq!((tidied.n_removed, tidied.n_bytes), (0, 1000));
+        assert_eq!(names(cache.path()), ["a.git", "new-3", "old-2"]);
+    }
+
+    #[test]
+    fn a_cache_that_is_too_large_loses_whole_repositories() {
+        let cache = tempfile::tempdir().unwrap();
+        ["a.git", "b.git"].iter().for_each(|name| make(cache.path(), name));
+        let now = SystemTime::now();
+        for (name, used) in [("a.use", now), ("b.use", now - WALL)] {
+            std::fs::File::create(cache.path().join(name)).unwrap().set_modified(used).unwrap();
+        }
+        let tidied = tidy(cache.path(), 1_500, &Environment::default()).unwrap();
+        assert_eq!((tidied.n_removed, tidied.n_bytes), (1, 1000));
+        assert_eq!(names(cache.path()), ["a.git", "a.use", "b.use"]);
+    }
 }

@@ -24,11 +24,11 @@ use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::pulls::{As, Finished, PostRow, PullRow};
+use crate::store::pulls::{As, Finished, Leave, PostRow, PullRow};
 use crate::store::{Record, Store, Subject};
 
-/// A review that asks models begins at most this often for each pull request.
-const ASK_EVERY_MS: u64 = 20_000;
+mod leave;
+
 /// How often a review is tried.
 const MAX_TRIES: u32 = 3;
 /// How long to wait after a review that failed; four times as long after the next.
@@ -143,7 +143,7 @@ struct Compared {
 /// Reviews. What the title asks to skip is looked at only as far as it takes to know that the project allows this.
 fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<Ended, Stop> {
     let cancel = job.watch.begin(row.wanted);
-    let compared = match compare(job, row, pull, &cancel) {
+    let mut compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
         compared => compared?,
     };
@@ -157,8 +157,11 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
     }
     let heeds_author = author == Author::MayWrite;
     let key = key(pull, &compared, heeds_author);
-    let is_known = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(&key);
-    if is_known && !row.is_asked_again() {
+    let is_known = |key: &str| {
+        let is_same = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(key);
+        is_same && !row.is_asked_again()
+    };
+    if is_known(&key) {
         return finish(job, nothing(row.wanted, None, job.pulls.now()));
     }
     if !compared.settings.automatic && !row.is_asked_again() {
@@ -166,19 +169,28 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
         return say(job, row, &pull.head, "on-request", note);
     }
     let now = job.pulls.now();
+    let (mut unasked, mut key) = (None, key);
     if !compared.settings.reviewers.is_empty() {
-        let next = row.asked_ms.saturating_add(ASK_EVERY_MS);
-        // A time that is yet to come was made by another clock.
-        if row.asked_ms <= now && now < next {
-            fenced(job.pulls.database().put_off_review(job.token, next))?;
-            return Ok(Ended::PutOff);
+        match leave::ask(job, row, pull)? {
+            Leave::Given => {}
+            Leave::Later(next) => {
+                fenced(job.pulls.database().put_off_review(job.token, next))?;
+                return Ok(Ended::PutOff);
+            }
+            Leave::Spent(spent) => {
+                key.push_str(leave::UNASKED);
+                if is_known(&key) {
+                    return finish(job, nothing(row.wanted, None, now));
+                }
+                compared.notes.push(leave::note(spent, &job.me.mention));
+                unasked = Some(leave::why(spent));
+            }
         }
-        fenced(job.pulls.database().note_asking(job.token, now))?;
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
     // The review ends what it began when it fails; that is not the same as not being wanted.
-    let reviewed = look(job, row, pull, &compared, standing, cancel.child_token());
+    let reviewed = look(job, row, pull, &compared, standing, (unasked, cancel.child_token()));
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
     }
@@ -249,7 +261,7 @@ fn look(
     pull: &Pull,
     compared: &Compared,
     standing: Standing,
-    cancel: CancellationToken,
+    (unasked, cancel): (Option<String>, CancellationToken),
 ) -> Result<Reviewed, Stop> {
     let home = job.pulls.home();
     let settings = &compared.settings;
@@ -280,6 +292,7 @@ fn look(
             tape: Tape::Off,
             boundary: RandomState::new().build_hasher().finish(),
             only_print: false,
+            unasked,
             prompts: Some(home.data.join("settings.json")),
             instead: None,
             board: None,

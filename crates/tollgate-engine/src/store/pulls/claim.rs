@@ -48,6 +48,8 @@ pub struct Claim {
     pub token: Token,
     /// The pull request as it was then.
     pub pull: PullRow,
+    /// Until when it is good without a sign of life, in milliseconds since 1970.
+    pub until_ms: u64,
 }
 
 /// What a sign of life brings back.
@@ -60,21 +62,7 @@ pub struct Beat {
 impl Database {
     /// Pull requests that can be claimed now, in the order in which it is their turn.
     pub fn pull_candidates(&self, now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
-        let sql = format!(
-            "WITH free AS (
-               SELECT p.id, p.repo, p.number, p.since_ms, p.repo_key, ifnull(p.installation, 0) AS installation,
-                 ifnull(r.taken, 0) AS repo_taken, ifnull(i.taken, 0) AS taken
-               FROM pull p LEFT JOIN pull_turn r ON r.name = 'repository ' || p.repo_key
-                 LEFT JOIN pull_turn i ON i.name = 'installation ' || ifnull(p.installation, 0)
-               WHERE {FREE} AND p.id IN ({OWED})
-             ), queued AS (
-               SELECT *, row_number() OVER (PARTITION BY installation, repo_key ORDER BY since_ms, id) AS place FROM free
-             ), ranked AS (
-               SELECT *, row_number() OVER (PARTITION BY installation ORDER BY place, repo_taken, since_ms, id) AS rank
-               FROM queued
-             )
-             SELECT id, repo, number FROM ranked ORDER BY rank, taken, since_ms, id LIMIT ?3"
-        );
+        let sql = candidates();
         let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
         self.read(|connection| {
             let mut statement = connection.prepare(&sql)?;
@@ -114,7 +102,7 @@ impl Database {
     pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
             let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
-                       troubles = 0 WHERE token = ?1";
+                       problem = iif(troubles > 0, NULL, problem), troubles = 0 WHERE token = ?1";
             let n_rows = connection.execute(sql, params![token.0, number(not_before_ms)])?;
             Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
         })
@@ -157,27 +145,51 @@ impl Database {
 const FREE: &str =
     "p.not_before_ms <= ?1 AND (p.lease_until_ms IS NULL OR p.lease_until_ms < ?1 OR p.lease_until_ms > ?2)";
 
-/// To what something is owed at ?1.
-const OWED: &str = "SELECT id FROM pull WHERE wanted > done AND review_at_ms <= ?1 \
+/// To what something is owed at ?1. Left to itself, SQLite goes through all there ever was to have it in order.
+const OWED: &str = "SELECT id FROM pull INDEXED BY pull_owed WHERE wanted > done AND review_at_ms <= ?1 \
                     UNION SELECT pull FROM told WHERE state = 'due' \
                     UNION SELECT pull FROM post WHERE state IN ('due', 'posting')";
 
+/// The same of one pull request, which need not wait until all the others are known.
+const IS_OWED: &str = "p.wanted > p.done AND p.review_at_ms <= ?1 \
+                       OR EXISTS (SELECT 1 FROM told WHERE pull = p.id AND state = 'due') \
+                       OR EXISTS (SELECT 1 FROM post WHERE pull = p.id AND state IN ('due', 'posting'))";
+
+/// What can be claimed at ?1, ?3 of it at most, in the order in which it is its turn.
+pub(super) fn candidates() -> String {
+    format!(
+        "WITH free AS (
+           SELECT p.id, p.repo, p.number, p.since_ms, p.repo_key, ifnull(p.installation, 0) AS installation,
+             ifnull(r.taken, 0) AS repo_taken, ifnull(i.taken, 0) AS taken
+           FROM pull p LEFT JOIN pull_turn r ON r.name = 'repository ' || p.repo_key
+             LEFT JOIN pull_turn i ON i.name = 'installation ' || ifnull(p.installation, 0)
+           WHERE {FREE} AND p.id IN ({OWED})
+         ), queued AS (
+           SELECT *, row_number() OVER (PARTITION BY installation, repo_key ORDER BY since_ms, id) AS place FROM free
+         ), ranked AS (
+           SELECT *, row_number() OVER (PARTITION BY installation ORDER BY place, repo_taken, since_ms, id) AS rank
+           FROM queued
+         )
+         SELECT id, repo, number FROM ranked ORDER BY rank, taken, since_ms, id LIMIT ?3"
+    )
+}
+
 fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND {FREE} AND p.id IN ({OWED})");
+    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND {FREE} AND ({IS_OWED})");
     if !connection.prepare(&sql)?.exists(params![now, latest, bid.pull])? {
         return Ok(None);
     }
     let token = Token(next_token(connection)?);
-    let until = number(bid.now_ms.saturating_add(bid.lease_ms));
+    let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
     let sql = "UPDATE pull SET owner = ?2, token = ?3, lease_until_ms = ?4 WHERE id = ?1";
-    connection.execute(sql, params![bid.pull, bid.owner, token.0, until])?;
+    connection.execute(sql, params![bid.pull, bid.owner, token.0, number(until_ms)])?;
     // The token grows with every claim, so it is also the time of the turn.
     let sql = "INSERT INTO pull_turn (name, taken) SELECT 'repository ' || repo_key, ?2 FROM pull WHERE id = ?1 \
                UNION ALL SELECT 'installation ' || ifnull(installation, 0), ?2 FROM pull WHERE id = ?1 \
                ON CONFLICT (name) DO UPDATE SET taken = excluded.taken";
     connection.execute(sql, params![bid.pull, token.0])?;
-    Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull }))
+    Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull, until_ms }))
 }
 
 fn next_token(connection: &Connection) -> rusqlite::Result<i64> {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::ask::{About, Ask, Place, What};
 
-use super::told;
+use super::{asking, told};
 use crate::failure::Failure;
 use crate::process;
 use crate::store::{Database, number};
@@ -183,14 +183,16 @@ pub(super) fn find_or_make(
     connection.prepare(sql)?.query_row(values, |row| row.get(0))
 }
 
-/// Raises what is wanted of a pull request. A failure of what was wanted before does not count any more.
+/// Raises what is wanted of a pull request. A failure of what was wanted before does not count any more; a review that
+/// was put off stays so, unless another clock said until when.
 pub(super) fn want(connection: &Connection, pull: i64, at_ms: u64, settle_ms: u64) -> rusqlite::Result<()> {
     // Everything on the right is what was there before.
     let sql = "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, \
                since_ms = iif(wanted > done, since_ms, ?2), \
-               review_at_ms = min(?2 + ?3, iif(wanted > done, since_ms, ?2) + max(?3, ?4)) WHERE id = ?1";
-    let longest = number(LONGEST_SETTLE_MS);
-    connection.prepare(sql)?.execute(params![pull, number(at_ms), number(settle_ms), longest])?;
+               review_at_ms = max(iif(put_off_to_ms <= ?2 + ?5, put_off_to_ms, 0), \
+                 min(?2 + ?3, iif(wanted > done, since_ms, ?2) + max(?3, ?4))) WHERE id = ?1";
+    let (longest, longest_pause) = (number(LONGEST_SETTLE_MS), number(asking::LONGEST_PAUSE_MS));
+    connection.prepare(sql)?.execute(params![pull, number(at_ms), number(settle_ms), longest, longest_pause])?;
     Ok(())
 }
 

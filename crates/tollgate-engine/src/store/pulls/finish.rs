@@ -59,20 +59,11 @@ impl Database {
         })
     }
 
-    /// Notes that models are asked now.
-    pub fn note_asking(&self, token: Token, now_ms: u64) -> Fenced<()> {
-        self.decide(move |connection| {
-            let n_rows = connection
-                .execute("UPDATE pull SET asked_ms = ?2 WHERE token = ?1", params![token.0, number(now_ms)])?;
-            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
-        })
-    }
-
-    /// The review is made later; the claim is given back.
+    /// The review is made later, whatever is asked until then; the claim is given back.
     pub fn put_off_review(&self, token: Token, review_at_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2 \
-                       WHERE token = ?1";
+            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2, \
+                       put_off_to_ms = ?2 WHERE token = ?1";
             let n_rows = connection.execute(sql, params![token.0, number(review_at_ms)])?;
             Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
         })
@@ -111,7 +102,8 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> rusqlite::
     if finished.is_closed {
         post::cancel_all(connection, pull)?;
     }
-    let sql = "UPDATE pull SET done = max(done, min(wanted, ?2)), attempt = 0, problem = ?3, closed = ?4 WHERE id = ?1";
+    let sql = "UPDATE pull SET done = max(done, min(wanted, ?2)), attempt = 0, problem = ?3, closed = ?4, \
+               put_off_to_ms = 0 WHERE id = ?1";
     connection.execute(sql, params![pull, finished.up_to, finished.problem, finished.is_closed])?;
     post::put(connection, pull, &finished.posts)?;
     board::announce_in(connection, &[reviewed_event(connection, pull, run)?], finished.at_ms)?;

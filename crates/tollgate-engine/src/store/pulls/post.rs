@@ -38,6 +38,10 @@ impl PostKind {
     const ALL: [Self; 7] =
         [Self::Review, Self::Inline, Self::Summary, Self::Note, Self::Reply, Self::Resolve, Self::Check];
 
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == word)
+    }
+
     /// The word that is stored.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -219,7 +223,7 @@ pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> rusq
 /// A newer commit is at the head: what is not posted of others is not to be, and their checks end.
 pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, superseded: &str) -> rusqlite::Result<()> {
     connection.execute(
-        "UPDATE post SET state = 'cancelled' WHERE pull = ?1 AND head <> ?2 AND state IN ('due', 'posting') \
+        "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND head <> ?2 AND state <> 'done' \
          AND kind IN ('review', 'inline', 'summary', 'note')",
         params![pull, head.as_str()],
     )?;
@@ -234,7 +238,7 @@ pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, supersed
 fn of_row(row: &Row<'_>) -> rusqlite::Result<PostRow> {
     let (head, kind, state): (String, String, String) = (row.get("head")?, row.get("kind")?, row.get("state")?);
     let head = Sha::parse(&head).map_err(|error| damaged(error.to_string()))?;
-    let kind = PostKind::ALL.into_iter().find(|known| known.as_str() == kind);
+    let kind = PostKind::parse(&kind);
     let state = PostState::ALL.into_iter().find(|known| known.as_str() == state);
     let is_final = row.get("final")?;
     let kind = kind.ok_or_else(|| damaged("a post is of no kind"))?;
@@ -251,7 +255,7 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<PostRow> {
 
 /// The posts of a head that nobody needs to see any more, since the pull request is closed.
 pub(super) fn cancel_all(connection: &Connection, pull: i64) -> rusqlite::Result<()> {
-    let sql = "UPDATE post SET state = 'cancelled' WHERE pull = ?1 AND state IN ('due', 'posting') \
+    let sql = "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND state <> 'done' \
                AND kind NOT IN ('reply', 'check')";
     connection.execute(sql, [pull]).map(drop)
 }

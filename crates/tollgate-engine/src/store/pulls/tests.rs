@@ -9,6 +9,10 @@ use tollgate_core::pull::command::Command;
 use super::*;
 use crate::store::{Record, Subject};
 
+mod asking;
+mod fair;
+mod trouble;
+
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
@@ -161,7 +165,7 @@ fn who_comes_too_late_changes_nothing() {
     assert_eq!(database.let_go_of_pull(late.token, 0).unwrap(), Err(TooLate));
     assert_eq!(database.put_posts(late.token, vec![post(A, PostKind::Note, "a", "b")]).unwrap(), Err(TooLate));
     assert_eq!(database.fail_review(late.token, "no", 0).unwrap(), Err(TooLate));
-    assert_eq!(database.note_asking(late.token, 0).unwrap(), Err(TooLate));
+    assert_eq!(database.ask_leave(late.token, asking::by("ada", (None, None), 0)).unwrap(), Err(TooLate));
     assert!(!database.holds_pull(late.token, 10_101).unwrap());
     assert!(database.holds_pull(now.token, 10_201).unwrap() && !database.holds_pull(now.token, 10_202).unwrap());
     assert_eq!(database.pull(now.pull.id).unwrap().unwrap(), now.pull);

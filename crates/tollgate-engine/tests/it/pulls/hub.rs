@@ -10,8 +10,8 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Conclusion, Inline};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::host::{
-    Act, Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
-    Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
+    Act, Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, IsOurs, Me, NewCheck,
+    NewReview, Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
 };
 use tollgate_engine::pulls::Hosts;
 
@@ -140,7 +140,7 @@ fn invalid(why: &str) -> HostError {
 pub(crate) struct Shared(pub(crate) Arc<Hub>);
 
 impl Hosts for Shared {
-    fn host(&self, _: Option<u64>, _: &Repo) -> Asked<Arc<dyn Host>> {
+    fn host(&self, _: Option<u64>, _: &Repo, _: IsOurs) -> Asked<Arc<dyn Host>> {
         Ok(Arc::clone(&self.0) as Arc<dyn Host>)
     }
 

@@ -11,7 +11,7 @@ fn make_older(memory: &Memory) {
     let older = "DROP TABLE run_figures; DROP TABLE run_search; DROP TABLE run_reviewer; DROP INDEX run_by_prior; \
                  DROP INDEX iteration_by_run; DROP INDEX finding_by_kind; DROP INDEX finding_by_rule; \
                  DROP INDEX dismissal_by_fingerprint; ALTER TABLE dismissal DROP COLUMN who; DROP TABLE delivery; \
-                 DROP TABLE told; DROP TABLE post; DROP TABLE pull; DROP TABLE pull_turn; \
+                 DROP TABLE told; DROP TABLE post; DROP TABLE pull; DROP TABLE pull_turn; DROP TABLE asking; \
                  DELETE FROM counter WHERE name = 'pull_token'; PRAGMA user_version = 3;";
     connection.execute_batch(older).unwrap();
 }

@@ -216,6 +216,7 @@ fn review(
             tape: Tape::Off,
             boundary: RandomState::new().build_hasher().finish(),
             only_print: false,
+            unasked: None,
             prompts: Some(home.data.join("settings.json")),
             instead: None,
             board: None,

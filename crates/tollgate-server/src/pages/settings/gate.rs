@@ -223,6 +223,8 @@ mod tests {
             "review.mode",
             "github.url",
             "github.concurrency",
+            "github.model_reviews_per_repository",
+            "github.model_reviews_per_author",
         ];
         for shown in &settings.shown {
             let is_there = known.contains(&shown.key.as_str()) || elsewhere.contains(&shown.key.as_str());

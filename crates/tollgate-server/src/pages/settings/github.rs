@@ -2,13 +2,16 @@
 
 use askama::Template;
 use axum::extract::State;
+use tollgate_engine::board::iso;
 use tollgate_engine::forge::own_app::{Card, PERMISSIONS, Permission};
+use tollgate_engine::store::pulls::Troubled;
 
 use crate::desk::github::AppState;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
 use crate::pages::settings::{Tab, with_code};
+use crate::pages::words;
 use crate::problem::Problem;
 use crate::routes::Shared;
 
@@ -23,6 +26,29 @@ pub(crate) struct GithubPage {
     /// What is wrong, and what to do about it.
     problem: Option<(Markup, Option<Markup>)>,
     permissions: &'static [Permission],
+    troubled: Vec<TroubledRow>,
+}
+
+/// A pull request with which something is the matter.
+struct TroubledRow {
+    name: String,
+    /// Where it is at GitHub.
+    url: String,
+    words: Markup,
+    since: String,
+    next: Option<String>,
+}
+
+impl TroubledRow {
+    fn of(one: &Troubled, site: &str) -> Self {
+        Self {
+            name: format!("{}#{}", one.repo, one.number),
+            url: format!("{site}/{}/pull/{}", one.repo, one.number),
+            words: with_code(&words::sentence(&one.in_words())),
+            since: iso(one.since_ms),
+            next: one.next_ms.map(iso),
+        }
+    }
 }
 
 /// The page.
@@ -32,5 +58,7 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     let problem = state.problem.as_ref();
     let problem = problem.map(|it| (with_code(&it.message), it.hint.as_deref().map(with_code)));
     let app = state.app.clone().map(|card| (card.clone(), card.install_url()));
-    Ok(Page(GithubPage { chrome, tab: Tab::Github, state, app, problem, permissions: &PERMISSIONS }))
+    let site = state.app.as_ref().map_or(state.url.as_str(), |card| card.url.as_str());
+    let troubled = state.troubled.iter().map(|one| TroubledRow::of(one, site)).collect();
+    Ok(Page(GithubPage { chrome, tab: Tab::Github, state, app, problem, permissions: &PERMISSIONS, troubled }))
 }

@@ -1,12 +1,18 @@
 //! The app of a board in memory.
 
 use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
+use tollgate_engine::store::pulls::Troubled;
 use tollgate_server::desk::github::{AppState, Github};
 use tollgate_server::desk::{Answer, Refusal};
 
 use super::{MemoryDesk, refuse};
 
 impl MemoryDesk {
+    /// Something is the matter with pull requests.
+    pub(crate) fn has_trouble_with(&self, troubled: Vec<Troubled>) {
+        self.lock().troubled = troubled;
+    }
+
     /// The code of which the app was made that is there.
     pub(crate) fn made_of(&self) -> Option<String> {
         self.lock().made.as_ref().map(|(_, code)| code.clone())
@@ -24,6 +30,7 @@ impl Github for MemoryDesk {
             check_name: "kodiai".to_owned(),
             bot: "Kodiai".to_owned(),
             url: "https://github.com".to_owned(),
+            troubled: self.lock().troubled.clone(),
             ..AppState::default()
         })
     }

@@ -7,16 +7,19 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::station::{BAD, GOOD, Station};
+use crate::endure::server::eventually;
 use crate::hub::{Fault, Hub, Opening, PullRequest};
 use crate::stub::{Stub, answer, finding};
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
 /// From the first byte of a delivery to the last of what is tidied up.
-const POINTS: [&str; 20] = [
+const POINTS: [&str; 21] = [
     "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17",
-    "P18", "P19", "P20",
+    "P18", "P19", "P20", "P21",
 ];
+/// Repositories that were being deleted when a server died; the next one dies after some of them.
+const N_LITTER: usize = 3;
 
 fn n_kills() -> u32 {
     std::env::var("TOLLGATE_CHAOS").ok().and_then(|n| n.parse().ok()).unwrap_or(0)
@@ -28,6 +31,7 @@ fn n_passes(point: &str) -> u32 {
         // The check begins, the review, the summary; after these the check ends.
         "P16" => 3,
         "P17" => 4,
+        "P21" => 3,
         _ => 1,
     }
 }
@@ -41,6 +45,9 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
     let settings = if point == "P12" { asks } else { String::new() };
     let mut station = Station::new(&hub, &settings);
     hub.repository("octo/app", START);
+    if point == "P21" {
+        station.litter(N_LITTER);
+    }
     station.launch(Some(&at));
     let is_skipped = point == "P8";
     let title = if is_skipped { "[no-review] parse" } else { "feat: parse" };
@@ -52,8 +59,13 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    let n_left = station.litter_left().len();
+    if point == "P21" && n_left != N_LITTER - pass as usize {
+        return Err(format!("{at}: it did not die half way, {n_left} are left"));
+    }
     station.launch(None);
     let seen = station.settled(&pull);
+    eventually("a cache in order", || station.litter_left().is_empty());
     let found = (seen.conclusion(), seen.summaries.len(), seen.inline.len().min(1), seen.others.len());
     let expected = if is_skipped { (Some("neutral"), 0, 0, 1) } else { (Some("failure"), 1, 1, 0) };
     match seen.problems() {

@@ -1,79 +1,92 @@
 //! A worker that dies on the way: between two words to a code host, as if it had been killed there.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::Inline;
 use tollgate_core::sha::Sha;
-use tollgate_engine::forge::github::{App, AppSettings};
+use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{
-    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, Me, NewCheck, NewReview, Permission,
+    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, IsOurs, Me, NewCheck, NewReview, Permission,
     PostedReview, Pull, PullCommit, Thread,
 };
 use tollgate_engine::pulls::Hosts;
 
-/// When a worker dies: after so many words, and whether before or after the last was spoken. It lives below 0.
+/// What becomes of a worker, and when: after so many words, before or after the last was spoken. It lives on at 0.
 #[derive(Clone, Default)]
-pub(crate) struct Death(Arc<AtomicI64>);
+pub(crate) struct Death(Arc<Fate>);
+
+#[derive(Default)]
+struct Fate {
+    left: AtomicI64,
+    /// Only the moments of this word count, if it is one.
+    only: Mutex<Option<&'static str>>,
+    /// It does not die but sleeps: tells somebody, and waits until it is woken.
+    sleeps: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
 
 /// What a dead worker leaves instead of a result.
 pub(crate) struct Dead;
 
 impl Death {
     pub(crate) fn comes_after(&self, n_moments: i64) {
-        self.0.store(n_moments + 1, Ordering::SeqCst);
+        self.0.left.store(n_moments + 1, Ordering::SeqCst);
+    }
+
+    /// It only sleeps, until what is given back is dropped; before that it says so. Of the moments all count, or those
+    /// of one word.
+    pub(crate) fn is_a_sleep_after(&self, n_moments: i64, only: Option<&'static str>) -> (Receiver<()>, Sender<()>) {
+        let ((tell, told), (wake, woken)) = (mpsc::channel(), mpsc::channel());
+        *self.0.sleeps.lock().unwrap() = Some((tell, woken));
+        *self.0.only.lock().unwrap() = only;
+        self.comes_after(n_moments);
+        (told, wake)
     }
 
     pub(crate) fn is_called_off(&self) {
-        self.0.store(0, Ordering::SeqCst);
+        self.0.left.store(0, Ordering::SeqCst);
+        self.0.sleeps.lock().unwrap().take();
+        self.0.only.lock().unwrap().take();
     }
 
-    fn moment(&self) {
-        if self.0.load(Ordering::SeqCst) > 0 && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
-            std::panic::resume_unwind(Box::new(Dead));
+    fn moment(&self, word: &str) {
+        if self.0.only.lock().unwrap().is_some_and(|only| only != word) {
+            return;
+        }
+        if self.0.left.load(Ordering::SeqCst) > 0 && self.0.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let sleep = self.0.sleeps.lock().unwrap().take();
+            let Some((tell, woken)) = sleep else { std::panic::resume_unwind(Box::new(Dead)) };
+            tell.send(()).unwrap();
+            // Whoever wakes it says nothing.
+            let _ = woken.recv();
         }
     }
 }
 
 /// Hosts of an app, in the hands of a worker that may die.
 pub(crate) struct MortalHosts {
-    settings: AppSettings,
-    app: Mutex<App>,
-    death: Death,
-}
-
-impl MortalHosts {
-    pub(crate) fn new(settings: AppSettings, death: Death) -> Self {
-        Self { app: Mutex::new(App::new(settings.clone()).unwrap()), settings, death }
-    }
-
-    /// Forgets tokens and how much was asked: the clock of an app is the machine's, which no test moves.
-    pub(crate) fn renew(&self) {
-        *self.app.lock().unwrap() = App::new(self.settings.clone()).unwrap();
-    }
-
-    fn app(&self) -> App {
-        self.app.lock().unwrap().clone()
-    }
+    pub(crate) app: App,
+    pub(crate) death: Death,
 }
 
 impl Hosts for MortalHosts {
-    fn host(&self, installation: Option<u64>, repo: &Repo) -> Asked<Arc<dyn Host>> {
-        let host = Hosts::host(&self.app(), installation, repo)?;
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>> {
+        let host = Hosts::host(&self.app, installation, repo, is_ours)?;
         Ok(Arc::new(Mortal { host, death: self.death.clone() }))
     }
 
     fn me(&self) -> Asked<Me> {
-        self.app().me()
+        self.app.me()
     }
 
     fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
-        self.app().failed_deliveries(since_ms)
+        self.app.failed_deliveries(since_ms)
     }
 
     fn redeliver(&self, id: u64) -> Asked<()> {
-        self.app().redeliver(id)
+        self.app.redeliver(id)
     }
 }
 
@@ -85,9 +98,9 @@ struct Mortal {
 macro_rules! mortal {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
         $(fn $name(&self, $($argument: $kind),*) -> $answer {
-            self.death.moment();
+            self.death.moment(stringify!($name));
             let answer = self.host.$name($($argument),*);
-            self.death.moment();
+            self.death.moment(stringify!($name));
             answer
         })*
     };

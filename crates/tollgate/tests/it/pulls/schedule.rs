@@ -126,7 +126,7 @@ impl Person<'_> {
     }
 }
 
-fn happen(hub: &Hub, steps: &Steps<'_>, people: &mut [Person<'_>], act: &Act) {
+fn happen(hub: &Hub, steps: &Steps, people: &mut [Person<'_>], act: &Act) {
     match act {
         Act::Push { pull, is_good } => {
             let person = &mut people[*pull];

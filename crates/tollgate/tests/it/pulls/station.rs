@@ -87,6 +87,26 @@ impl<'a> Station<'a> {
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
     }
 
+    /// Leaves in the cache of git data what a server leaves that dies while it deletes repositories.
+    pub(crate) fn litter(&self, n_folders: usize) {
+        for n in 0..n_folders {
+            let folder = self.cache().join(format!("old-{n}/x/objects/pack"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("pack-1.pack"), vec![0; 100_000]).unwrap();
+        }
+    }
+
+    /// What is in the cache of git data beside repositories and their locks.
+    pub(crate) fn litter_left(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.cache()).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| ![".git", ".use", ".fetch"].iter().any(|end| name.ends_with(end))).collect()
+    }
+
+    fn cache(&self) -> std::path::PathBuf {
+        self.desk.path("data/tollgate/remotes")
+    }
+
     fn log(&self) -> String {
         self.server.as_ref().map(Server::log).unwrap_or_default()
     }

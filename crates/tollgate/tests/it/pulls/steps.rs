@@ -2,72 +2,49 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_engine::board::Home;
 use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
-use tollgate_engine::forge::github::{Address, AppSettings, delivery};
+use tollgate_engine::forge::github::{Address, App, AppSettings, delivery};
 use tollgate_engine::forge::host::Hidden;
 use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::NewDelivery;
 
 use super::mortal::{Dead, Death, MortalHosts};
+use super::time::{Time, clock};
 use crate::desk::Desk;
 use crate::hub::Hub;
 
-thread_local! {
-    /// How far the clock of this thread, which does all the work, is ahead.
-    static AHEAD_MS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn clock() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_millis()).unwrap() + AHEAD_MS.get()
-}
-
 /// The work, with a database of its own; deliveries of the hub are taken in at once.
-pub(crate) struct Steps<'a> {
-    hub: &'a Hub,
-    hosts: Arc<MortalHosts>,
-    _desk: Desk,
-    pulls: Pulls,
+pub(crate) struct Steps {
+    desk: Desk,
+    pub(crate) pulls: Pulls,
     pub(crate) death: Death,
-    /// The same for the thread that takes deliveries.
-    ahead: Arc<AtomicU64>,
+    pub(crate) time: Arc<Time>,
+    app: App,
     n_dead: Cell<u32>,
     troubles: RefCell<Vec<String>>,
 }
 
-impl<'a> Steps<'a> {
-    pub(crate) fn new(hub: &'a Hub) -> Self {
-        AHEAD_MS.set(0);
+impl Steps {
+    pub(crate) fn new(hub: &Hub) -> Self {
+        Self::at(hub, "", Time::new(hub, false))
+    }
+
+    /// The same with settings of the operator's, by a time.
+    pub(crate) fn at(hub: &Hub, settings: &str, time: Arc<Time>) -> Self {
+        time.hold();
         let desk = Desk::new("true");
-        std::fs::write(desk.path("config/tollgate/config.toml"), "").unwrap();
+        std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
         let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
-        let ahead = Arc::new(AtomicU64::new(0));
-        let (taking, told) = (database.clone(), Arc::clone(&ahead));
+        let (taking, when) = (database.clone(), Arc::clone(&time));
         hub.hook_by(move |event, guid, body| {
             let Ok(ask) = delivery::read(event, body, "tollgate") else { return 422 };
-            let at_ms = clock() + told.load(Ordering::SeqCst);
-            let new = NewDelivery { guid: guid.to_owned(), event: event.to_owned(), ask, at_ms };
+            let new = NewDelivery { guid: guid.to_owned(), event: event.to_owned(), ask, at_ms: when.now() };
             taking.accept(new).map_or(503, |_| 202)
         });
-        let git = Environment {
-            path: std::env::var_os("PATH"),
-            home: Some(desk.path("home").into()),
-            ..Environment::default()
-        };
-        let home = Home {
-            executable: env!("CARGO_BIN_EXE_tollgate").into(),
-            config_dir: Some(desk.path("config")),
-            variables: Vec::new(),
-            flags: Layer::default(),
-            data: desk.path("data/tollgate"),
-            git,
-            clock,
-        };
         let settings = AppSettings {
             address: Address::parse(&hub.url(), None).unwrap(),
             app_id: hub.app_id(),
@@ -75,19 +52,21 @@ impl<'a> Steps<'a> {
             key_from: "a test".to_owned(),
             resolves_threads: false,
         };
+        let app = App::with_clock(settings, Arc::clone(&time) as _).unwrap();
         let death = Death::default();
-        let hosts = Arc::new(MortalHosts::new(settings, death.clone()));
-        let site = Site { url: hub.url(), check_name: "kodiai".to_owned(), public_url: None, concurrency: 1 };
-        let pulls = Pulls::open(database, home, Arc::clone(&hosts) as Arc<dyn Hosts>, site).unwrap();
-        Self { hub, hosts, _desk: desk, pulls, death, ahead, n_dead: Cell::new(0), troubles: RefCell::default() }
+        let pulls = pulls(&desk, database, &app, death.clone(), &hub.url());
+        Self { desk, pulls, death, time, app, n_dead: Cell::new(0), troubles: RefCell::default() }
+    }
+
+    /// Another worker on the same data, with a fate of its own.
+    pub(crate) fn another(&self, death: Death) -> Pulls {
+        let database = Database::open(&self.desk.path("data/tollgate/tollgate.db")).unwrap();
+        pulls(&self.desk, database, &self.app, death, &self.pulls.site().url)
     }
 
     /// Lets time pass, here and at the host.
     pub(crate) fn wait(&self, ms: u64) {
-        AHEAD_MS.set(AHEAD_MS.get() + ms);
-        self.ahead.store(AHEAD_MS.get(), Ordering::SeqCst);
-        self.hub.step_clock(i64::try_from(ms).unwrap());
-        self.hosts.renew();
+        self.time.pass(ms);
     }
 
     /// Takes one step; false when there is nothing to do now. A worker that dies leaves everything as it is.
@@ -124,7 +103,7 @@ impl<'a> Steps<'a> {
     #[track_caller]
     pub(crate) fn finish(&self) -> usize {
         let forever = u64::try_from(i64::MAX).unwrap();
-        for n_steps in 0..2_000 {
+        for n_steps in 0..4_000 {
             if self.step() {
                 continue;
             }
@@ -136,4 +115,21 @@ impl<'a> Steps<'a> {
         let troubles = self.troubles.borrow();
         panic!("it comes to no end: {:#?}", troubles.iter().rev().take(5).collect::<Vec<_>>());
     }
+}
+
+fn pulls(desk: &Desk, database: Database, app: &App, death: Death, url: &str) -> Pulls {
+    let git =
+        Environment { path: std::env::var_os("PATH"), home: Some(desk.path("home").into()), ..Environment::default() };
+    let home = Home {
+        executable: env!("CARGO_BIN_EXE_tollgate").into(),
+        config_dir: Some(desk.path("config")),
+        variables: Vec::new(),
+        flags: Layer::default(),
+        data: desk.path("data/tollgate"),
+        git,
+        clock,
+    };
+    let hosts: Arc<dyn Hosts> = Arc::new(MortalHosts { app: app.clone(), death });
+    let site = Site { url: url.to_owned(), check_name: "kodiai".to_owned(), public_url: None, concurrency: 1 };
+    Pulls::open(database, home, hosts, site).unwrap()
 }

@@ -244,6 +244,17 @@ fn the_end_of_a_token_is_by_the_clock_of_github() {
 }
 
 #[test]
+fn what_is_not_ours_any_more_is_read_and_not_written() {
+    let stage = stage(vec![token("ghs_1"), comments()]);
+    let host = stage.app.host_while(34, &repo(), Arc::new(|| false));
+    host.comments(&repo(), 1).unwrap();
+    let error = host.comment(&repo(), 1, "hi").unwrap_err();
+    assert_eq!(error.trouble, Trouble::Unavailable);
+    assert_snapshot!(error.message, @"`POST /repos/octo/hello/issues/1/comments` was not asked for, because the time for it had run out");
+    assert_eq!(stage.peer.heard().len(), 2);
+}
+
+#[test]
 fn an_app_that_was_removed_from_a_repository_finds_nothing_there() {
     let words = "There is at least one repository that does not exist or is not accessible to the parent installation.";
     let stage = stage(vec![Reply::json(422, &json!({"message": words}))]);

@@ -1,0 +1,123 @@
+//! How often models are asked about pull requests, which costs money: whoever pushes decides when, and not how often.
+//!
+//! A pull request whose models were asked is left alone for a while, for twice as long each time, until it was calm. What
+//! a repository and an author may have in a day is counted here; what people are owed beyond that they get without models.
+
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
+
+use super::claim::Token;
+use super::{Fenced, TooLate};
+use crate::failure::Failure;
+use crate::store::{Database, number};
+
+/// How long models are not asked about a pull request after they were.
+const PAUSE_MS: u64 = 20_000;
+/// However often they were asked, it is no longer than this.
+pub(super) const LONGEST_PAUSE_MS: u64 = 5 * 60_000;
+/// After so long without a question it begins anew.
+const CALM_MS: u64 = 2 * LONGEST_PAUSE_MS;
+/// What was asked counts for so long.
+const DAY_MS: u64 = 24 * 60 * 60_000;
+
+/// How many reviews with models there may be in a day; as many as anybody likes at `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowance {
+    /// Of the pull requests of one repository.
+    pub of_repository: Option<u32>,
+    /// Of the pull requests of one author, in all repositories of an installation.
+    pub of_author: Option<u32>,
+}
+
+/// Models are about to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asking {
+    /// Whose the pull request is.
+    pub author: String,
+    /// How often they may be.
+    pub allowance: Allowance,
+    /// Now, in milliseconds since 1970.
+    pub now_ms: u64,
+}
+
+/// Whether models may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// They may, and it is counted.
+    Given,
+    /// They may from a time on.
+    Later(u64),
+    /// They may not: this is spent.
+    Spent(Spent),
+}
+
+/// What was spent in a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// So many reviews with models, which is all that the repository has.
+    Repository(u32),
+    /// So many, which is all that the author has.
+    Author(u32),
+}
+
+impl Database {
+    /// Notes that models are asked now, if they may be.
+    pub fn ask_leave(&self, token: Token, asking: Asking) -> Fenced<Leave> {
+        self.decide(move |connection| ask_leave(connection, token, &asking))
+    }
+
+    /// Forgets what was asked and does not count any more.
+    pub fn prune_askings(&self, now_ms: u64) -> Result<usize, Failure> {
+        let sql = "DELETE FROM asking WHERE at_ms <= ?1";
+        self.write(move |connection| connection.execute(sql, [since(now_ms)]))
+    }
+}
+
+fn since(now_ms: u64) -> i64 {
+    number(now_ms.saturating_sub(DAY_MS))
+}
+
+fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> rusqlite::Result<Result<Leave, TooLate>> {
+    let Asking { author, allowance, now_ms } = asking;
+    let sql = "SELECT repo_key, ifnull(installation, 0), asked_ms, ask_pause_ms FROM pull WHERE token = ?1";
+    let values = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let row: Option<(String, i64, u64, u64)> = connection.prepare(sql)?.query_row([token.0], values).optional()?;
+    let Some((repo_key, installation, asked_ms, pause_ms)) = row else { return Ok(Err(TooLate)) };
+    // A time that is yet to come was made by another clock.
+    let since_last = now_ms.checked_sub(asked_ms);
+    let left = since_last.and_then(|since| pause_ms.checked_sub(since)).unwrap_or(0);
+    if left > 0 {
+        return Ok(Ok(Leave::Later(now_ms + left)));
+    }
+    let author = author.to_lowercase();
+    let of_repository = "SELECT count(*) >= ?1 FROM asking WHERE at_ms > ?2 AND repo_key = ?3";
+    let of_author = "SELECT count(*) >= ?1 FROM asking WHERE at_ms > ?2 AND author = ?3 AND installation = ?4";
+    let since = since(*now_ms);
+    if let Some(most) = allowance.of_repository
+        && is_true(connection, of_repository, params![most, since, repo_key])?
+    {
+        return Ok(Ok(Leave::Spent(Spent::Repository(most))));
+    }
+    if let Some(most) = allowance.of_author
+        && is_true(connection, of_author, params![most, since, author, installation])?
+    {
+        return Ok(Ok(Leave::Spent(Spent::Author(most))));
+    }
+    let sql = "INSERT INTO asking (at_ms, repo_key, installation, author) VALUES (?1, ?2, ?3, ?4)";
+    connection.execute(sql, params![number(*now_ms), repo_key, installation, author])?;
+    let sql = "UPDATE pull SET asked_ms = ?2, ask_pause_ms = ?3 WHERE token = ?1";
+    let pause_ms = next_pause_ms(since_last, pause_ms);
+    connection.execute(sql, params![token.0, number(*now_ms), number(pause_ms)])?;
+    Ok(Ok(Leave::Given))
+}
+
+fn is_true(connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<bool> {
+    connection.prepare(sql)?.query_row(values, |row| row.get(0))
+}
+
+/// How long to leave a pull request alone after models were asked, by how long ago they were asked before.
+fn next_pause_ms(since_last: Option<u64>, pause_ms: u64) -> u64 {
+    match since_last {
+        Some(since) if since < CALM_MS => pause_ms.saturating_mul(2).clamp(PAUSE_MS, LONGEST_PAUSE_MS),
+        Some(_) | None => PAUSE_MS,
+    }
+}

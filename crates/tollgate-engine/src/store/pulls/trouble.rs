@@ -1,0 +1,66 @@
+//! Pull requests with which something is the matter, for whoever runs the server.
+
+use rusqlite::Row;
+use tollgate_core::pull::Repo;
+
+use super::{PostKind, damaged, repo};
+use crate::failure::Failure;
+use crate::store::{Database, number};
+
+/// Something is the matter with a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Troubled {
+    /// Where it is.
+    pub repo: Repo,
+    /// Its number there.
+    pub number: u64,
+    /// What was given up because the host did not take it; `None` when the work as a whole does not get on.
+    pub given_up: Option<PostKind>,
+    /// What went wrong, in the words in which it was told.
+    pub problem: String,
+    /// Since when it has been owed, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// When it is tried again; `None` when nobody tries before somebody asks.
+    pub next_ms: Option<u64>,
+}
+
+impl Troubled {
+    /// What is the matter, for people.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.given_up {
+            Some(kind) => format!("the {} was given up: {}", kind.as_str(), self.problem),
+            None => self.problem.clone(),
+        }
+    }
+}
+
+impl Database {
+    /// Open pull requests with which something is the matter, the newest first.
+    pub fn pulls_in_trouble(&self, limit: usize) -> Result<Vec<Troubled>, Failure> {
+        let sql = "SELECT repo, number, NULL AS kind, problem, since_ms, CASE \
+                     WHEN wanted > done THEN max(not_before_ms, review_at_ms) \
+                     WHEN EXISTS (SELECT 1 FROM post WHERE pull = p.id AND state IN ('due', 'posting')) \
+                       THEN not_before_ms END AS next_ms \
+                   FROM pull p WHERE problem IS NOT NULL AND NOT closed \
+                   UNION ALL SELECT repo, number, kind, t.problem, t.since_ms, NULL \
+                   FROM post t JOIN pull ON pull.id = t.pull \
+                   WHERE t.state = 'cancelled' AND t.problem IS NOT NULL AND NOT closed \
+                   ORDER BY since_ms DESC, repo, number LIMIT ?1";
+        self.read(|connection| connection.prepare(sql)?.query_map([number(limit)], of_row)?.collect())
+    }
+}
+
+fn of_row(row: &Row<'_>) -> rusqlite::Result<Troubled> {
+    let kind: Option<String> = row.get("kind")?;
+    let given_up =
+        kind.map(|kind| PostKind::parse(&kind).ok_or_else(|| damaged("a post is of no kind"))).transpose()?;
+    Ok(Troubled {
+        repo: repo(row)?,
+        number: row.get("number")?,
+        given_up,
+        problem: row.get("problem")?,
+        since_ms: row.get("since_ms")?,
+        next_ms: row.get("next_ms")?,
+    })
+}
