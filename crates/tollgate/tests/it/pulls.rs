@@ -7,5 +7,5 @@ mod flow;
 mod killed;
 mod mortal;
 mod schedule;
-mod station;
+pub(crate) mod station;
 mod steps;
