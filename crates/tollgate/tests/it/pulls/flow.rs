@@ -61,7 +61,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     <details>
     <summary>Review Details</summary>
 
-    - Commit: 22bf8bc against 25ae644, 22bf8bc against 25ae644
+    - Commit: 22bf8bc against 25ae644
     - Files: 1 changed, 1 reviewed
     - Lines: 1 added, 0 removed
     - Findings: 0 critical, 1 major, 0 medium, 0 minor
@@ -113,7 +113,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     <details>
     <summary>Review Details</summary>
 
-    - Commit: fdfb908 against 25ae644, fdfb908 against 25ae644
+    - Commit: fdfb908 against 25ae644
     - Files: 2 changed, 1 reviewed
     - Lines: 2 added, 0 removed
     - Findings: 0 critical, 0 major, 0 medium, 0 minor
