@@ -83,6 +83,8 @@ pub struct Local {
     repository: Option<Repository>,
     /// What of the change is not here, and what keeps the rest of it here.
     absent: Absent,
+    /// The commit that says how to review, where that is not the one before the change.
+    judge: Option<Sha>,
 }
 
 /// What is known about the repository.
@@ -136,7 +138,7 @@ impl Local {
             Err(_) if matches!(trigger, Trigger::Patch { .. }) => None,
             Err(failure) => return Err(failure),
         };
-        Ok(Self { git, trigger, range, repository, absent: Absent::default() })
+        Ok(Self { git, trigger, range, repository, absent: Absent::default(), judge: None })
     }
 
     /// The top of the working tree, if there is one.

@@ -1,8 +1,8 @@
 //! Repositories on a code host, kept here as far as reviews need them.
 //!
 //! Each has a bare repository of its own in a cache. It holds all commits and folders, but of the files only those that
-//! some review looked at (a *partial clone*): what a pull request changes, and what the merge base says about how to
-//! review. Nothing is ever checked out; no hook, filter, submodule or Git LFS plays a part; git connects to the one
+//! some review looked at (a *partial clone*): what a pull request changes, and what the branch it is for says about
+//! how to review. Nothing is ever checked out; no hook, filter, submodule or Git LFS plays a part; git connects to the one
 //! address it is told and nowhere else, and asks for nothing that was left out by itself.
 //!
 //! ```text
@@ -141,16 +141,16 @@ impl Remote {
         files::fetch_tree(&self.git, &get, commit).map_err(|trouble| self.said(trouble))
     }
 
-    /// Opens the repository for a review of `A..B`, two commits that were fetched. Files whose content was too much to
-    /// fetch are not reviewed, by name.
-    pub fn local(&self, range: &str) -> Result<Local, Failure> {
+    /// Opens the repository for a review of `A..B`, two commits that were fetched, by what a third says about how to review.
+    /// Files whose content was too much to fetch are not reviewed, by name.
+    pub fn local(&self, range: &str, judge: &Sha) -> Result<Local, Failure> {
         let local = Local::open(self.folder.path(), Trigger::Range(range.to_owned()), self.git.environment().clone())?;
         let files = files::absent(&self.git, range).map_err(|trouble| self.said(trouble))?;
-        Ok(local.without(Absent::new(files, Arc::clone(&self.held))))
+        Ok(local.judged_by(judge).without(Absent::new(files, Arc::clone(&self.held))))
     }
 
-    /// A file that says how to review, as of a merge base that was fetched; `None` when there is none. One that is there
-    /// and was not fetched is a failure: without it a review would go by other rules.
+    /// A file that says how to review, as of the base that was fetched; `None` when there is none. One that is there and
+    /// was not fetched is a failure: without it a review would go by other rules.
     pub fn file(&self, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Failure> {
         match files::read(&self.git, commit, path, max_bytes).map_err(|trouble| self.said(trouble))? {
             Some(Blob::Missing) => Err(failure::no_settings(&self.address, path)),
@@ -164,7 +164,7 @@ impl Remote {
         let gone = self.fetch_more(wanted.more, get)?;
         let merge_base = self.merge_base(wanted.base, wanted.head)?;
         if let Some(merge_base) = &merge_base {
-            files::fetch(&self.git, get, merge_base, wanted.head)?;
+            files::fetch(&self.git, get, &files::Sides { merge_base, head: wanted.head, judge: wanted.base })?;
         }
         Ok(Fetched { merge_base, head: wanted.head.clone(), gone })
     }
@@ -191,6 +191,13 @@ impl Remote {
             Some(gone) if *gone == wanted.head => Err(failure::head_gone(&self.address, wanted.number, gone).into()),
             Some(gone) => Err(failure::base_gone(&self.address, wanted.base_branch, gone).into()),
         }
+    }
+
+    /// The commit at the head of a branch when it was last fetched; `None` when it never was.
+    pub fn last_base(&self, branch: &str) -> Result<Option<Sha>, Failure> {
+        let reference = format!("refs/tollgate/bases/{}", folder::hash(branch));
+        let answer = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &reference])?;
+        Ok(Sha::parse(String::from_utf8_lossy(&answer.stdout).trim()).ok())
     }
 
     /// Keeps the two commits as references: what is told to the host as known the next time.

@@ -26,7 +26,7 @@ use crate::pipeline::{Reviewed, SinceLast};
 pub struct Presenting<'a> {
     /// The review.
     pub reviewed: &'a Reviewed,
-    /// As of where the pull request began.
+    /// Of the branch that the pull request is for.
     pub settings: &'a Settings,
     /// The name that people put behind `@`.
     pub mention: &'a str,

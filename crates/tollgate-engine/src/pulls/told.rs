@@ -182,7 +182,7 @@ fn dismiss(job: &Job<'_>, row: &PullRow, told: &ToldRow, run: Run, dismissal: Di
     let Run { review, n_added, snapshot, prior, .. } = run;
     let Some(review) = review else { return Ok(Answer::nothing()) };
     let review = without(*review, &dismissal, &told.who);
-    let settings = settings_of(job, &review.base);
+    let settings = settings_of(job, row);
     let gate = gate::check(&review, settings.fail_on);
     let is_current = row.head.as_ref() == Some(&review.reviewed);
     let has_summary = job.pulls.database().posts(job.id)?.iter().any(|row| row.post.kind == PostKind::Summary);

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
+use tollgate_core::finding::Severity;
+use tollgate_core::gate::FailOn;
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::note;
 use tollgate_core::sha::Sha;
@@ -295,15 +297,20 @@ impl Job<'_> {
     }
 }
 
-/// The settings as of a commit that was reviewed; those that hold everywhere when they are not to be had any more.
-pub(super) fn settings_of(job: &Job<'_>, commit: &Sha) -> Settings {
+/// The settings of the branch that a pull request is for, as they were at the last review. When they are not to be had any
+/// more, those that hold everywhere, and every finding closes the gate: nothing may pass that the project would not let.
+pub(super) fn settings_of(job: &Job<'_>, row: &PullRow) -> Settings {
     let at = || {
         let (pulls, key) = (job.pulls, job.pulls.cache_key(job.installation, &job.repo));
         let url = job.host.clone_url(&job.repo);
         let remote = Remote::open(&pulls.cache(), &key, &url, None, pulls.home().git.clone())?;
-        review::settings_at(job, &remote, commit)
+        let base = row.base_branch.as_deref().map(|branch| remote.last_base(branch)).transpose()?.flatten();
+        base.map(|base| review::settings_at(job, &remote, &base)).transpose()
     };
-    at().unwrap_or_else(|_| job.pulls.settings().clone())
+    at().ok().flatten().unwrap_or_else(|| {
+        let fail_on = FailOn::Severity(Severity::Nit);
+        Settings { fail_on, ..job.pulls.settings().clone() }
+    })
 }
 
 /// What only whoever holds the claim may do: who does not, stops.

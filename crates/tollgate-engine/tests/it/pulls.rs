@@ -347,6 +347,21 @@ fn a_title_skips_the_review_once_per_head_and_passes_only_for_who_may_write() {
 }
 
 #[test]
+fn a_project_may_say_that_no_title_skips_a_review() {
+    let world = World::with_settings("[review]\nallow_no_review = false\n");
+    world.scratch.commit("a.conf", BAD);
+    world.push("[no-review] a");
+    world.changed();
+    world.settle();
+    assert_snapshot!(world.seen(), @"
+    comment: Kodiai Review Summary
+    review Comment of a.conf
+    at a.conf:1: **Major: merge conflict left in the file**
+    check of a.conf: failure, 1 blocking finding (1 annotations)
+    ");
+}
+
+#[test]
 fn a_draft_waits_until_it_is_ready() {
     let world = World::new();
     world.scratch.commit("a.conf", "a\n");
@@ -491,6 +506,26 @@ fn a_pull_request_cannot_change_how_it_is_reviewed() {
     world.push_file("a.conf", &format!("# tollgate:ignore conflict-marker mine\n{BAD}"));
     let seen = world.seen();
     assert!(seen.contains("check of a.conf: failure"), "{seen}");
+}
+
+#[test]
+fn a_pull_request_cannot_choose_the_rules_by_where_it_begins() {
+    let world = World::with_settings("[review]\nfail_on = 'never'\n[rules]\ndisable = ['*']\n");
+    world.scratch.git(&["switch", "-q", "main"]);
+    world.scratch.commit(".tollgate.toml", "[review]\nfail_on = 'low'\n");
+    world.scratch.git(&["switch", "-q", "feature"]);
+    world.push_file("a.conf", BAD);
+    assert!(world.seen().contains("check of a.conf: failure, 1 blocking finding"), "{}", world.seen());
+}
+
+#[test]
+fn a_review_that_cannot_be_made_is_tried_again_and_then_said_to_have_failed() {
+    let world = World::new();
+    // This one is scanned by the program, which is not there.
+    world.push_file("a.js", "eval(input);\n");
+    assert_snapshot!(world.seen(), @"check of a.js: failure, The review failed (0 annotations)");
+    let problem = world.pulls.database().pull(1).unwrap().unwrap().problem.unwrap();
+    assert!(problem.contains("/nonexistent"), "{problem}");
 }
 
 #[test]

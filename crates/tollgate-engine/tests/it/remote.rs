@@ -100,7 +100,7 @@ impl World {
 
     fn local(&self, fetched: &Fetched) -> Local {
         let merge_base = fetched.merge_base.as_ref().unwrap();
-        self.remote().local(&format!("{merge_base}..{}", fetched.head)).unwrap()
+        self.remote().local(&format!("{merge_base}..{}", fetched.head), &self.base).unwrap()
     }
 }
 
@@ -166,7 +166,7 @@ fn who_wants_to_look_around_gets_the_other_files_too() {
     let names = |place: &str| {
         let into = world.scratch.beside(place);
         std::fs::create_dir(&into).unwrap();
-        remote.local(&format!("{base}..{head}")).unwrap().copy_after(&head, &into).unwrap();
+        remote.local(&format!("{base}..{head}"), &base).unwrap().copy_after(&head, &into).unwrap();
         let entries = std::fs::read_dir(into).unwrap().flatten();
         let mut names: Vec<String> = entries.map(|it| it.file_name().into_string().unwrap()).collect();
         names.sort();

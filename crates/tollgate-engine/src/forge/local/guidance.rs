@@ -1,11 +1,13 @@
 //! What a project says about itself, as it was before the change.
 //!
 //! Whoever wrote the change may have written it into such a file, too: so what
-//! the change touches is read from the base, and never from the change.
+//! the change touches is read from the base, and never from the change. Where
+//! they also chose the commit on which it is based, another says how to review.
 
 use std::path::Path;
 
 use tollgate_core::change::Change;
+use tollgate_core::sha::Sha;
 
 use super::{Local, Range, Trigger};
 use crate::failure::Failure;
@@ -80,12 +82,13 @@ impl Local {
         paths: &[String],
         (max_files, max_bytes): (usize, u64),
     ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-        if paths.is_empty() || change.base.is_null() {
+        let base = self.judge.as_ref().unwrap_or(&change.base);
+        if paths.is_empty() || base.is_null() {
             return Ok(Vec::new());
         }
         let mut args = vec!["ls-tree", "-z", "--full-tree"];
         args.extend(options);
-        args.extend([change.base.as_str(), "--"]);
+        args.extend([base.as_str(), "--"]);
         args.extend(paths.iter().map(String::as_str));
         let listed = self.git.run(&args)?;
         let mut found = Vec::new();
@@ -107,6 +110,13 @@ impl Local {
             }
         }
         Ok(found)
+    }
+
+    /// The same, but what says how to review is read as of another commit.
+    #[must_use]
+    pub(in crate::forge) fn judged_by(mut self, commit: &Sha) -> Self {
+        self.judge = Some(commit.clone());
+        self
     }
 
     /// True when the files after the change are those of the working tree.

@@ -86,9 +86,9 @@ pub(super) fn too_many_files(most: usize) -> Failure {
         .hint("Split it into smaller ones, or review a clone with `tollgate review A...B`.")
 }
 
-/// What the merge base says about how to review cannot be had, and without it a review would go by other rules.
+/// What the base says about how to review cannot be had, and without it a review would go by other rules.
 pub(super) fn no_settings(address: &Address, path: &str) -> Failure {
-    external(format!("`{}` of the merge base was not to be had from `{address}`", visible(path)))
+    external(format!("`{}` of the base branch was not to be had from `{address}`", visible(path)))
         .hint("The change is reviewed by what its base says, so there is no review without it. Try again later.")
 }
 

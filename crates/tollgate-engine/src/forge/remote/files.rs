@@ -1,6 +1,6 @@
 //! The files of a repository that a review needs, by the names of their contents.
 //!
-//! Of a change: what it changes, before and after. Of the merge base: what says how to review. How large a file is can
+//! Of a change: what it changes, before and after. Of the branch it is for: what says how to review. How large a file is can
 //! only be known when it is here; so what comes is measured on its way, and a heap that is too large is asked for in
 //! halves until those that make it so are found and left out.
 
@@ -18,7 +18,7 @@ use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 
 /// A change with more files is not fetched.
 const MAX_FILES: usize = 30_000;
-/// More files of the merge base than this say nothing about how to review.
+/// More files of that branch than this say nothing about how to review.
 const MAX_BASE_FILES: usize = 2_000;
 /// A larger file is not compared.
 const MAX_FILE_BYTES: u64 = 32 << 20;
@@ -45,12 +45,23 @@ struct Changed {
     blobs: Vec<String>,
 }
 
-/// Fetches what a review of the change from `base` to `head` needs and is not here. Files that are too large stay where
-/// they are, but none of those that say how to review.
-pub(super) fn fetch(git: &Git, get: &Get<'_>, base: &Sha, head: &Sha) -> Result<(), Trouble> {
-    let rules = of_base(git, base)?;
+/// The commits of a review.
+pub(super) struct Sides<'a> {
+    /// Where the change began.
+    pub(super) merge_base: &'a Sha,
+    /// Where it ends.
+    pub(super) head: &'a Sha,
+    /// What says how to review. Whoever wrote the change chose where it began, but has no say in this.
+    pub(super) judge: &'a Sha,
+}
+
+/// Fetches what a review needs and is not here. Files that are too large stay where they are, but none of those that say
+/// how to review.
+pub(super) fn fetch(git: &Git, get: &Get<'_>, sides: &Sides<'_>) -> Result<(), Trouble> {
+    let rules = of_base(git, sides.judge)?;
     let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
-    let changed: BTreeSet<String> = changed(git, base, head)?.into_iter().flat_map(|file| file.blobs).collect();
+    let changed: BTreeSet<String> =
+        changed(git, sides.merge_base, sides.head)?.into_iter().flat_map(|file| file.blobs).collect();
     let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;
     if bring(&first, &rest, &mut |names, most| get.files(names, most))? == Got::Refused {
         get.everything(MAX_EVERYTHING_BYTES)?;

@@ -67,12 +67,9 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
     }
     job.take_up(&pull)?;
     let author = author(job, &pull)?;
-    if let Some((word, note)) = instead(job, row, &pull, author) {
-        process::crash_point("P8");
-        return say(job, row, &pull.head, word, note);
-    }
-    begin_check(job, &pull.head)?;
-    let made = make(job, row, &pull, author);
+    let skips = !row.is_asked_again() && intent::skips_review(&pull.title) && job.pulls.settings().allow_no_review;
+    let begun = if skips { None } else { begin(job, row, &pull)? };
+    let made = begun.map_or_else(|| make(job, row, &pull, author, skips), Ok);
     match made {
         Ok(ended) => Ok(ended),
         Err(Stop::Failure(why)) => failed(job, row, &pull, &why),
@@ -90,19 +87,17 @@ fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, Stop> {
     }
 }
 
-/// What is said instead of a review, with a word for it. Who asks for a review gets one.
-fn instead(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Option<(&'static str, Note)> {
-    if row.is_asked_again() {
-        return None;
+/// Begins the check, unless there is to be no review now, which is said. Who asks for a review gets one.
+fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<Ended>, Stop> {
+    let mention = &job.me.mention;
+    if !row.is_asked_again() && row.paused_by.is_some() {
+        return say(job, row, &pull.head, "paused", note::paused(mention, row.paused_by.as_deref())).map(Some);
     }
-    let (mention, settings) = (job.me.mention.as_str(), job.pulls.settings());
-    if intent::skips_review(&pull.title) && settings.allow_no_review {
-        return Some(("skipped", note::skipped(mention, &pull.head, author)));
+    if !row.is_asked_again() && pull.is_draft {
+        return say(job, row, &pull.head, "draft", note::draft(mention)).map(Some);
     }
-    if row.paused_by.is_some() {
-        return Some(("paused", note::paused(mention, row.paused_by.as_deref())));
-    }
-    pull.is_draft.then(|| ("draft", note::draft(mention)))
+    begin_check(job, &pull.head)?;
+    Ok(None)
 }
 
 /// Says why there is no review: a check, and where it is worth one a comment.
@@ -145,13 +140,21 @@ struct Compared {
     notes: Vec<String>,
 }
 
-fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<Ended, Stop> {
+/// Reviews. What the title asks to skip is looked at only as far as it takes to know that the project allows this.
+fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<Ended, Stop> {
     let cancel = job.watch.begin(row.wanted);
     let compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
         compared => compared?,
     };
     process::crash_point("P9");
+    if skips && compared.settings.allow_no_review {
+        process::crash_point("P8");
+        return say(job, row, &pull.head, "skipped", note::skipped(&job.me.mention, &pull.head, author));
+    }
+    if skips && let Some(ended) = begin(job, row, pull)? {
+        return Ok(ended);
+    }
     let heeds_author = author == Author::MayWrite;
     let key = key(pull, &compared, heeds_author);
     let is_known = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(&key);
@@ -174,7 +177,8 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author) -> Result<End
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    let reviewed = look(job, row, pull, &compared, standing, cancel.clone());
+    // The review ends what it began when it fails; that is not the same as not being wanted.
+    let reviewed = look(job, row, pull, &compared, standing, cancel.child_token());
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
     }
@@ -202,7 +206,7 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
     let wanted = Wanted { number, head, base_branch: &pull.base_branch, base, more: &more };
     let fetched = remote.fetch(&wanted, cancel)?;
     let merge_base = fetched.merge_base.clone().ok_or_else(|| failure::no_merge_base(&pull.base_branch))?;
-    let mut settings = settings_at(job, &remote, &merge_base)?;
+    let mut settings = settings_at(job, &remote, &pull.base)?;
     let mut notes = Vec::new();
     if pull.is_fork(&job.repo) {
         // An agent has a key and tools within reach of whatever a stranger wrote.
@@ -258,7 +262,7 @@ fn look(
     };
     let mut world = World {
         settings,
-        forge: compared.remote.local(&format!("{}..{}", compared.merge_base, pull.head))?,
+        forge: compared.remote.local(&format!("{}..{}", compared.merge_base, pull.head), &pull.base)?,
         imported: Vec::new(),
         imported_withheld: Vec::new(),
         scope: Scope::ChangedLines,

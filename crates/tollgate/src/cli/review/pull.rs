@@ -58,7 +58,7 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
     let subject = subject(&found);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
     let made = Subject {
-        forge: remote.local(&range)?,
+        forge: remote.local(&range, &found.pull.base)?,
         title: Some(&found.pull.title),
         body: Some(&found.pull.body),
         standing,
@@ -146,7 +146,7 @@ pub(crate) fn token() -> Option<(&'static str, Hidden)> {
     Some((name, Hidden::new(token.trim().to_owned())))
 }
 
-/// Fetches the change, and the settings as of where it began, so that it cannot change its own review.
+/// Fetches the change, and the settings of the branch it is for, so that it cannot change its own review.
 fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
     let Found { at, address, host, pull } = found;
     let authorization = host.git_authorization(&at.repo).map_err(HostError::into_failure)?;
@@ -162,7 +162,7 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
         remote.fetch(&wanted, &CancellationToken::new())?
     };
     let merge_base = fetched.merge_base.ok_or_else(|| failure::unrelated(at.number, &pull.base_branch))?;
-    let file = match remote.file(&merge_base, FILE_NAME, MAX_SETTINGS)? {
+    let file = match remote.file(&pull.base, FILE_NAME, MAX_SETTINGS)? {
         Some(Blob::Whole(text)) => Some(text),
         Some(Blob::TooLarge(_)) => return Err(failure::too_large(FILE_NAME, MAX_SETTINGS)),
         Some(Blob::Missing) | None => None,

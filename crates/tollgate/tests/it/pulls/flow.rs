@@ -163,6 +163,20 @@ fn a_fork_has_no_say_in_its_own_review() {
 }
 
 #[test]
+fn the_rules_are_those_of_the_branch_now_wherever_a_pull_request_began() {
+    let hub = Hub::start();
+    let station = Station::start(&hub);
+    let pull = open(&hub, "feat: parse", &[("a.js", "console.log(1);\n")]);
+    assert_eq!(station.settled(&pull).conclusion(), Some("success"));
+    let rule = "id: no-log\nlanguage: JavaScript\nseverity: error\nmessage: nothing is logged\n\
+                rule: { pattern: console.log($$$) }\n";
+    hub.push_to_main("octo/app", &[(".tollgate/rules/no-log.yml", rule)]);
+    pull.push("more", &[("b.js", "console.log(2);\n")]);
+    let seen = station.settled(&pull);
+    assert_eq!((seen.conclusion(), seen.problems()), (Some("failure"), Vec::new()));
+}
+
+#[test]
 fn who_may_write_can_skip_a_review_and_a_stranger_cannot() {
     let hub = Hub::start();
     let station = Station::start(&hub);
