@@ -127,7 +127,8 @@ fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), Stop> {
         return Ok(());
     }
     let (title, summary) = note::begun(head);
-    job.post_now(&Post::check(head, None, CheckText { title, summary, annotations: Vec::new() }, None))
+    let text = CheckText { title, summary, annotations: Vec::new() };
+    job.post_now(&Post::check(head, None, text, details_url(job, head).as_deref()))
 }
 
 /// What is compared, and by which settings.
@@ -321,7 +322,7 @@ fn conclude(
         None => None,
     }
     .unwrap_or_default();
-    let details_url = details_url(job);
+    let details_url = details_url(job, &reviewed.review.reviewed);
     let posts = present::posts(&Presenting {
         reviewed,
         settings: &compared.settings,
@@ -364,11 +365,11 @@ fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, Stop> {
     Ok(keys.collect())
 }
 
-/// Where people read the reviews of this pull request.
-pub(in crate::pulls) fn details_url(job: &Job<'_>) -> Option<String> {
+/// Where people read the review of a commit. Its number is not known before it is stored; a commit is found by its name.
+pub(in crate::pulls) fn details_url(job: &Job<'_>, head: &Sha) -> Option<String> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let url = job.pulls.site().public_url.as_ref()?;
-    Some(format!("{url}/reviews?repository={}", subject.repository.replace('/', "%2F")))
+    Some(format!("{url}/reviews?repository={}&q={head}", subject.repository.replace('/', "%2F")))
 }
 
 /// A review that failed is made again some times, and then its check says so.

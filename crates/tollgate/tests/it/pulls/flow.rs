@@ -268,3 +268,28 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     eventually_concluded(&station, &pull, "success");
     assert_eq!(pull.seen().others.len(), n_answers);
 }
+
+#[test]
+fn a_check_leads_to_the_review_of_its_commit() {
+    let hub = Hub::start();
+    let mut station = Station::new(&hub, "[github]\npublic_url = 'https://gate.example'\n");
+    station.launch(None);
+    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    station.settled(&pull);
+    hub.open("octo/app", &Opening { files: &[("b.js", GOOD)], ..Opening::default() });
+    pull.push("fix", &[("a.js", GOOD)]);
+    let checks = station.settled(&pull).checks;
+    assert_eq!(checks.len(), 2);
+    for check in checks {
+        let address = check.details_url.as_deref().unwrap();
+        let path = address.strip_prefix("https://gate.example").unwrap();
+        assert!(check.summary.as_deref().unwrap().contains(&format!("]({address})")), "{:?}", check.summary);
+        let listed = station.get(&format!("/api{path}")).json();
+        let heads: Vec<&str> =
+            listed["reviews"].as_array().unwrap().iter().map(|one| one["head"].as_str().unwrap()).collect();
+        assert_eq!(heads, [check.head.as_str()], "{listed:#}");
+        let page = station.get(path);
+        let link = format!("href=\"/reviews/{}\"", listed["reviews"][0]["run"]);
+        assert!(page.status == 200 && page.body.contains(&link), "{link} in {}", page.body);
+    }
+}

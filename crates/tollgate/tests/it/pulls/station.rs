@@ -7,7 +7,7 @@ use serde_json::json;
 use tollgate_engine::store::Database;
 
 use crate::desk::Desk;
-use crate::endure::server::{Launch, Server, eventually};
+use crate::endure::server::{Answer, Launch, Server, eventually};
 use crate::hub::{Hub, PullRequest, Seen};
 
 /// What a rule finds a blocker in, and what none finds anything in.
@@ -72,6 +72,11 @@ impl<'a> Station<'a> {
     /// Where deliveries go.
     pub(crate) fn hook(&self) -> String {
         format!("http://{}/webhooks/github", self.server.as_ref().unwrap().address)
+    }
+
+    /// What the server answers at a path.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.server.as_ref().unwrap().get(path)
     }
 
     pub(crate) fn is_dead(&mut self) -> bool {
