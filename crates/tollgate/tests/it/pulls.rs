@@ -3,7 +3,7 @@
 mod contract;
 mod examples;
 mod faults;
-mod flow;
+pub(crate) mod flow;
 mod killed;
 mod mortal;
 mod schedule;

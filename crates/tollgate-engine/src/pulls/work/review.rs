@@ -211,8 +211,7 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
     let mut notes = Vec::new();
     if pull.is_fork(&job.repo) {
         // An agent has a key and tools within reach of whatever a stranger wrote.
-        let is_agent = |chosen: &Chosen| chosen.part.command.is_some() || chosen.part.agent.is_some();
-        let left_out = settings.reviewers.extract_if(.., |chosen| is_agent(chosen));
+        let left_out = settings.reviewers.extract_if(.., |chosen| chosen.is_agent());
         let says = |chosen: Chosen| format!("`{}` is an agent, and agents do not look at forks", chosen.name);
         notes.extend(left_out.map(says));
     }
@@ -254,6 +253,9 @@ fn look(
 ) -> Result<Reviewed, Stop> {
     let home = job.pulls.home();
     let settings = &compared.settings;
+    if settings.reviewers.iter().any(Chosen::is_agent) {
+        compared.remote.fetch_tree(&pull.head, &cancel)?;
+    }
     let is_gone = row.reviewed_head.as_ref().is_some_and(|last| compared.fetched.gone.contains(last));
     let variable = |name: &str| std::env::var(name).ok();
     let tell = |event: Event<'_>| match event {

@@ -7,6 +7,10 @@ use crate::hub::{Hub, Opening, PullRequest, Seen};
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
+/// An agent that approves only what it sees whole.
+pub(crate) const LOOKS_AROUND: &str = "cat > /dev/null\ngrep -q JSON.parse far/away.js || exit 9\n\
+    echo '{\"decision\": \"approved\", \"findings\": [], \"summary\": \"fine\"}'\n";
+
 fn open<'a>(hub: &'a Hub, title: &str, files: &[(&str, &str)]) -> PullRequest<'a> {
     hub.repository("octo/app", START);
     hub.open("octo/app", &Opening { title, files, ..Opening::default() })
@@ -292,4 +296,19 @@ fn a_check_leads_to_the_review_of_its_commit() {
         let link = format!("href=\"/reviews/{}\"", listed["reviews"][0]["run"]);
         assert!(page.status == 200 && page.body.contains(&link), "{link} in {}", page.body);
     }
+}
+
+#[test]
+fn an_agent_sees_the_files_that_the_change_leaves_alone() {
+    let hub = Hub::start();
+    let folder = tempfile::tempdir().unwrap();
+    let agent = folder.path().join("agent.sh");
+    std::fs::write(&agent, LOOKS_AROUND).unwrap();
+    let settings =
+        format!("[review]\nreviewers = ['looker']\n[reviewer.looker]\ncommand = ['sh', '{}']\n", agent.display());
+    let mut station = Station::new(&hub, &settings);
+    station.launch(None);
+    hub.repository("octo/app", &[("far/away.js", GOOD)]);
+    let pull = hub.open("octo/app", &Opening { files: &[("a.js", GOOD)], ..Opening::default() });
+    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
 }
