@@ -52,8 +52,8 @@ pub struct Delivery {
     pub guid: String,
     /// What happened: `pull_request`.
     pub event: String,
-    /// What that asks of us, if anything.
-    pub ask: Option<Ask>,
+    /// What that asks of us.
+    pub ask: Ask,
 }
 
 /// What became of a delivery.
@@ -83,7 +83,7 @@ pub enum Wire {
 pub trait Deliveries {
     /// Whether GitHub can deliver here. Asked for each delivery, so it comes back at once.
     fn wire(&self) -> Wire;
-    /// Reads what a delivery asks of us; what is wrong with it otherwise.
+    /// Reads what a delivery asks of us, if anything; what is wrong with it otherwise.
     fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<Ask>, String>;
     /// Has a delivery kept and comes back at once; `done` is told, on another thread, when it is on the disk.
     fn accept(&self, delivery: Delivery, done: Done);

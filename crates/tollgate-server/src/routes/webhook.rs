@@ -2,7 +2,7 @@
 //!
 //! Whoever can sign with our secret is GitHub; nothing else is asked for, neither token nor name nor origin. The body is
 //! hashed as it comes in, and nothing of it is looked at before the signature fits. What is answered with 202 is on the
-//! disk; the work itself is done by others.
+//! disk; the work itself is done by others. Most of what GitHub tells asks for nothing, and nothing is kept of it.
 //!
 //! ```text
 //! X-Hub-Signature-256: sha256=<64 hex digits>     X-GitHub-Event: pull_request
@@ -67,6 +67,10 @@ pub(crate) struct Taken {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(nullable = false)]
     known: bool,
+    /// True when it asks for nothing, and so is not kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(nullable = false)]
+    ignored: bool,
 }
 
 /// Takes what GitHub tells about pull requests.
@@ -79,7 +83,7 @@ pub(crate) struct Taken {
     request_body(content = serde_json::Value, description = "What happened, as GitHub describes it."),
     responses(
         (status = 200, description = "GitHub asked whether somebody is there.", body = Taken),
-        (status = 202, description = "It is kept, and will be worked on.", body = Taken),
+        (status = 202, description = "It is kept and will be worked on, or asks for nothing.", body = Taken),
         (status = 401, description = "It is not signed with the webhook secret.", body = crate::problem::Document,
          content_type = "application/problem+json"),
         (status = 404, description = "No app is set up.", body = crate::problem::Document,
@@ -93,23 +97,25 @@ pub(crate) async fn github(State(app): State<Shared>, request: Request) -> Resul
     let taken = take(&app, request).await;
     let outcome = match &taken {
         Ok(Outcome::Pong) => "ping",
+        Ok(Outcome::Ignored) => "ignored",
         Ok(Outcome::Taken(Accepted::New)) => "accepted",
         Ok(Outcome::Taken(Accepted::Known)) => "known",
         Err(problem) => outcome_of(problem.kind()),
     };
     // Strangers have no say in figures: the event counts once it is known who says so.
     app.metrics.count_delivery(event.filter(|_| taken.is_ok()).as_deref(), outcome);
-    let (status, known) = match taken? {
-        Outcome::Pong => (StatusCode::OK, false),
-        Outcome::Taken(accepted) => (StatusCode::ACCEPTED, accepted == Accepted::Known),
-    };
+    let taken = taken?;
+    let status = if matches!(taken, Outcome::Pong) { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let known = matches!(taken, Outcome::Taken(Accepted::Known));
+    let ignored = matches!(taken, Outcome::Ignored);
     crash_point("P4");
     after_the_answer();
-    Ok((status, Json(Taken { accepted: true, known })).into_response())
+    Ok((status, Json(Taken { accepted: true, known, ignored })).into_response())
 }
 
 enum Outcome {
     Pong,
+    Ignored,
     Taken(Accepted),
 }
 
@@ -141,8 +147,10 @@ async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
     if head.event == "ping" {
         return Ok(Outcome::Pong);
     }
-    let ask = read(app, &hook, &head.event, body).await?;
-    keep(app, Delivery { guid: head.guid, event: head.event, ask }).await.map(Outcome::Taken)
+    match read(app, &hook, &head.event, body).await? {
+        Some(ask) => keep(app, Delivery { guid: head.guid, event: head.event, ask }).await.map(Outcome::Taken),
+        None => Ok(Outcome::Ignored),
+    }
 }
 
 /// The head of a delivery, as far as its form goes.

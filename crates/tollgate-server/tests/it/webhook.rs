@@ -74,6 +74,20 @@ fn a_signed_delivery_is_kept_whatever_name_it_came_by() {
 }
 
 #[test]
+fn of_what_asks_for_nothing_nothing_is_kept() {
+    story(|| async {
+        let world = World::start();
+        let labeled = BODY.replace("opened", "labeled");
+        assert_ne!(labeled, BODY);
+        for (event, body) in [("pull_request", labeled.as_str()), ("star", BODY)] {
+            let said = deliver(&world, event, GUID, body).await;
+            assert_eq!((said.status, said.body.as_str()), (202, r#"{"accepted":true,"ignored":true}"#), "{event}");
+        }
+        assert!(world.desk.delivered().is_empty());
+    });
+}
+
+#[test]
 fn githubs_own_example_fits_and_nine_spoilt_ones_leave_no_row() {
     story(|| async {
         let world = World::start();
@@ -271,7 +285,7 @@ fn deliveries_are_counted_by_event_and_outcome() {
         let said = world.get("/metrics").await.body;
         let counted: Vec<&str> = said.lines().filter(|line| line.starts_with("tollgate_deliveries_total")).collect();
         insta::assert_snapshot!(counted.join("\n"), @r#"
-        tollgate_deliveries_total{event="other",outcome="known"} 1
+        tollgate_deliveries_total{event="other",outcome="ignored"} 1
         tollgate_deliveries_total{event="ping",outcome="ping"} 1
         tollgate_deliveries_total{event="pull_request",outcome="accepted"} 1
         tollgate_deliveries_total{event="pull_request",outcome="known"} 1
