@@ -1,5 +1,8 @@
 //! What is under review, from any source.
 
+use std::collections::HashMap;
+
+use crate::analysis::{self, Analysis};
 use crate::coverage::Covered;
 use crate::diff::FileDiff;
 use crate::sha::Sha;
@@ -23,8 +26,28 @@ pub struct Change {
     pub known: Vec<FileDiff>,
     /// What belongs to the change but could not be read, and why.
     pub left_out: Vec<Covered>,
+    /// What the repository said of its files before the change.
+    pub generated: Generated,
     /// What people should know about how the change was read.
     pub notes: Vec<String>,
+}
+
+/// Which files a repository calls generated, or not, by the attribute `linguist-generated`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Generated(HashMap<Vec<u8>, bool>);
+
+impl Generated {
+    /// What is said of a path; `None` for nothing.
+    #[must_use]
+    pub fn says(&self, path: &[u8]) -> Option<bool> {
+        self.0.get(path).copied()
+    }
+}
+
+impl FromIterator<(Vec<u8>, bool)> for Generated {
+    fn from_iter<T: IntoIterator<Item = (Vec<u8>, bool)>>(said: T) -> Self {
+        Self(said.into_iter().collect())
+    }
 }
 
 impl Change {
@@ -32,6 +55,19 @@ impl Change {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.known.is_empty() && self.left_out.is_empty()
+    }
+
+    /// True when a program wrote a file: the repository says so or, where it says nothing, the name does.
+    #[must_use]
+    pub fn is_generated(&self, file: &FileDiff) -> bool {
+        let path = file.path().as_bytes();
+        self.generated.says(path).unwrap_or_else(|| analysis::is_generated(path))
+    }
+
+    /// What it is made of.
+    #[must_use]
+    pub fn analyze(&self) -> Analysis {
+        analysis::analyze_with(&self.files, &|path| self.generated.says(path))
     }
 }
 

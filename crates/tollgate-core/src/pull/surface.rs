@@ -139,7 +139,7 @@ pub fn surface(input: &Input<'_>) -> Surface {
     let act = act(input);
     let mark = Mark::Review { head: input.head.clone() };
     let has_words = !parts.inline.is_empty() || !parts.nowhere.is_empty() || !parts.more.is_empty();
-    let body = if has_words { listed::body(input, &parts) } else { String::new() };
+    let body = if has_words { listed::body(input, &parts, &places) } else { String::new() };
     let review =
         (has_words || act == Act::Approve).then(|| ReviewText { body: mark.below(&body), act, inline: parts.inline });
     let mark = Mark::Summary { head: input.head.clone() };

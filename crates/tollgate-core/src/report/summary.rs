@@ -38,10 +38,14 @@ pub(crate) mod first;
 mod re_review;
 pub(crate) mod words;
 
+use std::collections::HashSet;
+
 use crate::analysis::{Analysis, Category};
 use crate::comment::section::says_nothing;
 use crate::comment::{Kind, summary_text};
+use crate::coverage::Looked;
 use crate::finding::Finding;
+use crate::path::FilePath;
 use crate::report::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::draft::Draft;
 use crate::report::summary::words::{plural, sentences};
@@ -137,7 +141,7 @@ fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
 
 /// The size of the change and of what is new in it, in a sentence each.
 fn figures(comment: &Comment<'_>) -> String {
-    if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) {
+    if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) && n_left_out(comment) == 0 {
         return "The change is empty: nothing differs from its base.".to_owned();
     }
     let fresh = match &comment.since {
@@ -152,14 +156,27 @@ fn figures(comment: &Comment<'_>) -> String {
 
 fn size(comment: &Comment<'_>) -> String {
     match comment.analysis.map(Analysis::totals) {
-        Some(totals) => format!(
-            "{} changed, {} added and {} removed.",
-            plural(totals.n_files, "file"),
-            plural(totals.n_added, "line"),
-            totals.n_removed
-        ),
+        Some(totals) => {
+            let n_left_out = n_left_out(comment);
+            let n_files = plural(totals.n_files + n_left_out, "file");
+            let read = if n_left_out == 0 { String::new() } else { format!(", {} of them read", totals.n_files) };
+            format!(
+                "{n_files} changed{read}, {} added and {} removed.",
+                plural(totals.n_added, "line"),
+                totals.n_removed
+            )
+        }
         None => format!("{} reviewed.", plural(comment.review.files_reviewed.len() as u64, "file")),
     }
+}
+
+/// How many files of the change were too much to be read: they are not reviewed, and not in the analysis.
+fn n_left_out(comment: &Comment<'_>) -> u64 {
+    let files = comment.analysis.map(|analysis| analysis.files.as_slice()).unwrap_or_default();
+    let read: HashSet<FilePath> = files.iter().map(|file| FilePath::of_repo_path(&file.path)).collect();
+    let hunks = comment.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+    let missing = hunks.filter(|covered| matches!(covered.looked, Looked::NotReviewed(_))).map(|covered| &covered.file);
+    missing.filter(|file| !read.contains(*file)).collect::<HashSet<_>>().len() as u64
 }
 
 /// `Reviewed: core logic, tests`, from the categories that have files.

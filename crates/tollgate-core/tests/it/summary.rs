@@ -316,6 +316,25 @@ fn the_figures_stand_alone_where_there_is_nothing_to_report() {
     ");
 }
 
+/// What is said of the size of a change of which one file was too much.
+#[track_caller]
+fn check_size(diff: &str, what: &str, figures: &str) {
+    let review = partly(sample::with(vec![sample::finding(Severity::Low, "a.ts:1", "A name says nothing")]));
+    let analysis = analysis::analyze_bytes(diff.as_bytes());
+    let text = written(&Comment { analysis: Some(&analysis), ..of_review(&review) });
+    assert!(text.contains(&format!("## What Changed\n{what}\n")), "{text}");
+    assert!(text.contains(&format!("- Files: {figures}\n")), "{text}");
+}
+
+#[test]
+fn files_that_were_too_much_to_be_read_are_counted() {
+    let small = "--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-a\n+b\n";
+    check_size(small, "2 files changed, 1 of them read, 1 line added and 1 removed.", "2 changed, 0 reviewed");
+    check_size("", "1 file changed, 0 of them read, 0 lines added and 0 removed.", "1 changed, 0 reviewed");
+    let big = small.replace("a.ts", "src/big.ts");
+    check_size(&big, "1 file changed, 1 line added and 1 removed.", "1 changed, 0 reviewed");
+}
+
 #[test]
 fn a_clean_review_or_one_with_praise_alone_is_silent() {
     let praise = sample::with(vec![sample::finding(Severity::Praise, "a.rs:1", "Nice")]);

@@ -331,7 +331,7 @@ fn absolute_folders(path: &OsStr) -> Option<OsString> {
     std::env::join_paths(std::env::split_paths(path).filter(|folder| folder.is_absolute())).ok()
 }
 
-fn null_device() -> &'static str {
+pub(in crate::forge) fn null_device() -> &'static str {
     if cfg!(windows) { "NUL" } else { "/dev/null" }
 }
 

@@ -16,7 +16,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_core::change::Change;
+use tollgate_core::change::{Change, Generated};
 use tollgate_core::coverage::{Covered, Looked};
 use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::path::FilePath;
@@ -31,6 +31,7 @@ mod absent;
 mod base;
 mod contents;
 mod copy;
+mod generated;
 mod guidance;
 mod hidden;
 mod identity;
@@ -41,6 +42,7 @@ mod range;
 pub(in crate::forge) use absent::Absent;
 pub(in crate::forge) use base::empty_tree;
 pub use contents::Contents;
+pub(crate) use generated::ATTRIBUTES;
 pub(crate) use guidance::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 pub use known::{HasFile, Known};
 use range::Range;
@@ -188,12 +190,14 @@ impl Local {
         }
         change.files.sort_by(|a, b| a.path().cmp(b.path()));
         change.notes.splice(0..0, comparison.notes);
+        let generated = self.generated(&comparison.base, &change.files);
         Ok(Change {
             title: comparison.title,
             base: comparison.base,
             head: comparison.head,
             uncommitted: comparison.uncommitted,
             compared: comparison.compared,
+            generated,
             ..change
         })
     }
@@ -358,6 +362,7 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
         files,
         known: Vec::new(),
         left_out,
+        generated: Generated::default(),
         notes,
     }
 }

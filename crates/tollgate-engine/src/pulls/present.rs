@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_core::analysis;
 use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
@@ -168,7 +167,7 @@ fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Opti
 
 /// The text of the summary; `None` when there is nothing to report.
 fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
-    let analysis = analysis::analyze(&reviewed.change.files);
+    let analysis = reviewed.change.analyze();
     let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
     let comment = Comment {
         bot,

@@ -114,7 +114,8 @@ pub fn review(
     remembered: &mut dyn Remembered,
 ) -> Result<Answer, Failure> {
     let Request { change, settings, .. } = *request;
-    let mut skipped: Vec<Option<String>> = change.files.iter().map(|file| why_skipped(file, settings)).collect();
+    let mut skipped: Vec<Option<String>> =
+        change.files.iter().map(|file| why_skipped(change, file, settings)).collect();
     let mut pool = pool::Pool::new(request.executable, settings.limits);
     let sources = match request.user_rules {
         UserRules::Below(root) => root.map_or(Ok(Vec::new()), user::read_sources)?,
@@ -209,7 +210,7 @@ pub fn self_test(executable: &Path, limits: Limits) -> Result<(), Failure> {
 }
 
 /// The rule by which a file is not looked at, if there is one.
-pub(crate) fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String> {
+pub(crate) fn why_skipped(change: &Change, file: &FileDiff, settings: &Settings) -> Option<String> {
     let path = file.path();
     if !settings.paths.wants(&path.to_string()) {
         Some("left out by `paths`".to_owned())
@@ -217,7 +218,7 @@ pub(crate) fn why_skipped(file: &FileDiff, settings: &Settings) -> Option<String
         Some("submodule".to_owned())
     } else if file.binary {
         Some(BINARY.to_owned())
-    } else if analysis::is_generated(path.as_bytes()) {
+    } else if change.is_generated(file) {
         Some("generated".to_owned())
     } else {
         None

@@ -10,6 +10,7 @@ mod faults;
 #[cfg(unix)]
 mod folder;
 mod gate;
+mod generated;
 mod github;
 mod hostile;
 mod known;

@@ -132,6 +132,46 @@ fn a_pull_request_is_fetched_and_read_as_git_reads_it() {
 }
 
 #[test]
+fn what_the_base_says_of_files_is_fetched_from_their_folders_and_above() {
+    let mut world = World::new();
+    world.commit(".gitattributes", "made.* linguist-generated\n");
+    world.commit("x/:(glob)y/.gitattributes", "made.* -linguist-generated\n*.z linguist-generated\n");
+    world.base = world.commit("elsewhere/.gitattributes", "* linguist-generated\n");
+    world.branch();
+    world.commit("x/:(glob)y/made.txt", "1\n");
+    world.commit("x/:(glob)y/a.z", "2\n");
+    world.commit(".gitattributes", "* linguist-generated\n");
+    let head = world.commit("x/made.txt", "3\n");
+    let change = world.change(&head);
+    let says: Vec<String> = change
+        .files
+        .iter()
+        .map(|file| format!("{} {:?}", file.path(), change.generated.says(file.path().as_bytes())))
+        .collect();
+    assert_eq!(
+        says,
+        [
+            ".gitattributes None",
+            "x/:(glob)y/a.z Some(true)",
+            "x/:(glob)y/made.txt Some(false)",
+            "x/made.txt Some(true)"
+        ]
+    );
+}
+
+#[test]
+fn what_was_said_of_files_where_a_pull_request_began_counts_no_longer() {
+    let mut world = World::new();
+    world.commit(".gitattributes", "made.* linguist-generated\n");
+    world.branch();
+    let head = world.commit("made.txt", "1\n");
+    world.scratch.git(&["switch", "-q", "main"]);
+    world.base = world.commit(".gitattributes", "other.* linguist-generated\n");
+    let change = world.change(&head);
+    assert_eq!((files(&change), change.generated.says(b"made.txt")), (vec!["made.txt (1, 0)".to_owned()], None));
+}
+
+#[test]
 fn only_what_is_reviewed_is_fetched_and_only_once() {
     let world = World::new();
     world.commit("unrelated.txt", "nobody looks at this\n");
@@ -145,7 +185,7 @@ fn only_what_is_reviewed_is_fetched_and_only_once() {
     assert_eq!(fetched.merge_base, Some(base.clone()));
     let read = |path: &str| remote.file(&base, path, 1_000).unwrap();
     let failure = remote.file(&base, "unrelated.txt", 1_000).unwrap_err();
-    assert!(failure.message.contains("`unrelated.txt` of the merge base was not to be had"), "{failure}");
+    assert!(failure.message.contains("`unrelated.txt` of the base branch was not to be had"), "{failure}");
     assert_eq!(read(".tollgate.toml"), Some(Blob::Whole(b"[review]\n".to_vec())));
     assert_eq!(read(".tollgate/rules/a.yml"), Some(Blob::Whole(b"id: a\n".to_vec())));
     assert_eq!(read("absent"), None);

@@ -32,10 +32,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
             let (name, source) = output::open_input(&place.resolve(path))?;
             analysis::analyze_reader(source, &|_| None).map_err(|error| failure::cannot_read(&name, &error))?
         }
-        None => {
-            let change = review::fetch(place, &args.source)?;
-            analysis::analyze(&change.files)
-        }
+        None => review::fetch(place, &args.source)?.analyze(),
     };
     for refused in &analysis.refused {
         output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tollgate_core::analysis;
 use tollgate_core::change::{Change, Content};
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::Finding;
@@ -556,7 +555,7 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
     if shown.gate == Gate::Skipped {
         return format!("{}\n", pipeline::SKIPPED);
     }
-    let analysis = shown.reviewed.map(|reviewed| analysis::analyze(&reviewed.change.files));
+    let analysis = shown.reviewed.map(|reviewed| reviewed.change.analyze());
     let keywords = shown.reviewed.and_then(|reviewed| reviewed.intent.brief());
     let details: Vec<String> = shown.reviewed.map(details).unwrap_or_default();
     let comment = summary::Comment {

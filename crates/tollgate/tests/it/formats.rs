@@ -76,6 +76,18 @@ fn analyze_tells_what_a_change_is_made_of() {
     assert!(ran.expect(0).contains("0 files"));
 }
 
+#[test]
+fn analyze_calls_generated_what_the_base_does() {
+    let scratch = Scratch::empty();
+    scratch.write(".gitattributes", "api/* linguist-generated\n").commit("start");
+    scratch.git(&["switch", "-q", "-c", "work"]);
+    scratch.write("api/a.js", LOOP).write("b.js", LOOP).write(".gitattributes", "* linguist-generated\n");
+    let text = scratch.tollgate(&["analyze", "--format", "json"]).expect(0);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let files = json["files"].as_array().unwrap().iter().filter(|file| file["generated"] == true);
+    assert_eq!(files.map(|file| file["path"].as_str().unwrap()).collect::<Vec<_>>(), ["api/a.js"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_report_is_written_through_a_link_and_not_in_its_place() {

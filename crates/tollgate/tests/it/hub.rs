@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
+pub(crate) use git::{Commit, File};
 pub(crate) use hooks::{deliver, sign};
 pub(crate) use oracle::Seen;
 pub(crate) use people::{Opening, PullRequest};

@@ -13,8 +13,9 @@ use crate::report::summary::words::{counts, plural};
 use crate::report::summary::{details, first};
 use crate::review::Review;
 
-/// The most annotations of one check: they are sent in parts of 50, and each part is a request.
-const MAX_ANNOTATIONS: usize = 1000;
+/// The most annotations of one check: they are sent in parts of 50, and each part is a request. Hosts take 80 of these
+/// in a minute from one who writes nothing else.
+const MAX_ANNOTATIONS: usize = 2000;
 /// The most characters of an annotation's text, and of its title.
 const MAX_MESSAGE: usize = 8000;
 const MAX_TITLE: usize = 255;
@@ -77,12 +78,20 @@ fn summary(input: &Input<'_>, n_left_out: usize) -> String {
     }
     if n_left_out > 0 {
         let said = plural(n_left_out as u64, "finding");
-        draft.push(format!("- Without an annotation, for want of a line or of room: {said}\n"));
+        draft.push(format!(
+            "- Without an annotation, for want of a line or of room: {said}, kept in the stored review\n"
+        ));
     }
     if let Some(url) = input.details_url {
         draft.push(format!("- {}\n", link::link("All of the review", url)));
     }
     draft.finish(MAX_SUMMARY)
+}
+
+/// True when the check shows each of these findings.
+pub(super) fn shows<'a>(review: &Review, findings: impl Iterator<Item = &'a Finding>, places: &Places<'_>) -> bool {
+    let mut findings = findings;
+    remarks(review).count() <= MAX_ANNOTATIONS && findings.all(|finding| anchor(finding, places).is_some())
 }
 
 /// The annotations, the worst first, and how many findings have none.
@@ -96,18 +105,26 @@ fn annotations(input: &Input<'_>, places: &Places<'_>) -> (Vec<Annotation>, usiz
     (annotations, n_left_out)
 }
 
-fn annotation(finding: &Finding, places: &Places<'_>) -> Option<Annotation> {
+/// The path and the lines of an annotation; `None` where there is no line to put it.
+fn anchor<'a>(finding: &'a Finding, places: &Places<'a>) -> Option<(&'a str, u32, u32)> {
     let location = &finding.location;
     let (start, end) = (location.lines.start(), location.lines.end());
-    let (path, start_line, end_line) = match (places.file(location), location.side) {
-        (Some(file), Side::Right) => (place::path(file)?, start, end),
+    match (places.file(location), location.side) {
+        (Some(file), Side::Right) => Some((place::path(file)?, start, end)),
         (Some(file), Side::Left) => {
             let beside = place::beside(file, start)?;
-            (place::path(file)?, beside, beside)
+            Some((place::path(file)?, beside, beside))
         }
-        (None, Side::Right) if !location.file.as_str().contains('\u{fffd}') => (location.file.as_str(), start, end),
-        (None, _) => return None,
-    };
+        (None, Side::Right) if !location.file.as_str().contains('\u{fffd}') => {
+            Some((location.file.as_str(), start, end))
+        }
+        (None, _) => None,
+    }
+}
+
+fn annotation(finding: &Finding, places: &Places<'_>) -> Option<Annotation> {
+    let location = &finding.location;
+    let (path, start_line, end_line) = anchor(finding, places)?;
     let label = Label::of(finding.severity)?;
     let title = shown(&format!("{}: {}", label.heading(), finding.summary), MAX_TITLE);
     let mut message = finding.reason.clone().unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use crate::comment::Label;
 use crate::pull::link;
-use crate::pull::surface::{Input, Keyed, Parts};
+use crate::pull::place::Places;
+use crate::pull::surface::{Input, Keyed, Parts, check};
 use crate::report::escape::{literal, literal_at_start, shown};
 use crate::report::markdown::escape::code_span;
 use crate::report::summary::draft::{Draft, Item, Rank};
@@ -12,19 +13,19 @@ use crate::report::summary::words::{counts, in_words, plural, sentences};
 const MAX_LEN: usize = 60_000;
 
 /// Writes the text.
-pub(super) fn body(input: &Input<'_>, parts: &Parts<'_>) -> String {
+pub(super) fn body(input: &Input<'_>, parts: &Parts<'_>, places: &Places<'_>) -> String {
     let mut draft = Draft::default();
     let found = in_words(&counts(parts.severities.iter().copied())).unwrap_or_else(|| "no findings".to_owned());
     let new = if input.new.is_some() { ", not counting what earlier reviews found" } else { "" };
     draft.push(format!("{found} at {}{new}.\n", input.head.short()));
     if !parts.nowhere.is_empty() {
         draft.push("\nNot on lines of the diff:\n\n");
-        list(&mut draft, input, &parts.nowhere);
+        list(&mut draft, input, &parts.nowhere, places);
     }
     if !parts.more.is_empty() {
         let n_more = plural(parts.more.len() as u64, "more finding");
         draft.push(format!("\n<details>\n<summary>{n_more}</summary>\n\n"));
-        list(&mut draft, input, &parts.more);
+        list(&mut draft, input, &parts.more, places);
         draft.push("\n</details>\n");
     }
     if !parts.nowhere.is_empty() || !parts.more.is_empty() {
@@ -34,11 +35,15 @@ pub(super) fn body(input: &Input<'_>, parts: &Parts<'_>) -> String {
     draft.finish(MAX_LEN)
 }
 
-fn list(draft: &mut Draft, input: &Input<'_>, findings: &[Keyed<'_>]) {
+fn list(draft: &mut Draft, input: &Input<'_>, findings: &[Keyed<'_>], places: &Places<'_>) {
     for keyed in findings {
         draft.item(item(input, *keyed));
     }
-    draft.more(|n_folded, _| format!("- and {n_folded} more, which are in the check\n"));
+    draft.more(if check::shows(input.review, findings.iter().map(|keyed| keyed.finding), places) {
+        |n_folded, _| format!("- and {n_folded} more, which are in the check\n")
+    } else {
+        |n_folded, _| format!("- and {n_folded} more, of which the check has those that it can show\n")
+    });
 }
 
 /// ``- **Major** [src/a.rs (12)](…): title (`fp-…`)``, and below it what is said about it.

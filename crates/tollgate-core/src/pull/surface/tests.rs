@@ -317,11 +317,21 @@ fn thousands_of_findings_are_counted_where_they_do_not_fit() {
     let body = surface.review.unwrap().body;
     assert!(body.chars().count() <= MAX_BODY);
     let n_listed = body.matches("- **Medium**").count();
-    assert!(body.contains(&format!("- and {} more, which are in the check\n", 3000 - n_listed)), "{n_listed}");
-    assert_eq!(surface.check.1.annotations.len(), 1000);
+    let more = format!("- and {} more, of which the check has those that it can show\n", 3000 - n_listed);
+    assert!(body.contains(&more), "{n_listed}");
+    assert_eq!(surface.check.1.annotations.len(), 2000);
     assert!(
-        surface.check.1.summary.contains("- Without an annotation, for want of a line or of room: 2000 findings\n")
+        surface.check.1.summary.contains("- Without an annotation, for want of a line or of room: 1000 findings, ")
     );
+}
+
+#[test]
+fn the_text_says_that_findings_are_in_the_check_only_where_all_are() {
+    let many = |file: &str| (0..900).map(|n| finding(file, "Medium", &format!("x{n}"))).collect();
+    let body = |file: &str| of(many(file)).surface().review.unwrap().body;
+    assert!(body("other.js:3").contains(" more, which are in the check\n"));
+    // The old side of a file that the diff does not have is nowhere.
+    assert!(body("other.js:3:LEFT").contains(" more, of which the check has those that it can show\n"));
 }
 
 #[test]
@@ -383,7 +393,7 @@ fn the_check_says_how_it_stands() {
     - Findings: 0 critical, 1 major, 1 medium, 1 minor
     - Coverage: 1 of 2 hunks reviewed, 0 skipped by a rule, 1 not reviewed
       - not reviewed: b.js (1-9): the budget is spent
-    - Without an annotation, for want of a line or of room: 1 finding
+    - Without an annotation, for want of a line or of room: 1 finding, kept in the stored review
     - [All of the review](https://host.example/reviews/1)
     ");
     let shown = |annotation: &crate::pull::post::Annotation| {

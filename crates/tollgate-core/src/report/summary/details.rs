@@ -4,12 +4,12 @@ use crate::comment::{DETAILS_SUMMARY, Label};
 use crate::coverage::{Coverage, Looked};
 use crate::finding::Finding;
 use crate::report::escape::{literal, literal_at_start, shown, shown_path, with_tags};
-use crate::report::summary::Comment;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
 use crate::report::summary::first::split;
 use crate::report::summary::re_review::Parts;
 use crate::report::summary::words::{counts, plural};
+use crate::report::summary::{Comment, n_left_out};
 use crate::review::{Review, Withheld, WithheldFinding};
 
 /// The most characters of a line that others wrote.
@@ -53,7 +53,9 @@ fn size(draft: &mut Draft, comment: &Comment<'_>) {
     match comment.analysis.map(crate::analysis::Analysis::totals) {
         Some(totals) => draft.push(format!(
             "- Files: {} changed, {n_reviewed} reviewed\n- Lines: {} added, {} removed\n",
-            totals.n_files, totals.n_added, totals.n_removed
+            totals.n_files + n_left_out(comment),
+            totals.n_added,
+            totals.n_removed
         )),
         None => draft.push(format!("- Files: {n_reviewed} reviewed\n")),
     }

@@ -233,7 +233,19 @@ impl App {
     }
 
     fn new_token(&self, installation: u64, repo: &Repo) -> Asked<Token> {
-        let contents = if self.0.resolves_threads { "write" } else { "read" };
+        let token = if self.0.resolves_threads {
+            match self.token_with("write", installation, repo) {
+                // Threads stay as they are then; all else goes on. Who lets us write later is asked for the next token.
+                Err(error) if is_ungranted(&error) => self.token_with("read", installation, repo),
+                token => token,
+            }
+        } else {
+            self.token_with("read", installation, repo)
+        };
+        token.map_err(|error| removed(error, repo))
+    }
+
+    fn token_with(&self, contents: &'static str, installation: u64, repo: &Repo) -> Asked<Token> {
         let permissions = BTreeMap::from([
             ("checks", "write"),
             ("contents", contents),
@@ -246,8 +258,7 @@ impl App {
         let request = Request::change(Method::POST, path)
             .harmless()
             .with_body(&TokenBody { repositories: [repo.name()], permissions })?;
-        let wire: TokenWire =
-            self.0.client.read(&request, self, &self.0.limits).map_err(|error| removed(error, repo))?;
+        let wire: TokenWire = self.0.client.read(&request, self, &self.0.limits)?;
         let end_ms = date::parse_ms(&wire.expires_at).unwrap_or_else(|| self.now_ms() + SPARE_MS + UNSAID_MS);
         Ok(Token { token: Hidden::new(wire.token), end_ms })
     }
@@ -293,6 +304,12 @@ impl fmt::Debug for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("App").field("id", &self.0.id).field("address", &self.0.client.address).finish_non_exhaustive()
     }
+}
+
+/// True when somebody asked for more rights than an installation has.
+fn is_ungranted(error: &HostError) -> bool {
+    matches!(&error.trouble, Trouble::Invalid(words)
+        if words.iter().any(|word| word.contains("permissions requested are not granted")))
 }
 
 /// What it means that an installation cannot have a token for a repository.

@@ -14,12 +14,14 @@ use super::failure;
 use super::get::{Get, Got};
 use crate::config;
 use crate::forge::git::{Answer, Blob, Git};
-use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
+use crate::forge::local::{ATTRIBUTES, GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 
 /// A change with more files is not fetched.
 const MAX_FILES: usize = 30_000;
 /// More files of that branch than this say nothing about how to review.
 const MAX_BASE_FILES: usize = 2_000;
+/// The most bytes of the names of folders in which attributes are looked for.
+const MAX_FOLDER_BYTES: usize = 256 * 1024;
 /// A larger file is not compared.
 const MAX_FILE_BYTES: u64 = 32 << 20;
 /// The most that comes at once, packed.
@@ -58,10 +60,11 @@ pub(super) struct Sides<'a> {
 /// Fetches what a review needs and is not here. Files that are too large stay where they are, but none of those that say
 /// how to review.
 pub(super) fn fetch(git: &Git, get: &Get<'_>, sides: &Sides<'_>) -> Result<(), Trouble> {
-    let rules = of_base(git, sides.judge)?;
+    let changed = changed(git, sides.merge_base, sides.head)?;
+    let mut rules = of_base(git, sides.judge)?;
+    rules.extend(attributes(git, sides.judge, &changed)?);
     let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
-    let changed: BTreeSet<String> =
-        changed(git, sides.merge_base, sides.head)?.into_iter().flat_map(|file| file.blobs).collect();
+    let changed: BTreeSet<String> = changed.into_iter().flat_map(|file| file.blobs).collect();
     let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;
     if bring(&first, &rest, &mut |names, most| get.files(names, most))? == Got::Refused {
         get.everything(MAX_EVERYTHING_BYTES)?;
@@ -179,6 +182,21 @@ fn of_base(git: &Git, base: &Sha) -> Result<Vec<(String, String)>, Trouble> {
     let mut files = listed(git, base, &paths)?;
     files.truncate(MAX_BASE_FILES);
     Ok(files)
+}
+
+/// What a commit says of the files of a change, in their folders and above.
+fn attributes(git: &Git, base: &Sha, changed: &[Changed]) -> Result<Vec<(String, String)>, Trouble> {
+    let mut folders = BTreeSet::from([""]);
+    for path in changed.iter().filter_map(|file| std::str::from_utf8(file.path.as_bytes()).ok()) {
+        folders.extend(path.match_indices('/').map(|(at, _)| &path[..=at]));
+    }
+    // All of them go into one call; what a change that is everywhere does not ask for is not said of its files.
+    if folders.iter().map(|folder| folder.len() + ATTRIBUTES.len()).sum::<usize>() > MAX_FOLDER_BYTES {
+        return Ok(Vec::new());
+    }
+    // A folder can have a name that would mean something to git.
+    let paths: Vec<String> = folders.iter().map(|folder| format!(":(literal){folder}{ATTRIBUTES}")).collect();
+    listed(git, base, &paths.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// The files at and below some paths, with the names of their contents.

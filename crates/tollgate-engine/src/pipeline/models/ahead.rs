@@ -35,12 +35,13 @@ pub(super) struct Ahead {
 /// Looks ahead for a review by models.
 pub(super) fn look_ahead(scene: &Scene<'_>, change: &Change) -> Ahead {
     let Scene { settings, forge, executable, .. } = *scene;
-    let skipped: Vec<Option<String>> = change.files.iter().map(|file| embedded::why_skipped(file, settings)).collect();
+    let skipped: Vec<Option<String>> =
+        change.files.iter().map(|file| embedded::why_skipped(change, file, settings)).collect();
     let (files, analysis, known, guidance) = std::thread::scope(|scope| {
         let guidance = scope.spawn(|| background::guidance(forge, change));
         let known = scope.spawn(|| surroundings(forge, change, &skipped, settings, executable));
         let files = mask::files(&change.files);
-        let analysis = analysis::analyze(&files);
+        let analysis = analysis::analyze_with(&files, &|path| change.generated.says(path));
         let known = known.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let guidance = guidance.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (files, analysis, known, guidance)

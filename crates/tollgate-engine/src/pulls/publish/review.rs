@@ -69,21 +69,24 @@ pub(super) fn inline(
     said(seen, post, &inline.at_file().body, ledger, |mark| is_about(mark, inline)).map(|(id, _)| Some(id))
 }
 
-/// Resolves the thread of a finding, where we may.
+/// Resolves the thread of a finding, where we may. Where people talk it stays theirs.
 pub(super) fn resolve(seen: &mut Seen<'_>, post: &Post) -> Result<Option<u64>, Stop> {
     let of_it = |mark: &Mark| matches!(mark, Mark::Finding { key } if key.to_string() == post.key);
-    let roots: Vec<u64> = seen.line_comments(of_it)?.into_iter().map(|(id, _)| id).collect();
-    if roots.is_empty() {
-        return Ok(None);
+    match resolve_all(seen, of_it) {
+        // A thread that stays open says nothing wrong: to ask for it again and again would not be worth it.
+        Err(error) if matches!(error.trouble, Trouble::Forbidden | Trouble::NotFound) => Ok(None),
+        resolved => Ok(resolved.map(|()| None)?),
     }
+}
+
+fn resolve_all(seen: &mut Seen<'_>, is_it: impl Fn(&Mark) -> bool) -> Asked<()> {
     let target = seen.target;
-    let threads = target.host.threads(target.repo, target.number)?;
-    for thread in threads.iter().filter(|thread| roots.contains(&thread.root)) {
+    for thread in seen.threads(is_it)? {
         if !thread.is_resolved && thread.may_resolve {
             target.host.resolve(target.repo, &thread.id)?;
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 fn is_about(mark: &Mark, inline: &Inline) -> bool {

@@ -5,7 +5,7 @@
 use tollgate_core::pull::mark::Mark;
 
 use super::Target;
-use crate::forge::host::{Asked, Author, Comment, PostedReview};
+use crate::forge::host::{Asked, Author, Comment, PostedReview, Thread};
 
 /// What is there already.
 pub(super) struct Seen<'a> {
@@ -13,11 +13,12 @@ pub(super) struct Seen<'a> {
     comments: Option<Vec<Comment>>,
     line_comments: Option<Vec<Comment>>,
     reviews: Option<Vec<PostedReview>>,
+    threads: Option<Vec<Thread>>,
 }
 
 impl<'a> Seen<'a> {
     pub(super) fn new(target: Target<'a>) -> Self {
-        Self { target, comments: None, line_comments: None, reviews: None }
+        Self { target, comments: None, line_comments: None, reviews: None, threads: None }
     }
 
     /// Our comments of the conversation that have a mark, oldest first, each with its text.
@@ -51,9 +52,27 @@ impl<'a> Seen<'a> {
         Ok(found)
     }
 
+    /// The threads of findings of ours with a mark in which nobody else spoke.
+    pub(super) fn threads(&mut self, is_it: impl Fn(&Mark) -> bool) -> Asked<Vec<Thread>> {
+        let roots: Vec<u64> = self.line_comments(is_it)?.into_iter().map(|(id, _)| id).collect();
+        if roots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Target { host, me, repo, number, .. } = self.target;
+        if self.threads.is_none() {
+            self.threads = Some(host.threads(repo, number)?);
+        }
+        let is_talked_about = |root: u64| {
+            let mut answers = self.line_comments.iter().flatten().filter(|comment| comment.answers == Some(root));
+            answers.any(|answer| !answer.author.is_bot && !me.wrote(&answer.author))
+        };
+        let threads = self.threads.iter().flatten().filter(|thread| roots.contains(&thread.root));
+        Ok(threads.filter(|thread| !is_talked_about(thread.root)).cloned().collect())
+    }
+
     /// Something was posted: what is there has to be looked at again.
     pub(super) fn forget(&mut self) {
-        (self.comments, self.line_comments, self.reviews) = (None, None, None);
+        (self.comments, self.line_comments, self.reviews, self.threads) = (None, None, None, None);
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) enum Fault {
     /// A secondary limit, with `Retry-After` in seconds.
     Secondary(u32),
     NotFound,
+    /// We may not do this, in the words for an app that lacks a right.
+    Forbidden,
     Conflict,
     /// The request is refused as invalid, whatever it says.
     Invalid,

@@ -6,8 +6,18 @@ use std::process::{Command, Stdio};
 
 use super::wire::{Answer, Request};
 
-/// A file of a commit: its name and what is in it; `None` removes it.
-pub(crate) type File<'a> = (&'a str, Option<&'a [u8]>);
+/// What a commit does to one name. Names are bytes, as they are to git.
+#[derive(Clone, Copy)]
+pub(crate) enum File<'a> {
+    /// A file and what is in it.
+    Holds(&'a [u8], &'a [u8]),
+    /// A symbolic link and where it leads.
+    Leads(&'a [u8], &'a [u8]),
+    /// A submodule and its commit.
+    Module(&'a [u8], &'a str),
+    /// From where to where it moves.
+    Moves(&'a [u8], &'a [u8]),
+}
 
 fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
@@ -53,38 +63,48 @@ pub(crate) fn create(folder: &Path) {
 
 /// What a commit is made of.
 pub(crate) struct Commit<'a> {
-    pub(crate) parent: Option<&'a str>,
     pub(crate) message: &'a str,
     /// Its files are those of the parent with these changes.
     pub(crate) files: &'a [File<'a>],
-    /// When it was made, so that what is the same elsewhere is another commit.
-    pub(crate) second: u64,
 }
 
-/// Puts a commit on a reference and gives back its name.
-pub(crate) fn commit(dir: &Path, reference: &str, commit: &Commit<'_>) -> String {
-    let Commit { parent, message, files, second } = commit;
+/// Puts commits on a reference, one upon the other, and gives back the name of the last. They are made in a second of
+/// their own, so that what is the same elsewhere is another commit.
+pub(crate) fn commit(dir: &Path, reference: &str, parent: Option<&str>, second: u64, commits: &[Commit<'_>]) -> String {
     let mut stream = Vec::new();
     let mut say = |bytes: &[u8]| stream.extend_from_slice(bytes);
     let second = 1_700_000_000 + second;
-    say(format!("commit {reference}\ncommitter Ada <ada@example.com> {second} +0000\n").as_bytes());
-    say(format!("data {}\n{message}\n", message.len()).as_bytes());
-    if let Some(parent) = parent {
-        say(format!("from {parent}\n").as_bytes());
-    }
-    for (name, content) in *files {
-        let name = name.replace('\\', "\\\\").replace('"', "\\\"");
-        match content {
-            Some(content) => {
-                say(format!("M 100644 inline \"{name}\"\ndata {}\n", content.len()).as_bytes());
-                say(content);
-                say(b"\n");
+    for (index, Commit { message, files }) in commits.iter().enumerate() {
+        say(format!("commit {reference}\ncommitter Ada <ada@example.com> {second} +0000\n").as_bytes());
+        say(format!("data {}\n{message}\n", message.len()).as_bytes());
+        if let Some(parent) = parent.filter(|_| index == 0) {
+            say(format!("from {parent}\n").as_bytes());
+        }
+        for file in *files {
+            match file {
+                File::Holds(name, content) => put(&mut say, "100644", name, content),
+                File::Leads(name, target) => put(&mut say, "120000", name, target),
+                File::Module(name, commit) => say(format!("M 160000 {commit} {}\n", quoted(name)).as_bytes()),
+                File::Moves(from, to) => say(format!("R {} {}\n", quoted(from), quoted(to)).as_bytes()),
             }
-            None => say(format!("D \"{name}\"\n").as_bytes()),
         }
     }
     run(dir, &["fast-import", "--quiet", "--force"], &stream);
     git(dir, &["rev-parse", reference])
+}
+
+fn put(say: &mut impl FnMut(&[u8]), mode: &str, name: &[u8], content: &[u8]) {
+    say(format!("M {mode} inline {}\ndata {}\n", quoted(name), content.len()).as_bytes());
+    say(content);
+    say(b"\n");
+}
+
+/// A name as git quotes it: whatever could mean something else is a number.
+fn quoted(name: &[u8]) -> String {
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte);
+    let shown =
+        name.iter().map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("\\{byte:03o}") });
+    format!("\"{}\"", shown.collect::<String>())
 }
 
 /// Serves a request of a git client: `path` is `/NAME.git/…` below the folder.

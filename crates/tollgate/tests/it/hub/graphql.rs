@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::hooks::Event;
 use super::route::said;
-use super::state::{State, Token};
+use super::state::{LineComment, State, Token};
 use super::wire::Answer;
 
 pub(crate) fn answer(state: &mut State, by: &Token, body: &Value) -> Answer {
@@ -21,6 +22,11 @@ pub(crate) fn answer(state: &mut State, by: &Token, body: &Value) -> Answer {
 /// GraphQL says what is wrong with the status of success.
 fn error(kind: &str, message: &str) -> Answer {
     said(200, &json!({ "data": null, "errors": [{ "type": kind, "message": message, "path": [] }] }))
+}
+
+/// The answer to an app that lacks a right.
+pub(crate) fn forbidden() -> Answer {
+    error("FORBIDDEN", "Resource not accessible by integration")
 }
 
 fn threads(state: &State, by: &Token, variables: &Value) -> Answer {
@@ -63,13 +69,15 @@ fn resolve(state: &mut State, by: &Token, variables: &Value) -> Answer {
     let nested = variables.as_object().into_iter().flat_map(|object| object.values());
     let id = nested.flat_map(|value| [named(value), named(&value["threadId"])]).flatten().next().unwrap_or(0);
     if !may_resolve(state, by) {
-        return error("FORBIDDEN", "Resource not accessible by integration");
+        return forbidden();
     }
-    let comments =
-        state.repos.values_mut().flat_map(|repo| repo.pulls.values_mut()).flat_map(|pull| &mut pull.at_lines);
-    match comments.into_iter().find(|comment| comment.id == id && comment.answers.is_none()) {
-        Some(root) => {
-            root.is_resolved = true;
+    let is_it = |comment: &LineComment| comment.id == id && comment.answers.is_none();
+    let mut pulls = state.repos.values().flat_map(|repo| repo.pulls.values().map(|pull| (repo.full(), pull)));
+    match pulls.find(|(_, pull)| pull.at_lines.iter().any(is_it)).map(|(full, pull)| (full, pull.number)) {
+        Some((full, number)) => {
+            let pull = state.pull_mut(&full, number).unwrap();
+            pull.at_lines.iter_mut().find(|comment| is_it(comment)).unwrap().is_resolved = true;
+            state.tell(&full, number, &Event::Thread { root: id, is_resolved: true }, &by.actor);
             let thread = json!({ "id": format!("PRRT_{id}"), "isResolved": true });
             said(200, &json!({ "data": { "resolveReviewThread": { "thread": thread } } }))
         }

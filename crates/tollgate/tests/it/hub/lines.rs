@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::git::git;
 
+const OPTIONS: [&str; 6] = ["-c", "core.quotePath=false", "diff", "--no-color", "--find-renames", "--no-ext-diff"];
+
 /// The diff of a pull request: the hunks of each file.
 pub(crate) struct Lines {
     files: BTreeMap<String, Vec<Hunk>>,
@@ -33,22 +35,27 @@ pub(crate) struct Spot<'a> {
 }
 
 impl Lines {
+    /// The names of its files.
+    pub(crate) fn names_of(dir: &Path, base: &str, head: &str) -> Vec<String> {
+        let range = format!("{base}...{head}");
+        let names = git(dir, &[&OPTIONS[..], &["--name-only", "-z", &range]].concat());
+        names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
     /// Reads the diff from where a branch left another to its head.
     pub(crate) fn of(dir: &Path, base: &str, head: &str) -> Self {
         let range = format!("{base}...{head}");
-        let options = ["-c", "core.quotePath=false", "diff", "--no-color", "--find-renames", "--no-ext-diff"];
-        let names = git(dir, &[&options[..], &["--name-only", "-z", &range]].concat());
-        let mut files: BTreeMap<String, Vec<Hunk>> =
-            names.split('\0').filter(|name| !name.is_empty()).map(|name| (name.to_owned(), Vec::new())).collect();
+        let names = Self::names_of(dir, base, head);
+        let mut files: BTreeMap<String, Vec<Hunk>> = names.into_iter().map(|name| (name, Vec::new())).collect();
         let (mut old, mut path, mut at) = (String::new(), String::new(), (0, 0));
-        for line in git(dir, &[&options[..], &["--src-prefix=a/", "--dst-prefix=b/", &range]].concat()).lines() {
+        for line in git(dir, &[&OPTIONS[..], &["--src-prefix=a/", "--dst-prefix=b/", &range]].concat()).lines() {
             let in_hunk = at != (0, 0);
             if line.starts_with("diff --git ") {
                 at = (0, 0);
             } else if let Some(name) = line.strip_prefix("--- ").filter(|_| !in_hunk) {
-                old = name.trim_start_matches("a/").to_owned();
+                old = named(name);
             } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| !in_hunk) {
-                path = if name == "/dev/null" { old.clone() } else { name.trim_start_matches("b/").to_owned() };
+                path = if name == "/dev/null" { old.clone() } else { named(name) };
             } else if line.starts_with("@@ ") {
                 at = begins(line);
                 files.entry(path.clone()).or_default().push(Hunk { text: line.to_owned(), ..Hunk::default() });
@@ -74,11 +81,6 @@ impl Lines {
         Self { files }
     }
 
-    /// The names of its files.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
-    }
-
     pub(crate) fn has_file(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
@@ -100,6 +102,27 @@ impl Lines {
         }
         Ok(hunk.text.clone())
     }
+}
+
+/// A name without its side, as it was before git quoted it: `"b/a\nb"`. One with a space in it has a tab behind it.
+fn named(shown: &str) -> String {
+    let shown = shown.trim_end_matches('\t');
+    let Some(inside) = shown.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return shown[2..].to_owned();
+    };
+    let (mut name, mut rest) = (Vec::new(), inside.bytes().peekable());
+    while let Some(byte) = rest.next() {
+        name.push(match (byte, rest.peek()) {
+            (b'\\', Some(b'0'..=b'7')) => rest.by_ref().take(3).fold(0, |value: u8, digit| value * 8 + (digit - b'0')),
+            (b'\\', Some(_)) => match rest.next() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                other => other.unwrap_or_default(),
+            },
+            _ => byte,
+        });
+    }
+    String::from_utf8_lossy(&name)[2..].to_owned()
 }
 
 /// Where a hunk begins on both sides: `@@ -3,4 +5,6 @@`.

@@ -12,6 +12,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) title: &'a str,
     pub(crate) author: &'a str,
     pub(crate) files: &'a [(&'a str, &'a str)],
+    /// Its commits, where one with the files would not do.
+    pub(crate) commits: &'a [Commit<'a>],
     /// The fork that it comes from.
     pub(crate) from: Option<&'a str>,
     pub(crate) is_draft: bool,
@@ -20,7 +22,7 @@ pub(crate) struct Opening<'a> {
 
 impl Default for Opening<'_> {
     fn default() -> Self {
-        Self { title: "a change", author: "ada", files: &[], from: None, is_draft: false, body: None }
+        Self { title: "a change", author: "ada", files: &[], commits: &[], from: None, is_draft: false, body: None }
     }
 }
 
@@ -33,7 +35,7 @@ pub(crate) struct PullRequest<'a> {
 }
 
 fn contents<'a>(files: &'a [(&'a str, &'a str)]) -> Vec<File<'a>> {
-    files.iter().map(|(name, text)| (*name, Some(text.as_bytes()))).collect()
+    files.iter().map(|(name, text)| File::Holds(name.as_bytes(), text.as_bytes())).collect()
 }
 
 impl Hub {
@@ -41,8 +43,8 @@ impl Hub {
     pub(crate) fn repository(&self, full: &str, files: &[(&str, &str)]) {
         let folder = self.folder_of(full);
         git::create(&folder);
-        let commit = Commit { parent: None, message: "start", files: &contents(files), second: 0 };
-        git::commit(&folder, "refs/heads/main", &commit);
+        let commit = Commit { message: "start", files: &contents(files) };
+        git::commit(&folder, "refs/heads/main", None, 0, &[commit]);
         self.add_repository(full, folder, false);
         self.let_in(full, "ada", "write");
     }
@@ -97,7 +99,8 @@ impl Hub {
         state.repo_mut(full).unwrap().pulls.insert(number, pull);
         drop(state);
         let opened = PullRequest { hub: self, repo: full.to_owned(), number };
-        opened.put(None, opening.title, &contents(opening.files));
+        let whole = [Commit { message: opening.title, files: &contents(opening.files) }];
+        opened.put(None, if opening.commits.is_empty() { &whole } else { opening.commits });
         opened.act(opening.author, |_| Some(Event::Pull("opened")));
         opened
     }
@@ -106,8 +109,8 @@ impl Hub {
     pub(crate) fn push_to_main(&self, full: &str, files: &[(&str, &str)]) -> String {
         let folder = self.folder_of(full);
         let before = git(&folder, &["rev-parse", "refs/heads/main"]);
-        let commit = Commit { parent: Some(&before), message: "on main", files: &contents(files), second: 0 };
-        let after = git::commit(&folder, "refs/heads/main", &commit);
+        let commit = Commit { message: "on main", files: &contents(files) };
+        let after = git::commit(&folder, "refs/heads/main", Some(&before), 0, &[commit]);
         let mut state = self.state();
         for pull in state.repo_mut(full).unwrap().pulls.values_mut() {
             pull.base.clone_from(&after);
@@ -145,8 +148,8 @@ impl PullRequest<'_> {
         self.row().head
     }
 
-    /// Puts a commit on its branch, which is its head then.
-    fn put(&self, parent: Option<&str>, message: &str, files: &[File<'_>]) -> String {
+    /// Puts commits on its branch, the last of which is its head then.
+    fn put(&self, parent: Option<&str>, commits: &[Commit<'_>]) -> String {
         let row = self.row();
         let (from, branch) = (row.from.unwrap(), format!("refs/heads/{}", row.head_ref));
         let (theirs, ours) = (self.hub.folder_of(&from), self.hub.folder_of(&self.repo));
@@ -154,7 +157,7 @@ impl PullRequest<'_> {
             git(&theirs, &["fetch", "-q", ours.to_str().unwrap(), &row.base]);
         }
         let parent = Some(parent.unwrap_or(&row.base));
-        let head = git::commit(&theirs, &branch, &Commit { parent, message, files, second: self.number - 1 });
+        let head = git::commit(&theirs, &branch, parent, self.number - 1, commits);
         let to = format!("+{branch}:refs/pull/{}/head", self.number);
         git(&ours, &["fetch", "-q", theirs.to_str().unwrap(), &to]);
         let mut state = self.hub.state();
@@ -171,13 +174,8 @@ impl PullRequest<'_> {
 
     /// Adds a commit.
     pub(crate) fn push(&self, message: &str, files: &[(&str, &str)]) -> String {
-        self.push_bytes(message, &contents(files))
-    }
-
-    /// Adds a commit whose files may be anything.
-    pub(crate) fn push_bytes(&self, message: &str, files: &[File<'_>]) -> String {
         let before = self.head();
-        let head = self.put(Some(&before), message, files);
+        let head = self.put(Some(&before), &[Commit { message, files: &contents(files) }]);
         self.pushed(before);
         head
     }
@@ -185,7 +183,7 @@ impl PullRequest<'_> {
     /// Replaces all its commits by one.
     pub(crate) fn force_push(&self, message: &str, files: &[(&str, &str)]) -> String {
         let before = self.head();
-        let head = self.put(None, message, &contents(files));
+        let head = self.put(None, &[Commit { message, files: &contents(files) }]);
         self.pushed(before);
         head
     }
@@ -238,9 +236,18 @@ impl PullRequest<'_> {
 
     /// Resolves a thread.
     pub(crate) fn resolve(&self, by: &str, root: u64) {
+        self.mark_thread(by, root, true);
+    }
+
+    /// Opens a thread again.
+    pub(crate) fn open_again(&self, by: &str, root: u64) {
+        self.mark_thread(by, root, false);
+    }
+
+    fn mark_thread(&self, by: &str, root: u64, is_resolved: bool) {
         self.edit(by, |pull| {
-            pull.at_lines.iter_mut().find(|comment| comment.id == root).unwrap().is_resolved = true;
-            Event::Thread { root, is_resolved: true }
+            pull.at_lines.iter_mut().find(|comment| comment.id == root).unwrap().is_resolved = is_resolved;
+            Event::Thread { root, is_resolved }
         });
     }
 

@@ -17,7 +17,7 @@ const MAX_FILES: usize = 3_000;
 pub(crate) fn counts(repo: &Repository, pull: &Pull) -> (usize, usize) {
     let range = format!("{}..{}", pull.base, pull.head);
     let n_commits = git(&repo.git, &["rev-list", "--count", &range]).parse().unwrap_or(0);
-    (n_commits, Lines::of(&repo.git, &pull.base, &pull.head).names().count())
+    (n_commits, Lines::names_of(&repo.git, &pull.base, &pull.head).len())
 }
 
 /// What somebody may do. Everybody may read what is public.
@@ -86,8 +86,7 @@ fn commits(state: &State, repo: &Repository, pull: &Pull) -> Vec<Value> {
 }
 
 fn files(state: &State, repo: &Repository, pull: &Pull) -> Vec<Value> {
-    let lines = Lines::of(&repo.git, &pull.base, &pull.head);
-    let shown = lines.names().take(MAX_FILES).map(|name| {
+    let shown = Lines::names_of(&repo.git, &pull.base, &pull.head).into_iter().take(MAX_FILES).map(|name| {
         let url = format!("{}/repos/{}/contents/{}", state.url, repo.full(), name.len());
         json!({
             "sha": null, "filename": name, "status": "modified", "additions": 1, "deletions": 0, "changes": 1,

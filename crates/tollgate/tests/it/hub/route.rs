@@ -144,6 +144,8 @@ fn stumble(state: &mut State, fault: Fault, request: &Request, call: &Call<'_>) 
         }
         Fault::Secondary(seconds) => limits::too_much(seconds),
         Fault::NotFound => refused(404, "Not Found"),
+        Fault::Forbidden if call.name == "graphql" => graphql::forbidden(),
+        Fault::Forbidden => refused(403, "Resource not accessible by integration"),
         Fault::Conflict => refused(409, "Conflict"),
         Fault::Invalid => invalid("Unprocessable Entity", &json!(["Line could not be resolved"])),
         Fault::Broken(status) => refused(status, "Server Error"),

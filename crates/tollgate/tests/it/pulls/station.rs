@@ -89,6 +89,14 @@ impl<'a> Station<'a> {
         }
     }
 
+    /// The most memory that the server had at any time, in MB.
+    pub(crate) fn peak_mb(&self) -> u64 {
+        let pid = self.server.as_ref().unwrap().pid();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+    }
+
     fn log(&self) -> String {
         self.server.as_ref().map(Server::log).unwrap_or_default()
     }

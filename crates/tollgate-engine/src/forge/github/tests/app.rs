@@ -61,13 +61,17 @@ struct Stage {
 }
 
 fn stage(replies: Vec<Reply>) -> Stage {
+    stage_of(replies, false)
+}
+
+fn stage_of(replies: Vec<Reply>, resolves_threads: bool) -> Stage {
     let (peer, clock, key) = (Peer::playing(replies), Arc::new(StillClock::at(NOW_MS)), TestKey::new());
     let settings = AppSettings {
         address: peer.address(),
         app_id: 12,
         key_pem: key.pkcs1(),
         key_from: "private-key.pem".to_owned(),
-        resolves_threads: false,
+        resolves_threads,
     };
     let app = App::with_clock(settings, clock.clone()).unwrap();
     Stage { peer, clock, key, app }
@@ -130,6 +134,25 @@ fn nothing_secret_is_in_what_is_shown_of_an_app() {
     let error = stage.app.host(34, &repo()).comments(&repo(), 1).unwrap_err();
     let shown = format!("{:?} {error:?} {:?}", stage.app, stage.key.pkcs1());
     assert!(!shown.contains("Zq7x9") && !shown.contains("BEGIN"), "{shown}");
+}
+
+#[test]
+fn the_right_to_resolve_threads_is_asked_for_where_it_is_wanted_and_done_without_where_it_is_not_granted() {
+    let no =
+        || Reply::json(422, &json!({"message": "The permissions requested are not granted to this installation."}));
+    let asked = |stage: &Stage| -> Vec<Value> {
+        stage.peer.heard().iter().map(|heard| heard.body["permissions"]["contents"].clone()).collect()
+    };
+    let granted = stage_of(vec![token("ghs_1"), comments()], true);
+    granted.app.host(34, &repo()).comments(&repo(), 1).unwrap();
+    assert_eq!(asked(&granted), [json!("write"), Value::Null]);
+    let denied = stage_of(vec![no(), token("ghs_1"), comments()], true);
+    denied.app.host(34, &repo()).comments(&repo(), 1).unwrap();
+    assert_eq!(asked(&denied), [json!("write"), json!("read"), Value::Null]);
+    // What we cannot do without is not asked for twice.
+    let lacking = stage(vec![no()]);
+    assert!(lacking.app.host(34, &repo()).comments(&repo(), 1).is_err());
+    assert_eq!(asked(&lacking), [json!("read")]);
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Which files the repository itself calls generated.
+//!
+//! ```text
+//! api/*.ts     linguist-generated
+//! vendor/ours  -linguist-generated
+//! ```
+//!
+//! The attribute is read as it was before the change or, where its author also chose the commit it is based on, at the one
+//! that says how to review; and from nowhere else: whoever wrote the change may have written it into `.gitattributes`, too,
+//! and into the git folder, where an agent works. Where git cannot tell, nothing is called generated, and so nothing is
+//! left out of a review.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tollgate_core::change::Generated;
+use tollgate_core::diff::FileDiff;
+use tollgate_core::sha::Sha;
+
+use super::Local;
+use crate::forge::git::null_device;
+
+/// GitHub's name for it, which other hosts and tools know.
+const ATTRIBUTE: &str = "linguist-generated";
+/// Where attributes are.
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
+
+impl Local {
+    /// What was said of these files before the change.
+    pub(super) fn generated(&self, base: &Sha, files: &[FileDiff]) -> Generated {
+        let base = self.judge.as_ref().unwrap_or(base);
+        if base.is_null() || files.is_empty() || !self.may_say(files) || self.says_more() {
+            return Generated::default();
+        }
+        let mut input = Vec::new();
+        for file in files {
+            input.extend_from_slice(file.path().as_bytes());
+            input.push(0);
+        }
+        // Paths are told from where git runs; the operator's own file is not part of the repository.
+        let mut git = self.git.clone().with_setting("core.attributesFile", null_device());
+        if let Some(root) = self.root() {
+            git = git.in_folder(root);
+        }
+        let source = format!("--source={base}");
+        match git.feed(&["check-attr", &source, "--stdin", "-z", ATTRIBUTE], &input) {
+            Ok(answer) if answer.ok => read(&answer.stdout),
+            // Git before 2.40 cannot read attributes of a commit.
+            Ok(_) | Err(_) => Generated::default(),
+        }
+    }
+
+    /// False when there are surely no attributes, which saves a process: the working tree has none where these files are,
+    /// and the change takes none away.
+    fn may_say(&self, files: &[FileDiff]) -> bool {
+        let Some(root) = self.root().filter(|_| self.ends_in_the_tree()) else { return self.repository.is_some() };
+        let paths = || files.iter().flat_map(|file| [&file.old_path, &file.new_path]).flatten();
+        if paths().any(|path| path.as_bytes().ends_with(ATTRIBUTES.as_bytes())) {
+            return true;
+        }
+        let mut folders = BTreeSet::from([""]);
+        for path in paths() {
+            let Ok(path) = std::str::from_utf8(path.as_bytes()) else { return true };
+            folders.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
+        }
+        folders.into_iter().any(|folder| is_there(&root.join(folder).join(ATTRIBUTES)))
+    }
+
+    /// True when the git folder has attributes of its own, which would hold before all others.
+    fn says_more(&self) -> bool {
+        self.common_dir().is_some_and(|folder| is_there(&folder.join("info/attributes")))
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Reads a path, the attribute and its value, each ended by NUL. As on GitHub, every value but `false` means yes.
+fn read(bytes: &[u8]) -> Generated {
+    let fields: Vec<&[u8]> = bytes.split(|&byte| byte == 0).collect();
+    let said = fields.chunks_exact(3).filter_map(|fields| match fields[2] {
+        b"unspecified" => None,
+        value => Some((fields[0].to_vec(), !matches!(value, b"unset" | b"false"))),
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn every_value_but_false_means_yes() {
+        let said = read(
+            b"a\0linguist-generated\0set\0b\0linguist-generated\0unset\0c\0linguist-generated\0unspecified\0\
+              d\0linguist-generated\0true\0e\0linguist-generated\0false\0f\nf\0linguist-generated\0set\0",
+        );
+        let all = ["a", "b", "c", "d", "e", "f\nf", "g"].map(|path| said.says(path.as_bytes()));
+        assert_eq!(all, [Some(true), Some(false), None, Some(true), Some(false), Some(true), None]);
+        assert_eq!(read(b"").says(b""), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Pull requests of every size and shape: each gets one outcome, which is right, and no finding is lost on the way.
+//!
+//! `TOLLGATE_CHAOS=1 cargo test -p tollgate --test it pulls::limits -- --nocapture` takes the largest sizes; without it
+//! the differences are smaller. What was posted and the most memory that the server had are printed.
+
+mod large;
+mod many;
+mod odd;
+mod words;
+
+use std::collections::BTreeSet;
+
+use super::station::Station;
+use crate::hub::{Hub, PullRequest, Seen};
+
+/// The most characters that GitHub takes in a body.
+const MAX_BODY: usize = 65_536;
+/// The most memory that the server may have, whatever it is sent. It is built without optimisation here.
+const MAX_MB: u64 = 400;
+
+const START: &[(&str, &str)] = &[("README.md", "# app\n")];
+
+fn is_thorough() -> bool {
+    std::env::var_os("TOLLGATE_CHAOS").is_some()
+}
+
+/// Where the findings of a review are to be seen.
+struct Found {
+    seen: Seen,
+    /// The names of those that have a comment of their own.
+    inline: BTreeSet<String>,
+    /// The names of those that are listed in the text of a review.
+    listed: BTreeSet<String>,
+    n_annotations: usize,
+}
+
+impl Found {
+    /// All findings that have a name somewhere.
+    fn n_named(&self) -> usize {
+        self.inline.union(&self.listed).count()
+    }
+
+    /// Everything that was written, but for annotations.
+    fn bodies(&self) -> Vec<&str> {
+        let Seen { summaries, others, reviews, inline, answers, .. } = &self.seen;
+        let comments = summaries.iter().chain(others).map(|one| &one.body);
+        let at_lines = inline.iter().chain(answers).map(|one| &one.body);
+        comments.chain(at_lines).chain(reviews.iter().map(|one| &one.body)).map(String::as_str).collect()
+    }
+
+    /// What the check of the head says.
+    fn check(&self) -> String {
+        let check = self.seen.check_of(&self.seen.head).unwrap();
+        format!("{}\n{}", check.title.as_deref().unwrap_or_default(), check.summary.as_deref().unwrap_or_default())
+    }
+
+    fn summary(&self) -> &str {
+        &self.seen.summaries[0].body
+    }
+}
+
+/// The names of findings in a text: `fp-` and what follows.
+fn names(text: &str) -> impl Iterator<Item = String> {
+    let is_part = |character: char| character.is_ascii_hexdigit() || "-.".contains(character);
+    text.match_indices("fp-").map(move |(at, _)| {
+        let rest = &text[at + 3..];
+        format!("fp-{}", &rest[..rest.find(|character| !is_part(character)).unwrap_or(rest.len())])
+    })
+}
+
+/// Waits for the outcome of a pull request, and checks what holds for every one.
+#[track_caller]
+fn outcome(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str) -> Found {
+    outcome_after(hub, station, pull, what, &[])
+}
+
+/// The same where the host refuses some requests, and no others.
+#[track_caller]
+#[expect(clippy::print_stdout, reason = "the figures are part of the test, and the same for each")]
+fn outcome_after(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str, refused: &[&str]) -> Found {
+    let begun = std::time::Instant::now();
+    let seen = station.settled(pull);
+    assert_eq!(seen.problems(), [""; 0], "{what}");
+    assert_eq!(refusals(hub), refused, "{what}");
+    assert_eq!(hub.n_limited(), 0, "{what}");
+    let inline = seen.inline.iter().flat_map(|one| names(&one.body)).collect();
+    let listed = seen.reviews.iter().flat_map(|one| names(&one.body)).collect();
+    let n_annotations = seen.check_of(&seen.head).map_or(0, |check| check.annotations.len());
+    let found = Found { seen, inline, listed, n_annotations };
+    let longest = found.bodies().iter().map(|body| body.chars().count()).max().unwrap_or(0);
+    assert!(longest <= MAX_BODY, "{what}: {longest} characters");
+    let peak = station.peak_mb();
+    println!(
+        "{what}: {}, {} inline, {} listed, {} annotations, at most {longest} characters, {peak} MB, {:.1} s",
+        found.seen.conclusion().unwrap_or("-"),
+        found.inline.len(),
+        found.listed.len(),
+        found.n_annotations,
+        begun.elapsed().as_secs_f64()
+    );
+    assert!(peak <= MAX_MB, "{what}: {peak} MB");
+    found
+}
+
+/// The requests that GitHub refused.
+fn refusals(hub: &Hub) -> Vec<String> {
+    let refused = hub.requests("").into_iter().filter(|entry| !(200..300).contains(&entry.status));
+    refused.map(|entry| format!("{} {}", entry.name, entry.status)).collect()
+}
