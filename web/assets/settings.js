@@ -7,6 +7,7 @@ import { say } from "./toast.js";
 
 // Nothing here changes by itself, but whether the server is there is to be seen.
 listen({ onEvent: () => {}, onResync: () => {} });
+tabs();
 copying();
 addProject();
 removeProjects();
@@ -31,6 +32,18 @@ async function once(button, work) {
   } finally {
     button.removeAttribute("aria-disabled");
   }
+}
+
+/** Where the tabs do not fit, the current one is in the middle, also once a phone is turned. */
+function tabs() {
+  const bar = document.querySelector(".tabs");
+  const current = bar?.querySelector("[aria-current]");
+  if (!current) return;
+  const show = () => {
+    const [all, one] = [bar.getBoundingClientRect(), current.getBoundingClientRect()];
+    bar.scrollLeft += one.left + one.width / 2 - (all.left + all.width / 2);
+  };
+  new ResizeObserver(show).observe(bar);
 }
 
 function copying() {

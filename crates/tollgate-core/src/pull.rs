@@ -23,6 +23,8 @@ pub mod surface;
 
 use std::fmt;
 
+use crate::visible::visible;
+
 /// The longest name of an owner and of a repository.
 const MAX_OWNER: usize = 39;
 const MAX_NAME: usize = 100;
@@ -38,7 +40,7 @@ pub struct Repo {
 
 /// What is not a name of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is not the name of a repository, which is `owner/name`")]
+#[error("`{}` is not the name of a repository, which is `owner/name`", visible(.found))]
 pub struct RepoError {
     /// What was found instead.
     pub found: String,
@@ -107,7 +109,7 @@ pub struct PullRef {
 
 /// What is not the address of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is not the address of a pull request, as `https://github.com/owner/name/pull/12` is")]
+#[error("`{}` is not the address of a pull request, as `https://github.com/owner/name/pull/12` is", visible(.found))]
 pub struct PullRefError {
     /// What was found instead.
     pub found: String,
@@ -157,6 +159,19 @@ mod tests {
         assert!(Repo::parse(&format!("{}/b", "a".repeat(40))).is_err());
         assert!(Repo::parse(&format!("a/{}", "b".repeat(101))).is_err());
         assert_eq!(Repo::parse("A/b").unwrap(), Repo::parse("a/B").unwrap());
+    }
+
+    #[test]
+    fn what_is_refused_is_said_without_what_cannot_be_seen() {
+        let text = "a\u{1b}[2J\u{202e}\n";
+        let said = [
+            Repo::parse(text).unwrap_err().to_string(),
+            PullRef::parse(text).unwrap_err().to_string(),
+            crate::sha::Sha::parse(text).unwrap_err().to_string(),
+        ];
+        for said in said {
+            assert!(said.contains("`a") && !said.contains(crate::visible::is_hidden), "{said:?}");
+        }
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use crate::visible::visible;
+
 /// The name of a git commit or blob: 40 hex digits, or 64 in a SHA-256 repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha(String);
 
 /// Says why a text is not a git object name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected 40 or 64 hex digits, found `{found}`")]
+#[error("expected 40 or 64 hex digits, found `{}`", visible(.found))]
 pub struct ShaError {
     /// The text as it was given, shortened.
     pub found: String,

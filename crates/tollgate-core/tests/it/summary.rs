@@ -491,6 +491,17 @@ fn the_reviewed_line_names_the_categories_that_have_files() {
 }
 
 #[test]
+fn what_was_compared_is_said_once() {
+    let mut review = sample::with(vec![sample::finding(Severity::Low, "a.rs:1", "x")]);
+    let commits = format!("{} against {}", review.reviewed.short(), review.base.short());
+    let line = |review: &Review| line_of(&written(&of_review(review)), "- Commit").to_owned();
+    for (compared, expected) in [(Some("main…HEAD"), ", main…HEAD"), (Some(commits.as_str()), ""), (None, "")] {
+        review.compared = compared.map(str::to_owned);
+        assert_eq!(line(&review), format!("- Commit: {commits}{expected}"), "{compared:?}");
+    }
+}
+
+#[test]
 fn work_in_progress_gets_early_feedback_and_is_told_so() {
     let review = sample::with(vec![sample::finding(Severity::Medium, "a.rs:1", "x")]);
     let text = written(&Comment { early_feedback: true, ..of_review(&review) });

@@ -206,6 +206,14 @@ pub struct Chosen {
     pub part: ReviewerPart,
 }
 
+impl Chosen {
+    /// True for a program that looks around in the files.
+    #[must_use]
+    pub fn is_agent(&self) -> bool {
+        self.part.command.is_some() || self.part.agent.is_some()
+    }
+}
+
 /// What a review by models may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {

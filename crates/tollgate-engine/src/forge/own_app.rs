@@ -97,7 +97,7 @@ pub fn find(github: &Github, data: &Path, variables: &[(String, String)]) -> Res
     let kept = kept(data)?;
     let card = match (github.app_id, kept) {
         (Some(id), kept) => of_settings(id, github, kept),
-        (None, Some(kept)) => kept,
+        (None, Some(kept)) => Card { public_url: github.public_url.clone().or(kept.public_url), ..kept },
         (None, None) if names_files(github) => return Err(failure::no_app_id()),
         (None, None) => return Ok(None),
     };
@@ -336,6 +336,9 @@ mod tests {
         };
         assert_eq!(of(12), card(12));
         assert_eq!((of(13).id, of(13).slug), (13, None));
+        let moved = Github { public_url: Some("https://moved.example".to_owned()), ..Github::default() };
+        let card = find(&moved, data.path(), &[]).unwrap().unwrap().card;
+        assert_eq!((card.id, card.public_url), (12, moved.public_url));
         fs::write(folder(data.path()).join(CARD), "{").unwrap();
         assert!(find(&Github::default(), data.path(), &[]).unwrap_err().message.contains("cannot be read"));
     }

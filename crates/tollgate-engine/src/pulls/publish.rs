@@ -9,6 +9,7 @@
 //! still refuses at their file, and what is left in the text: no finding is lost.
 
 use tollgate_core::pull::Repo;
+use tollgate_core::pull::post::check_id;
 use tollgate_core::sha::Sha;
 
 use super::post::{Post, What};
@@ -75,9 +76,9 @@ pub struct Published {
 }
 
 impl Target<'_> {
-    /// Our own name for the check of a commit. Two pull requests can have the same commit, and each has its own check.
+    /// Our own name for the check of a commit.
     fn external_id(&self, head: &Sha) -> String {
-        format!("pr {} {head}", self.number)
+        check_id(self.number, head)
     }
 }
 

@@ -194,7 +194,7 @@ fn dismiss(job: &Job<'_>, row: &PullRow, told: &ToldRow, run: Run, dismissal: Di
             settings: &settings,
             mention: &job.me.mention,
             has_summary,
-            details_url: super::work::details_url(job),
+            details_url: super::work::details_url(job, &review.reviewed),
         };
         posts.extend(judged.posts().iter().map(Post::stored));
     }

@@ -74,7 +74,7 @@ fn is_used(settings: &Settings, name: &str, role: &str) -> bool {
 
 /// An agent can do both; a service cannot change files.
 fn roles(chosen: &Chosen) -> &'static [&'static str] {
-    let is_agent = chosen.part.agent.is_some() || chosen.part.command.is_some();
+    let is_agent = chosen.is_agent();
     if is_agent { &["implementer", REVIEWER] } else { &[REVIEWER] }
 }
 

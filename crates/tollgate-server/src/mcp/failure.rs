@@ -157,3 +157,11 @@ pub(super) fn not_our_pull_request(ours: &str, theirs: &str) -> Failure {
         "Only pull requests of the repository's origin are commented on; the operator allows others with `--post-to`.",
     )
 }
+
+/// Nothing lets us write at a code host.
+pub(super) fn no_way_in(host: &str) -> Failure {
+    Failure::new(Kind::User, format!("this server has neither a GitHub App nor a token for `{}`", quoted(host))).hint(
+        "The operator makes an app with `tollgate github setup`, or sets `GITHUB_TOKEN` and, for another host than \
+         github.com, `github.url`. Without `pull_request` the text is checked and comes back, to be posted by other means.",
+    )
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tollgate_core::answer::NoAnswer;
 use tollgate_core::board::FeatureId;
-use tollgate_core::pull::PullRefError;
+use tollgate_core::pull::{PullRefError, Repo};
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
 
@@ -53,6 +53,11 @@ pub(super) fn not_a_pull_request(problem: &PullRefError) -> Failure {
 pub(super) fn no_token(host: &str) -> Failure {
     Failure::new(Kind::User, format!("there is no token with which to post to {host}"))
         .hint("Set `GITHUB_TOKEN` to one that may write pull requests; for another host, set `github.url` as well.")
+}
+
+pub(super) fn not_installed(repo: &Repo) -> Failure {
+    Failure::new(Kind::User, format!("the GitHub App of this server is not installed in `{repo}`"))
+        .hint("An owner of the repository installs it on the app's page at GitHub.")
 }
 
 pub(super) fn not_ours() -> Failure {

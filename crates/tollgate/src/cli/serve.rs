@@ -23,9 +23,9 @@ use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
-use self::github::Tender;
+use self::github::{Seat, Tender};
 use super::demo::Demo;
-use super::{Done, Place, board, failure, mcp, memory, output};
+use super::{Done, Place, board, failure, memory, output};
 
 mod follow;
 mod github;
@@ -88,7 +88,12 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         board.settings().reviewer(name)?;
     }
     // An app without its key or its secret is said now, not when GitHub delivers.
-    let app = github::find(&board)?;
+    let own = github::find(&board)?;
+    let seat = github::Seat::default();
+    if let Some(own) = &own {
+        // A key that is none is told of by those who see to the app.
+        let _ = seat.take(own, &board.settings().github);
+    }
     let token_file = board.home().data.join("token");
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
@@ -97,10 +102,10 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
-        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(mcp::connect(board.settings()), Vec::new()))),
+        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(seat.connect(board.settings()), Vec::new()))),
         ..ServerConfig::new(token.clone())
     };
-    let stage = Stage { board, clock, does_work: !args.no_work, demo, has_app: app.is_some(), token, token_file };
+    let stage = Stage { board, clock, does_work: !args.no_work, demo, has_app: own.is_some(), seat, token, token_file };
     stage.play(config)
 }
 
@@ -111,6 +116,7 @@ struct Stage {
     does_work: bool,
     demo: Option<Demo>,
     has_app: bool,
+    seat: Seat,
     token: Token,
     token_file: PathBuf,
 }
@@ -131,6 +137,7 @@ impl Stage {
             desk: Arc::clone(&desk),
             clock: self.clock,
             does_work: self.does_work,
+            seat: self.seat.clone(),
             until: shutdown.clone(),
         };
         let ready = |address: SocketAddr| match self.begin(address, &runner, &told, tender) {

@@ -12,6 +12,7 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Role
 use rmcp::{ClientHandler, ErrorData, ServiceError};
 use serde_json::Value;
 
+mod app;
 mod hostile;
 mod http;
 mod official;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::hub::{Hub, Opening};
+use crate::pulls::flow::LOOKS_AROUND;
 use crate::scratch::{Ran, Scratch};
 
 /// One High finding of the embedded rules.
@@ -250,4 +251,18 @@ fn nothing_is_posted_to_a_pull_request_that_is_closed() {
     assert!(ran.stderr.contains("nothing was posted: the pull request is closed"), "{}", ran.stderr);
     ran.expect(1);
     assert_eq!(pull.seen_by(None).summaries.len(), 0);
+}
+
+#[test]
+fn an_agent_sees_the_files_that_the_change_leaves_alone() {
+    let good = "export const f = (text) => JSON.parse(text);\n";
+    let world = World::with(&[("far/away.js", good)]);
+    world.hub.open("o/r", &Opening { files: &[("a.js", good)], ..Opening::default() });
+    world.scratch.write("agent.sh", LOOKS_AROUND);
+    let command =
+        format!("[reviewer.looker]\ncommand = ['sh', '{}']\n", world.scratch.path().join("agent.sh").display());
+    world.scratch.configure(&format!("[github]\nurl = '{}'\n{command}", world.hub.url()));
+    let ran = world.run(&["--reviewer", "looker", "--format", "json"], &[]);
+    let review: Value = serde_json::from_str(&ran.expect(0)).unwrap();
+    assert_eq!(review["x_coverage"]["complete"], true, "{review:#}");
 }

@@ -25,7 +25,7 @@ use crate::pull::post::{Inline, Span};
 use crate::pull::surface::{Input, Keyed};
 use crate::report::escape::{literal, shown};
 use crate::report::markdown::escape::{code_span, visible_lines};
-use crate::report::markdown::fence;
+use crate::report::markdown::fence::{self, Kind};
 use crate::report::prose;
 use crate::visible::is_hidden;
 
@@ -35,6 +35,8 @@ const MAX_EVIDENCE: usize = 2000;
 const MAX_SUGGESTION: usize = 4000;
 /// The most bytes of a replacement that can be committed from a comment.
 const MAX_FIX: usize = 16 << 10;
+/// The tag of a block that a host offers to commit.
+const OFFER: &str = "suggestion";
 
 /// Writes comments, one after the other: what one offers to replace, no other does.
 pub(super) struct Writer<'a> {
@@ -113,6 +115,41 @@ impl<'a> Writer<'a> {
     }
 }
 
+impl Inline {
+    /// The same for its file as a whole, or for a text elsewhere.
+    ///
+    /// A host commits what is offered over the very lines of the comment, whatever they are; so what could be committed
+    /// where it stood is only shown, with the lines it is for.
+    #[must_use]
+    pub fn at_file(&self) -> Self {
+        let body = self.at.map_or_else(|| self.body.clone(), |at| withdrawn(&self.body, at, &self.path));
+        Self { at: None, body, ..self.clone() }
+    }
+}
+
+/// A text in which nothing is offered to be committed.
+fn withdrawn(body: &str, at: Span, path: &str) -> String {
+    let Some(lines) = LineRange::new(at.start, at.line) else { return body.to_owned() };
+    let language = Language::of_path(path.as_bytes()).map_or("", Language::fence);
+    let texts: Vec<&str> = body.split('\n').collect();
+    let kinds = fence::kinds(&texts);
+    let mut shown: Vec<String> = Vec::with_capacity(texts.len());
+    let mut is_nothing = false;
+    for (index, text) in texts.iter().enumerate() {
+        let fence = text.trim_end().strip_suffix(OFFER).filter(|_| matches!(kinds[index], Kind::Open(_)));
+        match fence {
+            Some(_) if kinds.get(index + 1) == Some(&Kind::Close) => {
+                shown.push(could_go(lines));
+                is_nothing = true;
+            }
+            Some(fence) => shown.extend([could_become(lines), String::new(), format!("{fence}{language}")]),
+            None if is_nothing => is_nothing = false,
+            None => shown.push((*text).to_owned()),
+        }
+    }
+    shown.join("\n")
+}
+
 /// `**Critical: Input is run as code**`.
 pub(super) fn title(finding: &Finding) -> String {
     let label = Label::of(finding.severity).map_or("Praise", Label::heading);
@@ -148,11 +185,23 @@ fn advice(finding: &Finding) -> Option<String> {
 
 /// A replacement that is only shown.
 fn replacement(finding: &Finding, fix: &Fix) -> String {
-    let lines = if fix.lines.start() == fix.lines.end() { "Line" } else { "Lines" };
     match fix.replacement.trim_matches('\n') {
-        "" => format!("{lines} {} could go.", fix.lines),
-        text => format!("{lines} {} could become:\n\n{}", fix.lines, code(finding, &cut(text, MAX_SUGGESTION))),
+        "" => could_go(fix.lines),
+        text => format!("{}\n\n{}", could_become(fix.lines), code(finding, &cut(text, MAX_SUGGESTION))),
     }
+}
+
+fn could_go(lines: LineRange) -> String {
+    format!("{} could go.", named(lines))
+}
+
+fn could_become(lines: LineRange) -> String {
+    format!("{} could become:", named(lines))
+}
+
+/// `Line 3` or `Lines 3-5`.
+fn named(lines: LineRange) -> String {
+    format!("{} {lines}", if lines.start() == lines.end() { "Line" } else { "Lines" })
 }
 
 /// The block that a host offers to commit: it replaces exactly the lines of its comment.
@@ -176,7 +225,7 @@ fn committable(file: &FileDiff, fix: &Fix) -> Option<String> {
     let fence = fence::around(&text);
     // Nothing at all deletes the lines.
     let inside = if text.is_empty() { String::new() } else { format!("{}{end}", text.replace('\n', end)) };
-    Some(format!("{fence}suggestion{end}{inside}{fence}"))
+    Some(format!("{fence}{OFFER}{end}{inside}{fence}"))
 }
 
 /// A text within so many characters, cut between words.

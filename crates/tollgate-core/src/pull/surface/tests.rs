@@ -246,6 +246,35 @@ fn no_two_suggestions_are_for_one_line() {
     assert!(inline[1].body.contains("Line 4 could become:\n\n```javascript\ntwo\n```"), "{}", inline[1].body);
 }
 
+/// The last block of a comment about line 3 with a fix, once it stands at its file.
+#[track_caller]
+fn check_at_file(lines: (u32, u32), replacement: &str, expected: &str) {
+    let inline = of(vec![with_fix(finding("a.js:3", "High", "x"), lines, replacement)]).inline();
+    assert_eq!(offers(&inline[0].body).len(), 1, "{}", inline[0].body);
+    let moved = inline[0].at_file();
+    assert_eq!((moved.at, &moved.key), (None, &inline[0].key));
+    let shown = moved.body.split("they like.\n\n").nth(1).unwrap().split("\n\n<sub>").next().unwrap();
+    assert_eq!(shown, expected, "{lines:?} {replacement:?}");
+}
+
+#[test]
+fn what_could_be_committed_at_its_lines_is_only_shown_at_the_file() {
+    check_at_file((3, 3), "  safe();", "Line 3 could become:\n\n```javascript\n  safe();\n```");
+    check_at_file((3, 4), "a ```` b\n\nc", "Lines 3-4 could become:\n\n`````javascript\na ```` b\n\nc\n`````");
+    check_at_file((3, 3), "```suggestion", "Line 3 could become:\n\n````javascript\n```suggestion\n````");
+    check_at_file((3, 3), "", "Line 3 could go.");
+}
+
+/// The blocks of a text that a host offers to commit.
+fn offers(body: &str) -> Vec<String> {
+    use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
+    let of_event = |event| match event {
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => Some(info.to_string()),
+        _ => None,
+    };
+    Parser::new(body).filter_map(of_event).filter(|info| info.trim().eq_ignore_ascii_case("suggestion")).collect()
+}
+
 #[test]
 fn advice_that_is_the_replacement_is_not_said_twice() {
     let mut one = with_fix(finding("a.js:3", "High", "x"), (3, 3), "  safe();");
@@ -523,6 +552,31 @@ proptest! {
         let near = Finding { location: finding("a.js:40", "Low", "x").location, fix: None, ..said.clone() };
         let seen = of(vec![said, near, hostile::saying(&text, "other.js:1")]);
         bodies(&seen.surface()).into_iter().for_each(assert_harmless);
+    }
+
+    #[test]
+    fn what_can_be_committed_stands_at_exactly_the_lines_it_replaces(
+        (start, more, is_left) in (1_u32..9, 0_u32..4, any::<bool>()),
+        (first, rest) in (1_u32..9, 0_u32..4),
+        text in prop_oneof![hostile::mixture(), "[a-z;\n]{0,12}"],
+    ) {
+        let side = if is_left { ":LEFT" } else { "" };
+        let mut one = finding(&format!("a.js:{start}-{}{side}", start + more), "High", "x");
+        (one.reason, one.suggestion) = (Some(text.clone()), Some(format!("{text}.")));
+        let seen = of(vec![with_fix(one, (first, first + rest), &text)]);
+        for inline in seen.inline() {
+            let n_offers = offers(&inline.body).len();
+            let own = Span { start: first, line: first + rest, side: Side::Right };
+            prop_assert!(n_offers == 0 || n_offers == 1 && inline.at == Some(own), "{:?}\n{}", inline.at, inline.body);
+            let moved = inline.at_file();
+            prop_assert!(offers(&moved.body).is_empty(), "{}", moved.body);
+            assert_harmless(&moved.body);
+        }
+        let surface = seen.surface();
+        let elsewhere = bodies(&surface).into_iter().filter(|body| seen.inline().iter().all(|inline| inline.body != *body));
+        for body in elsewhere {
+            prop_assert!(offers(body).is_empty(), "{}", body);
+        }
     }
 
     #[test]

@@ -42,9 +42,12 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
 fn size(draft: &mut Draft, comment: &Comment<'_>) {
     let review = comment.review;
     if !review.reviewed.is_null() {
-        let compared = review.compared.as_deref().map(|compared| shown(compared, 200)).filter(|text| !text.is_empty());
+        let commits = format!("{} against {}", review.reviewed.short(), review.base.short());
+        let compared = review.compared.as_deref().map(|compared| shown(compared, 200));
+        // A range of two commits says in words just what stands here already.
+        let compared = compared.filter(|compared| !compared.is_empty() && *compared != commits);
         let compared = compared.map_or_else(String::new, |compared| format!(", {}", literal(&compared)));
-        draft.push(format!("- Commit: {} against {}{compared}\n", review.reviewed.short(), review.base.short()));
+        draft.push(format!("- Commit: {commits}{compared}\n"));
     }
     let n_reviewed = review.files_reviewed.len();
     match comment.analysis.map(crate::analysis::Analysis::totals) {

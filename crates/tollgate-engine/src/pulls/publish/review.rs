@@ -44,7 +44,7 @@ pub(super) fn review(
     for one in missing(seen, &inline)? {
         about_to(post, ledger)?;
         if !alone(seen, head, &one)? {
-            left.push_str(&format!("\n\n---\n\n`{}`\n\n{}", one.path.replace('`', "'"), one.body));
+            left.push_str(&format!("\n\n---\n\n`{}`\n\n{}", one.path.replace('`', "'"), one.at_file().body));
         }
     }
     let body = with(body, &left);
@@ -66,7 +66,7 @@ pub(super) fn inline(
         seen.forget();
         return Ok(at_lines(seen, inline)?);
     }
-    said(seen, post, &inline.body, ledger, |mark| is_about(mark, inline)).map(|(id, _)| Some(id))
+    said(seen, post, &inline.at_file().body, ledger, |mark| is_about(mark, inline)).map(|(id, _)| Some(id))
 }
 
 /// Resolves the thread of a finding, where we may. Where people talk it stays theirs.
@@ -132,7 +132,7 @@ fn send(seen: &mut Seen<'_>, head: &Sha, body: &str, act: Act, comments: &[Inlin
 /// Posts one comment by itself: at its lines, or at its file. False when the host takes neither.
 fn alone(seen: &mut Seen<'_>, head: &Sha, inline: &Inline) -> Result<bool, Stop> {
     let target = seen.target;
-    let at_file = Inline { at: None, ..inline.clone() };
+    let at_file = inline.at_file();
     let tries = if inline.at.is_some() { &[inline, &at_file][..] } else { &[&at_file][..] };
     for one in tries {
         match target.host.comment_at(target.repo, target.number, head, one) {

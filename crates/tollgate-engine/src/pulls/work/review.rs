@@ -127,7 +127,8 @@ fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), Stop> {
         return Ok(());
     }
     let (title, summary) = note::begun(head);
-    job.post_now(&Post::check(head, None, CheckText { title, summary, annotations: Vec::new() }, None))
+    let text = CheckText { title, summary, annotations: Vec::new() };
+    job.post_now(&Post::check(head, None, text, details_url(job, head).as_deref()))
 }
 
 /// What is compared, and by which settings.
@@ -222,8 +223,7 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
     let mut notes = Vec::new();
     if pull.is_fork(&job.repo) {
         // An agent has a key and tools within reach of whatever a stranger wrote.
-        let is_agent = |chosen: &Chosen| chosen.part.command.is_some() || chosen.part.agent.is_some();
-        let left_out = settings.reviewers.extract_if(.., |chosen| is_agent(chosen));
+        let left_out = settings.reviewers.extract_if(.., |chosen| chosen.is_agent());
         let says = |chosen: Chosen| format!("`{}` is an agent, and agents do not look at forks", chosen.name);
         notes.extend(left_out.map(says));
     }
@@ -265,6 +265,9 @@ fn look(
 ) -> Result<Reviewed, Stop> {
     let home = job.pulls.home();
     let settings = &compared.settings;
+    if settings.reviewers.iter().any(Chosen::is_agent) {
+        compared.remote.fetch_tree(&pull.head, &cancel)?;
+    }
     let is_gone = row.reviewed_head.as_ref().is_some_and(|last| compared.fetched.gone.contains(last));
     let variable = |name: &str| std::env::var(name).ok();
     let tell = |event: Event<'_>| match event {
@@ -334,7 +337,7 @@ fn conclude(
         None => None,
     }
     .unwrap_or_default();
-    let details_url = details_url(job);
+    let details_url = details_url(job, &reviewed.review.reviewed);
     let posts = present::posts(&Presenting {
         reviewed,
         settings: &compared.settings,
@@ -377,11 +380,11 @@ fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, Stop> {
     Ok(keys.collect())
 }
 
-/// Where people read the reviews of this pull request.
-pub(in crate::pulls) fn details_url(job: &Job<'_>) -> Option<String> {
+/// Where people read the review of a commit. Its number is not known before it is stored; a commit is found by its name.
+pub(in crate::pulls) fn details_url(job: &Job<'_>, head: &Sha) -> Option<String> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let url = job.pulls.site().public_url.as_ref()?;
-    Some(format!("{url}/reviews?repository={}", subject.repository.replace('/', "%2F")))
+    Some(format!("{url}/reviews?repository={}&q={head}", subject.repository.replace('/', "%2F")))
 }
 
 /// A review that failed is made again some times, and then its check says so.

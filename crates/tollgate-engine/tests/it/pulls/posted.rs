@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use tollgate_core::pull::key::Key;
 use tollgate_core::pull::mark::Mark;
 use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
 use tollgate_engine::failure::Failure;
@@ -154,4 +155,30 @@ fn an_approval_that_is_refused_is_said_as_a_comment() {
     let review = Post::review(&head(), Mark::Review { head: head() }.below("fine"), Act::Approve, Vec::new());
     publish(&hub, &[review], &InMemory::default()).unwrap();
     assert_eq!(hub.state().reviews[0].0, Act::Comment);
+}
+
+#[test]
+fn what_could_be_committed_at_its_lines_is_only_shown_where_it_is_moved_to() {
+    for (is_bad_file, expected) in [(false, "at its file"), (true, "in the text")] {
+        let hub = Hub::new(String::new());
+        hub.state().bad_lines.insert("a.js".to_owned());
+        if is_bad_file {
+            hub.state().bad_files.insert("a.js".to_owned());
+        }
+        let key = Key::parse("fp-0123456789abcdef-01234567").unwrap();
+        let inline = Inline {
+            path: "a.js".to_owned(),
+            at: Some(Span { start: 3, line: 4, side: tollgate_core::finding::Side::Right }),
+            body: Mark::Finding { key }.below("**Major: x**\n\n```suggestion\nsafe()\n```"),
+            key: key.to_string(),
+        };
+        let body = Mark::Review { head: head() }.below("r");
+        publish(&hub, &[Post::review(&head(), body, Act::Comment, vec![inline])], &InMemory::default()).unwrap();
+        let state = hub.state();
+        let said = match is_bad_file {
+            false => &state.line_comments[0].1.body,
+            true => &state.reviews[0].1.body,
+        };
+        assert!(said.contains("Lines 3-4 could become:\n\n```javascript\nsafe()\n```"), "{expected}: {said}");
+    }
 }

@@ -18,12 +18,15 @@ use tollgate_core::comment::{self, Checked, Kind};
 use tollgate_core::pull::PullRef;
 use tollgate_core::pull::post::MAX_BODY;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::host::{Comment, Host, HostError};
+use tollgate_engine::forge::host::HostError;
 use tollgate_engine::forge::local::Trigger;
 
+use self::once::Wanted;
 use super::{Effect, Job, Tool};
 use crate::mcp::failure;
 use crate::mcp::means::Means;
+
+mod once;
 
 /// What all marks of tollgate begin with.
 const MARK: &str = "<!-- tollgate:";
@@ -91,14 +94,13 @@ impl Tool for CreateComment {
     const TITLE: &'static str = "Comment on a pull request";
     const DESCRIPTION: &'static str = "Puts a comment on a pull request. A review summary is checked first: one that \
         breaks its rules is refused with what is wrong, or repaired with `fix: true`. Called again with the same text it \
-        does nothing; a new summary replaces the one before. Without `pull_request`, or where the operator gave no \
-        token, the checked text comes back with `posted: false`, to be posted by other means. The pull request must be \
-        of the repository that you work in.";
+        does nothing; a new summary replaces the one before. Without `pull_request` the checked text comes back with \
+        `posted: false`, to be posted by other means. The pull request must be of the repository that you work in.";
     const EFFECT: Effect = Effect::Posts;
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(means: &Means, arguments: Arguments, job: &Job<'_>) -> Result<Output, Failure> {
         let Arguments { body, fix, pull_request, repository } = arguments;
         let parsed = pull_request.map(|address| PullRef::parse(&address)).transpose();
         let pull = parsed.map_err(|error| failure::not_a_pull_request(&error.to_string()))?;
@@ -116,14 +118,14 @@ impl Tool for CreateComment {
         let Some(pull) = pull else {
             return Ok(Output { why_not: Some("no pull request was named".to_owned()), ..output });
         };
-        let Some(host) = means.host(&pull)? else {
-            let why = "this server has no token for the code host".to_owned();
-            return Ok(Output { why_not: Some(why), ..output });
-        };
         check_ours(means, repository.as_deref(), &pull)?;
-        // Two at once would both find nothing there.
+        let host = means.host(&pull)?.ok_or_else(|| failure::no_way_in(&pull.host))?;
+        let mark = mark(kind, &output.body);
+        let marked = format!("{}\n\n{mark}", output.body.trim_end());
+        let wanted = Wanted { host: &*host, pull: &pull, mark: &mark, body: &marked };
+        // Two at once would both find nothing there. Those in other processes see to it that one stays.
         let _alone = means.post_alone();
-        let (action, comment) = post(&*host, &pull, kind, &output.body).map_err(HostError::into_failure)?;
+        let (action, comment) = wanted.put(job.cancel).map_err(HostError::into_failure)?;
         Ok(Output { posted: true, action, comment: Some(comment), ..output })
     }
 
@@ -174,21 +176,6 @@ fn check_ours(means: &Means, repository: Option<&str>, pull: &PullRef) -> Result
     let theirs = format!("{name}/{}", pull.repo.key());
     let ours = means.open(repository, Trigger::Default)?.identity().unwrap_or_default();
     if ours.eq_ignore_ascii_case(&theirs) { Ok(()) } else { Err(failure::not_our_pull_request(&ours, &theirs)) }
-}
-
-/// Sees to it that the comment stands on the pull request, once.
-fn post(host: &dyn Host, pull: &PullRef, kind: Kind, body: &str) -> Result<(Action, u64), HostError> {
-    let mark = mark(kind, body);
-    let marked = format!("{}\n\n{mark}", body.trim_end());
-    let me = host.me()?;
-    let ours = |comment: &Comment| me.wrote(&comment.author) && comment.body.contains(&mark);
-    let there = host.comments(&pull.repo, pull.number)?.into_iter().find(ours);
-    match there {
-        // A host may write line breaks in its own way.
-        Some(there) if there.body.replace("\r\n", "\n").trim() == marked.trim() => Ok((Action::Unchanged, there.id)),
-        Some(there) => host.edit_comment(&pull.repo, there.id, &marked).map(|()| (Action::Updated, there.id)),
-        None => host.comment(&pull.repo, pull.number, &marked).map(|comment| (Action::Created, comment)),
-    }
 }
 
 fn mark(kind: Kind, body: &str) -> String {

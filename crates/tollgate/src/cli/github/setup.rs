@@ -30,8 +30,8 @@ pub(crate) struct Args {
     /// Where GitHub reaches this server: a proxy with TLS, or a tunnel
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Which GitHub [default: https://github.com]
-    #[arg(long, value_name = "URL")]
+    /// Which GitHub
+    #[arg(long, help = "Which GitHub [default: https://github.com]", value_name = "URL")]
     github_url: Option<String>,
     /// Where to listen meanwhile [default: any free port of this machine]
     #[arg(long, value_name = "ADDR")]

@@ -171,7 +171,7 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
     if pull.is_fork(&at.repo) && args.reviewer.is_empty() {
         leave_out_agents(&mut settings);
     }
-    if settings.reviewers.iter().any(is_agent) {
+    if settings.reviewers.iter().any(Chosen::is_agent) {
         remote.fetch_tree(&fetched.head, &CancellationToken::new())?;
     }
     Ok(Fetched { range: format!("{merge_base}..{}", fetched.head), remote, settings })
@@ -180,15 +180,10 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
 /// An agent has a key and tools within reach of whatever a stranger wrote: it is asked when somebody says so.
 fn leave_out_agents(settings: &mut Settings) {
     let n_before = settings.reviewers.len();
-    settings.reviewers.retain(|chosen| !is_agent(chosen));
+    settings.reviewers.retain(|chosen| !chosen.is_agent());
     if settings.reviewers.len() < n_before {
         output::say("note: agents are not asked about a fork; name them with `--reviewer` if you trust it");
     }
-}
-
-/// True for programs that look around in the files.
-fn is_agent(chosen: &Chosen) -> bool {
-    chosen.part.command.is_some() || chosen.part.agent.is_some()
 }
 
 /// Where fetched repositories are kept.

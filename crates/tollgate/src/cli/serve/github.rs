@@ -3,21 +3,24 @@
 //! One thread waits until there is an app (somebody may be making it just now), learns what it is called, has deliveries
 //! taken, and works on what they ask. An app that was there from the start and lacks something is a reason not to start.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tollgate_core::pull::PullRef;
 use tollgate_engine::board::Board;
+use tollgate_engine::config::{Github, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::github::App;
-use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::forge::host::{Hidden, HostError, Trouble};
 use tollgate_engine::forge::own_app::{self, OwnApp};
 use tollgate_engine::pulls::{Pulls, Runner, Site, Tell};
 use tollgate_server::board::BoardDesk;
 use tollgate_server::desk::deliveries::{Hook, Wire};
+use tollgate_server::mcp::Connect;
 
-use super::super::{doctor, failure};
+use super::super::{doctor, failure, mcp};
 use super::{Clock, WORK_ENDS};
 
 /// How often it is looked whether there is an app by now.
@@ -33,6 +36,48 @@ pub(super) fn find(board: &Board) -> Result<Option<OwnApp>, Failure> {
     own_app::find(&board.settings().github, &home.data, &home.variables)
 }
 
+/// Where the app is, once there is one: whoever acts in its name shares its tokens and its limits.
+#[derive(Clone, Default)]
+pub(super) struct Seat(Arc<OnceLock<Seated>>);
+
+struct Seated {
+    /// Where GitHub is.
+    url: String,
+    app: App,
+}
+
+impl Seat {
+    /// Takes the seat for an app; who sits there already stays.
+    pub(super) fn take(&self, own: &OwnApp, github: &Github) -> Result<App, Failure> {
+        if let Some(seated) = self.0.get() {
+            return Ok(seated.app.clone());
+        }
+        let app = doctor::github::connect(own, github)?;
+        Ok(self.0.get_or_init(|| Seated { url: own.card.url.clone(), app }).app.clone())
+    }
+
+    /// The way to code hosts: in the name of the app where there is one, so that its marks are ours; with the token of the
+    /// environment elsewhere.
+    pub(super) fn connect(&self, settings: &Settings) -> Connect {
+        let (seat, with_token) = (self.clone(), mcp::connect(settings));
+        Arc::new(move |pull: &PullRef| match seat.0.get().filter(|seated| seated.url == pull.host) {
+            Some(Seated { app, .. }) => {
+                let installation = app.installation_of(&pull.repo).map_err(|error| not_there(error, pull))?;
+                Ok(Some(app.host(installation, &pull.repo)))
+            }
+            None => with_token(pull),
+        })
+    }
+}
+
+/// Why the app cannot act in a repository.
+fn not_there(error: HostError, pull: &PullRef) -> Failure {
+    match error.trouble {
+        Trouble::NotFound => failure::not_installed(&pull.repo),
+        _ => error.into_failure(),
+    }
+}
+
 /// Sees to the app until the end.
 pub(super) struct Tender {
     pub(super) board: Board,
@@ -40,6 +85,7 @@ pub(super) struct Tender {
     pub(super) clock: Clock,
     /// False when another process does the work.
     pub(super) does_work: bool,
+    pub(super) seat: Seat,
     pub(super) until: CancellationToken,
 }
 
@@ -52,7 +98,7 @@ impl Tender {
 
     fn run(&self) {
         let Some(own) = self.wait_for_app() else { return };
-        let app = match doctor::github::connect(&own, &self.board.settings().github) {
+        let app = match self.seat.take(&own, &self.board.settings().github) {
             Ok(app) => app,
             Err(failure) => return self.clock.say(&format!("pull requests are not reviewed: {}", failure.message)),
         };

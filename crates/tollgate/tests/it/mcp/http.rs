@@ -34,7 +34,7 @@ pub(super) fn token(desk: &Desk) -> String {
     std::fs::read_to_string(desk.path("data/tollgate/token")).unwrap().trim().to_owned()
 }
 
-fn way(desk: &Desk, server: &Server) -> StreamableHttpClientTransport<reqwest::Client> {
+pub(super) fn way(desk: &Desk, server: &Server) -> StreamableHttpClientTransport<reqwest::Client> {
     let config = StreamableHttpClientTransportConfig::with_uri(format!("http://{}/mcp", server.address));
     StreamableHttpClientTransport::from_config(config.auth_header(token(desk)))
 }

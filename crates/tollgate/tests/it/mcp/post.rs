@@ -244,7 +244,8 @@ fn a_token_in_the_environment_posts_where_the_operator_configured_and_nowhere_el
         scratch.git(&["remote", "add", "origin", &format!("{}/octo/app.git", hub.url())]);
         let here = json!({"body": SUMMARY, "pull_request": address});
         let elsewhere = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
-        assert_eq!(elsewhere.agent.data("create_comment", here.clone()).await["posted"], false);
+        let refusal = elsewhere.agent.refusal("create_comment", here.clone()).await;
+        assert!(refusal.contains("neither a GitHub App nor a token for `http://127.0.0.1"), "{refusal}");
         scratch.configure(&format!("[github]\nurl = '{}'\n", hub.url()));
         let session = Session::start_with(&scratch, &[], &[("GITHUB_TOKEN", &token)]).await;
         for action in ["created", "unchanged"] {

@@ -31,7 +31,7 @@ const KEPT: &[&str] = &[
     "settings-access",
     "projects",
 ];
-const KEPT_OF_A_PHONE: &[&str] = &["board", "feature"];
+const KEPT_OF_A_PHONE: &[&str] = &["board", "feature", "settings-github"];
 
 impl Screen {
     /// True when the documents show it.

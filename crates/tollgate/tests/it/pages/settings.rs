@@ -11,6 +11,11 @@ use crate::pages::site::Site;
 
 const PROMPTS: &str = "/settings/prompts";
 const TEMPLATE: &str = "#reviewPromptTemplate";
+const CURRENT_TAB_IS_SEEN: &str = "(() => {
+    const bar = document.querySelector('.tabs').getBoundingClientRect();
+    const tab = document.querySelector('.tabs [aria-current]').getBoundingClientRect();
+    return tab.left >= bar.left - 1 && tab.right <= bar.right + 1;
+})()";
 
 /// The prompts, once their script has read them.
 fn open_prompts(browser: &Browser, path: &str) {
@@ -248,13 +253,20 @@ fn every_part_of_the_settings_fits_a_phone_and_breaks_no_rule() {
     let browser = site.open();
     for theme in [Theme::Light, Theme::Dark] {
         browser.theme(theme);
-        for part in ["prompts", "agents", "gate", "identity", "projects", "access"] {
+        for part in ["prompts", "agents", "gate", "identity", "github", "projects", "access"] {
             for width in [1280, 375] {
                 browser.width(width);
                 browser.go(&format!("/settings/{part}"));
                 assert!(browser.sideways() <= 0.0, "{part} at {width}");
                 browser.axe();
+                // Tabs that do not fit are scrolled until the current one is seen.
+                browser.until(CURRENT_TAB_IS_SEEN);
             }
         }
+        // A phone that is turned shows it, too.
+        browser.width(1280);
+        browser.go("/settings/access");
+        browser.width(375);
+        browser.until(CURRENT_TAB_IS_SEEN);
     }
 }

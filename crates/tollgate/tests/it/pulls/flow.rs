@@ -7,6 +7,10 @@ use crate::hub::{Hub, Opening, PullRequest, Seen};
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
+/// An agent that approves only what it sees whole.
+pub(crate) const LOOKS_AROUND: &str = "cat > /dev/null\ngrep -q JSON.parse far/away.js || exit 9\n\
+    echo '{\"decision\": \"approved\", \"findings\": [], \"summary\": \"fine\"}'\n";
+
 fn open<'a>(hub: &'a Hub, title: &str, files: &[(&str, &str)]) -> PullRequest<'a> {
     hub.repository("octo/app", START);
     hub.open("octo/app", &Opening { title, files, ..Opening::default() })
@@ -61,7 +65,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     <details>
     <summary>Review Details</summary>
 
-    - Commit: 22bf8bc against 25ae644, 22bf8bc against 25ae644
+    - Commit: 22bf8bc against 25ae644
     - Files: 1 changed, 1 reviewed
     - Lines: 1 added, 0 removed
     - Findings: 0 critical, 1 major, 0 medium, 0 minor
@@ -113,7 +117,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     <details>
     <summary>Review Details</summary>
 
-    - Commit: fdfb908 against 25ae644, fdfb908 against 25ae644
+    - Commit: fdfb908 against 25ae644
     - Files: 2 changed, 1 reviewed
     - Lines: 2 added, 0 removed
     - Findings: 0 critical, 0 major, 0 medium, 0 minor
@@ -267,4 +271,44 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     pull.push("again", &[("d.js", GOOD)]);
     eventually_concluded(&station, &pull, "success");
     assert_eq!(pull.seen().others.len(), n_answers);
+}
+
+#[test]
+fn a_check_leads_to_the_review_of_its_commit() {
+    let hub = Hub::start();
+    let mut station = Station::new(&hub, "[github]\npublic_url = 'https://gate.example'\n");
+    station.launch(None);
+    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    station.settled(&pull);
+    hub.open("octo/app", &Opening { files: &[("b.js", GOOD)], ..Opening::default() });
+    pull.push("fix", &[("a.js", GOOD)]);
+    let checks = station.settled(&pull).checks;
+    assert_eq!(checks.len(), 2);
+    for check in checks {
+        let address = check.details_url.as_deref().unwrap();
+        let path = address.strip_prefix("https://gate.example").unwrap();
+        assert!(check.summary.as_deref().unwrap().contains(&format!("]({address})")), "{:?}", check.summary);
+        let listed = station.get(&format!("/api{path}")).json();
+        let heads: Vec<&str> =
+            listed["reviews"].as_array().unwrap().iter().map(|one| one["head"].as_str().unwrap()).collect();
+        assert_eq!(heads, [check.head.as_str()], "{listed:#}");
+        let page = station.get(path);
+        let link = format!("href=\"/reviews/{}\"", listed["reviews"][0]["run"]);
+        assert!(page.status == 200 && page.body.contains(&link), "{link} in {}", page.body);
+    }
+}
+
+#[test]
+fn an_agent_sees_the_files_that_the_change_leaves_alone() {
+    let hub = Hub::start();
+    let folder = tempfile::tempdir().unwrap();
+    let agent = folder.path().join("agent.sh");
+    std::fs::write(&agent, LOOKS_AROUND).unwrap();
+    let settings =
+        format!("[review]\nreviewers = ['looker']\n[reviewer.looker]\ncommand = ['sh', '{}']\n", agent.display());
+    let mut station = Station::new(&hub, &settings);
+    station.launch(None);
+    hub.repository("octo/app", &[("far/away.js", GOOD)]);
+    let pull = hub.open("octo/app", &Opening { files: &[("a.js", GOOD)], ..Opening::default() });
+    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
 }

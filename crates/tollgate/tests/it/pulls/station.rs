@@ -7,7 +7,7 @@ use serde_json::json;
 use tollgate_engine::store::Database;
 
 use crate::desk::Desk;
-use crate::endure::server::{Launch, Server, eventually};
+use crate::endure::server::{Answer, Launch, Server, eventually};
 use crate::hub::{Hub, PullRequest, Seen};
 
 /// What a rule finds a blocker in, and what none finds anything in.
@@ -16,6 +16,18 @@ pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);\n";
 
 /// Longer than anything takes: a review waits for more pushes, and after trouble for the host.
 const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Makes the programs of a desk an app at the pretend GitHub.
+pub(crate) fn set_up(desk: &Desk, hub: &Hub) {
+    let folder = desk.path("data/tollgate/github");
+    std::fs::create_dir_all(&folder).unwrap();
+    let card = json!({ "id": hub.app_id(), "slug": "tollgate", "url": hub.url() }).to_string();
+    let files = [("app.json", &*card), ("webhook-secret", Station::SECRET), ("private-key.pem", hub.private_key())];
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
 
 /// The program, set up as an app.
 pub(crate) struct Station<'a> {
@@ -32,14 +44,7 @@ impl<'a> Station<'a> {
     pub(crate) fn new(hub: &'a Hub, settings: &str) -> Self {
         let desk = Desk::new("true");
         std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
-        let folder = desk.path("data/tollgate/github");
-        std::fs::create_dir_all(&folder).unwrap();
-        let card = json!({ "id": hub.app_id(), "slug": "tollgate", "url": hub.url() }).to_string();
-        let files = [("app.json", &*card), ("webhook-secret", Self::SECRET), ("private-key.pem", hub.private_key())];
-        for (name, text) in files {
-            std::fs::write(folder.join(name), text).unwrap();
-            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
-        }
+        set_up(&desk, hub);
         let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
         Self { hub, desk, server: None, database }
     }
@@ -67,6 +72,11 @@ impl<'a> Station<'a> {
     /// Where deliveries go.
     pub(crate) fn hook(&self) -> String {
         format!("http://{}/webhooks/github", self.server.as_ref().unwrap().address)
+    }
+
+    /// What the server answers at a path.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.server.as_ref().unwrap().get(path)
     }
 
     pub(crate) fn is_dead(&mut self) -> bool {

@@ -1,0 +1,127 @@
+//! `create_comment` in the name of an app, at the pretend GitHub.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+use serde_json::{Value, json};
+use tollgate_core::pull::PullRef;
+use tollgate_engine::forge::github::{Address, App, AppSettings};
+use tollgate_engine::forge::host::Hidden;
+use tollgate_server::mcp::{Folders, Mcp, Means};
+
+use super::http::way;
+use super::{Agent, Listener, SUMMARY, story};
+use crate::desk::Desk;
+use crate::hub::{Hub, Opening, PullRequest};
+use crate::pulls::station;
+use crate::stage::{Server, add_project};
+
+fn open(hub: &Hub) -> PullRequest<'_> {
+    hub.repository("octo/app", &[("a.js", "export const one = 1;\n")]);
+    hub.open("octo/app", &Opening { files: &[("b.js", "export const two = 2;\n")], ..Opening::default() })
+}
+
+fn arguments(hub: &Hub, pull: &PullRequest<'_>, body: &str) -> Value {
+    json!({"body": body, "pull_request": format!("{}/octo/app/pull/{}", hub.url(), pull.number)})
+}
+
+/// A server with a project whose origin is a repository of the pretend GitHub.
+fn begin(hub: &Hub, origin: &str, is_app: bool) -> (Desk, Server) {
+    let desk = Desk::configured("true", &format!("[github]\nurl = '{}'\n", hub.url()));
+    desk.git(&["remote", "add", "origin", &format!("{}/{origin}.git", hub.url())]);
+    add_project(&desk);
+    if is_app {
+        station::set_up(&desk, hub);
+    }
+    let server = Server::start_with(&desk, &["--no-work"]);
+    (desk, server)
+}
+
+#[test]
+fn a_server_that_is_an_app_comments_as_the_app_and_needs_no_token() {
+    let hub = Hub::start();
+    let pull = open(&hub);
+    let here = arguments(&hub, &pull, SUMMARY);
+    story(async {
+        let (desk, server) = begin(&hub, "octo/app", true);
+        let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
+        for action in ["created", "unchanged"] {
+            assert_eq!(agent.data("create_comment", here.clone()).await["action"], action);
+        }
+    });
+    let seen = pull.seen();
+    assert_eq!((seen.summaries.len(), seen.others.len()), (0, 1));
+    assert!(seen.others[0].body.starts_with("<details>"), "{}", seen.others[0].body);
+}
+
+#[test]
+fn where_the_app_is_not_installed_an_agent_is_told_so() {
+    let hub = Hub::start();
+    story(async {
+        let (desk, server) = begin(&hub, "octo/other", true);
+        let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
+        let there = json!({"body": "hi", "pull_request": format!("{}/octo/other/pull/1", hub.url())});
+        let refusal = agent.refusal("create_comment", there).await;
+        assert!(refusal.contains("GitHub App of this server is not installed in `octo/other`"), "{refusal}");
+    });
+}
+
+#[test]
+fn without_app_and_token_an_agent_is_told_what_is_missing() {
+    let hub = Hub::start();
+    let pull = open(&hub);
+    story(async {
+        let (desk, server) = begin(&hub, "octo/app", false);
+        let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
+        let refusal = agent.refusal("create_comment", arguments(&hub, &pull, SUMMARY)).await;
+        assert!(refusal.contains("neither a GitHub App nor a token"), "{refusal}");
+        assert!(refusal.contains("`tollgate github setup`") && refusal.contains("`GITHUB_TOKEN`"), "{refusal}");
+    });
+    assert!(hub.requests("").is_empty(), "{:?}", hub.requests(""));
+}
+
+/// Tools as a process of its own has them: nothing is shared with others.
+fn process(desk: &Desk, hub: &Hub) -> Mcp {
+    let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
+    let store = desk.path("data/tollgate/tollgate.db");
+    let means = Means::in_folders(desk.board().home().clone(), store, folders);
+    let settings = AppSettings {
+        address: Address::parse(&hub.url(), None).unwrap(),
+        app_id: hub.app_id(),
+        key_pem: Hidden::new(hub.private_key().to_owned()),
+        key_from: "the test".to_owned(),
+        resolves_threads: false,
+    };
+    let app = App::new(settings).unwrap();
+    let connect = move |pull: &PullRef| {
+        let installation = app.installation_of(&pull.repo).map_err(|error| error.into_failure())?;
+        Ok(Some(app.host(installation, &pull.repo)))
+    };
+    Mcp::new(means.connecting(Arc::new(connect), Vec::new()))
+}
+
+#[test]
+fn processes_that_write_at_once_leave_one_comment_although_lists_lag() {
+    let hub = Hub::start();
+    let pull = open(&hub);
+    let desk = Desk::new("true");
+    desk.git(&["remote", "add", "origin", &format!("{}/octo/app.git", hub.url())]);
+    // So many that those who begin at the same time do not see one another.
+    hub.lag(0, 16);
+    let bodies: Vec<String> = (0..4).map(|n| SUMMARY.replace("Retries.", &format!("Retries {n}."))).collect();
+    let processes: Vec<Mcp> = bodies.iter().map(|_| process(&desk, &hub)).collect();
+    std::thread::scope(|scope| {
+        for (process, body) in processes.iter().zip(&bodies) {
+            scope.spawn(|| {
+                let made = process.call("create_comment", arguments(&hub, &pull, body)).unwrap();
+                assert_eq!(made["structuredContent"]["posted"], true, "{made:#}");
+            });
+        }
+    });
+    let seen = pull.seen();
+    let said: Vec<&str> = seen.others.iter().map(|comment| comment.body.as_str()).collect();
+    assert_eq!(said.len(), 1, "{said:#?}");
+    // Whoever found that another was first had that comment say what they say.
+    assert_eq!(hub.requests("comments.edit").len(), processes.len() - 1);
+}
