@@ -71,6 +71,7 @@ fn converse(stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Result<()
     while let Some(request) = read(&mut reader, writer)? {
         match answer(&request) {
             Reply::Send(answer) => {
+                let is_last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
                 let mut head = format!("HTTP/1.1 {} {}\r\n", answer.status, phrase(answer.status));
                 for (name, value) in &answer.headers {
                     head.push_str(&format!("{name}: {value}\r\n"));
@@ -78,9 +79,13 @@ fn converse(stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Result<()
                 if answer.status != 204 {
                     head.push_str(&format!("content-length: {}\r\n", answer.body.len()));
                 }
+                if is_last {
+                    // Some clients keep a connection that they wanted closed, unless they are told.
+                    head.push_str("connection: close\r\n");
+                }
                 head.push_str("\r\n");
                 writer.write_all(&[head.as_bytes(), &answer.body].concat())?;
-                if request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
+                if is_last {
                     return stream.shutdown(Shutdown::Both);
                 }
             }
