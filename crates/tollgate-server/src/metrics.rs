@@ -5,26 +5,16 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tollgate_engine::forge::own_app::EVENTS;
+
 use crate::app::Served;
 use crate::desk::Figures;
 
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// Events of deliveries that are counted by their names.
-const EVENTS: [&str; 11] = [
-    "ping",
-    "pull_request",
-    "issue_comment",
-    "pull_request_review",
-    "pull_request_review_comment",
-    "pull_request_review_thread",
-    "push",
-    "check_run",
-    "check_suite",
-    "installation",
-    "installation_repositories",
-];
+/// Events of deliveries that are counted by their names, beside those that an app asks for.
+const TOLD_TO_ALL: [&str; 3] = ["ping", "installation", "installation_repositories"];
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -70,7 +60,8 @@ impl Metrics {
 
     /// Counts a delivery of a code host. Events that nobody here knows share one name.
     pub(crate) fn count_delivery(&self, event: Option<&str>, outcome: &'static str) {
-        let known = |event: &str| EVENTS.into_iter().find(|known| *known == event).unwrap_or("other");
+        let known =
+            |event: &str| EVENTS.into_iter().chain(TOLD_TO_ALL).find(|known| *known == event).unwrap_or("other");
         *self.lock().deliveries.entry((event.map_or("unknown", known), outcome)).or_default() += 1;
     }
 

@@ -106,7 +106,7 @@ impl World {
     fn deliver(&self, about: About) {
         self.n_delivered.set(self.n_delivered.get() + 1);
         let what = What::Pull { repo: repo(), number: 1, about };
-        let ask = Some(Ask { installation: Some(3), what });
+        let ask = Ask { installation: Some(3), what };
         let guid = format!("guid-{}", self.n_delivered.get());
         let delivery = NewDelivery { guid, event: "pull_request".to_owned(), ask, at_ms: now() };
         self.pulls.database().accept(delivery).unwrap();

@@ -29,8 +29,8 @@ pub struct NewDelivery {
     pub guid: String,
     /// What kind of event it is, in the host's word.
     pub event: String,
-    /// What it asks of us, if anything.
-    pub ask: Option<Ask>,
+    /// What it asks of us. What asks for nothing need not be taken in.
+    pub ask: Ask,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -100,9 +100,7 @@ fn accept(connection: &Connection, delivery: &NewDelivery) -> rusqlite::Result<A
     if connection.prepare(sql)?.execute(values)? == 0 {
         return Ok(Accepted::Known);
     }
-    if let Some(ask) = &delivery.ask {
-        owe(connection, ask, delivery.at_ms)?;
-    }
+    owe(connection, &delivery.ask, delivery.at_ms)?;
     process::crash_point("P3");
     Ok(Accepted::New)
 }

@@ -33,7 +33,7 @@ impl Queue {
         self.n_deliveries.set(self.n_deliveries.get() + 1);
         let ask = Ask { installation: Some(installation), what };
         let guid = format!("guid-{}", self.n_deliveries.get());
-        self.database.accept(NewDelivery { guid, event: "pull_request".to_owned(), ask: Some(ask), at_ms }).unwrap()
+        self.database.accept(NewDelivery { guid, event: "pull_request".to_owned(), ask, at_ms }).unwrap()
     }
 
     fn about(&self, repo: &str, number: u64, about: About, at_ms: u64) {
@@ -104,7 +104,7 @@ fn failed_run() -> Box<Record> {
 fn a_delivery_counts_once_however_often_it_comes() {
     let queue = Queue::new();
     let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
-    let ask = Some(Ask { installation: Some(7), what });
+    let ask = Ask { installation: Some(7), what };
     let delivery = NewDelivery { guid: "g".to_owned(), event: "pull_request".to_owned(), ask, at_ms: 5 };
     let mut came: Vec<Accepted> = (0..3).map(|_| queue.database.accept(delivery.clone()).unwrap()).collect();
     let (done, is_done) = std::sync::mpsc::channel();

@@ -41,7 +41,11 @@ impl Steps {
         let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
         let (taking, when) = (database.clone(), Arc::clone(&time));
         hub.hook_by(move |event, guid, body| {
-            let Ok(ask) = delivery::read(event, body, "tollgate") else { return 422 };
+            let ask = match delivery::read(event, body, "tollgate") {
+                Ok(Some(ask)) => ask,
+                Ok(None) => return 202,
+                Err(_) => return 422,
+            };
             let new = NewDelivery { guid: guid.to_owned(), event: event.to_owned(), ask, at_ms: when.now() };
             taking.accept(new).map_or(503, |_| 202)
         });
