@@ -18,6 +18,7 @@ use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::json;
+use tollgate_core::report::summary::Since;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::verdict;
@@ -98,6 +99,19 @@ impl SinceLast {
             "held_back": self.n_held_back,
             "verdict_update": update.as_str(),
         })
+    }
+
+    /// The same, for reports.
+    #[must_use]
+    pub fn told(&self) -> Since<'_> {
+        Since {
+            head: &self.head,
+            new: &self.new,
+            resolved: &self.resolved,
+            still_open: &self.still_open,
+            n_fresh: self.n_fresh,
+            held_back: self.n_held_back,
+        }
     }
 
     /// True when the last review had findings, so that there is something to compare with.

@@ -10,7 +10,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::key::Key;
 use tollgate_core::pull::surface::{self, Input, Mode, Surface};
-use tollgate_core::report::summary::{self, Comment, Since};
+use tollgate_core::report::summary::{self, Comment};
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
 use tollgate_rules::hit::REVIEWER;
@@ -18,7 +18,7 @@ use tollgate_rules::hit::REVIEWER;
 use super::post::Post;
 use crate::config::{ModeWord, Settings};
 use crate::forge::host::Act;
-use crate::pipeline::{Reviewed, SinceLast};
+use crate::pipeline::{Reviewed, Run, SinceLast};
 
 /// What is shown of a review is made of this.
 #[derive(Clone, Copy)]
@@ -110,17 +110,7 @@ impl Judged<'_> {
     pub(super) fn posts(&self) -> Vec<Post> {
         let Self { review, gate, settings, .. } = *self;
         let head = &review.reviewed;
-        let summary = summary::write(&Comment {
-            bot: &settings.bot,
-            review,
-            analysis: None,
-            what: None,
-            keywords: None,
-            early_feedback: false,
-            commented: None,
-            details: &[],
-            since: None,
-        });
+        let summary = summary::write(&bare(review, &settings.bot));
         let surface = surface::surface(&Input {
             bot: &settings.bot,
             mention: self.mention,
@@ -165,8 +155,9 @@ fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Opti
     url
 }
 
-/// The text of the summary; `None` when there is nothing to report.
-fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
+/// The text of the summary; `None` when there is nothing to report. What was looked at in part has its figures at least.
+#[must_use]
+pub fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
     let analysis = reviewed.change.analyze();
     let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
     let comment = Comment {
@@ -178,17 +169,43 @@ fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Opt
         early_feedback: reviewed.policy.early_feedback,
         commented: Some(reviewed.policy.cap),
         details: &details,
-        since: last.filter(|last| last.had_findings()).map(since),
+        since: last.filter(|last| last.had_findings()).map(SinceLast::told),
     };
+    written(&comment)
+}
+
+/// The same for a review of which nothing else is known.
+#[must_use]
+pub fn stored_summary_text(review: &Review, bot: &str) -> Option<String> {
+    written(&bare(review, bot))
+}
+
+fn written(comment: &Comment<'_>) -> Option<String> {
     // No finding may mean that nobody looked; that is not to be silent about.
-    let nothing_said = || (!reviewed.review.is_complete()).then(|| summary::write_details(&comment));
-    summary::write(&comment).or_else(nothing_said)
+    let nothing_said = || (!comment.review.is_complete()).then(|| summary::write_details(comment));
+    summary::write(comment).or_else(nothing_said)
+}
+
+/// A comment that says what stands in a review, and nothing more.
+fn bare<'a>(review: &'a Review, bot: &'a str) -> Comment<'a> {
+    Comment {
+        bot,
+        review,
+        analysis: None,
+        what: None,
+        keywords: None,
+        early_feedback: false,
+        commented: None,
+        details: &[],
+        since: None,
+    }
 }
 
 /// What stands in Review Details beside the figures.
 fn details(reviewed: &Reviewed) -> Vec<String> {
     let mut lines = reviewed.intent.details();
     lines.extend(reviewed.policy.changes.iter().cloned());
+    // Among the notes is what an author should know, which the intent tells already.
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         if !lines.iter().any(|line| line == note) {
             lines.push(note.to_owned());
@@ -202,18 +219,8 @@ fn details(reviewed: &Reviewed) -> Vec<String> {
     reviewers.sort_unstable();
     reviewers.dedup();
     lines.push(format!("Reviewers: {}", reviewers.join(", ")));
+    lines.extend(reviewed.runs.iter().map(Run::in_words));
     lines
-}
-
-fn since(since: &SinceLast) -> Since<'_> {
-    Since {
-        head: &since.head,
-        new: &since.new,
-        resolved: &since.resolved,
-        still_open: &since.still_open,
-        n_fresh: since.n_fresh,
-        held_back: since.n_held_back,
-    }
 }
 
 /// The keys of findings that are resolved and not there any more, so that their threads can be.

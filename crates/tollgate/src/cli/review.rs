@@ -9,7 +9,6 @@ use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::Finding;
 use tollgate_core::gate::{FailOn, Gate};
 use tollgate_core::path::FilePath;
-use tollgate_core::report::summary::{self, Since};
 use tollgate_core::report::terminal::Look;
 use tollgate_core::report::{self, Format, Strictness};
 use tollgate_core::review::{Review, WithheldFinding};
@@ -19,10 +18,10 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
 use tollgate_engine::pipeline::{self, Asking, Event, Memory, Reviewed, SinceLast, World};
+use tollgate_engine::pulls::present;
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::tape::Tape;
 use tollgate_engine::store::Store;
-use tollgate_rules::hit::REVIEWER;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
@@ -357,7 +356,7 @@ fn show(
 /// Says what models and agents took, and ends as the gate wants it, or as a reviewer that failed.
 fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Done, Failure> {
     for run in &reviewed.runs {
-        output::say(&asking::took(run));
+        output::say(&run.in_words());
     }
     let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || fail_on == FailOn::Never;
     let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
@@ -512,7 +511,7 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
             // Without findings no line of the change is shown.
             let masked = if review.findings.is_empty() { None } else { Some(mask::files(shown.files)) };
             let files = masked.as_deref().unwrap_or(shown.files);
-            let since = shown.reviewed.and_then(since);
+            let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::told);
             report::terminal::render(review, files, shown.gate, since.as_ref(), &look)
         }
         Format::Json => {
@@ -555,69 +554,12 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
     if shown.gate == Gate::Skipped {
         return format!("{}\n", pipeline::SKIPPED);
     }
-    let analysis = shown.reviewed.map(|reviewed| reviewed.change.analyze());
-    let keywords = shown.reviewed.and_then(|reviewed| reviewed.intent.brief());
-    let details: Vec<String> = shown.reviewed.map(details).unwrap_or_default();
-    let comment = summary::Comment {
-        bot: shown.bot,
-        review,
-        analysis: analysis.as_ref(),
-        what: None,
-        keywords: keywords.as_deref(),
-        early_feedback: shown.reviewed.is_some_and(|reviewed| reviewed.policy.early_feedback),
-        commented: shown.reviewed.map(|reviewed| reviewed.policy.cap),
-        details: &details,
-        since: shown.reviewed.filter(|reviewed| had_findings(reviewed)).and_then(since),
+    let text = match shown.reviewed {
+        Some(reviewed) => present::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
+        None => present::stored_summary_text(review, shown.bot),
     };
-    match summary::write(&comment) {
-        Some(text) => text,
-        // No finding may mean that nobody looked; that is not to be silent about.
-        None if review.coverage.as_ref().is_some_and(|coverage| !coverage.is_complete()) => {
-            summary::write_details(&comment)
-        }
-        None => {
-            output::say("note: there is nothing to report, so there is no comment");
-            String::new()
-        }
-    }
-}
-
-/// What stands in Review Details beside the figures.
-fn details(reviewed: &Reviewed) -> Vec<String> {
-    let mut lines = reviewed.intent.details();
-    lines.extend(reviewed.policy.changes.iter().cloned());
-    // Among the notes is what an author should know, which the intent tells already.
-    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
-        if !lines.iter().any(|line| line == note) {
-            lines.push(note.to_owned());
-        }
-    }
-    let review = &reviewed.review;
-    let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
-    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
-    let mut reviewers: Vec<&str> =
-        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
-    reviewers.sort_unstable();
-    reviewers.dedup();
-    lines.push(format!("Reviewers: {}", reviewers.join(", ")));
-    lines.extend(reviewed.runs.iter().map(asking::took));
-    lines
-}
-
-/// True when the last review had findings; without them the comment is that of a first review.
-fn had_findings(reviewed: &Reviewed) -> bool {
-    reviewed.since.as_ref().is_some_and(SinceLast::had_findings)
-}
-
-/// What changed since the last review, where there was something to tell.
-fn since(reviewed: &Reviewed) -> Option<Since<'_>> {
-    let since = reviewed.since.as_ref()?;
-    Some(Since {
-        head: &since.head,
-        new: &since.new,
-        resolved: &since.resolved,
-        still_open: &since.still_open,
-        n_fresh: since.n_fresh,
-        held_back: since.n_held_back,
+    text.unwrap_or_else(|| {
+        output::say("note: there is nothing to report, so there is no comment");
+        String::new()
     })
 }

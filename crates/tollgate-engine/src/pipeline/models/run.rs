@@ -1,8 +1,10 @@
 //! What models and agents took.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tollgate_core::visible::grouped;
 
 use crate::failure::{self, Failure};
 use crate::reviewer::ask::Done;
@@ -67,6 +69,36 @@ impl Run {
         }
     }
 
+    /// What it took, in one line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut line = self.name.clone();
+        if self.n_calls == 0 {
+            return line + ": not asked, since nothing was to be sent or nothing fits the budget";
+        }
+        if let Some(model) = self.model.as_deref().filter(|model| *model != self.name) {
+            let _ = write!(line, " ({model})");
+        }
+        let calls = if self.n_calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.n_calls) };
+        let _ = write!(line, ": {calls} in {:.1} s", self.time.as_secs_f64());
+        let _ = write!(line, ", {} tokens read", grouped(self.usage.input));
+        if self.usage.cached > 0 {
+            let _ = write!(line, " ({} cached)", grouped(self.usage.cached));
+        }
+        let _ = write!(line, ", {} written", grouped(self.usage.output));
+        match self.cost {
+            Some(cost) if cost > 0.0 && cost < 0.01 => line.push_str(", less than $0.01"),
+            Some(cost) => {
+                let _ = write!(line, ", ${cost:.2}");
+            }
+            None => line.push_str(", cost unknown"),
+        }
+        if self.n_failed > 0 {
+            let _ = write!(line, "; {} failed", self.n_failed);
+        }
+        line
+    }
+
     /// What it took, as JSON.
     pub(in crate::pipeline) fn to_json(&self) -> Value {
         json!({
@@ -79,5 +111,47 @@ impl Run {
             "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,
             "problem": self.failure.as_ref().map(|failure| &failure.message),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(run: Run, expected: &str) {
+        assert_eq!(run.in_words(), expected);
+    }
+
+    fn run() -> Run {
+        Run {
+            name: "claude".to_owned(),
+            model: Some("claude-opus-4-5".to_owned()),
+            n_calls: 3,
+            n_failed: 0,
+            usage: Usage { input: 1_234_567, cached: 1_000, output: 678 },
+            cost: Some(1.234),
+            time: Duration::from_millis(12_345),
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn what_a_model_took_is_one_line() {
+        check(
+            run(),
+            "claude (claude-opus-4-5): 3 calls in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, $1.23",
+        );
+        let cheap = Run { cost: Some(0.001), n_calls: 1, n_failed: 1, model: None, ..run() };
+        check(
+            cheap,
+            "claude: 1 call in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, less than $0.01; 1 failed",
+        );
+        check(
+            Run { n_calls: 0, ..run() },
+            "claude: not asked, since nothing was to be sent or nothing fits the budget",
+        );
+        let plain = Run { cost: None, usage: Usage { input: 5, cached: 0, output: 0 }, ..run() };
+        check(plain, "claude (claude-opus-4-5): 3 calls in 12.3 s, 5 tokens read, 0 written, cost unknown");
     }
 }
