@@ -65,6 +65,7 @@ fn a_key_is_changed_remembered_and_given_back() {
     browser.until(&format!("!({open})"));
     // No key is ours while somebody types.
     browser.press("/");
+    browser.until("document.activeElement.matches('input[type=search]')");
     browser.keys("yn?");
     assert_eq!(browser.string("document.activeElement.value"), "yn?");
     assert!(!browser.is(open));
