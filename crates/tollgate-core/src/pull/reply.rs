@@ -42,7 +42,7 @@ pub struct To<'a> {
 const COMMANDS: [(&str, &str); 7] = [
     ("review", "review what is new since the last review"),
     ("full review", "review all of the change again"),
-    ("pause", "stop reviewing every push"),
+    ("pause", "leave pushes alone until `resume`"),
     ("resume", "review every push again"),
     ("dismiss <id> <reason>", "say that a finding is not wanted; in its thread without the id"),
     ("explain <id>", "read more about a finding; in its thread without the id"),

@@ -14,7 +14,7 @@ fn help_lists_the_commands() {
     |---|---|
     | `@tollgate review` | review what is new since the last review |
     | `@tollgate full review` | review all of the change again |
-    | `@tollgate pause` | stop reviewing every push |
+    | `@tollgate pause` | leave pushes alone until `resume` |
     | `@tollgate resume` | review every push again |
     | `@tollgate dismiss <id> <reason>` | say that a finding is not wanted; in its thread without the id |
     | `@tollgate explain <id>` | read more about a finding; in its thread without the id |
