@@ -139,7 +139,7 @@ function shortcuts() {
   keys.add("/", "Search", () => {
     const search = document.querySelector("input[type=search]");
     search?.focus();
-    if (search?.value) search.select();
+    search?.select();
   }, everywhere);
   keys.add("g", "Go to: then b board, r reviews, t trends, s settings", () => {
     const targets = { b: 1, r: 2, t: 3, s: 4 };
