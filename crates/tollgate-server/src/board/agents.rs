@@ -74,8 +74,7 @@ fn is_used(settings: &Settings, name: &str, role: &str) -> bool {
 
 /// An agent can do both; a service cannot change files.
 fn roles(chosen: &Chosen) -> &'static [&'static str] {
-    let is_agent = chosen.is_agent();
-    if is_agent { &["implementer", REVIEWER] } else { &[REVIEWER] }
+    if chosen.is_agent() { &["implementer", REVIEWER] } else { &[REVIEWER] }
 }
 
 fn said(failure: &tollgate_engine::failure::Failure) -> String {
