@@ -542,13 +542,6 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
     }
 }
 
-/// The comment for the pull request that was reviewed; empty when there is nothing to report.
-fn summary(reviewed: &Reviewed, settings: &Settings) -> String {
-    let sources = HashMap::new();
-    let shown = Shown { bot: &settings.bot, reviewed: Some(reviewed), ..Shown::read(reviewed.gate, &sources) };
-    comment(&reviewed.review, &shown)
-}
-
 /// The comment for a pull request. A clean change has none, one that was looked at in part only its figures.
 fn comment(review: &Review, shown: &Shown<'_>) -> String {
     if shown.gate == Gate::Skipped {

@@ -205,7 +205,7 @@ fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     };
     let verdict = || format!("tollgate: no findings ({})\n", reviewed.review.verdict().as_str());
-    let text = Some(super::summary(reviewed, settings)).filter(|text| !text.is_empty()).unwrap_or_else(verdict);
+    let text = present::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
     let written = std::fs::File::options().create(true).append(true).open(&file).and_then(|mut file| {
         let room = MAX_SUMMARY.saturating_sub(file.metadata()?.len());
         file.write_all(beginning(&text, usize::try_from(room).unwrap_or(usize::MAX)).as_bytes())
