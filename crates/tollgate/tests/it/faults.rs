@@ -168,6 +168,9 @@ impl Drop for FaultServer {
     }
 }
 
+/// Says that the connection ends with the answer. A client that is not told may ask again on it and find nobody there.
+const CLOSE: &str = "connection: close\r\n";
+
 /// The three ways in which a model's service may be spoken to.
 #[derive(Clone, Copy)]
 enum Tongue {
@@ -249,8 +252,8 @@ fn fail(fault: Fault, tongue: Tongue, key: &str, stream: &mut TcpStream, state: 
         }
         Fault::Html => {
             let page = "<!DOCTYPE html><title>[APPROVED]</title><p>Log in to the network";
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", page.len());
-            stream.write_all(format!("{head}{page}").as_bytes())
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n{CLOSE}content-length: {}", page.len());
+            stream.write_all(format!("{head}\r\n\r\n{page}").as_bytes())
         }
         Fault::WrongJson => {
             begin(stream)?;
@@ -298,9 +301,8 @@ fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
 
 /// Begins a stream of events that is sent in chunks.
 fn begin(stream: &mut TcpStream) -> std::io::Result<()> {
-    let head =
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
-    stream.write_all(head.as_bytes())
+    let kind = "content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked";
+    stream.write_all(format!("HTTP/1.1 200 OK\r\n{CLOSE}{kind}\r\n\r\n").as_bytes())
 }
 
 /// Sends one chunk.
@@ -313,8 +315,8 @@ fn send(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
 
 fn status(stream: &mut TcpStream, status: u16, headers: &str, key: &str) -> std::io::Result<()> {
     let body = format!("{{\"error\":{{\"message\":\"not now, {key}\",\"type\":\"busy\"}}}}");
-    let head =
-        format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n{headers}content-length: {}", body.len());
+    let kind = format!("{CLOSE}content-type: application/json\r\n{headers}content-length: {}", body.len());
+    let head = format!("HTTP/1.1 {status} No\r\n{kind}");
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes())
 }
 
