@@ -14,6 +14,7 @@ removeProjects();
 demo();
 agents();
 github();
+troubled();
 access();
 
 /** Says what went wrong, with what to do about it. */
@@ -212,6 +213,20 @@ function github() {
       }
     });
   });
+}
+
+// Pull requests in trouble, tried again at once.
+function troubled() {
+  for (const button of document.querySelectorAll("[data-retry]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => once(button, async () => {
+      await api("POST", `/api/jobs/${encodeURIComponent(button.dataset.retry)}/retry`);
+      const row = button.closest("tr");
+      row.cells[3].textContent = "now";
+      button.remove();
+      say("It is in the queue again.");
+    }));
+  }
 }
 
 function access() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use tollgate_engine::failure::Failure;
-use tollgate_engine::store::Database;
 use tollgate_engine::store::board::NewEvent;
+use tollgate_engine::store::{Database, Location};
 
 use crate::measure::{Measure, Setting};
 use crate::row::Row;
@@ -30,7 +30,8 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     for run in 0..setting.n_runs.max(1) {
         let file = |name: &str| folder.path().join(format!("{name}-{run}.db"));
         ours = ours.min(time_of_one(&Database::open(&file("together")).map_err(told)?, N_TOGETHER)?);
-        peer = peer.min(time_of_one(&Database::open_batched(&file("alone"), 1).map_err(told)?, N_ALONE)?);
+        peer =
+            peer.min(time_of_one(&Database::open_batched(&Location::File(file("alone")), 1).map_err(told)?, N_ALONE)?);
     }
     let measure = format!("writes, {N_WRITERS} at once");
     Ok(vec![Row { measure, ours: 1e6 * ours, peer: 1e6 * peer, unit: "µs", bar: BAR }])

@@ -36,6 +36,7 @@ mod announce;
 pub mod demo;
 mod failure;
 pub mod folder;
+mod here;
 mod intake;
 mod judge;
 mod offered;
@@ -51,6 +52,7 @@ mod work;
 
 use folder::Folder;
 
+pub use here::machine_name;
 pub use intake::{Edits, NewFeature};
 pub use offered::offers;
 pub use preview::{Draft, Previewed, Shown as ShownContext};
@@ -189,6 +191,13 @@ impl Board {
         &self.inner.home
     }
 
+    /// The time in milliseconds since 1970, by which everything here is stored and claims run out.
+    ///
+    /// Several machines go by the clock of the database that they share.
+    fn now(&self) -> u64 {
+        if self.database().place().file().is_some() { self.home().now() } else { self.database().now_ms() }
+    }
+
     /// The settings that hold whatever the project.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -199,13 +208,7 @@ impl Board {
 
     /// Adds a repository, and takes in the features it has already.
     pub fn add_project(&self, path: &Path, name: Option<&str>) -> Result<ProjectRow, Refused> {
-        let repository = Repository::open(path, self.home().git.clone())?;
-        let root = repository.root();
-        let own = root.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.map(str::to_owned).or(own).unwrap_or_else(|| "project".to_owned());
-        let project = self.database().add_project(root, &name, self.home().now())?;
-        self.take_in_all(&project)?;
-        Ok(project)
+        self.put_on_board(path, name, false)
     }
 
     /// The projects, in the order in which they were added.
@@ -235,7 +238,7 @@ impl Board {
         if let Some(card) = busy.iter().find(|card| card.state.work != machine::Work::Nothing) {
             return Err(Refused::Invalid(format!("`{}` is still worked on; stop it first", card.id)));
         }
-        if self.database().remove_project(id, self.home().now())? { Ok(()) } else { Err(Refused::NoProject(id)) }
+        if self.database().remove_project(id, self.now())? { Ok(()) } else { Err(Refused::NoProject(id)) }
     }
 
     // Features.
@@ -286,7 +289,7 @@ impl Board {
         if reason.is_empty() {
             return Err(Refused::Invalid("an approval by hand needs a reason, which is kept".to_owned()));
         }
-        let at = iso(self.home().now());
+        let at = iso(self.now());
         let overridden = Override { who: who.to_owned(), reason: reason.to_owned(), at };
         self.act(
             project,
@@ -392,7 +395,7 @@ impl Board {
             rules,
             who: who.to_owned(),
             note: change.note,
-            at_ms: self.home().now(),
+            at_ms: self.now(),
             token: claim.map(|(token, _)| token),
             hold: claim.map_or(Hold::LetGo, |(_, hold)| hold),
             iteration: change.iteration,
@@ -425,6 +428,7 @@ impl Board {
 
     /// The folder of a project's features.
     fn folder(&self, project: &ProjectRow) -> Result<Arc<Folder>, Failure> {
+        self.check_here(project)?;
         let mut folders = self.inner.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = folders.get(&project.id) {
             return Ok(Arc::clone(folder));
@@ -440,6 +444,7 @@ impl Board {
         if row.state.work != machine::Work::Nothing {
             return Err(Refused::Invalid(format!("{}; stop it first", row.state.in_words())));
         }
+        self.check_here(&project)?;
         let repository = Repository::open(&project.path, self.home().git.clone())?;
         let branch = work::branch(&row)?;
         // What staging left behind is of no use to anybody.

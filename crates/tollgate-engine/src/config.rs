@@ -25,14 +25,20 @@ use tollgate_core::suppress::Suppression;
 use crate::failure::{self, Failure};
 use crate::tree::{self, Entry};
 
+mod database;
 mod environment;
 mod file;
 pub mod github;
 pub mod pipeline;
+mod retention;
 pub mod reviewer;
 
+pub(crate) use database::masked;
+
+pub use database::DatabaseUrl;
 pub use github::{Github, GithubPart};
 pub use pipeline::{Pipeline, PipelinePart};
+pub use retention::{Retention, RetentionPart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
 
 pub use file::{
@@ -64,8 +70,12 @@ pub struct Settings {
     pub automatic: bool,
     /// The name in the titles of summary comments.
     pub bot: String,
-    /// Where past reviews are kept; `None` for the user's data folder.
+    /// The file in which past reviews are kept; `None` for the one in the user's data folder.
     pub store: Option<PathBuf>,
+    /// The database in which they are kept instead of a file.
+    pub database: Option<DatabaseUrl>,
+    /// What this machine is called by those who share the database; `None` for its own name.
+    pub machine: Option<String>,
     /// Whether past reviews are kept.
     pub remembers: bool,
     /// The largest diff that is read.
@@ -96,6 +106,8 @@ pub struct Settings {
     pub auto_approve: bool,
     /// Where GitHub is, and which app there is ours.
     pub github: Github,
+    /// How long a server keeps what it stored.
+    pub retention: Retention,
     /// Each value with where it came from, for people.
     pub shown: Vec<Shown>,
 }
@@ -187,6 +199,8 @@ impl Default for Settings {
             automatic: true,
             bot: BOT.to_owned(),
             store: None,
+            database: None,
+            machine: None,
             remembers: true,
             max_diff_bytes: 20_000_000,
             paths: Paths::default(),
@@ -202,6 +216,7 @@ impl Default for Settings {
             mode: ModeWord::default(),
             auto_approve: false,
             github: Github::default(),
+            retention: Retention::default(),
             shown: Vec::new(),
         }
     }
@@ -221,6 +236,9 @@ impl Settings {
                 layer.values.budget = layer.values.budget.within(&own);
             } else {
                 own = layer.values.budget.clone();
+            }
+            if layer.values.store.path.is_some() && layer.values.store.database.is_some() {
+                return Err(failure::two_stores(&layer.source, "`store.path`", "`store.database`"));
             }
             settings.take(&layer);
             all.append(&layer.values);
@@ -300,6 +318,8 @@ impl Settings {
             ("review.mode", "\"standard\"".to_owned()),
             ("github.url", format!("\"{}\"", self.github.url)),
             ("github.concurrency", self.github.concurrency.to_string()),
+            ("github.concurrency_per_repository", self.github.concurrency_per_repository.to_string()),
+            ("github.concurrency_per_installation", self.github.concurrency_per_installation.to_string()),
             ("github.model_reviews_per_repository", self.github.model_reviews_per_repository.to_string()),
             ("github.model_reviews_per_author", self.github.model_reviews_per_author.to_string()),
             ("review.max_diff_bytes", self.max_diff_bytes.to_string()),
@@ -323,7 +343,7 @@ impl Settings {
             ("limits.cpu_seconds", limits.cpu_seconds.to_string()),
             ("limits.memory_mib", limits.memory_mib.to_string()),
         ];
-        for (key, value) in defaults {
+        for (key, value) in defaults.into_iter().chain(self.retention.shown()) {
             self.shown.push(Shown { key: key.to_owned(), value, source: "default".to_owned() });
         }
     }
@@ -338,7 +358,8 @@ impl Settings {
         self.allow_no_review = review.allow_no_review.unwrap_or(self.allow_no_review);
         self.automatic = review.automatic.unwrap_or(self.automatic);
         self.bot = layer.values.identity.bot.clone().unwrap_or_else(|| std::mem::take(&mut self.bot));
-        self.store = layer.values.store.path.as_ref().map(PathBuf::from).or(self.store.take());
+        self.take_place(&layer.values.store);
+        self.machine = layer.values.store.machine.clone().or(self.machine.take());
         self.remembers = layer.values.store.enabled.unwrap_or(self.remembers);
         self.max_diff_bytes = review.max_diff_bytes.map_or(self.max_diff_bytes, |bytes| bytes as usize);
         self.consensus = review.consensus.map_or(self.consensus, |needed| needed as usize);
@@ -347,6 +368,7 @@ impl Settings {
         self.mode = review.mode.unwrap_or(self.mode);
         self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
         self.github.take(&layer.values.github);
+        self.retention.take(&layer.values.retention);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -359,6 +381,17 @@ impl Settings {
                 self.shown.retain(|shown| shown.key != key);
             }
             self.shown.push(Shown { key, value, source: layer.source.clone() });
+        }
+    }
+}
+
+impl Settings {
+    /// Who says last where the memory is, in a file or in a database, is right about both.
+    fn take_place(&mut self, part: &StorePart) {
+        if part.path.is_some() || part.database.is_some() {
+            self.store = part.path.as_ref().map(PathBuf::from);
+            self.database.clone_from(&part.database);
+            self.shown.retain(|shown| shown.key != "store.path" && shown.key != "store.database");
         }
     }
 }
@@ -466,6 +499,9 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
     }
     if values.pipeline != PipelinePart::default() || values.identity.pipeline.is_some() {
         return Err(failure::pipeline_in_repository(&source));
+    }
+    if values.retention != RetentionPart::default() {
+        return Err(failure::retention_in_repository(&source));
     }
     if values.github != GithubPart::default() {
         return Err(failure::github_in_repository(&source));

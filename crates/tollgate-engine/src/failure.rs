@@ -223,11 +223,27 @@ pub fn github_in_repository(source: &str) -> Failure {
         .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_GITHUB_*` variables.")
 }
 
+/// A repository cannot have what others stored forgotten.
+pub fn retention_in_repository(source: &str) -> Failure {
+    bad_config(source, "`retention` cannot be set in a repository, whose author could then have reviews forgotten")
+        .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_RETENTION_*` variables.")
+}
+
 /// A repository says where the memory is to be.
 #[must_use]
 pub fn store_in_repository(source: &str) -> Failure {
     bad_config(source, "`store` cannot be set in a repository, which could then write anywhere")
-        .hint("Set it in your own `~/.config/tollgate/config.toml`, with `TOLLGATE_STORE_PATH` or with `--store`.")
+        .hint("Set it in your own `~/.config/tollgate/config.toml`, with `TOLLGATE_STORE_PATH` or `TOLLGATE_STORE_DATABASE`, or with `--store` or `--database`.")
+}
+
+/// Two places are named for the one memory.
+#[must_use]
+pub fn two_stores(place: &str, file: &str, database: &str) -> Failure {
+    bad_config(
+        place,
+        &format!("{file} and {database} are both set, and only one of them can be where reviews are kept"),
+    )
+    .hint("Leave one of them out.")
 }
 
 /// A repository says how a reviewer is reached.
@@ -365,6 +381,72 @@ pub fn damaged_store(path: &Path, problem: &str) -> Failure {
 pub fn locked_store(path: &Path) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` is in use by another process", path.display()))
         .hint("Try again, or find out who holds the file.")
+}
+
+/// The server of the database cannot be reached.
+#[must_use]
+pub fn no_database(shown: &str, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` cannot be reached: {problem}"))
+        .hint("Nothing is lost. See that the server runs and can be reached from here; `tollgate doctor` checks both.")
+}
+
+/// The server of the database does not let us in.
+#[must_use]
+pub fn no_entry_to_database(shown: &str, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` does not let us in: {problem}"))
+        .hint("Check the user and the password in `--database`, `store.database` or `TOLLGATE_STORE_DATABASE`.")
+}
+
+/// The server has no such database.
+#[must_use]
+pub fn no_such_database(shown: &str) -> Failure {
+    Failure::new(Kind::External, format!("there is no database `{shown}`"))
+        .hint("Make it with `createdb`, owned by the user in the address; see docs/operations.md.")
+}
+
+/// The database does not allow what is needed.
+#[must_use]
+pub fn no_right_in_database(shown: &str, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` does not allow it: {problem}"))
+        .hint("The user in the address must own the database or may create in its schema; see docs/operations.md.")
+}
+
+/// Others use the database for longer than we wait.
+#[must_use]
+pub fn busy_database(shown: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` is too busy to answer in time"))
+        .hint("Try again; if it stays so, look for transactions that never end in `pg_stat_activity`.")
+}
+
+/// The database refuses for a reason that we do not know.
+#[must_use]
+pub fn failing_database(shown: &str, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` refuses: {problem}"))
+        .hint("Nothing of it was stored. Its own log says more.")
+}
+
+/// The tables of the database were made by a newer version of this program, which does not work with ours.
+#[must_use]
+pub fn newer_database(shown: &str, found: usize, known: usize) -> Failure {
+    Failure::new(
+        Kind::External,
+        format!("the database `{shown}` comes from a newer tollgate (version {found}, known is {known})"),
+    )
+    .hint("Update tollgate on this machine; nothing was changed.")
+}
+
+/// The database has tables of somebody else that are named as ours.
+#[must_use]
+pub fn foreign_database(shown: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` belongs to another program"))
+        .hint("It was left as it is. Make a database for tollgate alone: `createdb tollgate`.")
+}
+
+/// What stands in the database is not what was put there.
+#[must_use]
+pub fn damaged_database(shown: &str, problem: &str) -> Failure {
+    Failure::new(Kind::External, format!("the database `{shown}` is damaged: {problem}"))
+        .hint("Restore a backup, or find out who else writes to its tables.")
 }
 
 #[cfg(test)]

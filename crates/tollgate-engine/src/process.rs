@@ -9,9 +9,11 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 pub mod guard;
 pub(crate) mod handles;
+pub(crate) mod machine;
 pub(crate) mod owner;
 pub(crate) mod pipes;
 
@@ -125,6 +127,22 @@ pub fn crash_point(name: &str) {
     }
     #[cfg(not(all(debug_assertions, unix)))]
     let _ = (name, CRASH);
+}
+
+/// How long a claim is good for without a sign of life.
+const LEASE: Duration = Duration::from_secs(30);
+/// The variable that says how many milliseconds that is in a program under test.
+const LEASE_MS: &str = "TOLLGATE_LEASE_MS";
+
+/// How long a claim is good for without a sign of life. A program that is shipped cannot be told otherwise.
+#[must_use]
+pub fn lease() -> Duration {
+    #[cfg(debug_assertions)]
+    if let Some(millis) = std::env::var(LEASE_MS).ok().and_then(|millis| millis.parse().ok()) {
+        return Duration::from_millis(millis);
+    }
+    let _ = LEASE_MS;
+    LEASE
 }
 
 /// The variable that names the point at which a program under test is to panic.

@@ -15,13 +15,15 @@ use std::sync::Arc;
 use tollgate_core::pull::Repo;
 
 use crate::board::Home;
-use crate::config::Settings;
+use crate::config::{Github, Settings};
 use crate::failure::Failure;
 use crate::forge::github::App;
 use crate::forge::host::{Asked, FailedDelivery, Host, IsOurs, Me};
+use crate::store::pulls::Limits;
 use crate::store::{Database, Subject};
 
 mod failure;
+pub mod jobs;
 pub mod post;
 pub mod present;
 pub mod publish;
@@ -76,6 +78,8 @@ pub struct Site {
     pub public_url: Option<String>,
     /// How many pull requests are worked on at once.
     pub concurrency: usize,
+    /// How many of one repository and of one installation, on all machines together.
+    pub limits: Limits,
 }
 
 impl Site {
@@ -83,6 +87,14 @@ impl Site {
     #[must_use]
     pub fn name(&self) -> &str {
         self.url.split_once("://").map_or(self.url.as_str(), |(_, name)| name)
+    }
+
+    /// How many pull requests of one kind are worked on at once, as the settings have it.
+    #[must_use]
+    pub fn limits(github: &Github) -> Limits {
+        let limit = |number: u32| (number > 0).then_some(number);
+        let of_repository = limit(github.concurrency_per_repository);
+        Limits { of_repository, of_installation: limit(github.concurrency_per_installation) }
     }
 
     /// What reviews of a pull request are about, in the memory.
@@ -143,8 +155,9 @@ impl Pulls {
         self.inner.hosts.as_ref()
     }
 
+    /// The time in milliseconds since 1970; several machines go by the clock of the database that they share.
     fn now(&self) -> u64 {
-        (self.inner.home.clock)()
+        if self.database().place().file().is_some() { (self.inner.home.clock)() } else { self.database().now_ms() }
     }
 
     /// Where git data is kept.

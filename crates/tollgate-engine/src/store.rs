@@ -1,7 +1,7 @@
 //! The memory: past runs, their findings, and what somebody dismissed.
 //!
-//! One SQLite file in the user's data folder. It is the only place that speaks
-//! SQL. A run is stored once, when it has ended, and never changes after; the
+//! One SQLite file in the user's data folder, or a database of a PostgreSQL server that several machines share
+//! ([`Location`]). It is the only place that speaks SQL. A run is stored once, when it has ended, and never changes after; the
 //! database itself refuses to change one. Who asks decides what a failure
 //! means: a review goes on without memory and says so.
 //!
@@ -15,9 +15,9 @@
 //! A server keeps its board in the same file: [`board`] says what is in it, [`Database`] is how many threads use it. So
 //! does what is owed to pull requests on a code host: [`pulls`].
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::OpenFlags;
 use sha2::{Digest as _, Sha256};
 use tollgate_core::finding::Severity;
 use tollgate_core::gate::Gate;
@@ -25,22 +25,36 @@ use tollgate_core::review::Review;
 
 use crate::failure::Failure;
 
+use self::sql::{Connection, OptionalExtension as _, With, params};
+
 pub mod board;
+mod condition;
+pub mod copy;
 mod database;
 mod dismissal;
 mod figures;
+mod health;
+pub mod jobs;
 mod listed;
+mod location;
 mod open;
 pub mod pulls;
 mod record;
+mod retention;
 mod row;
 mod scanned;
+mod search;
+mod sql;
 mod trend;
 
-pub use database::Database;
+pub use condition::{Condition, examine};
+pub use database::{Database, Tallied, tally};
 pub use dismissal::DismissalRow;
+pub use health::{Health, Jobs, Recent};
 pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};
+pub use location::{Address, Location};
 pub use record::{Record, Reviewed};
+pub use retention::Forgotten;
 pub use row::{Counts, Run, State};
 pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
 
@@ -48,7 +62,7 @@ pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
-    path: PathBuf,
+    place: Location,
 }
 
 /// What a run is about: one line of work in one repository.
@@ -113,25 +127,36 @@ pub struct Filter {
 }
 
 impl Store {
-    /// Opens the memory and brings it up to date; makes it if it is not there.
+    /// Opens the memory in a file and brings it up to date; makes it if it is not there.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let connection = open::open(path)?;
-        Ok(Self { connection, path: path.to_owned() })
+        Self::open_at(&Location::File(path.to_owned()))
     }
 
-    /// Opens the memory to look something up: one that is not there is empty, and is not made.
+    /// Opens the memory wherever it is, and brings it up to date.
+    pub fn open_at(place: &Location) -> Result<Self, Failure> {
+        Ok(Self { connection: open::open(place)?, place: place.clone() })
+    }
+
+    /// Opens the memory in a file to look something up: one that is not there is empty, and is not made.
     pub fn look_up(path: &Path) -> Result<Self, Failure> {
-        if path.exists() {
-            return Self::open(path);
+        Self::look_up_at(&Location::File(path.to_owned()))
+    }
+
+    /// Opens the memory wherever it is, to look something up: a file that is not there is empty, and is not made.
+    pub fn look_up_at(place: &Location) -> Result<Self, Failure> {
+        match place.file() {
+            Some(path) if !path.exists() => {
+                let connection = open::open_with(Path::new(":memory:"), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                Ok(Self { connection, place: place.clone() })
+            }
+            Some(_) | None => Self::open_at(place),
         }
-        let connection = open::open_with(Path::new(":memory:"), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        Ok(Self { connection, path: path.to_owned() })
     }
 
     /// Where the memory is.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn place(&self) -> &Location {
+        &self.place
     }
 
     /// Stores a run that has ended and gives back its number.
@@ -170,21 +195,21 @@ impl Store {
     /// Runs with their counts, newest first.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<(Run, Counts)>, Failure> {
         let sql = format!(
-            "{} WHERE (?1 IS NULL OR repository = ?1) AND (?2 IS NULL OR subject = ?2 OR subject = 'branch ' || ?2 \
+            "{} WHERE (CAST(?1 AS TEXT) IS NULL OR repository = ?1) AND (CAST(?2 AS TEXT) IS NULL OR subject = ?2 OR subject = 'branch ' || ?2 \
              OR subject = 'pr ' || ?2) ORDER BY id DESC LIMIT ?3",
             row::SELECT
         );
         let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-        let read = || -> rusqlite::Result<Vec<(Run, Counts)>> {
+        let read = || -> sql::Result<Vec<(Run, Counts)>> {
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map(params![filter.repository, filter.name, limit], row::run)?;
-            let runs: Vec<Run> = rows.collect::<rusqlite::Result<_>>()?;
+            let runs: Vec<Run> = rows.collect::<sql::Result<_>>()?;
             runs.into_iter().map(|run| self.counts(run.id).map(|counts| (run, counts))).collect()
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    fn counts(&self, run: i64) -> rusqlite::Result<Counts> {
+    fn counts(&self, run: i64) -> sql::Result<Counts> {
         let sql = "SELECT severity, withheld IS NOT NULL, count(*) FROM finding WHERE run = ?1 GROUP BY 1, 2";
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([run])?;
@@ -201,18 +226,25 @@ impl Store {
         Ok(counts)
     }
 
-    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Failure> {
-        let done = (|| {
-            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let done = work(&transaction)?;
-            transaction.commit()?;
+    fn write<T>(&mut self, work: impl FnOnce(&Connection) -> sql::Result<T>) -> Result<T, Failure> {
+        if self.connection.is_lost() {
+            self.connection = open::open(&self.place)?;
+        }
+        let connection = &self.connection;
+        let done = connection.begin(With::Nobody).and_then(|()| {
+            let done = work(connection)?;
+            connection.execute_batch("COMMIT")?;
             Ok(done)
-        })();
-        done.map_err(|error| self.failed(&error))
+        });
+        done.map_err(|error| {
+            // It fails where the database has rolled back by itself.
+            let _ = connection.execute_batch("ROLLBACK");
+            self.failed(&error)
+        })
     }
 
-    fn failed(&self, error: &rusqlite::Error) -> Failure {
-        open::explain(&self.path, error)
+    fn failed(&self, error: &sql::Error) -> Failure {
+        open::explain(&self.place, error)
     }
 }
 
@@ -226,5 +258,10 @@ fn number(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
+#[cfg(test)]
+#[path = "../tests/it/place.rs"]
+mod place;
+#[cfg(test)]
+mod plans;
 #[cfg(test)]
 mod tests;

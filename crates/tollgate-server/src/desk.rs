@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::github::tally;
+use tollgate_engine::store::Health;
 use utoipa::ToSchema;
 
 use crate::json;
@@ -17,6 +19,7 @@ use crate::problem::{Kind, Problem};
 pub mod cards;
 pub mod deliveries;
 pub mod github;
+pub mod jobs;
 pub(crate) mod prompt;
 pub mod record;
 pub mod reviews;
@@ -478,7 +481,7 @@ pub struct ReviewTicket {
 }
 
 /// How much there is of everything, for those who watch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
     /// Features by column.
     pub features: Vec<(String, u64)>,
@@ -486,6 +489,10 @@ pub struct Figures {
     pub work: Vec<(String, u64)>,
     /// Agents that run.
     pub agents: u64,
+    /// What is owed, and how the database does.
+    pub health: Health,
+    /// What was asked of GitHub.
+    pub github: tally::Tallied,
 }
 
 /// The board, as the routes see it.
@@ -494,6 +501,7 @@ pub trait Desk:
     cards::Cards
     + deliveries::Deliveries
     + github::Github
+    + jobs::Jobs
     + record::Record
     + reviews::Reviews
     + setup::Setup

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use tollgate_core::board::FeatureId;
 use tollgate_core::fingerprint::Fingerprint;
+use tollgate_engine::store::jobs::JobId;
 use utoipa::IntoParams;
 
 use crate::app::App;
@@ -185,6 +186,28 @@ impl FromRequestParts<Shared> for OfReview {
         let names = names(parts).await?;
         number(named(&names, "run")?).map(Self).ok_or_else(|| no_such("review"))
     }
+}
+
+/// The job in the path.
+pub(crate) struct OfJob(pub(crate) JobId);
+
+impl FromRequestParts<Shared> for OfJob {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let names = names(parts).await?;
+        JobId::parse(named(&names, "job")?).map(Self).ok_or_else(|| no_such("job"))
+    }
+}
+
+/// The job in the path, for the description.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "read by the description only")]
+pub(crate) struct JobPath {
+    /// The name of the job: `pull-12`, `post-5`, `work-3-login`.
+    #[param(max_length = 100, pattern = "^(pull|post|work)-[0-9]{1,18}(-[A-Za-z0-9_-]{1,64})?$")]
+    job: String,
 }
 
 /// The stored review in the path, for the description.

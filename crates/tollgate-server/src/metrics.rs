@@ -1,7 +1,9 @@
 //! Figures for those who watch, in the text form of Prometheus.
+//!
+//! Labels are words of ours, so there are only so many of them whatever anybody sends. A family is always there, also when
+//! there is nothing of it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +12,13 @@ use tollgate_engine::forge::own_app::EVENTS;
 use crate::app::Served;
 use crate::desk::Figures;
 
+mod page;
+mod process;
+mod stored;
+
+use page::{Classes, Page, Type};
+use stored::Stored;
+
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
@@ -17,18 +26,22 @@ const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 const TOLD_TO_ALL: [&str; 3] = ["ping", "installation", "installation_repositories"];
 
 /// What is counted.
-#[derive(Debug, Default)]
-pub(crate) struct Metrics(Mutex<Counted>);
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    counted: Mutex<Counted>,
+    /// What is counted in the database.
+    pub(crate) stored: Stored,
+}
 
 #[derive(Debug, Default)]
 struct Counted {
     by_status: BTreeMap<(String, String, u16), u64>,
-    durations: BTreeMap<String, Histogram>,
+    durations: BTreeMap<String, Durations>,
     deliveries: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Histogram {
+struct Durations {
     counts: [u64; BOUNDS.len()],
     count: u64,
     sum: Duration,
@@ -41,19 +54,27 @@ pub(crate) struct Gauges {
     pub(crate) listeners: u64,
     pub(crate) events_sent: u64,
     pub(crate) last_seq: u64,
+    /// Now, in milliseconds since 1970.
+    pub(crate) now_ms: u64,
 }
 
 impl Metrics {
+    /// Begins to count.
+    pub(crate) fn new() -> Self {
+        process::begin();
+        Self { counted: Mutex::default(), stored: Stored::default() }
+    }
+
     /// Counts a request. Its route is one of ours, so there are only so many.
     pub(crate) fn count(&self, served: &Served) {
         let mut counted = self.lock();
         let key = (served.route.clone(), served.method.clone(), served.status);
         *counted.by_status.entry(key).or_default() += 1;
-        let histogram = counted.durations.entry(served.route.clone()).or_default();
-        histogram.count += 1;
-        histogram.sum += served.duration;
+        let durations = counted.durations.entry(served.route.clone()).or_default();
+        durations.count += 1;
+        durations.sum += served.duration;
         let seconds = served.duration.as_secs_f64();
-        for (count, bound) in histogram.counts.iter_mut().zip(BOUNDS) {
+        for (count, bound) in durations.counts.iter_mut().zip(BOUNDS) {
             *count += u64::from(seconds <= bound);
         }
     }
@@ -67,89 +88,60 @@ impl Metrics {
 
     /// Everything as text.
     pub(crate) fn render(&self, gauges: &Gauges, figures: Option<&Figures>) -> String {
-        let mut page = String::new();
+        let mut page = Page::default();
         self.lock().render(&mut page);
         let plain = [
-            ("tollgate_connections", "gauge", "Open connections.", gauges.connections),
-            ("tollgate_listeners", "gauge", "Clients that listen to events.", gauges.listeners),
-            ("tollgate_events_sent_total", "counter", "Events given to clients.", gauges.events_sent),
-            ("tollgate_event_seq", "counter", "The number of the last event.", gauges.last_seq),
+            ("tollgate_connections", Type::Gauge, "Open connections.", gauges.connections),
+            ("tollgate_listeners", Type::Gauge, "Clients that listen to events.", gauges.listeners),
+            ("tollgate_events_sent_total", Type::Counter, "Events given to clients.", gauges.events_sent),
+            ("tollgate_event_seq", Type::Counter, "The number of the last event.", gauges.last_seq),
         ];
         for (name, kind, help, value) in plain {
-            head(&mut page, name, kind, help);
-            let _ = writeln!(page, "{name} {value}");
+            page.family(name, kind, help).sample(&[], value);
         }
-        if let Some(figures) = figures {
-            by_label(&mut page, "tollgate_features", "Features by column.", "status", &figures.features);
-            by_label(&mut page, "tollgate_work", "Work that is owed, by kind.", "kind", &figures.work);
-            head(&mut page, "tollgate_agents_running", "gauge", "Agents that run.");
-            let _ = writeln!(page, "tollgate_agents_running {}", figures.agents);
-        }
-        page
+        stored::render(&mut page, figures, gauges.now_ms);
+        process::render(&mut page);
+        page.text()
     }
 
     fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Counted {
-    fn render(&self, page: &mut String) {
-        head(page, "tollgate_http_requests_total", "counter", "Requests by route, method and status.");
+    fn render(&self, page: &mut Page) {
+        let help = "Requests by route, method and status.";
+        let mut requests = page.family("tollgate_http_requests_total", Type::Counter, help);
         for ((route, method, status), count) in &self.by_status {
-            let (route, method) = (escape(route), escape(method));
-            let _ = writeln!(
-                page,
-                "tollgate_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}} {count}"
-            );
+            let status = status.to_string();
+            requests.sample(&[("route", route), ("method", method), ("status", &status)], count);
         }
-        head(page, "tollgate_deliveries_total", "counter", "Deliveries of code hosts by event and outcome.");
+        let help = "Deliveries of code hosts by event and outcome.";
+        let mut deliveries = page.family("tollgate_deliveries_total", Type::Counter, help);
         for ((event, outcome), count) in &self.deliveries {
-            let _ = writeln!(page, "tollgate_deliveries_total{{event=\"{event}\",outcome=\"{outcome}\"}} {count}");
+            deliveries.sample(&[("event", event), ("outcome", outcome)], count);
         }
-        head(page, "tollgate_http_request_duration_seconds", "histogram", "How long answers took, by route.");
-        for (route, histogram) in &self.durations {
-            histogram.render(page, &escape(route));
+        let help = "How long answers took, by route.";
+        let mut durations = page.family("tollgate_http_request_duration_seconds", Type::Histogram, help);
+        for (route, of) in &self.durations {
+            let (counts, count, sum) = (&of.counts[..], of.count, of.sum.as_secs_f64());
+            durations.classes(&[("route", route)], Classes { bounds: &BOUNDS, counts, count, sum });
         }
     }
-}
-
-impl Histogram {
-    fn render(&self, page: &mut String, route: &str) {
-        let name = "tollgate_http_request_duration_seconds";
-        for (count, bound) in self.counts.iter().zip(BOUNDS) {
-            let _ = writeln!(page, "{name}_bucket{{route=\"{route}\",le=\"{bound}\"}} {count}");
-        }
-        let _ = writeln!(page, "{name}_bucket{{route=\"{route}\",le=\"+Inf\"}} {}", self.count);
-        let _ = writeln!(page, "{name}_sum{{route=\"{route}\"}} {}", self.sum.as_secs_f64());
-        let _ = writeln!(page, "{name}_count{{route=\"{route}\"}} {}", self.count);
-    }
-}
-
-fn by_label(page: &mut String, name: &str, help: &str, label: &str, values: &[(String, u64)]) {
-    head(page, name, "gauge", help);
-    for (word, count) in values {
-        let _ = writeln!(page, "{name}{{{label}=\"{}\"}} {count}", escape(word));
-    }
-}
-
-fn head(page: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use insta::assert_snapshot;
+    use std::collections::BTreeMap;
+
+    use tollgate_engine::store::{Health, Jobs, Recent, Tallied};
 
     use super::*;
 
-    #[test]
-    fn requests_are_counted_by_route_and_status_and_time() {
-        let metrics = Metrics::default();
+    /// A page on which everything has a value.
+    fn full() -> String {
+        let metrics = Metrics::new();
         for (status, milliseconds) in [(200, 2), (200, 70), (404, 1)] {
             metrics.count(&Served {
                 method: "GET".to_owned(),
@@ -158,50 +150,123 @@ mod tests {
                 duration: Duration::from_millis(milliseconds),
             });
         }
-        let figures =
-            Figures { features: vec![("odd\"one".to_owned(), 2)], work: vec![("queued".to_owned(), 1)], agents: 1 };
-        assert_snapshot!(metrics.render(&Gauges { connections: 3, ..Gauges::default() }, Some(&figures)), @r#"
-        # HELP tollgate_http_requests_total Requests by route, method and status.
-        # TYPE tollgate_http_requests_total counter
-        tollgate_http_requests_total{route="/api/projects",method="GET",status="200"} 2
-        tollgate_http_requests_total{route="/api/projects",method="GET",status="404"} 1
-        # HELP tollgate_deliveries_total Deliveries of code hosts by event and outcome.
-        # TYPE tollgate_deliveries_total counter
-        # HELP tollgate_http_request_duration_seconds How long answers took, by route.
-        # TYPE tollgate_http_request_duration_seconds histogram
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.001"} 1
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.005"} 2
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.01"} 2
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.05"} 2
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.1"} 3
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.5"} 3
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="1"} 3
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="5"} 3
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="30"} 3
-        tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="+Inf"} 3
-        tollgate_http_request_duration_seconds_sum{route="/api/projects"} 0.073
-        tollgate_http_request_duration_seconds_count{route="/api/projects"} 3
-        # HELP tollgate_connections Open connections.
-        # TYPE tollgate_connections gauge
-        tollgate_connections 3
-        # HELP tollgate_listeners Clients that listen to events.
-        # TYPE tollgate_listeners gauge
-        tollgate_listeners 0
-        # HELP tollgate_events_sent_total Events given to clients.
-        # TYPE tollgate_events_sent_total counter
-        tollgate_events_sent_total 0
-        # HELP tollgate_event_seq The number of the last event.
-        # TYPE tollgate_event_seq counter
-        tollgate_event_seq 0
-        # HELP tollgate_features Features by column.
-        # TYPE tollgate_features gauge
-        tollgate_features{status="odd\"one"} 2
-        # HELP tollgate_work Work that is owed, by kind.
-        # TYPE tollgate_work gauge
-        tollgate_work{kind="queued"} 1
-        # HELP tollgate_agents_running Agents that run.
-        # TYPE tollgate_agents_running gauge
-        tollgate_agents_running 1
-        "#);
+        metrics.count_delivery(Some("push"), "accepted");
+        let jobs = Jobs { kind: "review", queued: 2, running: 1, failed: 3, dead: 4, oldest_ms: Some(1_000) };
+        let recent = Recent { result: "APPROVED".to_owned(), n_runs: 2, took_ms: 3_500, cost_usd: 0.25, n_tokens: 9 };
+        let health = Health {
+            jobs: vec![jobs],
+            claims: vec![("pull", 12)],
+            last_run: 7,
+            recent: vec![recent.clone(), Recent { result: "FAILED".to_owned(), ..recent }],
+            engine: "sqlite",
+            n_bytes: Some(4_096),
+            tallied: Tallied { too_late: 5, reconnects: 8, waiting: 9, ..Tallied::default() },
+        };
+        let github =
+            tollgate_engine::forge::github::tally::Tallied { answers: [1, 0, 0, 0, 2, 0], n_left: Some(4_999) };
+        let (features, work) = (vec![("odd\"one".to_owned(), 2)], vec![("queued".to_owned(), 1)]);
+        let figures = Figures { features, work, agents: 1, health, github };
+        let gauges = Gauges { connections: 3, now_ms: 61_000, ..Gauges::default() };
+        metrics.render(&gauges, Some(&figures))
+    }
+
+    /// The types of all families; panics when the text is not in the form of Prometheus.
+    fn families(text: &str) -> BTreeMap<String, String> {
+        let mut families = BTreeMap::new();
+        let mut current: Option<(String, String)> = None;
+        let mut seen = std::collections::BTreeSet::new();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, words) = help.split_once(' ').unwrap();
+                assert!(words.ends_with('.'), "{line}");
+                let kind = lines.next().unwrap().strip_prefix(&format!("# TYPE {name} ")).unwrap().to_owned();
+                assert_eq!(families.insert(name.to_owned(), kind.clone()), None, "{name} is there twice");
+                current = Some((name.to_owned(), kind));
+                continue;
+            }
+            let (name, kind) = current.as_ref().unwrap();
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(seen.insert(sample.to_owned()), "{line} is there twice");
+            let of = sample.split('{').next().unwrap();
+            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(suffixes.iter().any(|suffix| of == format!("{name}{suffix}")), "{line} is not of {name}");
+        }
+        families
+    }
+
+    #[test]
+    fn every_family_has_a_type_and_is_there_once() {
+        let families = families(&full());
+        for (name, kind) in &families {
+            // A number that only grows, though it is no count.
+            let is_counter = name.ends_with("_total") || name == "tollgate_event_seq";
+            assert_eq!(kind == "counter", is_counter, "{name}");
+        }
+        assert_eq!(families["tollgate_http_request_duration_seconds"], "histogram");
+        assert!(families.len() > 25);
+    }
+
+    #[test]
+    fn what_is_not_known_leaves_its_family_and_no_value() {
+        let nothing = Metrics::new().render(&Gauges::default(), None);
+        assert_eq!(families(&nothing), families(&full()));
+        assert!(nothing.contains("\ntollgate_database_up 0\n"));
+        assert!(!nothing.contains("\ntollgate_github_requests_left "));
+    }
+
+    #[test]
+    fn labels_are_words_of_ours() {
+        let known = ["route", "method", "status", "event", "outcome", "kind", "state", "result", "version", "le"];
+        for line in full().lines().filter(|line| !line.starts_with('#')) {
+            let labels = line.split_once('{').map_or("", |(_, labels)| labels.rsplit_once('}').unwrap().0);
+            for label in labels.split("\",").filter(|label| !label.is_empty()) {
+                let name = label.split_once("=\"").unwrap().0;
+                assert!(known.contains(&name), "{line}");
+            }
+        }
+        let metrics = Metrics::new();
+        for n in 0..100 {
+            metrics.count_delivery(Some(&format!("stranger-{n}")), "accepted");
+        }
+        let text = metrics.render(&Gauges::default(), None);
+        assert!(text.contains("tollgate_deliveries_total{event=\"other\",outcome=\"accepted\"} 100\n"), "{text}");
+    }
+
+    #[test]
+    fn figures_stand_where_they_belong() {
+        let text = full();
+        for line in [
+            r#"tollgate_http_requests_total{route="/api/projects",method="GET",status="200"} 2"#,
+            r#"tollgate_http_requests_total{route="/api/projects",method="GET",status="404"} 1"#,
+            r#"tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.001"} 1"#,
+            r#"tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="0.05"} 2"#,
+            r#"tollgate_http_request_duration_seconds_bucket{route="/api/projects",le="+Inf"} 3"#,
+            r#"tollgate_http_request_duration_seconds_sum{route="/api/projects"} 0.073"#,
+            r#"tollgate_http_request_duration_seconds_count{route="/api/projects"} 3"#,
+            "tollgate_connections 3",
+            r#"tollgate_features{status="odd\"one"} 2"#,
+            r#"tollgate_jobs{kind="review",state="queued"} 2"#,
+            r#"tollgate_jobs{kind="review",state="running"} 1"#,
+            r#"tollgate_jobs{kind="review",state="failed"} 3"#,
+            r#"tollgate_jobs{kind="review",state="dead"} 4"#,
+            r#"tollgate_oldest_job_seconds{kind="review"} 60"#,
+            r#"tollgate_claims_total{kind="pull"} 12"#,
+            "tollgate_lost_claims_total 5",
+            "tollgate_reviews_total 7",
+            r#"tollgate_recent_reviews{result="FAILED"} 2"#,
+            "tollgate_recent_review_seconds 7",
+            "tollgate_recent_review_cost_usd 0.5",
+            r#"tollgate_database_info{kind="sqlite"} 1"#,
+            "tollgate_database_bytes 4096",
+            "tollgate_database_waiting_writes 9",
+            "tollgate_database_reconnects_total 8",
+            "tollgate_database_up 1",
+            r#"tollgate_github_answers_total{status="limited"} 2"#,
+            "tollgate_github_requests_left 4999",
+        ] {
+            assert!(text.lines().any(|is| is == line), "{line} is missing in\n{text}");
+        }
     }
 }

@@ -25,6 +25,7 @@ mod features;
 mod github;
 mod health;
 mod iterations;
+mod jobs;
 mod projects;
 mod record;
 mod review;
@@ -113,6 +114,9 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(github::show))
         .routes(routes!(github::begin))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::retry))
+        .routes(routes!(jobs::cancel))
         .routes(routes!(webhook::github))
         .routes(routes!(review::generate));
     describe::complete(router)

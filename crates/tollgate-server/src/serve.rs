@@ -133,7 +133,7 @@ impl Server {
             names: Names::new(address.port(), &config.names),
             hosts: config.names,
             address,
-            metrics: Metrics::default(),
+            metrics: Metrics::new(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             deliveries: routes::Room::new(&limits),
             pending: routes::Pending::default(),

@@ -30,9 +30,11 @@ mod history;
 mod hook;
 mod init;
 mod intent;
+mod jobs;
 mod man;
 mod mcp;
 mod memory;
+mod migrate;
 mod output;
 mod parse_answer;
 mod progress;
@@ -41,6 +43,7 @@ mod review;
 mod rules;
 mod schema;
 mod serve;
+mod worker;
 
 /// What a command has to say to the shell.
 pub(crate) enum Done {
@@ -90,9 +93,11 @@ pub(crate) enum Color {
 enum Command {
     Review(review::Args),
     Serve(serve::Args),
+    Worker(worker::Args),
     Project(project::Args),
     Feature(feature::Args),
     Github(github::Args),
+    Jobs(jobs::Args),
     Analyze(analyze::Args),
     Intent(intent::Args),
     CheckComment(check_comment::Args),
@@ -106,6 +111,7 @@ enum Command {
     Hook(hook::Args),
     History(history::Args),
     Mcp(mcp::Args),
+    Migrate(migrate::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -132,9 +138,11 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     finish(match cli.command {
         Command::Review(args) => review::run(&place, args),
         Command::Serve(args) => serve::run(&place, args),
+        Command::Worker(args) => worker::run(&place, args),
         Command::Project(args) => project::run(&place, args),
         Command::Feature(args) => feature::run(&place, args),
         Command::Github(args) => github::run(&place, args),
+        Command::Jobs(args) => jobs::run(&place, args),
         Command::Analyze(args) => analyze::run(&place, args),
         Command::Intent(args) => intent::run(&place, args),
         Command::CheckComment(args) => check_comment::run(&place, args),
@@ -148,6 +156,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::Hook(args) => hook::run(&place, args),
         Command::History(args) => history::run(&place, args),
         Command::Mcp(args) => mcp::run(&place, &args),
+        Command::Migrate(args) => migrate::run(&place, &args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     })

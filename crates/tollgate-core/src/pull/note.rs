@@ -103,6 +103,15 @@ pub fn closed() -> Note {
     needs_action("Not reviewed: the pull request was closed", text)
 }
 
+/// Whoever runs the server ended the review.
+#[must_use]
+pub fn cancelled(by: &str) -> Note {
+    let by = Some(shown(by, 100)).filter(|by| !by.is_empty());
+    let by = by.map_or_else(|| "somebody".to_owned(), |by| code_span(&by));
+    let text = format!("The review was ended by {by}, who runs the server. Push, or ask for a review, to have one.");
+    needs_action("Not reviewed: the review was cancelled", text)
+}
+
 /// It has more than we look at.
 #[must_use]
 pub fn too_large(n_files: u64, max_files: u64) -> Note {
@@ -167,6 +176,7 @@ mod tests {
             skipped("tollgate", &head(), Author::MayNot),
             superseded(&head()),
             closed(),
+            cancelled(hostile),
             too_large(5000, 3000),
             timed_out("tollgate", 30),
             failed("tollgate", hostile, Some(hostile)),
@@ -222,6 +232,9 @@ mod tests {
         --
         Not reviewed: the pull request was closed
         The pull request was closed before the review was over. Reopen it to have it reviewed.
+        --
+        Not reviewed: the review was cancelled
+        The review was ended by `the budget is spent`, who runs the server. Push, or ask for a review, to have one.
         --
         Not reviewed: the change is too large
         The change has 5000 files, and at most 3000 are reviewed. Split it into smaller ones.

@@ -5,6 +5,20 @@ use std::path::Path;
 use tollgate_core::board::FeatureId;
 
 use crate::failure::{Failure, Kind};
+use crate::store::board::ProjectRow;
+
+/// The folder of a project is on another machine.
+pub(super) fn elsewhere(project: &ProjectRow) -> Failure {
+    let (path, name) = (project.path.display(), &project.name);
+    match &project.machine {
+        Some(machine) => {
+            Failure::new(Kind::User, format!("`{name}` is a project of the machine `{machine}`, in `{path}` there"))
+                .hint("Ask a server on that machine, or run the command there.")
+        }
+        None => Failure::new(Kind::User, format!("no machine has said that `{name}`, in `{path}`, is its project"))
+            .hint("Run `tollgate project add PATH` on the machine that has the folder."),
+    }
+}
 
 /// Nobody is set up to implement features.
 pub(super) fn no_agent() -> Failure {

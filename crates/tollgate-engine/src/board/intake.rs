@@ -66,7 +66,7 @@ impl Board {
             check_branch(branch)?;
         }
         new.dependencies.iter().try_for_each(|name| check_name(name))?;
-        let now = self.home().now();
+        let now = self.now();
         let id = new_id(now);
         let document = document(new, &id, &iso(now)).map_err(Refused::Invalid)?;
         let folder = self.folder(&project)?;
@@ -96,7 +96,7 @@ impl Board {
             }
         }
         let folder = self.folder(&project)?;
-        let at = iso(self.home().now());
+        let at = iso(self.now());
         let held = folder.update(id, &|document| {
             for (key, value) in edits {
                 match value {
@@ -181,7 +181,7 @@ impl Board {
 
     fn hide(&self, project: &ProjectRow, id: &FeatureId, who: &str) -> Result<(), Failure> {
         let event = announce::event(project.id, &project.path.to_string_lossy(), id, &Announced::Changed);
-        self.database().hide_feature(project.id, id, who, self.home().now(), vec![event]).map(drop)
+        self.database().hide_feature(project.id, id, who, self.now(), vec![event]).map(drop)
     }
 
     fn take_in_broken(&self, project: &ProjectRow, broken: &Broken) -> Result<(), Failure> {
@@ -193,7 +193,7 @@ impl Board {
         }
         let announced = Announced::Broken { error: &broken.why };
         let event = announce::event(project.id, &project.path.to_string_lossy(), &id, &announced);
-        self.database().set_broken(project.id, &id, Some(&broken.why), self.home().now(), vec![event]).map(drop)
+        self.database().set_broken(project.id, &id, Some(&broken.why), self.now(), vec![event]).map(drop)
     }
 
     /// Takes in the file of a feature, if it is not what was last written or taken in.
@@ -229,7 +229,7 @@ impl Board {
         if row.broken.is_some() {
             let path = project.path.to_string_lossy();
             let event = announce::event(project.id, &path, &row.id, &Announced::Changed);
-            self.database().set_broken(project.id, &row.id, None, self.home().now(), vec![event])?;
+            self.database().set_broken(project.id, &row.id, None, self.now(), vec![event])?;
         }
         let status = held.document.status();
         let before = Document::parse(&row.document).ok();
@@ -256,7 +256,7 @@ impl Board {
             seen_rev: row.rev,
             is_current,
             who: FILE.to_owned(),
-            at_ms: self.home().now(),
+            at_ms: self.now(),
             announce: Box::new(move |after, before, effects| {
                 let telling = announce::Telling {
                     project: project_id,
@@ -292,7 +292,7 @@ impl Board {
     }
 
     fn new_row(&self, project: &ProjectRow, held: &Held) -> NewRow {
-        let now = self.home().now();
+        let now = self.now();
         let reviews = held.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
         let reviews = reviews.unwrap_or(Value::Null);
         let event = announce::event(project.id, &project.path.to_string_lossy(), &held.id, &Announced::Changed);

@@ -18,7 +18,6 @@ use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, Asking, Memory, Sent, Standing, World};
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::Store;
 use crate::store::board::ProjectRow;
 
 /// Whose prompts are shown when nobody is set up to review with them.
@@ -85,6 +84,7 @@ impl Board {
                 "nothing of this feature was reviewed yet, so there is no diff to fill in".into(),
             ));
         };
+        self.check_here(&project)?;
         let repository = Repository::open(&project.path, self.home().git.clone())?;
         let (settings, is_set_up) = with_somebody(self.settings_as_of(&project, &repository, &base)?);
         let preview = self.write_preview(&project, &feature, &settings, &format!("{base}..{commit}"), draft)?;
@@ -127,7 +127,7 @@ impl Board {
             body: Some(&body),
             spec: spec.as_deref(),
             criteria: &criteria,
-            memory: Store::open(self.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
+            memory: self.database().store().map_or_else(Memory::Unavailable, Memory::Open),
             since_last: false,
             executable: home.executable.clone(),
             standing: Standing::Gate(work::subject(project, &feature.row.id)),

@@ -38,7 +38,7 @@ impl Board {
             shown.push((stored.iteration, diff));
         }
         let written = self.review_json(&row, &shown);
-        let at = iso(self.home().now());
+        let at = iso(self.now());
         let held = folder.update(id, &|document| {
             if intake::rev(document).is_some_and(|rev| rev > row.rev) {
                 return Ok(());

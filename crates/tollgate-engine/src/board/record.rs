@@ -92,7 +92,7 @@ impl Board {
         let remark = find(&row, finding).ok_or_else(|| Refused::NoFinding(finding.to_owned()))?;
         let dismissal = dismissal(remark, reason.trim()).map_err(Refused::Invalid)?;
         let project = self.project(project)?;
-        let (now, events) = (self.home().now(), vec![self.changed(&project, id)]);
+        let (now, events) = (self.now(), vec![self.changed(&project, id)]);
         self.database().dismiss(&repository(&project), dismissal.clone(), who, now, events)?;
         Ok(DismissalRow { dismissal, who: Some(who.to_owned()), made_ms: now })
     }
@@ -102,7 +102,7 @@ impl Board {
         self.feature(project, id)?;
         let project = self.project(project)?;
         let events = vec![self.changed(&project, id)];
-        Ok(self.database().withdraw(&repository(&project), fingerprint, self.home().now(), events)?)
+        Ok(self.database().withdraw(&repository(&project), fingerprint, self.now(), events)?)
     }
 
     /// A review in the form of a file.

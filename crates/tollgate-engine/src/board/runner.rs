@@ -20,11 +20,9 @@ use super::folder::watch::{self, Changes, Watcher};
 use super::{Board, work};
 use crate::failure::Failure;
 use crate::process::guard::{ProcessMark, end_survivors};
-use crate::process::{handles, owner};
+use crate::process::{handles, lease, owner};
 use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
 
-/// How long a claim is good for without a sign of life.
-const LEASE: Duration = Duration::from_secs(30);
 /// How often signs of life are given.
 const BEAT: Duration = Duration::from_secs(2);
 /// How often to look what is owed, when nobody says that something changed.
@@ -151,7 +149,7 @@ impl Shared {
     }
 
     fn now(&self) -> u64 {
-        self.board.home().now()
+        self.board.now()
     }
 
     // What an earlier runner left.
@@ -159,7 +157,7 @@ impl Shared {
     fn tidy_up(&self) -> Result<(), Failure> {
         let database = self.board.database();
         for owner in database.owners()? {
-            if owner != self.owner && !owner::is_alive(&owner) {
+            if owner != self.owner && owner::has_ended(&owner) {
                 database.release_owner(&owner)?;
             }
         }
@@ -225,7 +223,9 @@ impl Shared {
     /// True when there is work that waits for something else on the same feature to end.
     fn look(self: &Arc<Self>, kept: &mut Kept) -> Result<bool, Failure> {
         crate::process::panic_point("look");
-        let projects = self.board.projects()?;
+        let mut projects = self.board.projects()?;
+        // Those of other machines are left to them.
+        projects.retain(|project| self.board.is_here(project));
         self.keep(&projects, kept);
         for project in &projects {
             let Some(keeping) = kept.locks.get_mut(&project.id) else { continue };
@@ -352,7 +352,7 @@ impl Shared {
             work: candidate.work,
             owner: self.owner.clone(),
             now_ms: self.now(),
-            lease_ms: u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX),
+            lease_ms: u64::try_from(lease().as_millis()).unwrap_or(u64::MAX),
             room: Some(room),
         })
     }
@@ -410,7 +410,7 @@ impl Shared {
 
     fn renew(&self, tokens: &[Token]) {
         crate::process::panic_point("beat");
-        let until = self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+        let until = self.now().saturating_add(u64::try_from(lease().as_millis()).unwrap_or(u64::MAX));
         for token in tokens {
             // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
             if let Ok(false) = self.board.database().renew(*token, until)

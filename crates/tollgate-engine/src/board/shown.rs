@@ -92,7 +92,8 @@ impl Board {
 
     /// True when some process does the work that is owed to the features of a project.
     pub fn is_kept(&self, project: &ProjectRow) -> Result<bool, Failure> {
-        Ok(self.folder(project)?.is_kept())
+        // Whether one of another machine is, only that machine can tell.
+        if self.is_here(project) { Ok(self.folder(project)?.is_kept()) } else { Ok(true) }
     }
 
     /// The folders of a project's features that could not be read when they were last looked at, by name.

@@ -152,7 +152,8 @@ impl Board {
             let row = self.project(project)?;
             let names: Vec<&str> = missing.iter().map(|&index| wanted[index].blob.as_str()).collect();
             // A repository that is not there any more has nothing of it, and the diff is still there.
-            let blobs = Repository::open(&row.path, self.home().git.clone())
+            let blobs = (self.check_here(&row))
+                .and_then(|()| Repository::open(&row.path, self.home().git.clone()))
                 .and_then(|repository| repository.blobs(&names, MAX_BYTES))
                 .unwrap_or_else(|_| vec![Blob::Missing; names.len()]);
             for (index, source) in missing.iter().zip(self.coloured(&missing, wanted, blobs)) {

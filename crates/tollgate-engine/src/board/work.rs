@@ -67,7 +67,7 @@ pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> R
 
 /// Gives a piece of work back, to be tried again in a while.
 pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
-    let again = board.home().now().saturating_add(AGAIN_MS);
+    let again = board.now().saturating_add(AGAIN_MS);
     board.database().release(claim.token, again).map(drop)
 }
 

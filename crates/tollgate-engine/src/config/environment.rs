@@ -8,7 +8,7 @@ use super::{File, Layer, github};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 32] = [
+const KEYS: [(&str, &str, bool); 41] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -22,6 +22,8 @@ const KEYS: [(&str, &str, bool); 32] = [
     ("limits", "jobs", true),
     ("identity", "bot", false),
     ("store", "path", false),
+    ("store", "database", false),
+    ("store", "machine", false),
     ("review", "consensus", true),
     ("budget", "tokens", true),
     ("budget", "usd", true),
@@ -39,8 +41,15 @@ const KEYS: [(&str, &str, bool); 32] = [
     ("github", "check_name", false),
     ("github", "public_url", false),
     ("github", "concurrency", true),
+    ("github", "concurrency_per_repository", true),
+    ("github", "concurrency_per_installation", true),
     ("github", "model_reviews_per_repository", true),
     ("github", "model_reviews_per_author", true),
+    ("retention", "reviews", true),
+    ("retention", "diffs", true),
+    ("retention", "deliveries", true),
+    ("retention", "events", true),
+    ("retention", "pulls", true),
 ];
 /// Variables that hold secrets; they are read where they are needed, and never become settings.
 const SECRETS: [&str; 2] = [github::SECRET, github::OLD_SECRET];
@@ -50,6 +59,10 @@ pub(super) fn layers(variables: &[(String, String)]) -> Result<Vec<Layer>, Failu
     let mut layers = Vec::new();
     let mut ours: Vec<_> = variables.iter().filter(|(name, value)| is_ours(name) && !value.is_empty()).collect();
     ours.sort();
+    let [file, database] = ["path", "database"].map(|key| variable("store", key));
+    if [&file, &database].iter().all(|wanted| ours.iter().any(|(name, _)| name == *wanted)) {
+        return Err(failure::two_stores("the environment", &format!("`{file}`"), &format!("`{database}`")));
+    }
     for (name, value) in ours {
         let Some((section, key, number)) = KEYS.into_iter().find(|(section, key, _)| variable(section, key) == *name)
         else {
@@ -78,7 +91,7 @@ fn variable(section: &str, key: &str) -> String {
 }
 
 fn is_ours(name: &str) -> bool {
-    let sections = ["REVIEW_", "LIMITS_", "IDENTITY_", "STORE_", "BUDGET_", "GITHUB_"];
+    let sections = ["REVIEW_", "LIMITS_", "IDENTITY_", "STORE_", "BUDGET_", "GITHUB_", "RETENTION_"];
     let is_setting = |rest: &str| sections.iter().any(|section| rest.starts_with(section));
     name.strip_prefix("TOLLGATE_").is_some_and(is_setting) && !SECRETS.contains(&name)
 }

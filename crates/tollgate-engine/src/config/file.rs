@@ -10,8 +10,10 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::policy::Profile;
 
+use super::database::DatabaseUrl;
 use super::github::GithubPart;
 use super::pipeline::PipelinePart;
+use super::retention::RetentionPart;
 use super::reviewer::{BudgetPart, InstructionPart, ReviewerPart};
 use crate::failure::{self, Failure};
 
@@ -43,6 +45,8 @@ pub struct File {
     pub pipeline: PipelinePart,
     /// Where GitHub is, and which app there is ours; never set in a repository.
     pub github: GithubPart,
+    /// How long a server keeps what it stored; never set in a repository.
+    pub retention: RetentionPart,
 }
 
 /// What is compared and what closes the gate.
@@ -188,6 +192,13 @@ pub struct StorePart {
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The database, instead of a file: `postgres://user@host/database`. Several machines may share one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseUrl>,
+    /// What this machine is called by those who share the database, instead of its own name.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[schemars(length(min = 1, max = 40))]
+    pub machine: Option<String>,
     /// Whether anything is kept at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,

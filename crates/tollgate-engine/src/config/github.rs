@@ -65,6 +65,14 @@ pub struct GithubPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: Option<u64>,
+    /// How many pull requests of one repository are worked on at once, on all machines together; 0 for any number.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
+    #[schemars(range(max = 10_000))]
+    pub concurrency_per_repository: Option<u64>,
+    /// How many of one installation, on all machines together; 0 for any number.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
+    #[schemars(range(max = 10_000))]
+    pub concurrency_per_installation: Option<u64>,
     /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
     #[schemars(range(max = 1_000_000))]
@@ -98,6 +106,10 @@ pub struct Github {
     pub resolve_threads: bool,
     /// How many pull requests are worked on at once.
     pub concurrency: usize,
+    /// How many pull requests of one repository are worked on at once, on all machines together; 0 for any number.
+    pub concurrency_per_repository: u32,
+    /// How many of one installation, on all machines together; 0 for any number.
+    pub concurrency_per_installation: u32,
     /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
     pub model_reviews_per_repository: u32,
     /// How many those of one author get, in all repositories of an installation; 0 for as many as are asked for.
@@ -117,6 +129,8 @@ impl Default for Github {
             public_url: None,
             resolve_threads: false,
             concurrency: 2,
+            concurrency_per_repository: 0,
+            concurrency_per_installation: 0,
             model_reviews_per_repository: 500,
             model_reviews_per_author: 100,
         }
@@ -144,6 +158,8 @@ impl Github {
         let number = part.concurrency.and_then(|number| usize::try_from(number).ok());
         self.concurrency = number.unwrap_or(self.concurrency);
         let daily = |set: Option<u64>, before| set.and_then(|number| u32::try_from(number).ok()).unwrap_or(before);
+        self.concurrency_per_repository = daily(part.concurrency_per_repository, self.concurrency_per_repository);
+        self.concurrency_per_installation = daily(part.concurrency_per_installation, self.concurrency_per_installation);
         self.model_reviews_per_repository = daily(part.model_reviews_per_repository, self.model_reviews_per_repository);
         self.model_reviews_per_author = daily(part.model_reviews_per_author, self.model_reviews_per_author);
     }
@@ -201,6 +217,10 @@ fn app_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 
 fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 1, 64)
+}
+
+fn many<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(from, 0, 10_000)
 }
 
 fn daily<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
@@ -281,6 +301,8 @@ mod tests {
             ("TOLLGATE_GITHUB_URL", "https://git.example"),
             ("TOLLGATE_GITHUB_PRIVATE_KEY_FILE", "/k.pem"),
             ("TOLLGATE_GITHUB_CONCURRENCY", "3"),
+            ("TOLLGATE_GITHUB_CONCURRENCY_PER_REPOSITORY", "4"),
+            ("TOLLGATE_GITHUB_CONCURRENCY_PER_INSTALLATION", "5"),
             ("TOLLGATE_GITHUB_MODEL_REVIEWS_PER_REPOSITORY", "0"),
             ("TOLLGATE_GITHUB_MODEL_REVIEWS_PER_AUTHOR", "7"),
             (SECRET, "not to be shown"),
@@ -290,6 +312,7 @@ mod tests {
         let settings = load_at(None, None, &variables, Layer::default()).unwrap();
         let github = &settings.github;
         assert_eq!((github.app_id, github.url.as_str(), github.concurrency), (Some(12), "https://git.example", 3));
+        assert_eq!((github.concurrency_per_repository, github.concurrency_per_installation), (4, 5));
         assert_eq!((github.model_reviews_per_repository, github.model_reviews_per_author), (0, 7));
         assert_eq!(github.private_key_file, Some(PathBuf::from("/k.pem")));
         assert!(!format!("{settings:?}").contains("not to be shown"));
@@ -324,6 +347,8 @@ mod tests {
             "slug = '-x'",
             "slug = 'a/b'",
             "concurrency = 0",
+            "concurrency_per_repository = -1",
+            "concurrency_per_installation = 10001",
             "model_reviews_per_author = -1",
         ] {
             assert!(own(&format!("[github]\n{wrong}")).is_err(), "{wrong}");

@@ -83,6 +83,8 @@ fn later_layers_win_and_lists_grow() {
     budget.seconds = 600 (default)
     budget.tokens = 200000 (default)
     github.concurrency = 2 (default)
+    github.concurrency_per_installation = 0 (default)
+    github.concurrency_per_repository = 0 (default)
     github.model_reviews_per_author = 100 (default)
     github.model_reviews_per_repository = 500 (default)
     github.url = "https://github.com" (default)
@@ -102,6 +104,11 @@ fn later_layers_win_and_lists_grow() {
     pipeline.minutes = 60 (default)
     pipeline.reviews_at_once = 2 (default)
     pipeline.rounds = 3 (default)
+    retention.deliveries = 30 (default)
+    retention.diffs = 0 (default)
+    retention.events = 7 (default)
+    retention.pulls = 0 (default)
+    retention.reviews = 0 (default)
     review.allow_no_review = true (default)
     review.auto_approve = false (default)
     review.automatic = true (default)
@@ -214,11 +221,46 @@ fn the_schema_knows_every_key_and_no_other() {
 #[test]
 fn a_repository_cannot_say_where_the_memory_is() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join(FILE_NAME), "[store]\npath = '/tmp/x'\n").unwrap();
-    let failure = load(Some(folder.path()), None, &[], Layer::default()).unwrap_err();
-    assert!(failure.message.contains("`store` cannot be set in a repository"), "{}", failure.message);
+    for setting in ["path = '/tmp/x'", "database = 'postgres://db/toll'"] {
+        std::fs::write(folder.path().join(FILE_NAME), format!("[store]\n{setting}\n")).unwrap();
+        let failure = load(Some(folder.path()), None, &[], Layer::default()).unwrap_err();
+        assert!(failure.message.contains("`store` cannot be set in a repository"), "{}", failure.message);
+    }
     let variable = [("TOLLGATE_STORE_PATH".to_owned(), "/data/x.db".to_owned())];
     assert_eq!(load(None, None, &variable, Layer::default()).unwrap().store, Some(PathBuf::from("/data/x.db")));
+}
+
+#[test]
+fn who_says_last_where_the_memory_is_is_right() {
+    let layer =
+        |source: &str, text: &str| Layer { source: source.to_owned(), values: file::parse(text, source).unwrap() };
+    let (file, database) = ("store.path = 'a.db'", "store.database = 'postgres://ann:s3cret@db/toll'");
+    let of = |layers: &[Layer]| {
+        let settings = Settings::of_layers(layers).unwrap();
+        let shown = settings.shown.iter().filter(|shown| shown.key.starts_with("store."));
+        let shown: Vec<String> = shown.map(|shown| format!("{} = {}", shown.key, shown.value)).collect();
+        (settings.store.is_some(), settings.database.is_some(), shown.join(", "))
+    };
+    let shown = r#"store.database = "postgres://ann:***@db/toll", store.enabled = true"#.to_owned();
+    assert_eq!(of(&[layer("user", file), layer("later", database)]), (false, true, shown));
+    let shown = r#"store.enabled = true, store.path = "a.db""#.to_owned();
+    assert_eq!(of(&[layer("user", database), layer("later", file)]), (true, false, shown));
+    let both = Settings::of_layers(&[layer("user", &format!("{file}\n{database}"))]).unwrap_err();
+    assert_snapshot!(both.message, @"user: `store.path` and `store.database` are both set, and only one of them can be where reviews are kept");
+}
+
+#[test]
+fn variables_name_one_place_for_the_memory() {
+    let file = ("TOLLGATE_STORE_PATH".to_owned(), "a.db".to_owned());
+    let database = ("TOLLGATE_STORE_DATABASE".to_owned(), "postgres://ann:s3cret@db/toll".to_owned());
+    let settings = load(None, None, std::slice::from_ref(&database), Layer::default()).unwrap();
+    assert_eq!(settings.database.as_ref().map(DatabaseUrl::expose), Some("postgres://ann:s3cret@db/toll"));
+    assert!(!format!("{settings:?}").contains("s3cret"));
+    let both = load(None, None, &[file, database], Layer::default()).unwrap_err();
+    assert!(both.message.contains("`TOLLGATE_STORE_PATH` and `TOLLGATE_STORE_DATABASE` are both set"), "{both}");
+    let other = ("TOLLGATE_STORE_DATABASE".to_owned(), "mysql://ann:s3cret@db/toll".to_owned());
+    let failure = load(None, None, &[other], Layer::default()).unwrap_err();
+    assert_snapshot!(failure.message, @"TOLLGATE_STORE_DATABASE: expected an address as `postgres://user@host/database` or `sqlite:FILE`");
 }
 
 #[test]

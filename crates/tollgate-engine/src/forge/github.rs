@@ -26,6 +26,7 @@ mod key;
 mod limits;
 mod manifest;
 mod request;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 mod trouble;

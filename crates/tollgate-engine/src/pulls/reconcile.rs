@@ -18,8 +18,6 @@ use crate::store::pulls::PullRow;
 const FIRST_LOOK_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 /// What was delivered just now may still be on its way.
 const OVERLAP_MS: u64 = 60_000;
-/// Deliveries, and what was posted, are remembered for so long.
-const KEEP_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// So many deliveries are asked for once more in one go.
 const MAX_REDELIVERED: usize = 500;
 /// So many pull requests, and repositories of them, are looked through in one go.
@@ -54,9 +52,7 @@ impl Pulls {
                 found.problems.push(problem);
             }
         }
-        while self.database().prune_deliveries(now.saturating_sub(KEEP_MS))? {}
         self.database().prune_askings(now)?;
-        self.database().prune_posts(now.saturating_sub(KEEP_MS))?;
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }

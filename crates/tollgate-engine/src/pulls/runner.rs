@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::work::{self, LEASE, Watch};
+use super::work::{self, Watch};
 use super::{Pulls, failure};
 use crate::failure::Failure;
-use crate::process::{handles, owner};
+use crate::process::{handles, lease, owner};
 use crate::store::pulls::{Claim, Token};
 
 /// How often signs of life are given.
@@ -23,8 +23,6 @@ const BEAT: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often to find out what no delivery told us.
 const RECONCILE_EVERY: Duration = Duration::from_secs(5 * 60);
-/// How much is looked at in one go.
-const MAX_CANDIDATES: usize = 64;
 
 /// What a runner has to tell those who watch over it.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
@@ -63,7 +61,7 @@ impl Runner {
         });
         let database = pulls.database();
         for owner in database.pull_owners()? {
-            if owner != shared.owner && !owner::is_alive(&owner) {
+            if owner != shared.owner && owner::has_ended(&owner) {
                 database.let_go_of_pulls_of(&owner)?;
             }
         }
@@ -134,26 +132,18 @@ impl Shared {
 
     fn hand_out(self: &Arc<Self>) -> Result<(), Failure> {
         let room = self.pulls.site().concurrency.max(1);
-        if self.jobs().len() >= room {
-            return Ok(());
-        }
-        for candidate in self.pulls.database().pull_candidates(self.pulls.now(), MAX_CANDIDATES)? {
-            let n_running = self.jobs().len();
-            let is_at_work = self.jobs().values().any(|(pull, _)| *pull == candidate.pull);
-            if n_running >= room || self.ending.is_cancelled() {
+        while !self.ending.is_cancelled() {
+            let at_work: Vec<i64> = self.jobs().values().map(|(pull, _)| *pull).collect();
+            if at_work.len() >= room {
                 return Ok(());
             }
-            if is_at_work {
-                continue;
-            }
-            let n_works = u64::try_from(n_running).unwrap_or(u64::MAX).saturating_add(1);
+            let n_works = u64::try_from(at_work.len()).unwrap_or(u64::MAX).saturating_add(1);
             if handles::n_free().is_some_and(|n_free| n_free < handles::FOR_WORK.saturating_mul(n_works)) {
                 self.say_once("handles", "there are too few file handles; more reviews wait until some are free");
                 return Ok(());
             }
-            if let Some(claim) = self.pulls.claim(candidate.pull, &self.owner)? {
-                self.begin(claim);
-            }
+            let Some(claim) = self.pulls.claim_next(&self.owner, at_work)? else { return Ok(()) };
+            self.begin(claim);
         }
         Ok(())
     }
@@ -194,7 +184,7 @@ impl Shared {
     }
 
     fn renew(&self, jobs: &[(Token, Arc<Watch>)]) {
-        let until = self.pulls.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+        let until = self.pulls.now().saturating_add(u64::try_from(lease().as_millis()).unwrap_or(u64::MAX));
         for (token, watch) in jobs {
             match self.pulls.database().beat_pull(*token, until) {
                 Ok(Ok(beat)) => {

@@ -23,14 +23,12 @@ use crate::failure::Failure;
 use crate::forge::host::{Host, HostError, Me, Pull, Trouble};
 use crate::forge::remote::Remote;
 use crate::process;
-use crate::store::pulls::{Bid, Claim, Fenced, PostKind, PostState, PullRow, Token};
+use crate::store::pulls::{Claim, Fenced, PostKind, PostState, PullRow, Token, Turn};
 
 mod review;
 
 pub(super) use review::details_url;
 
-/// How long a claim is good for without a sign of life.
-pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// How long one review may take.
 const LONGEST_REVIEW: Duration = Duration::from_secs(30 * 60);
 /// A host's lists lag: what may have been posted is looked for only this long after.
@@ -113,20 +111,18 @@ impl Pulls {
     ///
     /// A server lets a [`Runner`](super::Runner) do this on many; tests take one step at a time.
     pub fn step(&self, owner: &str) -> Result<Stepped, Failure> {
-        for candidate in self.database().pull_candidates(self.now(), 10)? {
-            if let Some(claim) = self.claim(candidate.pull, owner)? {
-                let pull = claim.pull.id;
-                let watch = Watch::new(CancellationToken::new(), claim.until_ms);
-                run(self, claim, &watch)?;
-                return Ok(Stepped::Worked(pull));
-            }
-        }
-        Ok(Stepped::Idle)
+        let Some(claim) = self.claim_next(owner, Vec::new())? else { return Ok(Stepped::Idle) };
+        let pull = claim.pull.id;
+        let watch = Watch::new(CancellationToken::new(), claim.until_ms);
+        run(self, claim, &watch)?;
+        Ok(Stepped::Worked(pull))
     }
 
-    pub(super) fn claim(&self, pull: i64, owner: &str) -> Result<Option<Claim>, Failure> {
-        let lease_ms = u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX);
-        self.database().claim_pull(&Bid { pull, owner: owner.to_owned(), now_ms: self.now(), lease_ms })
+    /// Claims the pull request whose turn it is, but for those that are still worked on here.
+    pub(super) fn claim_next(&self, owner: &str, except: Vec<i64>) -> Result<Option<Claim>, Failure> {
+        let lease_ms = u64::try_from(process::lease().as_millis()).unwrap_or(u64::MAX);
+        let (owner, limits) = (owner.to_owned(), self.site().limits);
+        self.database().claim_next(&Turn { owner, now_ms: self.now(), lease_ms, limits, except })
     }
 }
 

@@ -13,8 +13,9 @@
 //!
 //! What may follow what is not decided here but by `tollgate_core::board::machine`. Files are none of its business.
 
-use rusqlite::types::Type;
 use tollgate_core::board::FeatureId;
+
+use super::sql;
 
 mod card;
 mod event;
@@ -35,23 +36,23 @@ pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{Projected, TakeIn, TakenIn, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
 pub use overview::ReviewedRow;
-pub use project::ProjectRow;
+pub use project::{ProjectOf, ProjectRow};
 pub use transition::{
     Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,
 };
 pub use work::{Bid, Candidate, Claim, ProcessRow, Room, Token};
 
 /// What stands in the database is not what was put there.
-fn damaged(problem: impl Into<String>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into().into())
+fn damaged(problem: impl Into<String>) -> sql::Error {
+    sql::Error::Damaged(problem.into())
 }
 
 /// The name of a feature out of a column.
-fn id(text: String) -> rusqlite::Result<FeatureId> {
+fn id(text: String) -> sql::Result<FeatureId> {
     FeatureId::parse(&text).map_err(|error| damaged(format!("`{text}` is no name of a feature: {error}")))
 }
 
 /// A list of texts out of a column.
-fn strings(text: &str) -> rusqlite::Result<Vec<String>> {
+fn strings(text: &str) -> sql::Result<Vec<String>> {
     serde_json::from_str(text).map_err(|error| damaged(error.to_string()))
 }

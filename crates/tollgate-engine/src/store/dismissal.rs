@@ -2,8 +2,6 @@
 //!
 //! The command line dismisses for whoever uses this memory; a board dismisses in the name of a person, and announces it.
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, Error, Row, params};
 use tollgate_core::finding::Finding;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::suppress::Dismissal;
@@ -11,6 +9,7 @@ use tollgate_core::suppress::Dismissal;
 use super::board::NewEvent;
 use super::{Database, Store, board, number};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Error, Row, params};
 
 /// What a report calls a dismissal of this memory.
 const NAME: &str = "your own dismissal";
@@ -97,7 +96,7 @@ pub(super) fn insert(
     dismissal: &Dismissal,
     who: Option<&str>,
     now: u64,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     // Said again, the last reason stands.
     withdraw(connection, repository, dismissal.fingerprint, now)?;
     connection.execute(
@@ -122,7 +121,7 @@ pub(super) fn withdraw(
     repository: &str,
     fingerprint: Fingerprint,
     now: u64,
-) -> rusqlite::Result<bool> {
+) -> sql::Result<bool> {
     let n_rows = connection.execute(
         "UPDATE dismissal SET withdrawn_ms = ?3 WHERE repository = ?1 AND fingerprint = ?2 AND withdrawn_ms IS NULL",
         params![repository, fingerprint.to_string(), number(now)],
@@ -130,14 +129,14 @@ pub(super) fn withdraw(
     Ok(n_rows > 0)
 }
 
-fn all(connection: &Connection, repository: &str) -> rusqlite::Result<Vec<DismissalRow>> {
+fn all(connection: &Connection, repository: &str) -> sql::Result<Vec<DismissalRow>> {
     connection.prepare(SELECT)?.query_map([repository], row)?.collect()
 }
 
-fn row(row: &Row<'_>) -> rusqlite::Result<DismissalRow> {
+fn row(row: &Row<'_>) -> sql::Result<DismissalRow> {
     let (file, title, who): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(4)?);
     let name = who.as_ref().map_or_else(|| NAME.to_owned(), |who| format!("a dismissal by {who}"));
     let dismissal = Dismissal::parse(&file, &title, row.get(2)?, row.get(3)?, &name);
-    let dismissal = dismissal.map_err(|problem| Error::FromSqlConversionFailure(0, Type::Text, problem.into()))?;
+    let dismissal = dismissal.map_err(|problem| Error::Damaged(problem.to_string()))?;
     Ok(DismissalRow { dismissal, who, made_ms: row.get(5)? })
 }

@@ -1,93 +1,206 @@
-//! What lists and trends show of a run, kept beside it in small rows.
+//! What lists and trends show of a run, kept beside it in small rows; and what they look it up by.
 //!
-//! They follow from the run and its findings, so they are made again where a memory of an earlier version has none:
-//! one text serves for a run that is being stored and for all that are there already.
+//! They follow from the run and its findings, so they are made again where a memory of an earlier version has none.
 
+use crate::store::sql::{self, Connection, Row, params};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use rusqlite::{Connection, Row, params};
+use serde_json::Value;
 
 /// The version of the schema from which on every run has figures.
 pub(super) const SINCE: usize = 4;
+/// The version of the schema from which on figures are by category, and names, files and words have indexes.
+pub(super) const INDEXED_SINCE: usize = 7;
 
-/// Makes the figures of every run from this number on.
+/// Makes the figures of a run, whose number, cost and tokens these are.
 ///
 /// What a prior run had is resolved when the next run of the same line of work neither has it still nor withholds it.
 /// Only the first run after the prior one tells: a review said twice resolves nothing twice.
 const FIGURES: &str = "
 INSERT INTO run_figures (run, repository, origin, ended_ms, took_ms, result, gate, n_critical, n_high, n_medium, n_low,
-  n_nit, n_praise, n_withheld, n_new, n_prior, n_resolved, cost_usd, n_tokens)
+  n_nit, n_praise, n_withheld, n_new, n_prior, n_resolved, cost_usd, n_tokens, n_compliance, n_security, n_logic, n_error,
+  n_type, n_test, n_perf, n_architecture, n_style, n_doc)
 WITH counted AS (
-  SELECT run.id,
+  SELECT
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'Critical') AS n_critical,
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'High') AS n_high,
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'Medium') AS n_medium,
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'Low') AS n_low,
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'Nit') AS n_nit,
     count(*) FILTER (WHERE withheld IS NULL AND severity = 'Praise') AS n_praise,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Compliance') AS n_compliance,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Security') AS n_security,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Logic') AS n_logic,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Error') AS n_error,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Type') AS n_type,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Test') AS n_test,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Perf') AS n_perf,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Architecture') AS n_architecture,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Style') AS n_style,
+    count(*) FILTER (WHERE withheld IS NULL AND category = 'Doc') AS n_doc,
     count(*) FILTER (WHERE withheld IS NOT NULL) AS n_withheld,
     count(*) FILTER (WHERE since_last = 'new' AND severity <> 'Praise') AS n_new,
     count(*) FILTER (WHERE since_last = 'still open' AND severity <> 'Praise') AS n_still_open
-  FROM run LEFT JOIN finding ON finding.run = run.id WHERE run.id >= ?1 GROUP BY run.id
+  FROM finding WHERE run = ?1
 ), compared AS (
   SELECT run.id, count(*) FILTER (WHERE before.withheld IS NULL AND before.severity <> 'Praise') AS n_prior,
     count(*) FILTER (WHERE before.withheld IS NULL AND before.severity <> 'Praise' AND before.fingerprint IN
-      (SELECT fingerprint FROM finding AS now WHERE now.run = run.id AND now.withheld IS NOT NULL)) AS n_silenced
+      (SELECT fingerprint FROM finding WHERE finding.run = ?1 AND finding.withheld IS NOT NULL)) AS n_silenced
   FROM run LEFT JOIN finding AS before ON before.run = run.prior
-  WHERE run.id >= ?1 AND run.prior IS NOT NULL
+  WHERE run.id = ?1 AND run.prior IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM run AS other WHERE other.prior = run.prior AND other.id < run.id)
   GROUP BY run.id
 )
 SELECT run.id, repository,
   CASE WHEN scope = 'pipeline' THEN 'pipeline' WHEN subject LIKE 'pr %' THEN 'pull-request' ELSE 'command-line' END,
-  finished_ms, max(0, finished_ms - started_ms), ifnull(verdict, 'FAILED'), gate,
-  n_critical, n_high, n_medium, n_low, n_nit, n_praise, n_withheld,
-  CASE WHEN prior IS NOT NULL THEN n_new END, n_prior, max(0, n_prior - n_still_open - n_silenced),
-  (SELECT sum(asked.value ->> '$.cost_usd') FROM json_each(review, '$.x_reviewers') AS asked),
-  (SELECT CAST(sum((asked.value ->> '$.tokens.input') + (asked.value ->> '$.tokens.output')) AS INTEGER)
-     FROM json_each(review, '$.x_reviewers') AS asked)
-FROM run JOIN counted USING (id) LEFT JOIN compared USING (id)";
+  finished_ms, CASE WHEN finished_ms > started_ms THEN finished_ms - started_ms ELSE 0 END,
+  coalesce(verdict, 'FAILED'), gate, n_critical, n_high, n_medium, n_low, n_nit, n_praise, n_withheld,
+  CASE WHEN prior IS NOT NULL THEN n_new END, n_prior,
+  CASE WHEN n_prior < n_still_open + n_silenced THEN 0 ELSE n_prior - n_still_open - n_silenced END,
+  CAST(?2 AS DOUBLE PRECISION), CAST(?3 AS BIGINT),
+  n_compliance, n_security, n_logic, n_error, n_type, n_test, n_perf, n_architecture, n_style, n_doc
+FROM run CROSS JOIN counted LEFT JOIN compared ON compared.id = run.id WHERE run.id = ?1";
 
-/// Who took part: whoever was asked, and whoever found something.
-const REVIEWERS: &str = "
-INSERT OR IGNORE INTO run_reviewer (run, name)
-SELECT run, reviewer FROM finding WHERE run >= ?1 AND reviewer IS NOT NULL
-UNION
-SELECT run.id, asked.value ->> '$.name' FROM run, json_each(review, '$.x_reviewers') AS asked
-WHERE run.id >= ?1 AND typeof(asked.value ->> '$.name') = 'text'";
+/// What a run, whose number this is, adds to the names and files there are. In order: where several write at once, all
+/// of them take the same row first.
+const KEPT: [&str; 4] = [
+    "INSERT INTO run_name (kind, name, n) SELECT 'repository', repository, 1 FROM run_figures
+     WHERE run = ?1 AND length(repository) <= 500 ON CONFLICT (kind, name) DO UPDATE SET n = run_name.n + 1",
+    "INSERT INTO run_name (kind, name, n) SELECT 'reviewer', name, 1 FROM run_reviewer
+     WHERE run = ?1 AND length(name) <= 500 ORDER BY name ON CONFLICT (kind, name) DO UPDATE SET n = run_name.n + 1",
+    "INSERT INTO run_name (kind, name, n) SELECT 'rule', rule, 1 FROM finding
+     WHERE run = ?1 AND length(rule) <= 500 GROUP BY rule ORDER BY rule
+     ON CONFLICT (kind, name) DO UPDATE SET n = run_name.n + 1",
+    "INSERT INTO finding_file (file, n) SELECT substr(file, 1, 500), count(*) FROM finding
+     WHERE run = ?1 AND withheld IS NULL GROUP BY 1 ORDER BY 1 ON CONFLICT (file) DO UPDATE SET n = finding_file.n + excluded.n",
+];
 
-/// Adds the figures of the newest run, whose number this is.
-pub(super) fn add(connection: &Connection, run: i64) -> rusqlite::Result<()> {
-    for sql in [FIGURES, REVIEWERS] {
+/// The same for all runs, where nothing is kept yet.
+const KEPT_OF_ALL: &str = "
+UPDATE run_figures SET n_compliance = c.n_compliance, n_security = c.n_security, n_logic = c.n_logic,
+  n_error = c.n_error, n_type = c.n_type, n_test = c.n_test, n_perf = c.n_perf, n_architecture = c.n_architecture,
+  n_style = c.n_style, n_doc = c.n_doc
+FROM (SELECT run,
+    count(*) FILTER (WHERE category = 'Compliance') AS n_compliance,
+    count(*) FILTER (WHERE category = 'Security') AS n_security,
+    count(*) FILTER (WHERE category = 'Logic') AS n_logic,
+    count(*) FILTER (WHERE category = 'Error') AS n_error,
+    count(*) FILTER (WHERE category = 'Type') AS n_type,
+    count(*) FILTER (WHERE category = 'Test') AS n_test,
+    count(*) FILTER (WHERE category = 'Perf') AS n_perf,
+    count(*) FILTER (WHERE category = 'Architecture') AS n_architecture,
+    count(*) FILTER (WHERE category = 'Style') AS n_style,
+    count(*) FILTER (WHERE category = 'Doc') AS n_doc
+  FROM finding WHERE withheld IS NULL GROUP BY run) AS c WHERE c.run = run_figures.run;
+INSERT INTO run_name (kind, name, n)
+  SELECT 'repository', repository, count(*) FROM run_figures WHERE length(repository) <= 500 GROUP BY repository;
+INSERT INTO run_name (kind, name, n)
+  SELECT 'reviewer', name, count(*) FROM run_reviewer WHERE length(name) <= 500 GROUP BY name;
+INSERT INTO run_name (kind, name, n)
+  SELECT 'rule', rule, count(DISTINCT run) FROM finding WHERE length(rule) <= 500 GROUP BY rule;
+INSERT INTO finding_file (file, n)
+  SELECT substr(file, 1, 500), count(*) FROM finding WHERE withheld IS NULL GROUP BY 1;
+INSERT INTO run_search_grams (rowid, text) SELECT run, text FROM run_search;";
+
+/// Adds the figures of a run, whose number this is, and what it is looked up by.
+pub(super) fn add(connection: &Connection, run: i64) -> sql::Result<()> {
+    let text = add_figures(connection, run)?;
+    for sql in KEPT {
         connection.execute(sql, [run])?;
     }
-    let mut runs =
-        connection.prepare("SELECT id, repository, subject, title, head, problem FROM run WHERE id >= ?1")?;
-    let mut summaries = connection.prepare("SELECT summary FROM finding WHERE run = ?1 AND withheld IS NULL")?;
-    let mut insert = connection.prepare("INSERT INTO run_search (run, text) VALUES (?1, ?2)")?;
-    let mut rows = runs.query([run])?;
-    while let Some(row) = rows.next()? {
-        let id: i64 = row.get(0)?;
-        let mut text = searched(row)?;
-        let mut found = summaries.query([id])?;
-        while let Some(row) = found.next()? {
-            let _ = writeln!(text, "{}", row.get::<_, String>(0)?);
-        }
-        insert.execute(params![id, text.to_lowercase()])?;
+    // PostgreSQL keeps such an index by itself.
+    if connection.is_shared() {
+        return Ok(());
     }
+    connection.execute("INSERT INTO run_search_grams (rowid, text) VALUES (?1, ?2)", params![run, text])?;
     Ok(())
 }
 
 /// Adds the figures of all runs, none of which has any.
-pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
-    add(connection, 0)
+pub(super) fn fill(connection: &Connection) -> sql::Result<()> {
+    let runs: Vec<i64> = {
+        let mut statement = connection.prepare("SELECT id FROM run ORDER BY id")?;
+        statement.query_map((), |row| row.get(0))?.collect::<sql::Result<_>>()?
+    };
+    runs.into_iter().try_for_each(|run| add_figures(connection, run).map(drop))
+}
+
+/// Adds what all runs are looked up by, where they have figures and nothing else. Only in a file: on a server nothing is
+/// that old.
+pub(super) fn index_all(connection: &Connection) -> sql::Result<()> {
+    connection.execute_batch(KEPT_OF_ALL)
+}
+
+/// Adds the figures of all runs and what they are looked up by, as if each were stored now.
+#[cfg(test)]
+pub(super) fn fill_anew(connection: &Connection) -> sql::Result<()> {
+    let mut statement = connection.prepare("SELECT id FROM run ORDER BY id")?;
+    let runs: Vec<i64> = statement.query_map((), |row| row.get(0))?.collect::<sql::Result<_>>()?;
+    runs.into_iter().try_for_each(|run| add(connection, run))
+}
+
+/// Adds the figures of a run, and gives back the text that is searched.
+fn add_figures(connection: &Connection, run: i64) -> sql::Result<String> {
+    let sql = "SELECT repository, subject, title, head, problem, review FROM run WHERE id = ?1";
+    let (mut text, review) = connection.query_row(sql, [run], |row| Ok((searched(row)?, row.get(5)?)))?;
+    let asked = Asked::read(review);
+    connection.execute(FIGURES, params![run, asked.cost_usd, asked.n_tokens])?;
+
+    let mut reviewers = asked.names;
+    let mut statement =
+        connection.prepare("SELECT DISTINCT reviewer FROM finding WHERE run = ?1 AND reviewer IS NOT NULL")?;
+    for name in statement.query_map([run], |row| row.get(0))? {
+        reviewers.insert(name?);
+    }
+    for name in reviewers {
+        connection.execute("INSERT INTO run_reviewer (run, name) VALUES (?1, ?2)", params![run, name])?;
+    }
+
+    let mut statement =
+        connection.prepare("SELECT summary FROM finding WHERE run = ?1 AND withheld IS NULL ORDER BY id")?;
+    for summary in statement.query_map([run], |row| row.get::<_, String>(0))? {
+        let _ = writeln!(text, "{}", summary?);
+    }
+    // In Rust, for a database's own lower case can be that of ASCII; and what ends a text in C does not end this one.
+    let text = text.to_lowercase().replace('\0', " ");
+    connection.execute("INSERT INTO run_search (run, text) VALUES (?1, ?2)", params![run, text])?;
+    Ok(text)
 }
 
 /// What of a run itself can be searched for, a line each.
-fn searched(row: &Row<'_>) -> rusqlite::Result<String> {
+fn searched(row: &Row<'_>) -> sql::Result<String> {
     let mut text = String::new();
-    for column in 1..=5 {
+    for column in 0..5 {
         let _ = writeln!(text, "{}", row.get::<_, Option<String>>(column)?.unwrap_or_default());
     }
     Ok(text)
+}
+
+/// What a stored review says of the models that were asked.
+#[derive(Default)]
+struct Asked {
+    names: BTreeSet<String>,
+    /// `None` when nobody said.
+    cost_usd: Option<f64>,
+    n_tokens: Option<i64>,
+}
+
+impl Asked {
+    fn read(review: Option<String>) -> Self {
+        let review: Value = review.and_then(|review| serde_json::from_str(&review).ok()).unwrap_or_default();
+        let mut asked = Self::default();
+        for entry in review.get("x_reviewers").and_then(Value::as_array).into_iter().flatten() {
+            asked.names.extend(entry.get("name").and_then(Value::as_str).map(str::to_owned));
+            if let Some(cost) = entry.get("cost_usd").and_then(Value::as_f64) {
+                asked.cost_usd = Some(asked.cost_usd.unwrap_or_default() + cost);
+            }
+            let tokens = |kind: &str| entry.pointer(&format!("/tokens/{kind}")).and_then(Value::as_i64);
+            if let (Some(input), Some(output)) = (tokens("input"), tokens("output")) {
+                let sum = input.saturating_add(output);
+                asked.n_tokens = Some(asked.n_tokens.unwrap_or_default().saturating_add(sum));
+            }
+        }
+        asked
+    }
 }

@@ -3,8 +3,6 @@
 //! A part begins after a run that was shown before, so what is stored meanwhile moves nothing. What is asked about a
 //! finding is asked about one and the same finding, and only those that count are looked at.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use tollgate_core::board::FeatureId;
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::{Category, Severity};
@@ -12,11 +10,11 @@ use tollgate_core::gate::Gate;
 use tollgate_core::verdict::Verdict;
 
 use super::row::{self, Counts, Run};
+use super::search::{self, Engine};
 use super::{Database, Subject, number};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, Value, params};
 
-/// So many words of a search are looked for; more do not make it narrower.
-const MAX_WORDS: usize = 8;
 /// So many names are offered to choose from.
 const MAX_NAMES: usize = 200;
 
@@ -93,7 +91,7 @@ impl Order {
             Self::Newest => "run",
             Self::Findings => "n_critical + n_high + n_medium + n_low + n_nit",
             Self::Longest => "took_ms",
-            Self::Dearest => "ifnull(cost_usd, -1)",
+            Self::Dearest => "coalesce(cost_usd, -1)",
         }
     }
 }
@@ -104,6 +102,7 @@ pub struct RunQuery {
     /// Only of this repository.
     pub repository: Option<String>,
     /// Only those with all of these words in title, branch, commit or the summary of a finding, whatever their case.
+    /// Where none of them has three characters, only the 10,000 newest runs are looked through.
     pub text: Option<String>,
     /// Only those that ended so.
     pub result: Option<ResultFilter>,
@@ -238,7 +237,7 @@ impl Database {
     /// Runs as a list shows them, and how many there are in all, wherever it begins and however many it wants.
     pub fn runs(&self, query: &RunQuery) -> Result<(Vec<Listed>, u64), Failure> {
         self.read(|connection| {
-            let which = Which::of(query);
+            let which = Which::of(Engine::of(connection), query);
             let total = total(connection, &which)?;
             Ok((listed(connection, query, which)?, total))
         })
@@ -248,7 +247,8 @@ impl Database {
     pub fn run(&self, id: i64) -> Result<Option<(Run, Listed)>, Failure> {
         self.read(|connection| {
             let Some(run) = row::by_id(connection, id)? else { return Ok(None) };
-            let which = Which { conditions: vec!["run = ?".to_owned()], values: vec![Value::Integer(id)] };
+            let mut which = Which::default();
+            which.add("run = ?", Some(id));
             let query = RunQuery { limit: 1, ..RunQuery::default() };
             Ok(listed(connection, &query, which)?.pop().map(|listed| (run, listed)))
         })
@@ -262,40 +262,37 @@ impl Database {
     /// The number of the newest run; 0 when there is none.
     pub fn newest_run(&self) -> Result<i64, Failure> {
         self.read(|connection| {
-            connection.query_row("SELECT ifnull(max(run), 0) FROM run_figures", [], |row| row.get(0))
+            connection.query_row("SELECT coalesce(max(run), 0) FROM run_figures", (), |row| row.get(0))
         })
     }
 
     /// Names to choose from in a filter.
     pub fn run_names(&self) -> Result<Names, Failure> {
         self.read(|connection| {
-            let names = |sql: &str| -> rusqlite::Result<Vec<(String, u64)>> {
-                let mut statement = connection.prepare(sql)?;
-                statement.query_map([number(MAX_NAMES)], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            let names = |kind: &str| -> sql::Result<Vec<(String, u64)>> {
+                let mut statement = connection.prepare(NAMES)?;
+                let rows =
+                    statement.query_map(params![kind, number(MAX_NAMES)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                rows.collect()
             };
-            Ok(Names {
-                repositories: names(
-                    "SELECT repository, count(*) FROM run_figures GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?1",
-                )?,
-                reviewers: names("SELECT name, count(*) FROM run_reviewer GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?1")?,
-                rules: names(
-                    "SELECT rule, count(DISTINCT run) FROM finding WHERE rule IS NOT NULL GROUP BY 1 \
-                     ORDER BY 2 DESC, 1 LIMIT ?1",
-                )?,
-            })
+            Ok(Names { repositories: names("repository")?, reviewers: names("reviewer")?, rules: names("rule")? })
         })
     }
 }
 
+/// The most frequent names of a kind.
+pub(super) const NAMES: &str = "SELECT name, n FROM run_name WHERE kind = ?1 ORDER BY n DESC, name LIMIT ?2";
+
 /// The conditions of a question with the values they name, in order.
-struct Which {
+#[derive(Default)]
+pub(super) struct Which {
     conditions: Vec<String>,
     values: Vec<Value>,
 }
 
 impl Which {
-    fn of(query: &RunQuery) -> Self {
-        let mut which = Self { conditions: Vec::new(), values: Vec::new() };
+    pub(super) fn of(engine: Engine, query: &RunQuery) -> Self {
+        let mut which = Self::default();
         which.add("repository = ?", query.repository.clone());
         which.add("result = ?", query.result.map(ResultFilter::as_str).map(str::to_owned));
         which.add("gate = ?", query.gate.map(Gate::as_str).map(str::to_owned));
@@ -304,62 +301,80 @@ impl Which {
         which.add("ended_ms >= ?", query.from_ms.map(number));
         which.add("ended_ms < ?", query.to_ms.map(number));
         which.add("run > ?", query.newer_than);
-        let words = query.text.iter().flat_map(|text| text.split_whitespace()).take(MAX_WORDS);
-        for word in words {
-            let sql = "EXISTS (SELECT 1 FROM run_search AS s WHERE s.run = run_figures.run AND instr(text, ?) > 0)";
-            which.add(sql, Some(word.to_lowercase()));
+        for (condition, value) in query.text.iter().flat_map(|text| search::conditions(engine, text)) {
+            which.add(&condition, Some(value));
         }
-        which.add_finding(query);
+        which.add_finding(engine, query);
         which
     }
 
+    /// Adds a condition, in which `?` is the place of the value.
     fn add(&mut self, condition: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
-            self.conditions.push(condition.to_owned());
             self.values.push(value.into());
+            self.conditions.push(condition.replace('?', &format!("?{}", self.values.len())));
         }
     }
 
     /// One and the same finding fits everything that is asked about findings.
-    fn add_finding(&mut self, query: &RunQuery) {
-        let mut about = Self { conditions: Vec::new(), values: Vec::new() };
-        about.add("rule = ?", query.rule.clone());
-        about.add("category = ?", query.category.map(Category::as_str).map(str::to_owned));
-        about.add("severity = ?", query.severity.map(Severity::as_str).map(str::to_owned));
-        about.add("instr(file, ?) > 0", query.file.clone());
-        if !about.conditions.is_empty() {
-            let conditions = about.conditions.join(" AND ");
-            self.conditions.push(format!("run IN (SELECT run FROM finding WHERE withheld IS NULL AND {conditions})"));
-            self.values.append(&mut about.values);
+    fn add_finding(&mut self, engine: Engine, query: &RunQuery) {
+        let n_before = self.conditions.len();
+        self.add("rule = ?", query.rule.clone());
+        self.add("category = ?", query.category.map(Category::as_str).map(str::to_owned));
+        self.add("severity = ?", query.severity.map(Severity::as_str).map(str::to_owned));
+        let place = match engine {
+            Engine::Sqlite => "instr",
+            Engine::Postgres => "strpos",
+        };
+        // As it is in the index: SQLite compares a bare `substr` in another way, and would go through all findings.
+        let file =
+            format!("CAST(substr(file, 1, 500) AS TEXT) IN (SELECT file FROM finding_file WHERE {place}(file, ?) > 0)");
+        self.add(&file, query.file.clone());
+        let about = self.conditions.split_off(n_before);
+        if !about.is_empty() {
+            let about = about.join(" AND ");
+            self.conditions.push(format!("run IN (SELECT run FROM finding WHERE withheld IS NULL AND {about})"));
         }
     }
 
     fn sql(&self) -> String {
-        if self.conditions.is_empty() { "1".to_owned() } else { self.conditions.join(" AND ") }
+        if self.conditions.is_empty() { "1 = 1".to_owned() } else { self.conditions.join(" AND ") }
+    }
+
+    /// How many runs fit.
+    pub(super) fn total(&self) -> (String, &Vec<Value>) {
+        (format!("SELECT count(*) FROM run_figures WHERE {}", self.sql()), &self.values)
+    }
+
+    /// The part of the list that is asked for.
+    pub(super) fn part(mut self, query: &RunQuery) -> (String, Vec<Value>) {
+        let key = query.order.key();
+        self.add(&format!("({key}, run) < (SELECT {key}, run FROM run_figures WHERE run = ?)"), query.after);
+        self.values.push(Value::Integer(number(query.limit)));
+        let sql = format!(
+            "SELECT figures.run, run.repository, subject, scope, origin, ended_ms, took_ms, head, title, verdict, \
+             figures.gate, problem, n_critical, n_high, n_medium, n_low, n_nit, n_praise, n_withheld, reviewed, skipped, \
+             not_reviewed, n_new, n_resolved, cost_usd, n_tokens \
+             FROM (SELECT * FROM run_figures WHERE {} ORDER BY {key} DESC, run DESC LIMIT ?{}) AS figures \
+             JOIN run ON run.id = figures.run ORDER BY {} DESC, figures.run DESC",
+            self.sql(),
+            self.values.len(),
+            if key == "run" { "figures.run" } else { key },
+        );
+        (sql, self.values)
     }
 }
 
-fn total(connection: &Connection, which: &Which) -> rusqlite::Result<u64> {
-    let sql = format!("SELECT count(*) FROM run_figures WHERE {}", which.sql());
-    connection.query_row(&sql, params_from_iter(&which.values), |row| row.get(0))
+fn total(connection: &Connection, which: &Which) -> sql::Result<u64> {
+    let (sql, values) = which.total();
+    connection.query_row(&sql, values, |row| row.get(0))
 }
 
-fn listed(connection: &Connection, query: &RunQuery, mut which: Which) -> rusqlite::Result<Vec<Listed>> {
-    let key = query.order.key();
-    which.add(&format!("({key}, run) < (SELECT {key}, run FROM run_figures WHERE run = ?)"), query.after);
-    let sql = format!(
-        "SELECT figures.run, run.repository, subject, scope, origin, ended_ms, took_ms, head, title, verdict, \
-         figures.gate, problem, n_critical, n_high, n_medium, n_low, n_nit, n_praise, n_withheld, reviewed, skipped, \
-         not_reviewed, n_new, n_resolved, cost_usd, n_tokens \
-         FROM (SELECT * FROM run_figures WHERE {} ORDER BY {key} DESC, run DESC LIMIT ?) AS figures \
-         JOIN run ON run.id = figures.run ORDER BY {} DESC, figures.run DESC",
-        which.sql(),
-        if key == "run" { "figures.run" } else { key },
-    );
-    which.values.push(Value::Integer(number(query.limit)));
+fn listed(connection: &Connection, query: &RunQuery, which: Which) -> sql::Result<Vec<Listed>> {
+    let (sql, values) = which.part(query);
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(&which.values), of_row)?;
-    let mut all: Vec<Listed> = rows.collect::<rusqlite::Result<_>>()?;
+    let rows = statement.query_map(&values, of_row)?;
+    let mut all: Vec<Listed> = rows.collect::<sql::Result<_>>()?;
     for listed in &mut all {
         listed.reviewers = reviewers(connection, listed.id)?;
         listed.feature = feature(connection, listed.id)?;
@@ -367,17 +382,21 @@ fn listed(connection: &Connection, query: &RunQuery, mut which: Which) -> rusqli
     Ok(all)
 }
 
-fn reviewers(connection: &Connection, run: i64) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare("SELECT name FROM run_reviewer WHERE run = ?1 ORDER BY name")?;
+/// Who took part in a run.
+pub(super) const REVIEWERS: &str = "SELECT name FROM run_reviewer WHERE run = ?1 ORDER BY name";
+
+fn reviewers(connection: &Connection, run: i64) -> sql::Result<Vec<String>> {
+    let mut statement = connection.prepare(REVIEWERS)?;
     statement.query_map([run], |row| row.get(0))?.collect()
 }
 
-fn feature(connection: &Connection, run: i64) -> rusqlite::Result<Option<OfFeature>> {
-    let sql = "SELECT iteration.project, iteration.feature, feature.title, iteration.number FROM iteration \
-               JOIN feature ON feature.project = iteration.project AND feature.id = iteration.feature \
-               JOIN project ON project.id = iteration.project \
-               WHERE run = ?1 AND deleted_ms IS NULL AND removed_ms IS NULL";
-    let mut statement = connection.prepare(sql)?;
+/// The feature of a run.
+pub(super) const FEATURE: &str = "SELECT iteration.project, iteration.feature, feature.title, iteration.number \
+     FROM iteration JOIN feature ON feature.project = iteration.project AND feature.id = iteration.feature \
+     JOIN project ON project.id = iteration.project WHERE run = ?1 AND deleted_ms IS NULL AND removed_ms IS NULL";
+
+fn feature(connection: &Connection, run: i64) -> sql::Result<Option<OfFeature>> {
+    let mut statement = connection.prepare(FEATURE)?;
     let read = |row: &Row<'_>| {
         let name: String = row.get(1)?;
         let feature = FeatureId::parse(&name).map_err(|error| row::damaged(format!("`{name}`: {error}")))?;
@@ -386,7 +405,7 @@ fn feature(connection: &Connection, run: i64) -> rusqlite::Result<Option<OfFeatu
     statement.query_row(params![run], read).optional()
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<Listed> {
+fn of_row(row: &Row<'_>) -> sql::Result<Listed> {
     let origin: String = row.get(4)?;
     let verdict: Option<String> = row.get(9)?;
     let gate: Option<String> = row.get(10)?;

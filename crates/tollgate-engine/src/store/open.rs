@@ -1,4 +1,4 @@
-//! Opening the file: making it, bringing it up to date, refusing what is not ours.
+//! Opening the memory: making it, bringing it up to date, refusing what is not ours.
 //!
 //! A file of another program, of a newer version or with damage is left as it
 //! is, byte for byte.
@@ -8,19 +8,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection as File, ErrorCode, OpenFlags};
+use tokio_postgres::error::SqlState;
 
-use super::figures;
+use super::sql::{self, Connection, Error, With};
+use super::{Location, figures};
 use crate::failure::{self, Failure};
 
+mod postgres;
+
 /// The versions of the schema, each brought about by one text.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("0001.sql"),
     include_str!("0002.sql"),
     include_str!("0003.sql"),
     include_str!("0004.sql"),
     include_str!("0005.sql"),
     include_str!("0006.sql"),
+    include_str!("0007.sql"),
 ];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;
@@ -29,38 +34,86 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long it may hold the file before what many want to write is refused.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) fn open(path: &Path) -> Result<Connection, Failure> {
-    make(path)?;
-    open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+/// Opens the memory wherever it is.
+pub(super) fn open(place: &Location) -> Result<Connection, Failure> {
+    match place {
+        Location::File(path) => {
+            make(path)?;
+            open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        }
+        Location::Postgres(address) => postgres::open(place, address),
+    }
 }
 
-/// Opens the file for the one who writes for many: what is committed stays, even when the power goes.
-pub(super) fn open_writer(path: &Path) -> Result<Connection, Failure> {
-    let connection = open(path)?;
-    let set = || {
-        connection.busy_timeout(WRITER_PATIENCE)?;
-        // A file of another process may have been left behind without it.
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;")
+/// Whether a server has tables of ours.
+pub(super) fn has_tables(place: &Location) -> Result<bool, Failure> {
+    let Location::Postgres(address) = place else { return Ok(place.file().is_some_and(Path::exists)) };
+    postgres::has_tables(place, address)
+}
+
+/// The version of a file's tables, if there are any, and how many are missing; nothing is changed.
+pub(super) fn versions_of_file(path: &Path, connection: &Connection) -> Result<(Option<usize>, usize), Failure> {
+    let Connection::Sqlite(file) = connection else { return Ok((None, 0)) };
+    let found = fit(file).map_err(|error| explain(&Location::File(path.to_owned()), &error.into()))?;
+    match found {
+        (Fit::Ours, version) => Ok((Some(version).filter(|version| *version > 0), MIGRATIONS.len() - version)),
+        (Fit::Newer(version), _) => Err(failure::newer_store(path, version, MIGRATIONS.len())),
+        (Fit::Foreign, _) => Err(failure::foreign_store(path)),
+    }
+}
+
+/// The same of a server.
+pub(super) fn versions_of_server(place: &Location, connection: &Connection) -> Result<(Option<usize>, usize), Failure> {
+    let schema = postgres::schema_of(connection).map_err(|error| explain(place, &error))?;
+    postgres::check(place, schema)?;
+    let version = match schema {
+        postgres::Schema::Version(version, _) => Some(version),
+        postgres::Schema::Missing | postgres::Schema::Foreign => None,
     };
-    set().map_err(|error| explain(path, &error))?;
+    Ok((version, schema.n_pending()))
+}
+
+/// Connects to a server and begins a transaction in which its tables are made, if there are none.
+pub(super) fn begin_empty(place: &Location) -> Result<Connection, Failure> {
+    let Location::Postgres(address) = place else { return open(place) };
+    postgres::begin_empty(place, address)
+}
+
+/// Opens it for the one who writes for many: what is committed stays, even when the power goes.
+pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
+    let connection = open(place)?;
+    if let Connection::Sqlite(file) = &connection {
+        let set = || {
+            file.busy_timeout(WRITER_PATIENCE)?;
+            // A file of another process may have been left behind without it.
+            file.pragma_update(None, "journal_mode", "WAL")?;
+            file.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;")
+        };
+        set().map_err(|error| explain(place, &error.into()))?;
+    }
     Ok(connection)
 }
 
-/// Opens a file that is there, only to read it.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, Failure> {
-    let connection = open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection
-        .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8000;")
-        .map_err(|error| explain(path, &error))?;
-    Ok(connection)
+/// Opens what is there, only to read it.
+pub(super) fn open_reader(place: &Location) -> Result<Connection, Failure> {
+    match place {
+        Location::File(path) => {
+            let connection = open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            let set = connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8000;");
+            set.map_err(|error| explain(place, &error))?;
+            Ok(connection)
+        }
+        Location::Postgres(address) => postgres::open(place, address),
+    }
 }
 
 /// Opens a file that is there.
 pub(super) fn open_with(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
+    let failed = |error: Error| explain(&Location::File(path.to_owned()), &error);
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(|error| explain(path, &error))?;
-    match prepare(&mut connection).map_err(|error| explain(path, &error))? {
+    let file = File::open_with_flags(path, flags).map_err(|error| failed(error.into()))?;
+    let connection = Connection::Sqlite(file);
+    match prepare(&connection).map_err(failed)? {
         Fit::Ours => Ok(connection),
         Fit::Newer(version) => Err(failure::newer_store(path, version, MIGRATIONS.len())),
         Fit::Foreign => Err(failure::foreign_store(path)),
@@ -99,28 +152,29 @@ fn make(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn prepare(connection: &mut Connection) -> rusqlite::Result<Fit> {
-    connection.busy_timeout(PATIENCE)?;
+fn prepare(connection: &Connection) -> sql::Result<Fit> {
+    let Connection::Sqlite(file) = connection else { return Ok(Fit::Foreign) };
+    file.busy_timeout(PATIENCE)?;
     // A file that somebody else put there cannot make us run anything.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")?;
+    file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    file.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    file.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")?;
     // In one transaction: another process may be making the file right now.
-    let transaction = connection.transaction()?;
+    let transaction = file.unchecked_transaction()?;
     let found = fit(&transaction)?;
     drop(transaction);
     match found {
-        (Fit::Ours, version) if version < MIGRATIONS.len() => migrate(connection),
+        (Fit::Ours, version) if version < MIGRATIONS.len() => migrate(connection, file),
         (fit, _) => Ok(fit),
     }
 }
 
 /// Tells what the file is, and which version.
-fn fit(connection: &Connection) -> rusqlite::Result<(Fit, usize)> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+fn fit(file: &File) -> rusqlite::Result<(Fit, usize)> {
+    let pragma = |name: &str| file.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     let version = usize::try_from(version).unwrap_or(usize::MAX);
-    let is_empty = || connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
+    let is_empty = || file.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     Ok(match (application, version) {
         (APPLICATION, version) if version > MIGRATIONS.len() => (Fit::Newer(version), version),
         (APPLICATION, version) => (Fit::Ours, version),
@@ -129,38 +183,77 @@ fn fit(connection: &Connection) -> rusqlite::Result<(Fit, usize)> {
     })
 }
 
-fn migrate(connection: &mut Connection) -> rusqlite::Result<Fit> {
+fn migrate(connection: &Connection, file: &File) -> sql::Result<Fit> {
     // Outside of the transaction, where alone it is possible; it holds for the file from then on.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it while we waited.
-    let (fit, version) = fit(&transaction)?;
-    if matches!(fit, Fit::Ours) {
-        for step in MIGRATIONS.iter().skip(version) {
-            transaction.execute_batch(step)?;
+    file.pragma_update(None, "journal_mode", "WAL")?;
+    connection.begin(With::Nobody)?;
+    let migrated = (|| {
+        // Another process may have done it while we waited.
+        let (fit, version) = fit(file)?;
+        if matches!(fit, Fit::Ours) {
+            for step in MIGRATIONS.iter().skip(version) {
+                file.execute_batch(step)?;
+            }
+            // Not in the text of its version: SQLite's own lower case is that of ASCII.
+            if version < figures::SINCE {
+                figures::fill(connection)?;
+            }
+            if version < figures::INDEXED_SINCE {
+                figures::index_all(connection)?;
+            }
+            file.pragma_update(None, "application_id", APPLICATION)?;
+            file.pragma_update(None, "user_version", MIGRATIONS.len())?;
         }
-        // Not in the text of its version: SQLite's own lower case is that of ASCII.
-        if version < figures::SINCE {
-            figures::fill(&transaction)?;
-        }
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
-        transaction.commit()?;
+        connection.execute_batch("COMMIT")?;
+        Ok(fit)
+    })();
+    if migrated.is_err() {
+        // It fails where SQLite has rolled back by itself.
+        let _ = connection.execute_batch("ROLLBACK");
     }
-    Ok(fit)
+    migrated
 }
 
-/// Says in our words what SQLite says in its own.
-pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => failure::locked_store(path),
-        Some(ErrorCode::NotADatabase) => failure::foreign_store(path),
-        Some(ErrorCode::DatabaseCorrupt) => failure::damaged_store(path, &error.to_string()),
-        Some(ErrorCode::DiskFull) => failure::no_store(path, "the disk is full").hint("Make room, and try again."),
-        Some(ErrorCode::ReadOnly) => failure::no_store(path, "it can only be read"),
-        _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
-            failure::damaged_store(path, &error.to_string())
-        }
-        _ => failure::no_store(path, &error.to_string()),
+/// Says in our words what a database says in its own.
+pub(super) fn explain(place: &Location, error: &Error) -> Failure {
+    let shown = place.to_string();
+    match (place, error) {
+        (Location::Postgres(_), error) => explain_server(&shown, error),
+        (Location::File(path), Error::Sqlite(error)) => match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => failure::locked_store(path),
+            Some(ErrorCode::NotADatabase) => failure::foreign_store(path),
+            Some(ErrorCode::DatabaseCorrupt) => failure::damaged_store(path, &error.to_string()),
+            Some(ErrorCode::DiskFull) => failure::no_store(path, "the disk is full").hint("Make room, and try again."),
+            Some(ErrorCode::ReadOnly) => failure::no_store(path, "it can only be read"),
+            _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
+                failure::damaged_store(path, &error.to_string())
+            }
+            _ => failure::no_store(path, &error.to_string()),
+        },
+        (Location::File(path), Error::Damaged(problem)) => failure::damaged_store(path, problem),
+        (Location::File(path), error) => failure::no_store(path, &error.to_string()),
     }
+}
+
+fn explain_server(shown: &str, error: &Error) -> Failure {
+    let is = |states: &[SqlState]| error.state().is_some_and(|state| states.contains(state));
+    if let Error::Damaged(problem) = error {
+        return failure::damaged_database(shown, problem);
+    }
+    if is(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) {
+        return failure::no_entry_to_database(shown, &error.to_string());
+    }
+    if is(&[SqlState::INVALID_CATALOG_NAME]) {
+        return failure::no_such_database(shown);
+    }
+    if is(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
+        return failure::no_right_in_database(shown, &error.to_string());
+    }
+    if is(&[SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED]) {
+        return failure::busy_database(shown);
+    }
+    if error.is_disconnect() || is(&[SqlState::TOO_MANY_CONNECTIONS]) {
+        return failure::no_database(shown, &error.to_string());
+    }
+    failure::failing_database(shown, &error.to_string())
 }

@@ -14,27 +14,29 @@
 //!
 //! Nothing here talks to anybody.
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::pull::Repo;
 use tollgate_core::sha::Sha;
 
 use super::{Database, number};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 
 mod asking;
 mod claim;
 mod delivery;
 mod finish;
 mod post;
+mod ready;
 mod told;
 mod trouble;
 
 pub use asking::{Allowance, Asking, Leave, Spent};
-pub use claim::{Beat, Bid, Candidate, Claim, Token};
+pub use claim::{Beat, Bid, Candidate, Claim, Limits, Token, Turn};
 pub use delivery::{Accepted, NewDelivery};
 pub use finish::{As, Finished};
 pub use post::{NewPost, PostKind, PostRow, PostState};
+pub use ready::Priority;
+pub(super) use ready::{cancel, hasten, refresh, retry};
 pub use told::{Answered, Effect, Told, ToldRow};
 pub use trouble::Troubled;
 
@@ -123,7 +125,7 @@ impl Database {
 
     /// The pull requests that are open as far as we know, those that were last asked about first.
     pub fn open_pulls(&self, limit: usize) -> Result<Vec<PullRow>, Failure> {
-        let sql = format!("{SELECT} WHERE NOT closed ORDER BY since_ms DESC, id DESC LIMIT ?1");
+        let sql = format!("{SELECT} WHERE closed = 0 ORDER BY since_ms DESC, id DESC LIMIT ?1");
         self.read(|connection| connection.prepare(&sql)?.query_map([number(limit)], of_row)?.collect())
     }
 }
@@ -131,11 +133,11 @@ impl Database {
 const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, review_at_ms, \
                       attempt, troubles, paused_by, closed, base_branch, head, reviewed_head, reviewed_as, run, problem FROM pull";
 
-fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<PullRow>> {
+fn by_id(connection: &Connection, id: i64) -> sql::Result<Option<PullRow>> {
     connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], of_row).optional()
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<PullRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<PullRow> {
     let sha = |name: &str| {
         let text: Option<String> = row.get(name)?;
         text.map(|text| Sha::parse(&text).map_err(|error| damaged(error.to_string()))).transpose()
@@ -163,14 +165,14 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<PullRow> {
     })
 }
 
-fn repo(row: &Row<'_>) -> rusqlite::Result<Repo> {
+fn repo(row: &Row<'_>) -> sql::Result<Repo> {
     let text: String = row.get("repo")?;
     Repo::parse(&text).map_err(|error| damaged(error.to_string()))
 }
 
 /// What stands in the database is not what was put there.
-fn damaged(problem: impl Into<String>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into().into())
+pub(super) fn damaged(problem: impl Into<String>) -> sql::Error {
+    sql::Error::Damaged(problem.into())
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! A run that has ended, put into the memory.
 
-use rusqlite::{Connection, params};
 use tollgate_core::coverage::Coverage;
 use tollgate_core::finding::Finding;
 use tollgate_core::fingerprint::Fingerprint;
@@ -9,6 +8,7 @@ use tollgate_core::report::json;
 use tollgate_core::review::Review;
 
 use super::{Completed, Ended, Outcome, Subject, figures, number, snapshot_key};
+use crate::store::sql::{self, Connection, params};
 
 /// A run that has ended, as it is handed over to be stored with something else.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Record {
 }
 
 /// Stores a run within whatever is being written, and gives back its number.
-pub(super) fn record_in(connection: &Connection, ended: &Ended<'_>) -> rusqlite::Result<i64> {
+pub(super) fn record_in(connection: &Connection, ended: &Ended<'_>) -> sql::Result<i64> {
     let id = insert_run(connection, ended)?;
     if let Outcome::Completed(completed) = ended.outcome {
         insert_findings(connection, id, &completed)?;
@@ -83,7 +83,7 @@ pub(super) fn record_in(connection: &Connection, ended: &Ended<'_>) -> rusqlite:
     Ok(id)
 }
 
-fn insert_run(connection: &Connection, ended: &Ended<'_>) -> rusqlite::Result<i64> {
+fn insert_run(connection: &Connection, ended: &Ended<'_>) -> sql::Result<i64> {
     let Ended { subject, time, version, outcome } = ended;
     let completed = match outcome {
         Outcome::Completed(completed) => Some(completed),
@@ -99,10 +99,11 @@ fn insert_run(connection: &Connection, ended: &Ended<'_>) -> rusqlite::Result<i6
         Outcome::Failed(problem) => Some(*problem),
         Outcome::Completed(_) => None,
     };
-    connection.execute(
+    connection.query_row(
         "INSERT INTO run (repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared, \
          title, verdict, gate, problem, n_added, reviewed, skipped, not_reviewed, prior, review, snapshot, snapshot_key) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
+         RETURNING id",
         params![
             subject.repository,
             subject.name,
@@ -127,11 +128,11 @@ fn insert_run(connection: &Connection, ended: &Ended<'_>) -> rusqlite::Result<i6
             completed.map(|completed| completed.snapshot),
             snapshot_key(completed.map_or(&[][..], |completed| completed.snapshot)),
         ],
-    )?;
-    Ok(connection.last_insert_rowid())
+        |row| row.get(0),
+    )
 }
 
-fn insert_findings(connection: &Connection, run: i64, completed: &Completed<'_>) -> rusqlite::Result<()> {
+fn insert_findings(connection: &Connection, run: i64, completed: &Completed<'_>) -> sql::Result<()> {
     let mut insert = connection.prepare(
         "INSERT INTO finding (run, id, fingerprint, file, line_start, line_end, severity, category, rule, reviewer, \
          summary, withheld, since_last) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",

@@ -1,7 +1,5 @@
 //! Rows as they are read.
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
 use tollgate_core::report::json;
@@ -10,6 +8,7 @@ use tollgate_core::verdict::Verdict;
 
 use super::{Database, Subject};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 
 /// What [`run`] reads, in its order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
@@ -97,19 +96,19 @@ impl Database {
 }
 
 /// A run by its number.
-pub(super) fn by_id(connection: &Connection, id: i64) -> rusqlite::Result<Option<Run>> {
+pub(super) fn by_id(connection: &Connection, id: i64) -> sql::Result<Option<Run>> {
     connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], run).optional()
 }
 
 /// The newest completed run of a subject.
-pub(super) fn last_of(connection: &Connection, subject: &Subject) -> rusqlite::Result<Option<Run>> {
+pub(super) fn last_of(connection: &Connection, subject: &Subject) -> sql::Result<Option<Run>> {
     let sql = format!(
         "{SELECT} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1"
     );
     connection.query_row(&sql, params![subject.repository, subject.name, subject.scope], run).optional()
 }
 
-pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+pub(super) fn run(row: &Row<'_>) -> sql::Result<Run> {
     let text: Option<String> = row.get("review")?;
     let review = text.map(|text| json::read_strict(text.as_bytes()).map_err(|error| damaged(error.to_string())));
     let state: String = row.get("state")?;
@@ -141,6 +140,6 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-pub(super) fn damaged(problem: String) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
+pub(super) fn damaged(problem: String) -> sql::Error {
+    sql::Error::Damaged(problem)
 }

@@ -3,10 +3,9 @@
 //! It can all be found out again, so it is not kept for ever and nothing is
 //! lost without it.
 
-use rusqlite::{OptionalExtension as _, params};
-
 use super::Store;
 use crate::failure::Failure;
+use crate::store::sql::{OptionalExtension as _, params};
 
 /// So many texts are remembered; the oldest go first.
 const MAX_TEXTS: i64 = 50_000;
@@ -28,7 +27,8 @@ impl Store {
             return Ok(());
         }
         self.write(|transaction| {
-            let mut insert = transaction.prepare("INSERT OR IGNORE INTO scanned (key, hits) VALUES (?1, ?2)")?;
+            let mut insert =
+                transaction.prepare("INSERT INTO scanned (key, hits) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
             for (key, hits) in scanned {
                 insert.execute(params![key, hits])?;
             }

@@ -1,5 +1,6 @@
 //! The memory on real files.
 
+use std::path::PathBuf;
 use std::sync::Barrier;
 
 use rusqlite::OpenFlags;
@@ -10,6 +11,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 
+use super::place::{self, Place, again_on_a_server};
 use super::*;
 
 fn subject(branch: &str) -> Subject {
@@ -68,19 +70,28 @@ fn record(store: &mut Store, branch: &str, head: &str, snapshot: &[u8]) -> i64 {
     store.record(&Ended { subject: &subject, time: (1_000, 2_000), version: "0.1.0", outcome }).unwrap()
 }
 
-struct Folder(tempfile::TempDir);
+struct Folder(Place);
 
 impl Folder {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(Place::new())
+    }
+
+    /// For what is only true of files.
+    fn file() -> Self {
+        Self(Place::file())
     }
 
     fn path(&self) -> PathBuf {
-        self.0.path().join("deep/tollgate.db")
+        self.0.path()
     }
 
     fn store(&self) -> Store {
-        Store::open(&self.path()).unwrap()
+        Store::open_at(&self.place()).unwrap()
+    }
+
+    fn place(&self) -> super::Location {
+        super::Location::parse(&self.0.address()).unwrap()
     }
 
     /// Puts something else where the memory should be; opening must fail in these words and change nothing.
@@ -148,7 +159,7 @@ fn a_stored_run_does_not_change() {
     let mut store = folder.store();
     record(&mut store, "work", "a", b"one");
     for sql in ["UPDATE run SET verdict = 'APPROVED'", "UPDATE finding SET severity = 'Nit'"] {
-        let error = store.connection.execute(sql, []).unwrap_err().to_string();
+        let error = store.connection.execute(sql, ()).unwrap_err().to_string();
         assert!(error.contains("does not change"), "{error}");
     }
 }
@@ -183,22 +194,23 @@ fn scanned_texts_are_remembered_and_the_oldest_forgotten() {
 
 #[test]
 fn a_file_of_a_newer_version_is_left_alone() {
-    Folder::new().check_refused(
+    Folder::file().check_refused(
         |path| {
             drop(Store::open(path).unwrap());
-            Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+            rusqlite::Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         },
-        "comes from a newer tollgate (version 99, known is 6)",
+        "comes from a newer tollgate (version 99, known is 7)",
     );
 }
 
 #[test]
 fn a_file_of_another_program_is_left_alone() {
-    Folder::new().check_refused(
-        |path| Connection::open(path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap(),
+    Folder::file().check_refused(
+        |path| rusqlite::Connection::open(path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap(),
         "is not a memory of tollgate",
     );
-    Folder::new().check_refused(|path| std::fs::write(path, "x".repeat(5_000)).unwrap(), "is not a memory of tollgate");
+    Folder::file()
+        .check_refused(|path| std::fs::write(path, "x".repeat(5_000)).unwrap(), "is not a memory of tollgate");
 }
 
 #[test]
@@ -214,7 +226,7 @@ fn a_damaged_file_is_left_alone() {
         bytes[middle].fill(0xff);
         std::fs::write(path, bytes).unwrap();
     };
-    let folder = Folder::new();
+    let folder = Folder::file();
     std::fs::create_dir_all(folder.path().parent().unwrap()).unwrap();
     damage(&folder.path());
     let before = std::fs::read(folder.path()).unwrap();
@@ -228,10 +240,10 @@ fn a_damaged_file_is_left_alone() {
 
 #[test]
 fn what_can_only_be_read_is_read() {
-    let folder = Folder::new();
+    let folder = Folder::file();
     record(&mut folder.store(), "work", "a", b"one");
     let connection = open::open_with(&folder.path(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-    let mut store = Store { connection, path: folder.path() };
+    let mut store = Store { connection, place: folder.place() };
     assert!(store.last_before(&subject("work"), "d", b"").unwrap().is_some());
     let failure = store.dismiss("r", &finding(0, "one", Severity::High), "x", 1).unwrap_err();
     assert!(failure.message.contains("it can only be read"), "{}", failure.message);
@@ -239,11 +251,11 @@ fn what_can_only_be_read_is_read() {
 
 #[test]
 fn a_file_that_another_process_holds_is_said_to_be_in_use() {
-    let folder = Folder::new();
+    let folder = Folder::file();
     let mut store = folder.store();
-    let other = Connection::open(folder.path()).unwrap();
+    let other = rusqlite::Connection::open(folder.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    store.connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+    store.connection.execute_batch("PRAGMA busy_timeout = 0").unwrap();
     let failure = store.remember_scanned(&[(Vec::new(), Vec::new())]).unwrap_err();
     assert!(failure.message.contains("in use by another process"), "{}", failure.message);
 }
@@ -269,7 +281,87 @@ fn several_processes_can_make_it_at_once() {
 #[test]
 fn only_its_owner_can_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = Folder::new();
+    let folder = Folder::file();
     drop(folder.store());
     assert_eq!(std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// A database on the server; none where the tests run on files, before they are run again beside one.
+fn on_server() -> Option<Folder> {
+    place::server().map(|_| Folder(Place::on_server()))
+}
+
+#[test]
+fn tables_of_a_newer_program_are_used_where_it_says_so_and_else_left_alone() {
+    let Some(folder) = on_server() else { return };
+    record(&mut folder.store(), "work", "a", b"state");
+    // A newer program runs beside ours, and only added something.
+    folder.0.carry_out("UPDATE tollgate_schema SET version = 99").unwrap();
+    assert_eq!(folder.store().runs(&Filter { limit: 9, ..Filter::default() }).unwrap().len(), 1);
+    folder.0.carry_out("UPDATE tollgate_schema SET works_with = 99").unwrap();
+    let failure = Store::open_at(&folder.place()).unwrap_err();
+    assert!(failure.message.contains("comes from a newer tollgate (version 99, known is 7)"), "{}", failure.message);
+    let theirs = Place::on_server();
+    theirs.carry_out("CREATE TABLE run (x INT)").unwrap();
+    let failure = Store::open_at(&super::Location::parse(&theirs.address()).unwrap()).unwrap_err();
+    assert!(failure.message.contains("belongs to another program"), "{}", failure.message);
+}
+
+/// As programs exchange keys and certificates.
+fn pem(kind: &str, der: &[u8]) -> String {
+    let text = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, der);
+    let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
+}
+
+#[test]
+fn a_server_is_believed_by_its_certificate() {
+    let Some(folder) = on_server() else { return };
+    let data = std::env::var("TOLLGATE_TEST_POSTGRES_DATA").unwrap();
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = pem("CERTIFICATE", certified.cert.der());
+    let key = pem("PRIVATE KEY", &certified.signing_key.serialize_der());
+    // The server itself writes them, as its owner, and for its own eyes only.
+    for (name, text) in [("server.crt", &certificate), ("server.key", &key)] {
+        let lines = text.trim().replace('\n', "'), ('");
+        let write = format!("COPY (VALUES ('{lines}')) TO PROGRAM 'umask 077; cat > {data}/{name}'");
+        folder.0.carry_out(&write).unwrap();
+    }
+    folder.0.carry_out("ALTER SYSTEM SET ssl = on").unwrap();
+    folder.0.carry_out("SELECT pg_reload_conf()").unwrap();
+    let (known, unknown) = (folder.0.folder().join("known.pem"), folder.0.folder().join("unknown.pem"));
+    std::fs::write(&known, certificate).unwrap();
+    std::fs::write(&unknown, pem("CERTIFICATE", other.cert.der())).unwrap();
+    let open = |more: String| {
+        let address = format!("{}?sslmode=verify-full{more}", folder.0.address());
+        Store::open_at(&super::Location::parse(&address).unwrap())
+    };
+    // Until the server has read its settings again, it takes nothing encrypted.
+    let begun = std::time::Instant::now();
+    while let Err(failure) = open(format!("&sslrootcert={}", known.display())) {
+        assert!(begun.elapsed().as_secs() < 60, "{}", failure.message);
+    }
+    for more in [String::new(), format!("&sslrootcert={}", unknown.display())] {
+        let failure = open(more).unwrap_err();
+        assert!(failure.message.contains("certificate"), "{}", failure.message);
+    }
+    let failure = open("&sslrootcert=/nonexistent.pem".to_owned()).unwrap_err();
+    assert!(failure.message.contains("TLS cannot be set up: `/nonexistent.pem`"), "{}", failure.message);
+}
+
+#[test]
+fn texts_that_a_server_cannot_hold_come_back_as_they_were() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let odd = subject("odd \0 \u{10ffff} é \u{fffd}");
+    let outcome = Outcome::Failed("a\0b\u{10ffff}1");
+    let id = store.record(&Ended { subject: &odd, time: (1, 2), version: "0.1.0", outcome }).unwrap();
+    let run = store.run(id).unwrap().unwrap();
+    assert_eq!((run.subject, run.problem.as_deref()), (odd, Some("a\0b\u{10ffff}1")));
+}
+
+#[test]
+fn the_same_holds_on_a_server() {
+    again_on_a_server(&["store::"], &["the_same_holds_on_a_server"]);
 }

@@ -3,11 +3,11 @@
 //! A range is cut into equal parts from its begin on; every run is in the part in which it ended. What a list counts is
 //! counted here, too, so the parts add up to the list.
 
-use rusqlite::{Connection, Row, named_params};
-use tollgate_core::finding::{Category, Severity};
+use tollgate_core::finding::Severity;
 
-use super::{Database, number, row};
+use super::{Database, number};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Row, Value};
 
 /// A range has at most so many parts.
 pub const MAX_PARTS: u64 = 400;
@@ -77,7 +77,7 @@ pub struct Figures {
     pub n_failed: u64,
     /// Findings that count, by severity; in the order of [`Severity::ALL`].
     pub by_severity: [u64; 6],
-    /// Findings that count, by category; in the order of [`Category::ALL`].
+    /// Findings that count, by category; in the order of `Category::ALL`.
     pub by_category: [u64; 10],
     /// Findings that the runs before had, of all that were compared.
     pub n_prior: u64,
@@ -144,40 +144,17 @@ impl Database {
     }
 }
 
-/// The runs of a range. Where their findings are asked for, `CROSS JOIN` has SQLite go through the runs and look into the
-/// index of each; by itself it would rather go through all findings there are.
-const IN_RANGE: &str = "ended_ms >= :from AND ended_ms < :to AND (:repository IS NULL OR repository = :repository)";
-
-fn figures(connection: &Connection, range: &Range) -> rusqlite::Result<Vec<Figures>> {
+fn figures(connection: &Connection, range: &Range) -> sql::Result<Vec<Figures>> {
     let mut parts = vec![Figures::default(); usize::try_from(range.n_parts()).unwrap_or_default()];
-    let sums = format!(
-        "SELECT (ended_ms - :from) / :part, count(*), sum(result = 'APPROVED'), sum(result = 'COMMENTED'), \
-         sum(result = 'CHANGES_REQUESTED'), sum(result = 'FAILED'), sum(n_critical), sum(n_high), sum(n_medium), \
-         sum(n_low), sum(n_nit), sum(n_praise), ifnull(sum(n_prior), 0), ifnull(sum(n_resolved), 0), total(cost_usd), \
-         ifnull(sum(n_tokens), 0) FROM run_figures WHERE {IN_RANGE} GROUP BY 1"
-    );
-    each(connection, &sums, range, &mut parts, |row, part| {
-        let by_category = part.by_category;
+    each(connection, &sums(range), range, &mut parts, |row, part| {
         *part = sums_of(row)?;
-        part.by_category = by_category;
         Ok(())
     })?;
-    let categories = format!(
-        "SELECT (ended_ms - :from) / :part, category, count(*) FROM run_figures CROSS JOIN finding USING (run) \
-         WHERE {IN_RANGE} AND withheld IS NULL GROUP BY 1, 2"
-    );
-    each(connection, &categories, range, &mut parts, |row, part| {
-        let word: String = row.get(1)?;
-        let index = Category::ALL.iter().position(|category| category.as_str() == word);
-        let index = index.ok_or_else(|| row::damaged(format!("`{word}` is no category")))?;
-        part.by_category[index] = row.get(2)?;
-        Ok(())
-    })?;
-    each(connection, &spread("took_ms"), range, &mut parts, |row, part| {
+    each(connection, &spread(range, "took_ms"), range, &mut parts, |row, part| {
         part.took_ms = Some(Spread { median: row.get(1)?, p90: row.get(2)? });
         Ok(())
     })?;
-    each(connection, &spread("cost_usd"), range, &mut parts, |row, part| {
+    each(connection, &spread(range, "cost_usd"), range, &mut parts, |row, part| {
         part.cost = Some(Spread { median: row.get(1)?, p90: row.get(2)? });
         Ok(())
     })?;
@@ -190,71 +167,120 @@ fn each(
     sql: &str,
     range: &Range,
     parts: &mut [Figures],
-    mut read: impl FnMut(&Row<'_>, &mut Figures) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
+    mut read: impl FnMut(&Row<'_>, &mut Figures) -> sql::Result<()>,
+) -> sql::Result<()> {
     let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query(named_params! {
-        ":from": number(range.from_ms),
-        ":to": number(range.to_ms),
-        ":part": number(range.part_ms.max(1)),
-        ":repository": range.repository,
-    })?;
+    let mut rows = statement.query(&values(range, range.part_ms.max(1)))?;
     while let Some(row) = rows.next()? {
         if let Some(part) = parts.get_mut(row.get::<_, usize>(0)?) {
-            read(row, part)?;
+            read(&row, part)?;
         }
     }
     Ok(())
 }
 
-fn sums_of(row: &Row<'_>) -> rusqlite::Result<Figures> {
-    let mut by_severity = [0; 6];
-    for (column, n) in (6..).zip(&mut by_severity) {
+/// The runs of a range: `?1` and `?2` are its ends, `?4` the repository where only one is asked about.
+fn in_range(range: &Range) -> &'static str {
+    match range.repository {
+        None => "ended_ms >= ?1 AND ended_ms < ?2",
+        Some(_) => "repository = ?4 AND ended_ms >= ?1 AND ended_ms < ?2",
+    }
+}
+
+/// What the places in a statement about a range stand for.
+pub(super) fn values(range: &Range, third: impl TryInto<i64>) -> Vec<Value> {
+    let mut values = [number(range.from_ms), number(range.to_ms), number(third)].map(Value::Integer).to_vec();
+    values.extend(range.repository.clone().map(Value::Text));
+    values
+}
+
+/// The sums of each part; `?3` is how long a part is.
+pub(super) fn sums(range: &Range) -> String {
+    let columns = [
+        "n_critical",
+        "n_high",
+        "n_medium",
+        "n_low",
+        "n_nit",
+        "n_praise",
+        "n_compliance",
+        "n_security",
+        "n_logic",
+        "n_error",
+        "n_type",
+        "n_test",
+        "n_perf",
+        "n_architecture",
+        "n_style",
+        "n_doc",
+        "n_prior",
+        "n_resolved",
+        "n_tokens",
+    ];
+    let columns = columns.map(|column| format!("coalesce(CAST(sum({column}) AS BIGINT), 0)")).join(", ");
+    format!(
+        "SELECT (ended_ms - ?1) / ?3, count(*), count(*) FILTER (WHERE result = 'APPROVED'), \
+         count(*) FILTER (WHERE result = 'COMMENTED'), count(*) FILTER (WHERE result = 'CHANGES_REQUESTED'), \
+         count(*) FILTER (WHERE result = 'FAILED'), coalesce(sum(cost_usd), 0.0), {columns} \
+         FROM run_figures WHERE {} GROUP BY 1",
+        in_range(range)
+    )
+}
+
+fn sums_of(row: &Row<'_>) -> sql::Result<Figures> {
+    let mut sums = [0; 19];
+    for (column, n) in (7..).zip(&mut sums) {
         *n = row.get(column)?;
     }
+    let [c, h, m, l, n, p, by_category @ .., n_prior, n_resolved, n_tokens] = sums;
     Ok(Figures {
         n_runs: row.get(1)?,
         n_approved: row.get(2)?,
         n_commented: row.get(3)?,
         n_changes_requested: row.get(4)?,
         n_failed: row.get(5)?,
-        by_severity,
-        n_prior: row.get(12)?,
-        n_resolved: row.get(13)?,
-        cost_usd: row.get(14)?,
-        n_tokens: row.get(15)?,
+        cost_usd: row.get(6)?,
+        by_severity: [c, h, m, l, n, p],
+        by_category,
+        n_prior,
+        n_resolved,
+        n_tokens,
         ..Figures::default()
     })
 }
 
-/// The median and the ninetieth of a hundred of a column, for each part.
-fn spread(column: &str) -> String {
+/// The median and the ninetieth of a hundred of a column, for each part; `?3` is how long a part is.
+pub(super) fn spread(range: &Range, column: &str) -> String {
     format!(
-        "WITH ranked AS (SELECT (ended_ms - :from) / :part AS part, {column} AS value, \
-         row_number() OVER (PARTITION BY (ended_ms - :from) / :part ORDER BY {column}) AS rank, \
-         count(*) OVER (PARTITION BY (ended_ms - :from) / :part) AS n \
-         FROM run_figures WHERE {IN_RANGE} AND {column} IS NOT NULL) \
-         SELECT part, CAST(max(value) FILTER (WHERE rank = (n + 1) / 2) AS REAL), \
-         CAST(max(value) FILTER (WHERE rank = (9 * n + 9) / 10) AS REAL) FROM ranked GROUP BY part"
+        "WITH ranked AS (SELECT (ended_ms - ?1) / ?3 AS part, {column} AS value, \
+         row_number() OVER (PARTITION BY (ended_ms - ?1) / ?3 ORDER BY {column}) AS rank, \
+         count(*) OVER (PARTITION BY (ended_ms - ?1) / ?3) AS n \
+         FROM run_figures WHERE {} AND {column} IS NOT NULL) \
+         SELECT part, CAST(max(value) FILTER (WHERE rank = (n + 1) / 2) AS DOUBLE PRECISION), \
+         CAST(max(value) FILTER (WHERE rank = (9 * n + 9) / 10) AS DOUBLE PRECISION) FROM ranked GROUP BY part",
+        in_range(range)
     )
 }
 
-fn rules(connection: &Connection, range: &Range) -> rusqlite::Result<Vec<RuleFigures>> {
-    // What was dismissed is withheld from then on, so it is asked for as well.
-    let sql = format!(
+/// What the rules said that spoke most often; `?3` is how many are told of.
+///
+/// `CROSS JOIN` has SQLite go through the runs and look into the index of each; by itself it would rather go through all
+/// findings there are. What was dismissed is withheld from then on, so it is asked for as well.
+pub(super) fn most_frequent(range: &Range) -> String {
+    format!(
         "WITH seen AS (SELECT repository, rule, fingerprint, count(*) FILTER (WHERE withheld IS NULL) AS n, \
-         max(withheld IS NOT NULL) AS is_suppressed FROM run_figures CROSS JOIN finding USING (run) \
-         WHERE {IN_RANGE} AND rule IS NOT NULL AND (withheld IS NULL OR withheld = 'suppressed') GROUP BY 1, 2, 3) \
-         SELECT rule, sum(n), count(*), sum(is_suppressed OR EXISTS (SELECT 1 FROM dismissal \
-         WHERE dismissal.repository = seen.repository AND dismissal.fingerprint = seen.fingerprint \
-         AND withdrawn_ms IS NULL)) FROM seen GROUP BY rule ORDER BY 2 DESC, rule LIMIT :most"
-    );
-    let values = named_params! {
-        ":from": number(range.from_ms),
-        ":to": number(range.to_ms),
-        ":repository": range.repository,
-        ":most": number(MAX_RULES),
-    };
+         max(CASE WHEN withheld IS NOT NULL THEN 1 ELSE 0 END) AS is_suppressed \
+         FROM run_figures CROSS JOIN finding WHERE finding.run = run_figures.run AND {} \
+         AND rule IS NOT NULL AND (withheld IS NULL OR withheld = 'suppressed') GROUP BY 1, 2, 3) \
+         SELECT rule, CAST(sum(n) AS BIGINT), count(*), CAST(sum(CASE WHEN is_suppressed <> 0 OR EXISTS \
+         (SELECT 1 FROM dismissal WHERE dismissal.repository = seen.repository \
+         AND dismissal.fingerprint = seen.fingerprint AND withdrawn_ms IS NULL) THEN 1 ELSE 0 END) AS BIGINT) \
+         FROM seen GROUP BY rule ORDER BY 2 DESC, rule LIMIT ?3",
+        in_range(range)
+    )
+}
+
+fn rules(connection: &Connection, range: &Range) -> sql::Result<Vec<RuleFigures>> {
     let read = |row: &Row<'_>| {
         Ok(RuleFigures {
             rule: row.get(0)?,
@@ -263,5 +289,6 @@ fn rules(connection: &Connection, range: &Range) -> rusqlite::Result<Vec<RuleFig
             n_dismissed: row.get(3)?,
         })
     };
-    connection.prepare(&sql)?.query_map(values, read)?.collect()
+    let mut statement = connection.prepare(&most_frequent(range))?;
+    statement.query_map(&values(range, MAX_RULES), read)?.collect()
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, Remark};
 use tollgate_core::finding::{Category, Severity};
@@ -11,34 +10,39 @@ use tollgate_engine::store::board::{
     Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
 };
 
+use crate::place::{Place, again_on_a_server};
 use tollgate_core::suppress::Dismissal;
-use tollgate_engine::store::{Database, DismissalRow, Filter, OfFeature, Record, Store, Subject};
+use tollgate_engine::store::{Database, DismissalRow, Filter, Location, OfFeature, Record, Store, Subject};
 
 mod cards;
 mod durable;
 mod model;
 
+fn open(place: &Place) -> Database {
+    Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap()
+}
+
 /// A database with one project.
 struct Board {
-    folder: TempDir,
+    place: Place,
     database: Database,
     project: i64,
 }
 
 impl Board {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("tollgate.db")).unwrap();
+        let place = Place::new();
+        let database = open(&place);
         let project = database.add_project(Path::new("/p"), "p", 1).unwrap().id;
-        Self { folder, database, project }
+        Self { place, database, project }
     }
 
     /// As after a restart.
     fn reopen(self) -> Self {
-        let Self { folder, database, project } = self;
+        let Self { place, database, project } = self;
         drop(database);
-        let database = Database::open(&folder.path().join("tollgate.db")).unwrap();
-        Self { folder, database, project }
+        let database = open(&place);
+        Self { place, database, project }
     }
 
     fn add(&self, name: &str) -> FeatureId {
@@ -243,7 +247,7 @@ fn a_review_is_remembered_with_what_it_meant() {
         transition.iteration.as_mut().unwrap().review = Some(run);
         board.database.transition(transition)
     };
-    let runs = || Store::open(board.database.path()).unwrap().runs(&Filter { limit: 9, ..Filter::default() }).unwrap();
+    let runs = || board.database.store().unwrap().runs(&Filter { limit: 9, ..Filter::default() }).unwrap();
     remembered(Event::Start).unwrap_err();
     assert_eq!(runs(), [], "of what is refused nothing is remembered");
     remembered(Event::ReviewFailed).unwrap();
@@ -663,4 +667,9 @@ fn a_change_can_be_asked_for_without_waiting() {
     assert_eq!(ended.recv().unwrap().unwrap().feature.state.work, Work::Queued);
     let refused = ended.recv().unwrap().unwrap_err();
     assert_eq!(refused.to_string(), "starting it is not possible: an agent is about to start on it");
+}
+
+#[test]
+fn what_is_stored_and_owed_holds_on_a_server() {
+    again_on_a_server(&["board_store::", "stored::"], &["holds_on_a_server"]);
 }

@@ -15,6 +15,7 @@ mod github;
 mod hostile;
 mod known;
 mod model;
+mod place;
 mod planted;
 mod provider;
 #[cfg(unix)]

@@ -1,9 +1,6 @@
 //! Stored reviews listed, searched and added up, on real files.
 
-use std::path::PathBuf;
-
 use insta::assert_snapshot;
-use tempfile::TempDir;
 use tollgate_core::finding::{
     Category, Finding, FindingId, LineRange, Location, Origin as FindingOrigin, Severity, Side, Summary,
 };
@@ -12,8 +9,10 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::{
-    Completed, Database, Ended, Listed, Order, Origin, Outcome, ResultFilter, RunQuery, Store, Subject,
+    self, Completed, Database, Ended, Listed, Order, Origin, Outcome, ResultFilter, RunQuery, Store, Subject,
 };
+
+use crate::place::Place;
 
 mod add_up;
 mod older;
@@ -21,7 +20,7 @@ mod trend;
 
 /// A memory in a folder of its own.
 pub(crate) struct Memory {
-    folder: TempDir,
+    place: Place,
 }
 
 /// A run to be stored; what is not said is plain.
@@ -132,19 +131,24 @@ impl Given {
 
 impl Memory {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { place: Place::new() }
     }
 
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("tollgate.db")
+    /// For what is only true of files.
+    fn file() -> Self {
+        Self { place: Place::file() }
+    }
+
+    fn at(&self) -> store::Location {
+        store::Location::parse(&self.place.address()).unwrap()
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::open(&self.path()).unwrap()
+        Store::open_at(&self.at()).unwrap()
     }
 
     pub(crate) fn database(&self) -> Database {
-        Database::open(&self.path()).unwrap()
+        Database::open_at(&self.at()).unwrap()
     }
 
     pub(crate) fn add(&self, given: &Given) -> i64 {
@@ -239,6 +243,14 @@ fn a_list_is_narrowed_by_anything_that_is_known_of_a_run() {
         ("gone", &[failed]),
         ("aaaaaaa", &[pr, pipeline, clean]),
         ("%", &[]),
+        ("%%%", &[]),
+        ("uer", &[pr]),
+        ("p lo", &[pr, pipeline]),
+        ("oo", &[pr]),
+        ("\"\"\" OR *", &[]),
+        ("\0", &[failed, pr, pipeline, clean]),
+        ("aer", &[]),
+        ("ärge", &[clean]),
         ("'; DROP TABLE run; --", &[]),
     ] {
         memory.check(&RunQuery { text: Some(text.to_owned()), ..all.clone() }, expected);

@@ -37,7 +37,7 @@ pub fn is_valid(token: &Token, value: &str, now: u64) -> bool {
 
 fn mac(token: &Token, expiry: u64, nonce: &str) -> Hmac<Sha256> {
     let mut mac =
-        <Hmac<Sha256> as hmac::Mac>::new_from_slice(token.expose().as_bytes()).expect("a key may have any length");
+        <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(token.expose().as_bytes()).expect("a key may have any length");
     // The purpose is signed too, so that no signature of ours can ever be taken for another.
     mac.update(format!("tollgate session\n{expiry}\n{nonce}").as_bytes());
     mac

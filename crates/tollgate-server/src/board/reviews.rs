@@ -24,7 +24,11 @@ impl Reviews for BoardDesk {
             Ok(id) => history::recall(self.board.database(), id)?,
             Err(_) => None,
         };
-        found.ok_or_else(|| no_review(run))
+        match found {
+            Some(found) => Ok(found),
+            None if self.board.database().forgot_run(i64::try_from(run).unwrap_or(i64::MAX))? => Err(forgotten(run)),
+            None => Err(no_review(run)),
+        }
     }
 
     fn newest_review(&self) -> Answer<u64> {
@@ -38,6 +42,13 @@ impl Reviews for BoardDesk {
     fn trends(&self, range: &Range) -> Answer<Trends> {
         Ok(self.board.database().trends(range)?)
     }
+}
+
+fn forgotten(run: u64) -> Refusal {
+    let failure = Failure::new(Kind::User, format!("review {run} is not kept any more"));
+    Refusal::NotFound(
+        failure.hint("`retention.reviews` in the configuration of the server says for how long they are."),
+    )
 }
 
 fn no_review(run: u64) -> Refusal {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _};
 use sha2::Sha256;
 use tollgate_core::pull::ask::Ask;
 

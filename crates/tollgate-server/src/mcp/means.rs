@@ -9,7 +9,7 @@ use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::Host;
 use tollgate_engine::forge::local::{Local, Trigger};
-use tollgate_engine::store::{Database, Store};
+use tollgate_engine::store::{Database, Location, Store};
 
 use super::reach::{Bounds, Folders};
 
@@ -19,7 +19,7 @@ pub type Connect = Arc<dyn Fn(&PullRef) -> Result<Option<Arc<dyn Host>>, Failure
 /// What tools work with.
 pub struct Means {
     home: Home,
-    store: PathBuf,
+    store: Location,
     reach: Reach,
     /// Opened when it is first asked for, where there is one.
     board: Mutex<Option<Board>>,
@@ -41,18 +41,18 @@ enum Reach {
 impl Means {
     /// For a program that somebody started in a folder. The memory need not be there yet.
     #[must_use]
-    pub fn in_folders(home: Home, store: PathBuf, folders: Folders) -> Self {
+    pub fn in_folders(home: Home, store: Location, folders: Folders) -> Self {
         Self::new(home, store, Reach::Folders(folders), None)
     }
 
     /// For a server with a board.
     #[must_use]
     pub fn on_board(board: Board) -> Self {
-        let (home, store) = (board.home().clone(), board.database().path().to_owned());
+        let (home, store) = (board.home().clone(), board.database().place().clone());
         Self::new(home, store, Reach::Projects, Some(board))
     }
 
-    fn new(home: Home, store: PathBuf, reach: Reach, board: Option<Board>) -> Self {
+    fn new(home: Home, store: Location, reach: Reach, board: Option<Board>) -> Self {
         let (connect, post_to, posting) = (None, Vec::new(), Mutex::default());
         Self { home, store, reach, board: Mutex::new(board), connect, post_to, posting }
     }
@@ -69,20 +69,20 @@ impl Means {
     }
 
     /// Where the memory is.
-    pub(super) fn store_path(&self) -> &Path {
+    pub(super) fn store(&self) -> &Location {
         &self.store
     }
 
     /// The memory, to look something up.
     pub(super) fn look_up(&self) -> Result<Store, Failure> {
-        Store::look_up(&self.store)
+        Store::look_up_at(&self.store)
     }
 
     /// The board, if there is one. Looking for it does not make one.
     pub(super) fn board(&self) -> Result<Option<Board>, Failure> {
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        if board.is_none() && self.store.exists() {
-            *board = Some(Board::open(Database::open(&self.store)?, self.home.clone())?);
+        if board.is_none() && self.store.file().is_none_or(Path::exists) {
+            *board = Some(Board::open(Database::open_at(&self.store)?, self.home.clone())?);
         }
         Ok(board.clone())
     }
@@ -133,8 +133,11 @@ impl Means {
         match &self.reach {
             Reach::Folders(folders) => Ok(folders.bounds()),
             Reach::Projects => {
-                let projects = self.board()?.map(|board| board.projects()).transpose()?;
-                Ok(Bounds::of_projects(projects.unwrap_or_default()))
+                let Some(board) = self.board()? else { return Ok(Bounds::of_projects(Vec::new())) };
+                let mut projects = board.projects()?;
+                // What is at such a path here is not the project of another machine.
+                projects.retain(|project| board.is_here(project));
+                Ok(Bounds::of_projects(projects))
             }
         }
     }

@@ -33,6 +33,7 @@ use crate::routes::{Shared, webhook};
         (name = "reviews", description = "Stored reviews, whoever asked for them, and what they say together."),
         (name = "settings", description = "Settings, prompts and agents."),
         (name = "github", description = "What GitHub tells us, and the app that we are there."),
+        (name = "jobs", description = "What is owed to pull requests and features, and what was given up."),
         (name = "review", description = "Reviews asked for by hand.")
     )
 )]

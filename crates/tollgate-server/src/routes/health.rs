@@ -1,6 +1,7 @@
 //! Whether the server lives, works, and how much it does.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
@@ -9,6 +10,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::app;
 use crate::metrics::Gauges;
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
@@ -71,12 +73,13 @@ pub(crate) async fn metrics(
     State(app): State<Shared>,
     Extension(connections): Extension<Arc<Connections>>,
 ) -> Response {
-    let figures = app.call(|desk| desk.figures()).await.ok();
+    let figures = app.metrics.stored.get(Instant::now(), async || app.call(|desk| desk.figures()).await.ok()).await;
     let gauges = Gauges {
         connections: connections.count() as u64,
         listeners: app.hub.n_open(),
         events_sent: app.hub.n_sent(),
         last_seq: app.hub.last_seq(),
+        now_ms: app::now() * 1_000,
     };
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(header::CONTENT_TYPE, text)], app.metrics.render(&gauges, figures.as_ref())).into_response()

@@ -29,6 +29,7 @@ const MAX_CHARS: usize = 300;
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
     /// Only those with all of these words in title, branch, commit or the summary of a finding, in any case.
+    /// Where none of them has three characters, only the 10,000 newest are looked through.
     #[param(max_length = 300)]
     pub(crate) q: Option<String>,
     /// Only of this repository.

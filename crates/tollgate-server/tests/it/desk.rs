@@ -11,6 +11,7 @@ use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::own_app;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
+use tollgate_engine::store::jobs::Job;
 use tollgate_engine::store::pulls::Troubled;
 use tollgate_server::desk::deliveries::Delivery;
 use tollgate_server::desk::record::{Dismissed, Looked};
@@ -24,6 +25,7 @@ use crate::log::MemoryLog;
 mod cards;
 pub(crate) mod deliveries;
 mod github;
+mod jobs;
 pub(crate) mod record;
 mod reviews;
 mod setup;
@@ -57,6 +59,7 @@ struct Kept {
     /// The app that was made, with the code it was made of.
     made: Option<(own_app::Card, String)>,
     troubled: Vec<Troubled>,
+    jobs: Vec<Job>,
     next: u64,
     is_sick: bool,
 }
@@ -156,7 +159,8 @@ impl Desk for MemoryDesk {
 
     fn figures(&self) -> Answer<Figures> {
         let kept = self.lock();
-        Ok(Figures { features: vec![("backlog".to_owned(), kept.features.len() as u64)], work: vec![], agents: 0 })
+        let features = vec![("backlog".to_owned(), kept.features.len() as u64)];
+        Ok(Figures { features, ..Figures::default() })
     }
 
     fn projects(&self) -> Answer<Vec<Project>> {

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 use tollgate_core::pull::Repo;
+use tollgate_engine::store::jobs::JobId;
 use tollgate_engine::store::pulls::{PostKind, Troubled};
 
 use crate::client::Said;
@@ -103,7 +104,8 @@ fn pull_requests_in_trouble_are_listed() {
     story(|| async {
         let world = World::start();
         assert!(!world.look("/settings/github").await.body.contains("in trouble"));
-        let trouble = |number, given_up, problem: &str, next_ms| Troubled {
+        let trouble = |number, given_up: Option<PostKind>, problem: &str, next_ms| Troubled {
+            job: given_up.map_or(JobId::Pull(3), |_| JobId::Post(4)),
             repo: Repo::parse("octo/app").unwrap(),
             number,
             given_up,
@@ -117,8 +119,8 @@ fn pull_requests_in_trouble_are_listed() {
         ]);
         let said = world.look("/settings/github").await;
         assert_snapshot!(lines(&said, &["octo/app"]), @r#"
-        <tr><th scope="row"><a href="https://github.com/octo/app/pull/7" rel="noreferrer" dir="auto">octo/app#7</a></th><td class="wrap" dir="auto"><code>GET /x</code> failed &lt;b&gt;.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td><time datetime="2023-11-14T22:14:20.000Z">14 Nov 2023, 22:14</time></td></tr>
-        <tr><th scope="row"><a href="https://github.com/octo/app/pull/8" rel="noreferrer" dir="auto">octo/app#8</a></th><td class="wrap" dir="auto">The summary was given up: we may not.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td>not by itself</td></tr>
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/7" rel="noreferrer" dir="auto">octo/app#7</a></th><td class="wrap" dir="auto"><code>GET /x</code> failed &lt;b&gt;.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td><time datetime="2023-11-14T22:14:20.000Z">14 Nov 2023, 22:14</time></td><td><button class="button small" type="button" data-act data-retry="pull-3" aria-label="Try octo/app#7 again now" hidden>Try now</button></td></tr>
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/8" rel="noreferrer" dir="auto">octo/app#8</a></th><td class="wrap" dir="auto">The summary was given up: we may not.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td>not by itself</td><td><button class="button small" type="button" data-act data-retry="post-4" aria-label="Try octo/app#8 again now" hidden>Try now</button></td></tr>
         "#);
     });
 }

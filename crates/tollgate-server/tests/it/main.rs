@@ -11,6 +11,7 @@ mod desk;
 mod diff;
 mod feature;
 mod github;
+mod jobs;
 mod listen;
 mod load;
 mod log;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use tokio::io::AsyncWriteExt as _;
 use tollgate_server::Limits;

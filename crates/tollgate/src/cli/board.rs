@@ -18,6 +18,9 @@ const MAX_WHO: usize = 100;
 /// Where nobody works on a project, this is what to do.
 pub(crate) const NO_SERVER: &str = "no server works on this project; start one with `tollgate serve`";
 
+/// The variable that names the file of the API's token.
+const TOKEN_FILE: &str = "TOLLGATE_TOKEN_FILE";
+
 /// Which project is meant.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct Which {
@@ -31,17 +34,24 @@ pub(crate) struct Which {
 /// Opens the board with what the command line says about settings.
 pub(crate) fn open(place: &Place, flag: &memory::Flag, flags: Layer) -> Result<Board, Failure> {
     let settings = place.settings(None, flags.clone())?;
-    let (path, data) = (memory::path(place, &settings, flag)?, data(place, &settings, flag)?);
+    let (location, data) = (memory::location(place, &settings, flag)?, data(place, &settings, flag)?);
     std::fs::create_dir_all(&data).map_err(|error| failure::cannot_write(&data.display().to_string(), &error))?;
-    Board::open(Database::open(&path)?, home(place, data, flags)?)
+    Board::open(Database::open_at(&location)?, home(place, data, flags)?)
 }
 
-/// The folder of what is kept beside the database.
+/// The folder of what is kept beside the database: keys, the token, clones. It is this machine's, wherever that one is.
 pub(crate) fn data(place: &Place, settings: &Settings, flag: &memory::Flag) -> Result<PathBuf, Failure> {
-    let path = memory::path(place, settings, flag)?;
-    // Without a home there is only the folder of the database.
-    let data = memory::data_folder().unwrap_or(path);
-    Ok(data.parent().map(ToOwned::to_owned).unwrap_or_default())
+    let location = memory::location(place, settings, flag)?;
+    // Without a home there is only the folder of the database, if it is a file.
+    let own = memory::data_folder().or_else(|| location.file().map(ToOwned::to_owned));
+    Ok(own.ok_or_else(failure::no_data_folder)?.parent().map(ToOwned::to_owned).unwrap_or_default())
+}
+
+/// Where the token of the API is: in the file that the environment names, so that several servers have the same, or in
+/// the data folder.
+pub(crate) fn token_file(place: &Place, board: &Board) -> PathBuf {
+    let named = std::env::var_os(TOKEN_FILE).filter(|path| !path.is_empty());
+    named.map_or_else(|| board.home().data.join("token"), |path| place.resolve(path.as_ref()))
 }
 
 /// What the board needs from outside.
@@ -64,7 +74,7 @@ impl Which {
     /// Opens the board and finds the project that is meant.
     pub(crate) fn open(&self, place: &Place) -> Result<(Board, ProjectRow), Failure> {
         let settings = place.settings(None, Layer::default())?;
-        if !memory::path(place, &settings, &self.store)?.exists() {
+        if !memory::may_be_there(&memory::location(place, &settings, &self.store)?) {
             // Nothing was ever put on a board, and looking for it does not make one.
             return Err(failure::no_project_here(&place.directory));
         }

@@ -1,13 +1,13 @@
 //! The demonstration of `tollgate serve --demo`: a board of its own, in a fresh folder, and what is said about it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tollgate_core::board::FeatureId;
 use tollgate_engine::board::demo::{self, DESCRIPTION, TITLE};
 use tollgate_engine::board::{Board, Refused};
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::store::Database;
+use tollgate_engine::store::{Database, Location};
 
 use super::{Place, board, failure, memory};
 
@@ -15,7 +15,7 @@ use super::{Place, board, failure, memory};
 #[derive(Debug, Clone)]
 pub(crate) struct Demo {
     demo: demo::Demo,
-    store: PathBuf,
+    store: Location,
 }
 
 impl Demo {
@@ -29,7 +29,8 @@ impl Demo {
             }
         };
         let demo = demo::Demo::make(&folder)?;
-        let store = flag.store.as_ref().map_or_else(|| demo.folder().join("tollgate.db"), |path| place.resolve(path));
+        let own = || Location::File(demo.folder().join("tollgate.db"));
+        let store = memory::named(place, flag)?.unwrap_or_else(own);
         Ok(Self { demo, store })
     }
 
@@ -39,7 +40,7 @@ impl Demo {
         let mut home = board::home(place, self.demo.folder().to_owned(), flags)?;
         home.config_dir = None;
         home.variables.clear();
-        Board::open(Database::open(&self.store)?, home)
+        Board::open(Database::open_at(&self.store)?, home)
     }
 
     /// Puts the project on the board and starts its feature.
@@ -68,13 +69,21 @@ impl Demo {
              agent-output.md              what the agent said\n\
              and from another terminal:\n  \
              git -C {shown} log --stat feature/{feature}\n  \
-             tollgate -C {shown} feature show {short} --store {store}\n\n\
+             tollgate -C {shown} feature show {short} {store}\n\n\
              The server goes on; Ctrl-C ends it. Delete {folder} when you have seen enough.",
             features = features.display(),
             shown = project.display(),
             short = board::short(feature),
-            store = self.store.display(),
+            store = self.flag(),
             folder = self.demo.folder().display(),
         )
+    }
+
+    /// How another command finds the same board.
+    fn flag(&self) -> String {
+        match &self.store {
+            Location::File(path) => format!("--store {}", path.display()),
+            Location::Postgres(address) => format!("--database {address}"),
+        }
     }
 }

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tollgate_engine::config::{Layer, Limits};
+use tollgate_engine::config::{Layer, Limits, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Environment, Git};
 use tollgate_engine::reviewer::embedded;
+use tollgate_engine::store::{Condition, Location, examine};
 
 use super::rules::DataFormat;
 use super::{Done, Place, board, memory, output};
@@ -15,11 +16,12 @@ use super::{Done, Place, board, memory, output};
 pub(crate) mod github;
 mod reviewers;
 
-/// Checks git, the repository, the configuration, your rules and who can review
+/// Checks git, the repository, the configuration, the database, your rules and who can review
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate doctor               is everything there?\n  \
     tollgate doctor --config      every setting, with where it came from\n  \
+    tollgate doctor --database postgres://tollgate@db.example/tollgate   can this database be used?\n  \
     tollgate doctor --online      also ask services and GitHub whether they take the key\n  \
     tollgate doctor --self-test claude   ask an agent to write, and see that it cannot\n\n\
     Exit codes: 0 all is well, 1 something needs your attention.")]
@@ -36,6 +38,8 @@ pub(crate) struct Args {
     /// For people or for programs
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
+    #[command(flatten)]
+    store: memory::Flag,
 }
 
 /// One thing that was looked at.
@@ -67,7 +71,7 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     }
     let (checks, reviewers, github) = match &args.self_test {
         Some(name) => (Vec::new(), vec![self_test(place, name)?], Vec::new()),
-        None => check_all(place, args.online),
+        None => check_all(place, args.online, &args.store),
     };
     let text = match args.format {
         DataFormat::Text => as_text(&checks, &reviewers, &github),
@@ -88,7 +92,7 @@ fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
 }
 
 /// What a review needs, who can review, and the app that reviews pull requests.
-fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
+fn check_all(place: &Place, online: bool, store: &memory::Flag) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
     let git = Git::new(&place.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     let mut checks = vec![Check::new("git", version)];
@@ -106,6 +110,9 @@ fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>, Vec<Check>
         format!("can be used; {changed} of {} settings are not the default", settings.shown.len())
     });
     checks.push(Check::new("configuration", used));
+    if let Ok(settings) = &settings {
+        checks.push(check_database(place, settings, store));
+    }
     checks.push(Check::new("embedded rules", scan_something(place, limits)));
     let user = place.program().and_then(|program| embedded::check_user_rules(root.as_deref(), &program, limits));
     let said = |n_rules: usize| match n_rules {
@@ -114,9 +121,39 @@ fn check_all(place: &Place, online: bool) -> (Vec<Check>, Vec<Check>, Vec<Check>
     };
     checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
     let Ok(settings) = settings else { return (checks, Vec::new(), Vec::new()) };
-    let data = board::data(place, &settings, &memory::Flag::default());
+    let data = board::data(place, &settings, store);
     let github = data.map(|data| github::check_all(&settings, &data, online)).unwrap_or_default();
     (checks, reviewers::check_all(&settings, online), github)
+}
+
+/// Whether the database can be used. To look is no reason to make it, or to bring it up to date.
+fn check_database(place: &Place, settings: &Settings, store: &memory::Flag) -> Check {
+    let name = "database";
+    let found = memory::location(place, settings, store).and_then(|location| {
+        let health = examine(&location)?;
+        Ok((location, health))
+    });
+    match found {
+        Ok((location, None)) => {
+            let why = format!("{location} is not there yet; it is made when something is to be kept");
+            Check { name: name.to_owned(), found: Found::Missing(why) }
+        }
+        Ok((location, Some(health))) => Check::new(name, Ok(describe(&location, &health))),
+        Err(failure) => Check::new(name, Err(failure)),
+    }
+}
+
+fn describe(location: &Location, health: &Condition) -> String {
+    let tables = match (health.version, health.n_pending) {
+        (None, _) => "no tables yet, which the next start makes".to_owned(),
+        (Some(version), 0) => format!("tables of version {version}"),
+        (Some(version), n_pending) => {
+            let migrations = if n_pending == 1 { "migration" } else { "migrations" };
+            format!("tables of version {version}, {n_pending} {migrations} pending, which the next start makes")
+        }
+    };
+    let latency = health.latency.as_secs_f64() * 1_000.0;
+    format!("{} at {location}; {tables}; answers in {latency:.1} ms", health.engine)
 }
 
 /// Shows that a child can be started and finds what it should.

@@ -13,6 +13,11 @@ pub(super) fn cannot_write(name: &str, problem: &io::Error) -> Failure {
     Failure::new(Kind::External, format!("cannot write `{name}`: {problem}"))
 }
 
+pub(super) fn not_a_database() -> Failure {
+    Failure::new(Kind::User, "what is named as a database is neither the address of a server nor a file")
+        .hint("Write `postgres://user@host/database`, or `sqlite:FILE`.")
+}
+
 pub(super) fn cannot_read(name: &str, problem: &io::Error) -> Failure {
     Failure::new(Kind::User, format!("cannot read `{name}`: {problem}"))
 }

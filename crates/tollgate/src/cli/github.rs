@@ -65,10 +65,13 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
     let data = board::data(place, &settings, store)?;
     let found = own_app::find(&settings.github, &data, &Place::variables())?;
     let check = settings.github.check_name(&settings.bot);
-    let database = memory::path(place, &settings, store)?;
+    let location = memory::location(place, &settings, store)?;
     // Before the first delivery there may be none, and to look is no reason to make one.
-    let troubled =
-        if database.exists() { Database::open(&database)?.pulls_in_trouble(MAX_TROUBLED)? } else { Vec::new() };
+    let troubled = if memory::may_be_there(&location) {
+        Database::open_at(&location)?.pulls_in_trouble(MAX_TROUBLED)?
+    } else {
+        Vec::new()
+    };
     let text = match (format, &found) {
         (DataFormat::Json, found) => as_json(found.as_ref(), &check, &troubled),
         (DataFormat::Text, Some(app)) => as_text(app, &check, &troubled),

@@ -43,9 +43,8 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     // Keys and tokens are in our environment, and the agent that started us runs as the same user.
     tollgate_engine::process::seclude();
     let settings = place.settings(None, Layer::default())?;
-    let store = memory::path(place, &settings, &args.store)?;
-    let data = memory::data_folder().unwrap_or_else(|| store.clone());
-    let data = data.parent().map(ToOwned::to_owned).unwrap_or_default();
+    let store = memory::location(place, &settings, &args.store)?;
+    let data = board::data(place, &settings, &args.store)?;
     let folders = Folders::new(&place.directory, &args.allow)?;
     let means = Means::in_folders(board::home(place, data, Layer::default())?, store, folders);
     output::end_cleanly_on_ctrl_c();

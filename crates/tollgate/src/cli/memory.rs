@@ -1,4 +1,4 @@
-//! Where past reviews are kept on this machine.
+//! Where past reviews are kept: in a file on this machine, or in a database that several machines share.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_engine::config::{Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::local::Local;
-use tollgate_engine::store::Store;
+use tollgate_engine::store::{Location, Store};
 
 use super::{Place, failure};
 
@@ -14,20 +14,56 @@ use super::{Place, failure};
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct Flag {
     /// Keep past reviews in this file [default: tollgate/tollgate.db in your data folder]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "database")]
     pub(crate) store: Option<PathBuf>,
+    /// Keep everything in this database, which several machines may share: postgres://user@host/database
+    ///
+    /// Whoever lists the processes of this machine sees it; `TOLLGATE_STORE_DATABASE` or `store.database` in your
+    /// configuration is the place for a password.
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) database: Option<String>,
 }
 
 /// Opens the memory for a command that is about nothing else.
 pub(crate) fn open(place: &Place, forge: Option<&Local>, flag: &Flag) -> Result<Store, Failure> {
     let settings = place.settings(forge.and_then(Local::root), Layer::default())?;
-    Store::look_up(&path(place, &settings, flag)?)
+    Store::look_up_at(&location(place, &settings, flag)?)
 }
 
 /// Where the memory is.
-pub(crate) fn path(place: &Place, settings: &Settings, flag: &Flag) -> Result<PathBuf, Failure> {
-    let named = flag.store.as_ref().map(|path| place.resolve(path)).or_else(|| settings.store.clone());
-    named.or_else(data_folder).ok_or_else(failure::no_data_folder)
+pub(crate) fn location(place: &Place, settings: &Settings, flag: &Flag) -> Result<Location, Failure> {
+    if let Some(named) = named(place, flag)? {
+        return Ok(named);
+    }
+    if let Some(url) = &settings.database {
+        return parse(place, url.expose());
+    }
+    let file = settings.store.clone().or_else(data_folder).ok_or_else(failure::no_data_folder)?;
+    Ok(Location::File(file))
+}
+
+/// Where the command line says that the memory is.
+pub(crate) fn named(place: &Place, flag: &Flag) -> Result<Option<Location>, Failure> {
+    match (&flag.database, &flag.store) {
+        (Some(url), _) => parse(place, url).map(Some),
+        (None, Some(path)) => Ok(Some(Location::File(place.resolve(path)))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Reads an address; a file is looked for where the command works.
+pub(crate) fn parse(place: &Place, text: &str) -> Result<Location, Failure> {
+    match Location::parse(text)? {
+        // It may be a mistyped address, whose password would then be part of the name of a file.
+        Location::File(_) if !text.starts_with("sqlite:") => Err(failure::not_a_database()),
+        Location::File(path) => Ok(Location::File(place.resolve(&path))),
+        database @ Location::Postgres(_) => Ok(database),
+    }
+}
+
+/// False when the memory is a file that is not there yet; to look something up is no reason to make one.
+pub(crate) fn may_be_there(location: &Location) -> bool {
+    location.file().is_none_or(Path::exists)
 }
 
 /// The file in the user's data folder.

@@ -47,6 +47,9 @@ enum Command {
         /// Add the board's folders to `.git/info/exclude`, so that git does not show them
         #[arg(long)]
         ignore: bool,
+        /// Take over a project that another machine added, which shares the database: its folder is here now
+        #[arg(long)]
+        adopt: bool,
     },
     /// Lists the projects
     ///
@@ -65,10 +68,14 @@ enum Command {
 pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let board = board::open(place, &args.store, Layer::default())?;
     match args.command {
-        Command::Add { path, name, ignore } => {
+        Command::Add { path, name, ignore, adopt } => {
             let path = place.resolve(&path);
             let known = board.project_at(&path)?.filter(|known| path.canonicalize().ok().as_ref() == Some(&known.path));
-            let project = board.add_project(&path, name.as_deref()).map_err(Refused::into_failure)?;
+            let added = match adopt {
+                true => board.adopt_project(&path, name.as_deref()),
+                false => board.add_project(&path, name.as_deref()),
+            };
+            let project = added.map_err(Refused::into_failure)?;
             if ignore {
                 let repository = Project::open(&project.path, board.home().git.clone())?;
                 repository.ignore_board(&board.settings().pipeline.dir)?;
@@ -125,7 +132,11 @@ fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Do
                 let (name, path) = (visible(&project.name), project.path.display().to_string());
                 let features = if n_features == 1 { "feature" } else { "features" };
                 // One that moved is another project where it is now.
-                let gone = if project.path.is_dir() { "" } else { " (gone)" };
+                let gone = match &project.machine {
+                    _ if board.is_here(project) => if project.path.is_dir() { "" } else { " (gone)" }.to_owned(),
+                    Some(machine) => format!(" (on {})", visible(machine)),
+                    None => " (on no machine yet)".to_owned(),
+                };
                 let _ = writeln!(
                     text,
                     "{:>3}  {name:<width$}  {n_features:>5} {features:<8}  {}{gone}",

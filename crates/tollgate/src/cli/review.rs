@@ -395,7 +395,7 @@ fn memory(place: &Place, settings: &Settings, args: &Args) -> Memory {
     if args.no_store || args.source.diff.is_some() || !settings.remembers {
         return Memory::Off;
     }
-    match memory::path(place, settings, &args.store).and_then(|path| Store::open(&path)) {
+    match memory::location(place, settings, &args.store).and_then(|location| Store::open_at(&location)) {
         Ok(store) => Memory::Open(store),
         Err(failure) => Memory::Unavailable(failure),
     }

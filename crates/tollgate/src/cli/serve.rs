@@ -6,16 +6,12 @@
 use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use time::UtcOffset;
-use tokio_util::sync::CancellationToken;
-use tollgate_engine::board::Board;
-use tollgate_engine::board::runner::{Runner, Tell};
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::access::token::{self, Token};
@@ -23,18 +19,20 @@ use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
-use self::github::{Seat, Tender};
+use self::crew::WORK_ENDS;
+pub(crate) use self::crew::{Crew, end_when_asked};
+pub(crate) use self::github::{Seat, find as find_app};
 use super::demo::Demo;
 use super::{Done, Place, board, failure, memory, output};
 
+mod crew;
 mod follow;
+mod forget;
 mod github;
 mod tale;
 
 /// Where a server listens, if nobody says.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
-/// How long agents and reviews have to end.
-const WORK_ENDS: Duration = Duration::from_secs(6);
 /// How long requests have to end; both together are less than the ten seconds that people wait.
 const ANSWERS_END: Duration = Duration::from_secs(3);
 
@@ -44,7 +42,8 @@ const ANSWERS_END: Duration = Duration::from_secs(3);
     tollgate serve --demo              a sample project and a pretend agent: rejection, fix, approval, offline\n  \
     tollgate serve                     the board on http://127.0.0.1:7420\n  \
     tollgate serve --agent claude --at-once 4\n  \
-    tollgate serve --no-work           only show the board; another process does the work\n\n\
+    tollgate serve --no-work           only show the board; `tollgate worker` does the work\n  \
+    tollgate serve --database postgres://tollgate@db.example/tollgate   one of several, on a shared database\n\n\
     Ctrl-C ends it: agents are stopped, and their work goes on at the next start. A second Ctrl-C ends it at once.")]
 pub(crate) struct Args {
     /// Where to listen [default: 127.0.0.1:7420]
@@ -76,25 +75,25 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
-    let clock = Clock { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) };
+    let clock = Clock::of_system();
     let listen = address(&args)?;
     let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref(), &args.store)).transpose()?;
     let board = match &demo {
         Some(demo) => demo.open(place)?,
-        None => board::open(place, &args.store, layer(&args))?,
+        None => board::open(place, &args.store, layer(args.agent.clone(), args.at_once))?,
     };
     if let Some(name) = &board.settings().pipeline.agent {
         // Said now, not when the first feature fails.
         board.settings().reviewer(name)?;
     }
     // An app without its key or its secret is said now, not when GitHub delivers.
-    let own = github::find(&board)?;
-    let seat = github::Seat::default();
+    let own = find_app(&board)?;
+    let seat = Seat::default();
     if let Some(own) = &own {
         // A key that is none is told of by those who see to the app.
         let _ = seat.take(own, &board.settings().github);
     }
-    let token_file = board.home().data.join("token");
+    let token_file = board::token_file(place, &board);
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
         listen,
@@ -105,90 +104,47 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(seat.connect(board.settings()), Vec::new()))),
         ..ServerConfig::new(token.clone())
     };
-    let stage = Stage { board, clock, does_work: !args.no_work, demo, has_app: own.is_some(), seat, token, token_file };
-    stage.play(config)
+    let desk = Arc::new(BoardDesk::new(board.clone()));
+    let mut crew = Crew::new(board, clock, seat);
+    crew.does_work = !args.no_work;
+    crew.demo = demo;
+    crew.desk = Some(Arc::clone(&desk));
+    Stage { crew: Arc::new(crew), desk, has_app: own.is_some(), token, token_file }.play(config)
 }
 
 /// Everything that is needed once the server listens.
 struct Stage {
-    board: Board,
-    clock: Clock,
-    does_work: bool,
-    demo: Option<Demo>,
+    crew: Arc<Crew>,
+    desk: Arc<BoardDesk>,
     has_app: bool,
-    seat: Seat,
     token: Token,
     token_file: PathBuf,
 }
 
 impl Stage {
     fn play(self, config: ServerConfig) -> Result<Done, Failure> {
-        let shutdown = CancellationToken::new();
         let (ask, asked) = mpsc::channel();
         end_when_asked(ask.clone());
-        let runner: Arc<Mutex<Option<Runner>>> = Arc::default();
-        let ending = end(asked, &shutdown, &runner, self.clock);
-        let desk = Arc::new(BoardDesk::new(self.board.clone()));
-        let log = Arc::new(BoardLog::new(self.board.database().clone()));
-        let told = CancellationToken::new();
-        let (mut threads, mut failed) = (Vec::new(), None);
-        let tender = Tender {
-            board: self.board.clone(),
-            desk: Arc::clone(&desk),
-            clock: self.clock,
-            does_work: self.does_work,
-            seat: self.seat.clone(),
-            until: shutdown.clone(),
-        };
-        let ready = |address: SocketAddr| match self.begin(address, &runner, &told, tender) {
-            Ok(begun) => threads = begun,
-            Err(failure) => {
+        let ending = end(asked, &self.crew);
+        let desk = Arc::clone(&self.desk);
+        let log = Arc::new(BoardLog::new(self.crew.board.database().clone()));
+        let mut failed = None;
+        let ready = |address: SocketAddr| {
+            self.greet(address);
+            if let Err(failure) = self.crew.begin() {
                 failed = Some(failure);
                 let _ = ask.send(());
             }
         };
-        let served = tollgate_server::serve(config, desk, log, ready, shutdown.clone());
+        let served = tollgate_server::serve(config, desk, log, ready, self.crew.shutdown.clone());
         // However it ended, what runs has to end, too.
         let _ = ask.send(());
         let _ = ending.join();
         // A runner that came to be while the end was already asked for.
-        stop(&runner, self.clock);
-        told.cancel();
-        for thread in threads {
-            let _ = thread.join();
-        }
+        self.crew.stop();
+        self.crew.wait();
         served?;
         failed.map_or(Ok(Done::Fine), Err)
-    }
-
-    /// The server listens: says so, and begins to work.
-    fn begin(
-        &self,
-        address: SocketAddr,
-        runner: &Mutex<Option<Runner>>,
-        told: &CancellationToken,
-        tender: Tender,
-    ) -> Result<Vec<JoinHandle<()>>, Failure> {
-        self.greet(address);
-        let from = self.board.database().last_seq()?;
-        let thread = std::thread::Builder::new().name("tale".to_owned());
-        let follower = follow::Follower {
-            board: self.board.clone(),
-            demo: self.demo.clone(),
-            clock: self.clock,
-            until: told.clone(),
-        };
-        let follower = thread.spawn(move || follower.run(from)).map_err(|error| failure::no_thread(&error))?;
-        if self.does_work {
-            let clock = self.clock;
-            let tell: Tell = Arc::new(move |message: &str| clock.say(message));
-            let started = Runner::start(&self.board, tell)?;
-            *runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
-        }
-        if let Some(demo) = &self.demo {
-            demo.begin(&self.board)?;
-        }
-        Ok(vec![follower, tender.start()?])
     }
 
     fn greet(&self, address: SocketAddr) {
@@ -208,7 +164,7 @@ impl Stage {
                 "warning: other machines can connect, and nothing is encrypted; put a proxy with TLS before it",
             );
         }
-        match &self.demo {
+        match &self.crew.demo {
             Some(demo) => output::say(&demo.prologue()),
             None => self.advise(),
         }
@@ -216,13 +172,13 @@ impl Stage {
 
     /// Says what is missing before anything can be done.
     fn advise(&self) {
-        let has_projects = self.has_app || self.board.projects().is_ok_and(|projects| !projects.is_empty());
+        let has_projects = self.has_app || self.crew.board.projects().is_ok_and(|projects| !projects.is_empty());
         if !has_projects {
             output::say("there is no project yet; `tollgate project add PATH` adds one");
         }
-        if !self.does_work {
+        if !self.crew.does_work {
             output::say("agents and reviews are left to another process");
-        } else if self.board.settings().pipeline.agent.is_none() {
+        } else if self.crew.board.settings().pipeline.agent.is_none() {
             output::say(
                 "no agent is set up to implement features; `--agent NAME` or `agent` in `[pipeline]` of your \
                  configuration names one, and `tollgate doctor` says which are here",
@@ -232,10 +188,10 @@ impl Stage {
 }
 
 /// What the command line says about the pipeline.
-fn layer(args: &Args) -> Layer {
+pub(crate) fn layer(agent: Option<String>, at_once: Option<u64>) -> Layer {
     let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
-    layer.values.pipeline.agent.clone_from(&args.agent);
-    layer.values.pipeline.at_once = args.at_once;
+    layer.values.pipeline.agent = agent;
+    layer.values.pipeline.at_once = at_once;
     layer
 }
 
@@ -252,44 +208,13 @@ fn address(args: &Args) -> Result<SocketAddr, Failure> {
     Ok(address)
 }
 
-/// The first Ctrl-C or SIGTERM asks for the end, the second ends at once.
-fn end_when_asked(ask: Sender<()>) {
-    let is_ending = AtomicBool::new(false);
-    // Without a handler the program would end all the same, and the next start would tidy up.
-    let _ = ctrlc::set_handler(move || {
-        if is_ending.swap(true, Ordering::SeqCst) {
-            tollgate_engine::process::stop_all();
-            std::process::exit(130);
-        }
-        let _ = ask.send(());
-    });
-}
-
 /// A thread that ends everything once it is asked to.
-fn end(
-    asked: Receiver<()>,
-    shutdown: &CancellationToken,
-    runner: &Arc<Mutex<Option<Runner>>>,
-    clock: Clock,
-) -> JoinHandle<()> {
-    let (shutdown, runner) = (shutdown.clone(), Arc::clone(runner));
+fn end(asked: Receiver<()>, crew: &Arc<Crew>) -> JoinHandle<()> {
+    let crew = Arc::clone(crew);
     std::thread::spawn(move || {
         let _ = asked.recv();
-        shutdown.cancel();
-        stop(&runner, clock);
+        crew.stop();
     })
-}
-
-fn stop(runner: &Mutex<Option<Runner>>, clock: Clock) {
-    let Some(runner) = runner.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    let n_running = runner.n_running();
-    if n_running > 0 {
-        clock.say(&format!("ending; what is under way ({n_running}) goes on at the next start"));
-    }
-    if !runner.stop(WORK_ENDS) {
-        clock.say("not everything ended in time; what is left is ended now, and tidied up at the next start");
-        tollgate_engine::process::stop_all();
-    }
 }
 
 /// Tells of requests that failed through no fault of the client's.
@@ -304,11 +229,16 @@ fn observer(clock: Clock) -> Observer {
 
 /// Puts the time before what is said.
 #[derive(Clone, Copy)]
-struct Clock {
+pub(crate) struct Clock {
     offset: UtcOffset,
 }
 
 impl Clock {
+    /// The clock of this machine; to be asked while there is one thread only.
+    pub(crate) fn of_system() -> Self {
+        Self { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) }
+    }
+
     fn say(self, message: &str) {
         output::say(&format!("{} {message}", self.time(memory::now())));
     }

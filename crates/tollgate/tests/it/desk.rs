@@ -9,8 +9,10 @@ use tollgate_core::board::machine::Work;
 use tollgate_engine::board::{Board, Home};
 use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
-use tollgate_engine::store::Database;
 use tollgate_engine::store::board::FeatureRow;
+use tollgate_engine::store::{Database, Location};
+
+use crate::place::{Place, server};
 
 pub(crate) const BAD: &str = "export const f = (text) => eval(text);";
 pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);";
@@ -29,6 +31,8 @@ pub(crate) fn works() -> String {
 /// A project with one commit, an agent that is a shell script, and a board.
 pub(crate) struct Desk {
     folder: tempfile::TempDir,
+    /// A database on the server beside which the tests run, where there is one.
+    place: Option<Place>,
 }
 
 impl Desk {
@@ -37,9 +41,18 @@ impl Desk {
         Self::configured(script, "")
     }
 
+    /// The same, with a file even where there is a server.
+    pub(crate) fn in_file(script: &str) -> Self {
+        Self::at(script, "", None)
+    }
+
     /// The same with more settings of the operator's.
     pub(crate) fn configured(script: &str, settings: &str) -> Self {
-        let desk = Self { folder: tempfile::tempdir().unwrap() };
+        Self::at(script, settings, server().map(|_| Place::on_server()))
+    }
+
+    fn at(script: &str, settings: &str, place: Option<Place>) -> Self {
+        let desk = Self { folder: tempfile::tempdir().unwrap(), place };
         for name in ["home", "config/tollgate", "data/tollgate", "project"] {
             std::fs::create_dir_all(desk.path(name)).unwrap();
         }
@@ -57,6 +70,24 @@ impl Desk {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The address of the database, where it is not a file.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.place.as_ref().map(Place::address)
+    }
+
+    /// Where the database is.
+    pub(crate) fn location(&self) -> Location {
+        match self.address() {
+            Some(address) => Location::parse(&address).unwrap(),
+            None => Location::File(self.path("data/tollgate/tollgate.db")),
+        }
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> Database {
+        Database::open_at(&self.location()).unwrap()
     }
 
     /// Leaves the folder to somebody else, who removes it.
@@ -86,7 +117,7 @@ impl Desk {
     }
 
     pub(crate) fn board(&self) -> Board {
-        let database = Database::open(&self.path("data/tollgate/tollgate.db")).unwrap();
+        let database = self.database();
         let git = Environment {
             path: std::env::var_os("PATH"),
             home: Some(self.path("home").into()),

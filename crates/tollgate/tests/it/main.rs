@@ -10,6 +10,7 @@ mod chaos;
 mod check_comment;
 mod colour;
 mod crash;
+mod database;
 mod declared;
 mod delta;
 mod desk;
@@ -28,14 +29,19 @@ mod implementer;
 mod intake;
 mod intent;
 mod isolation;
+mod jobs;
 #[cfg(unix)]
 mod mcp;
 mod memory;
+#[cfg(target_os = "linux")]
+mod migrate;
 mod models;
 mod outline;
 #[cfg(target_os = "linux")]
 mod pages;
 mod parse_answer;
+#[path = "../../../tollgate-engine/tests/it/place.rs"]
+mod place;
 mod preview;
 #[cfg(unix)]
 mod pull_cli;
@@ -57,3 +63,5 @@ mod tidy;
 mod trial;
 #[cfg(target_os = "linux")]
 mod webhook;
+#[cfg(unix)]
+mod worker;

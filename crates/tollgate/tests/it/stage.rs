@@ -21,6 +21,7 @@ pub(crate) fn command(desk: &Desk, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(args).current_dir(desk.path("project")).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path("home")).env("USER", "ada");
+    command.envs(desk.address().map(|address| ("TOLLGATE_STORE_DATABASE", address)));
     command.env("XDG_CONFIG_HOME", desk.path("config")).env("XDG_DATA_HOME", desk.path("data"));
     command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -131,15 +132,33 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn start_with(desk: &Desk, more: &[&str]) -> Self {
-        let mut child = command(desk, &[&["serve", "--listen", "127.0.0.1:0"], more].concat()).spawn().unwrap();
+        Self::of(command(desk, &[&["serve", "--listen", "127.0.0.1:0"], more].concat()))
+    }
+
+    /// Starts a server as it is given, and waits until it listens.
+    #[track_caller]
+    pub(crate) fn of(command: Command) -> Self {
+        let mut server = Self::spawn(command);
+        let line = server.hears("listening on http://");
+        server.address = line.rsplit('/').next().unwrap().to_owned();
+        server
+    }
+
+    /// Starts a worker, which listens nowhere, and waits until it works.
+    #[track_caller]
+    pub(crate) fn worker(desk: &Desk, more: &[&str]) -> Self {
+        let mut worker = Self::spawn(command(desk, &[&["worker"], more].concat()));
+        worker.hears("working on what ");
+        worker
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
         // Read to its end, so that the server never waits for somebody to listen.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| _ = sender.send(line)));
-        let mut server = Self { child, lines, said: Vec::new(), address: String::new() };
-        let line = server.hears("listening on http://");
-        server.address = line.rsplit('/').next().unwrap().to_owned();
-        server
+        Self { child, lines, said: Vec::new(), address: String::new() }
     }
 
     /// Waits for a line that holds a text, and gives it back.

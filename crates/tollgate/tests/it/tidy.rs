@@ -223,7 +223,21 @@ const LICENCES: &[&str] = &[
 /// `rcgen`, which only tests use, with a parser of certificates. `base64`: another for the build script of the tokenizer. `rand`,
 /// `rand_core`, `cpufeatures`: another for property tests. `syn`: the browser of the tests has `tracing` bring macros,
 /// which the program is built without.
-const DUPLICATES: &[&str] = &["base64", "cpufeatures", "getrandom", "rand", "rand_core", "syn", "untrusted"];
+const DUPLICATES: &[&str] = &[
+    "base64",
+    "block-buffer",
+    "const-oid",
+    "cpufeatures",
+    "crypto-common",
+    "digest",
+    "fallible-iterator",
+    "getrandom",
+    "rand",
+    "rand_core",
+    "sha1",
+    "syn",
+    "untrusted",
+];
 
 #[test]
 fn dependencies_have_known_licences_and_one_version_each() {

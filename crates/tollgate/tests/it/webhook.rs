@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tollgate_core::pull::Repo;
-use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::Bid;
 
 use crate::desk::{Desk, works};
@@ -166,7 +165,7 @@ fn a_server_without_its_apps_secret_or_key_does_not_start() {
 #[test]
 fn status_names_pull_requests_in_trouble() {
     let desk = desk();
-    let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
+    let database = desk.database();
     let repo = Repo::parse("octo/app").unwrap();
     database.want_pull(&repo, 7, Some(1), 1_700_000_000_000).unwrap();
     let (pull, now_ms) = (database.pull_at(&repo, 7).unwrap().unwrap().id, 1_700_000_060_000);

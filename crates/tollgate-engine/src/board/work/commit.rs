@@ -47,7 +47,7 @@ impl Job<'_> {
             Done::Commit(commit) => Change::of(Event::Committed(commit)),
             Done::Nothing if is_step => Change::of(Event::StepCommitted(row.state.commit.clone().unwrap_or_default())),
             Done::Nothing => {
-                let at = super::super::iso(self.board.home().now());
+                let at = super::super::iso(self.board.now());
                 let criteria = feature.criteria();
                 let iteration = judge::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
                 let mut change = Change::of(Event::NothingChanged);

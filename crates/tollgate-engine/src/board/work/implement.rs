@@ -266,7 +266,7 @@ impl Job<'_> {
     pub(super) fn announce(&self, announced: &Announced<'_>) -> Result<(), Failure> {
         let path = self.project.path.to_string_lossy();
         let event = announce::event(self.project.id, &path, self.id(), announced);
-        self.board.database().announce(event, self.board.home().now()).map(drop)
+        self.board.database().announce(event, self.board.now()).map(drop)
     }
 
     pub(super) fn is_over_budget(&self, row: &FeatureRow) -> bool {

@@ -23,7 +23,7 @@ use crate::process::{self, handles};
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
 use crate::store::board::{Field, Hold, NewIteration, ProjectRow};
-use crate::store::{Record, Store, Subject};
+use crate::store::{Record, Subject};
 
 /// How often it is announced how a review goes.
 const TELL_EVERY: Duration = Duration::from_millis(500);
@@ -58,7 +58,7 @@ impl Job<'_> {
                 .happened(&feature.row, Hold::LetGo, Change::of(Event::HeadMoved(compared.commit.as_str().to_owned())))
                 .map(drop);
         }
-        let started = self.board.home().now();
+        let started = self.board.now();
         let criteria = feature.criteria();
         let settings = self.settings(&feature, &compared);
         let asks = settings.as_ref().is_ok_and(|settings| !settings.reviewers.is_empty());
@@ -80,7 +80,7 @@ impl Job<'_> {
             Ok(reviewed) => reviewed,
             Err(failure) => return self.review_failed(&feature, &commit, &failure),
         };
-        let at = iso(self.board.home().now());
+        let at = iso(self.board.now());
         let steps = self.folder.steps().0;
         let facts = Facts {
             number: feature.row.state.iteration,
@@ -92,7 +92,7 @@ impl Job<'_> {
             after_step: steps.last().filter(|_| feature.row.state.stale).map(|step| &step.id),
         };
         let judged = judge::judge(&reviewed, &facts);
-        let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.home().now()));
+        let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.now()));
         self.conclude(&feature, &compared, judged, &reviewed, record)
     }
 
@@ -160,7 +160,7 @@ impl Job<'_> {
         if row.state.tries + 1 < MAX_TRIES {
             change.set.not_before_ms = Some(self.later(feature));
         } else {
-            let at = iso(self.board.home().now());
+            let at = iso(self.board.now());
             let base = row.base.clone().unwrap_or_default();
             let facts = Facts {
                 number: row.state.iteration,
@@ -178,7 +178,7 @@ impl Job<'_> {
     }
 
     fn later(&self, feature: &Feature) -> u64 {
-        self.board.home().now().saturating_add(AGAIN_MS << feature.row.state.tries.min(8))
+        self.board.now().saturating_add(AGAIN_MS << feature.row.state.tries.min(8))
     }
 
     fn compared(&self, feature: &Feature, commit: &str, previous: &[Iteration]) -> Result<Compared, Failure> {
@@ -230,7 +230,7 @@ impl Job<'_> {
     ) -> Result<Reviewed, Failure> {
         let home = self.board.home();
         let range = format!("{}..{}", compared.base.as_str(), compared.commit.as_str());
-        let memory = Store::open(self.board.database().path());
+        let memory = self.board.database().store();
         let told = Mutex::new(None::<Instant>);
         let iteration = feature.row.state.iteration;
         let tell = |progress: Progress<'_>| {

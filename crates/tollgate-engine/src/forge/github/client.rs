@@ -14,7 +14,7 @@ use super::address::Address;
 use super::clock::Clock;
 use super::limits::{Cost, Limits};
 use super::request::{Repeat, Request};
-use super::trouble;
+use super::{tally, trouble};
 use crate::forge::host::{Asked, Hidden, Trouble};
 use crate::net::{Net, patience};
 
@@ -113,6 +113,8 @@ impl Client {
         let runtime = self.net.runtime().map_err(|error| trouble::no_way_out(request, &error))?;
         let answer = runtime
             .block_on(async { tokio::time::timeout(self.patience, async { whole(call.send().await?).await }).await });
+        let answered = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok());
+        tally::count(answered.map(|answer| (answer.status, answer.remaining())));
         match answer {
             Ok(answer) => answer.map_err(|error| trouble::broken(request, &self.address, &error)),
             Err(_) => Err(trouble::too_slow(request, self.patience)),
@@ -166,6 +168,11 @@ pub(super) fn decode<T: DeserializeOwned>(request: &Request, answer: &Answer) ->
 impl Answer {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok().map(str::trim)
+    }
+
+    /// How many requests are left before GitHub wants none for a while.
+    fn remaining(&self) -> Option<u64> {
+        self.header("x-ratelimit-remaining")?.parse().ok()
     }
 
     /// What time it is at GitHub.

@@ -25,7 +25,7 @@ use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
 use crate::store::pulls::{As, Finished, Leave, PostRow, PullRow};
-use crate::store::{Record, Store, Subject};
+use crate::store::{Record, Subject};
 
 mod leave;
 
@@ -285,7 +285,7 @@ fn look(
         body: Some(&pull.body),
         spec: None,
         criteria: &[],
-        memory: Store::open(job.pulls.database().path()).map_or_else(Memory::Unavailable, Memory::Open),
+        memory: job.pulls.database().store().map_or_else(Memory::Unavailable, Memory::Open),
         since_last: !row.is_asked_whole()
             && !is_gone
             && last_head(job, row)?.is_some_and(|last| last != pull.head.as_str()),

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, Statement, params, params_from_iter};
 use tollgate_core::board::machine::{State, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 
 use super::feature::Facts;
 use super::{damaged, id, state};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Row, Statement, params};
 use crate::store::{Database, number};
 
 /// A feature as a board shows it.
@@ -172,7 +172,7 @@ impl Database {
     pub fn n_cards(&self, project: i64, filter: &CardFilter) -> Result<usize, Failure> {
         let Conditions { sql, values } = Conditions::of(project, filter);
         let sql = format!("SELECT count(*) {FROM} WHERE {sql}");
-        self.read(|connection| connection.query_row(&sql, params_from_iter(&values), |row| row.get(0)))
+        self.read(|connection| connection.query_row(&sql, &values, |row| row.get(0)))
     }
 
     /// How many features are in each column.
@@ -200,7 +200,7 @@ impl Database {
             };
             Ok((Status::parse(&row.get::<_, String>(0)?), lane, row.get(2)?))
         };
-        self.read(|connection| connection.prepare(&sql)?.query_map(params_from_iter(&values), read)?.collect())
+        self.read(|connection| connection.prepare(&sql)?.query_map(&values, read)?.collect())
     }
 
     /// The groups that features of a project are in, in order; at most so many.
@@ -241,7 +241,7 @@ fn select() -> String {
     )
 }
 
-fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite::Result<Vec<Card>> {
+fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> sql::Result<Vec<Card>> {
     let Conditions { mut sql, mut values } = Conditions::of(project, filter);
     if let Some(after) = &filter.after {
         values.push(Value::Text(after.to_string()));
@@ -255,11 +255,11 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> rusqlite
     values.push(Value::Integer(number(filter.limit)));
     let sql = format!("{} WHERE {sql} ORDER BY {} LIMIT ?{}", select(), filter.order.sql(), values.len());
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params_from_iter(&values))?;
+    let mut rows = statement.query(&values)?;
     let mut filling = Filling::new(connection, project)?;
     let mut cards = Vec::new();
     while let Some(row) = rows.next()? {
-        cards.push(filling.fill(of_row(row)?)?);
+        cards.push(filling.fill(of_row(&row)?)?);
     }
     Ok(cards)
 }
@@ -353,7 +353,7 @@ struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    fn new(connection: &'a Connection, project: i64) -> rusqlite::Result<Self> {
+    fn new(connection: &'a Connection, project: i64) -> sql::Result<Self> {
         let reviews = connection.prepare(
             "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit, n_late, n_new, n_resolved \
              FROM iteration WHERE project = ?1 AND feature = ?2 ORDER BY id",
@@ -363,7 +363,7 @@ impl<'a> Filling<'a> {
         Ok(Self { project, reviews, others, known: HashMap::new() })
     }
 
-    fn fill(&mut self, mut card: Card) -> rusqlite::Result<Card> {
+    fn fill(&mut self, mut card: Card) -> sql::Result<Card> {
         if card.state.iteration > 0 {
             self.add_reviews(&mut card)?;
         }
@@ -377,7 +377,7 @@ impl<'a> Filling<'a> {
         Ok(card)
     }
 
-    fn blocker(&mut self, id: &FeatureId) -> rusqlite::Result<Option<Blocker>> {
+    fn blocker(&mut self, id: &FeatureId) -> sql::Result<Option<Blocker>> {
         if let Some(known) = self.known.get(id) {
             return Ok(known.clone());
         }
@@ -392,7 +392,7 @@ impl<'a> Filling<'a> {
         Ok(found)
     }
 
-    fn add_reviews(&mut self, card: &mut Card) -> rusqlite::Result<()> {
+    fn add_reviews(&mut self, card: &mut Card) -> sql::Result<()> {
         let mut rows = self.reviews.query(params![self.project, card.id.as_str()])?;
         let mut last_number = None;
         while let Some(row) = rows.next()? {
@@ -418,7 +418,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<Card> {
+fn of_row(row: &Row<'_>) -> sql::Result<Card> {
     let dependencies: String = row.get(18)?;
     let facts = Facts {
         title: row.get(15)?,

@@ -4,11 +4,11 @@
 //! 17  1767960000000  project 1  feature-1  feature:code-review-started  {"featureId":"feature-1","iterationNumber":1}
 //! ```
 
-use rusqlite::{Connection, Row, params};
 use tollgate_core::board::FeatureId;
 
 use super::damaged;
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Row, With, params};
 use crate::store::{Database, Ended, Subject, database, number};
 
 /// So many events go at once when old ones are dropped, so that nobody waits for it.
@@ -60,6 +60,7 @@ impl Database {
         done: impl FnOnce(Result<(), Failure>) + Send + 'static,
     ) {
         self.submit(
+            With::Others,
             move |connection| insert(connection, &events, at_ms).map(Ok::<(), std::convert::Infallible>),
             |decided| done(decided.map(|_| ())),
         );
@@ -67,7 +68,7 @@ impl Database {
 
     /// The events after a number, in their order, of one project or of all.
     pub fn events_after(&self, seq: u64, limit: usize, project: Option<i64>) -> Result<Vec<EventRow>, Failure> {
-        let which = if project.is_some() { "project = ?3" } else { "?3 IS NULL" };
+        let which = if project.is_some() { "project = ?3" } else { "CAST(?3 AS BIGINT) IS NULL" };
         let sql = format!(
             "SELECT seq, at_ms, project, feature, kind, payload FROM event WHERE seq > ?1 AND {which} \
              ORDER BY seq LIMIT ?2"
@@ -85,7 +86,7 @@ impl Database {
 
     /// The number of the oldest event that is still kept; who has seen less must look at everything anew.
     pub fn oldest_seq(&self) -> Result<Option<u64>, Failure> {
-        self.read(|connection| connection.query_row("SELECT min(seq) FROM event", [], |row| row.get(0)))
+        self.read(|connection| connection.query_row("SELECT min(seq) FROM event", (), |row| row.get(0)))
     }
 
     /// Forgets events from before a time, some thousands of them at most; true when there may be more.
@@ -99,27 +100,36 @@ impl Database {
 }
 
 /// Announces a run that was stored without a board: it is of no project and no feature.
-pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &Ended<'_>) -> rusqlite::Result<()> {
+pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &Ended<'_>) -> sql::Result<()> {
     let Subject { repository, name, .. } = ended.subject;
     let payload = serde_json::json!({ "run": run, "repository": repository, "subject": name }).to_string();
     let event = NewEvent { project: None, feature: None, kind: "review:stored".to_owned(), payload };
     insert(connection, &[event], ended.time.1)
 }
 
-pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> rusqlite::Result<()> {
+pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> sql::Result<()> {
     if events.is_empty() {
         return Ok(());
     }
-    let sql = "INSERT INTO event (at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5)";
+    // The numbers of a server are taken in the order in which they are committed: whoever takes some keeps others from it
+    // until then. SQLite has only one who writes.
+    let first = if connection.is_shared() {
+        let sql = "UPDATE counter SET value = value + ?1 WHERE name = 'event' RETURNING value - ?1 + 1";
+        Some(connection.query_row(sql, [number(events.len())], |row| row.get::<_, i64>(0))?)
+    } else {
+        None
+    };
+    let sql = "INSERT INTO event (seq, at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = connection.prepare(sql)?;
-    for event in events {
+    for (place, event) in (0..).zip(events) {
         let feature = event.feature.as_ref().map(FeatureId::as_str);
-        statement.execute(params![at_ms, event.project, feature, event.kind, event.payload])?;
+        let seq = first.map(|first| first + place);
+        statement.execute(params![seq, at_ms, event.project, feature, event.kind, event.payload])?;
     }
-    Ok(())
+    database::wake_others(connection)
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<EventRow> {
     let feature: Option<String> = row.get("feature")?;
     let feature = feature.map(|id| FeatureId::parse(&id).map_err(|error| damaged(error.to_string()))).transpose()?;
     let event =

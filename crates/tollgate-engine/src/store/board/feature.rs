@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::board::machine::{Review, State};
 use tollgate_core::board::{FeatureId, Iteration};
 
@@ -11,6 +10,7 @@ use super::transition::{self, Changes, Happening};
 use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, id, iteration, project, state};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, number};
 
 /// What a list shows of a feature, as it stands in its file.
@@ -152,7 +152,7 @@ impl Database {
 }
 
 /// The feature of this name, if it is on the board.
-pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> rusqlite::Result<Option<FeatureRow>> {
+pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> sql::Result<Option<FeatureRow>> {
     let sql = format!(
         "SELECT {}, f.*, t.document, t.note, t.hook_output FROM feature f \
          JOIN feature_text t ON t.project = f.project AND t.feature = f.id \
@@ -163,7 +163,7 @@ pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> rus
     connection.query_row(&sql, params![project, id.as_str()], of_row).optional()
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<FeatureRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<FeatureRow> {
     let (worktree, dependencies): (Option<String>, String) = (row.get("worktree")?, row.get("dependencies")?);
     Ok(FeatureRow {
         project: row.get("project")?,
@@ -202,7 +202,7 @@ fn search(id: &FeatureId, facts: &Facts) -> String {
     format!("{}\n{}\n{id}", facts.title, facts.first_line).to_lowercase()
 }
 
-fn insert(connection: &Connection, new: NewFeature) -> rusqlite::Result<Option<FeatureRow>> {
+fn insert(connection: &Connection, new: NewFeature) -> sql::Result<Option<FeatureRow>> {
     if !project::exists(connection, new.project)? || find(connection, new.project, &new.id)?.is_some() {
         return Ok(None);
     }
@@ -257,7 +257,7 @@ fn insert(connection: &Connection, new: NewFeature) -> rusqlite::Result<Option<F
 }
 
 /// Stores a feature as it now is, without its texts; one that was hidden is there again.
-pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
+pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     let state = state::StoredState::from(&feature.state);
     let dependencies = serde_json::Value::from(feature.facts.dependencies.clone()).to_string();
     let worktree = feature.worktree.as_ref().map(|path| path.to_string_lossy().into_owned());
@@ -278,8 +278,9 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
          problem = excluded.problem, broken = excluded.broken, file_hash = excluded.file_hash, \
          cost_usd = excluded.cost_usd, n_tokens = excluded.n_tokens, created_ms = excluded.created_ms, \
          updated_ms = excluded.updated_ms, category = excluded.category, model = excluded.model, \
-         skip_tests = excluded.skip_tests, since_ms = CASE WHEN deleted_ms IS NULL AND status = excluded.status \
-         AND work = excluded.work AND pause IS excluded.pause THEN since_ms ELSE excluded.updated_ms END, \
+         skip_tests = excluded.skip_tests, since_ms = CASE WHEN feature.deleted_ms IS NULL \
+         AND feature.status = excluded.status AND feature.work = excluded.work \
+         AND feature.pause IS NOT DISTINCT FROM excluded.pause THEN feature.since_ms ELSE excluded.updated_ms END, \
          deleted_ms = NULL",
         params![
             feature.project,
@@ -324,7 +325,7 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> rusqlite::
 }
 
 /// Stores the file of a feature.
-pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
+pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     connection.execute(
         "INSERT INTO feature_text (project, feature, rev, document) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (project, feature) DO UPDATE SET rev = excluded.rev, document = excluded.document",
@@ -334,10 +335,10 @@ pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> r
 }
 
 /// Stores what is to be said to the next agent. It seldom changes, and the file beside it may be long.
-pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> rusqlite::Result<()> {
+pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     connection.execute(
         "UPDATE feature_text SET note = ?3, hook_output = ?4 WHERE project = ?1 AND feature = ?2 \
-         AND (note IS NOT ?3 OR hook_output IS NOT ?4)",
+         AND (note IS DISTINCT FROM ?3 OR hook_output IS DISTINCT FROM ?4)",
         params![feature.project, feature.id.as_str(), feature.note, feature.hook_output],
     )?;
     Ok(())
@@ -349,7 +350,7 @@ pub(super) fn settle(
     before: Option<&State>,
     feature: &FeatureRow,
     at_ms: u64,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let settling = Settling {
         project: feature.project,
         feature: &feature.id,
@@ -370,7 +371,7 @@ fn hide(
     who: &str,
     at_ms: u64,
     events: &[NewEvent],
-) -> rusqlite::Result<bool> {
+) -> sql::Result<bool> {
     let Some(mut feature) = find(connection, project, id)? else { return Ok(false) };
     feature.rev += 1;
     let sql = "UPDATE feature SET rev = ?3, deleted_ms = ?4, updated_ms = ?4 WHERE project = ?1 AND id = ?2";

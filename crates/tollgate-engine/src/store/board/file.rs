@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use rusqlite::{Connection, Row, params};
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{self, Event, Illegal, Rules, Status};
 
@@ -12,6 +11,7 @@ use super::feature::{self, Facts, FeatureRow};
 use super::transition::{self, Announce, Changes, Happening, TransitionError};
 use super::{NewEvent, event, id};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, database};
 
 /// The file of a feature changed, and is taken in.
@@ -124,12 +124,12 @@ impl Database {
         self.read(|connection| {
             let read =
                 |row: &Row<'_>| Ok(Unprojected { project: row.get(0)?, feature: id(row.get(1)?)?, rev: row.get(2)? });
-            connection.prepare(sql)?.query_map([], read)?.collect()
+            connection.prepare(sql)?.query_map((), read)?.collect()
         })
     }
 }
 
-fn take_in(connection: &Connection, taking: TakeIn) -> rusqlite::Result<Result<TakenIn, TransitionError>> {
+fn take_in(connection: &Connection, taking: TakeIn) -> sql::Result<Result<TakenIn, TransitionError>> {
     let Some(mut feature) = feature::find(connection, taking.project, &taking.feature)? else {
         return Ok(Err(TransitionError::NoSuchFeature));
     };
@@ -177,7 +177,7 @@ fn mark_projected(
     feature: &FeatureId,
     rev: u64,
     projected: Option<Projected>,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let key = (project, feature.as_str());
     let sql =
         "UPDATE feature SET projected_rev = ?3 WHERE project = ?1 AND id = ?2 AND projected_rev < ?3 AND rev >= ?3";

@@ -3,7 +3,6 @@
 //! A stored review is JSON that mirrors [`Iteration`], apart from what a person says of it later (`overridden`, `note`),
 //! which stands beside it. Diffs are stored once, by their SHA-256.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tollgate_core::board::iteration::Identity;
@@ -12,6 +11,7 @@ use tollgate_core::finding::{Category, Severity};
 
 use super::damaged;
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, Record, number, record};
 
 /// A finished review, to be stored.
@@ -78,7 +78,7 @@ pub(super) fn insert(
     feature: &FeatureId,
     new: &NewIteration,
     at_ms: u64,
-) -> rusqlite::Result<i64> {
+) -> sql::Result<i64> {
     let iteration = &new.iteration;
     let run = new.review.as_ref().map(|run| record::record_in(connection, &run.ended())).transpose()?;
     let diff = new.diff.as_deref().map(|diff| keep(connection, diff)).transpose()?;
@@ -92,10 +92,10 @@ pub(super) fn insert(
         None => (None, None),
     };
     let count = |severity| iteration.findings.iter().filter(|remark| remark.severity == severity).count();
-    connection.execute(
+    connection.query_row(
         "INSERT INTO iteration (project, feature, number, outcome, commit_id, outdated, n_critical, n_high, n_medium, \
          n_low, n_nit, diff, delta, run, stored_ms, overridden, note, record, n_new, n_resolved, n_late) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) RETURNING id",
         params![
             project,
             feature.as_str(),
@@ -119,8 +119,8 @@ pub(super) fn insert(
             n_resolved,
             number(iteration.late.len()),
         ],
-    )?;
-    Ok(connection.last_insert_rowid())
+        |row| row.get(0),
+    )
 }
 
 /// The review with which a new one is compared: the last that had an answer and still stands.
@@ -129,7 +129,7 @@ fn prior(
     project: i64,
     feature: &FeatureId,
     iteration: &Iteration,
-) -> rusqlite::Result<Option<Iteration>> {
+) -> sql::Result<Option<Iteration>> {
     if iteration.outcome == Outcome::Failed {
         return Ok(None);
     }
@@ -144,7 +144,7 @@ pub(super) fn add_override(
     project: i64,
     feature: &FeatureId,
     by: &Override,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let sql = "UPDATE iteration SET overridden = ?3 WHERE overridden IS NULL AND id = \
                (SELECT max(id) FROM iteration WHERE project = ?1 AND feature = ?2)";
     connection.execute(sql, params![project, feature.as_str(), override_to_json(by)?])?;
@@ -152,7 +152,7 @@ pub(super) fn add_override(
 }
 
 /// Adds to the last review of a feature what the person said who sent it back.
-pub(super) fn add_note(connection: &Connection, project: i64, feature: &FeatureId, note: &str) -> rusqlite::Result<()> {
+pub(super) fn add_note(connection: &Connection, project: i64, feature: &FeatureId, note: &str) -> sql::Result<()> {
     let sql = "UPDATE iteration SET note = ?3 WHERE note IS NULL AND id = \
                (SELECT max(id) FROM iteration WHERE project = ?1 AND feature = ?2)";
     connection.execute(sql, params![project, feature.as_str(), note])?;
@@ -160,14 +160,14 @@ pub(super) fn add_note(connection: &Connection, project: i64, feature: &FeatureI
 }
 
 /// Stores bytes under their SHA-256.
-fn keep(connection: &Connection, bytes: &[u8]) -> rusqlite::Result<[u8; 32]> {
+fn keep(connection: &Connection, bytes: &[u8]) -> sql::Result<[u8; 32]> {
     let hash: [u8; 32] = Sha256::digest(bytes).into();
     connection
         .execute("INSERT INTO blob (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![hash, bytes])?;
     Ok(hash)
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<IterationRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<IterationRow> {
     let text: String = row.get("record")?;
     let stored: StoredIteration = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
     let mut iteration = Iteration::try_from(stored).map_err(damaged)?;
@@ -245,15 +245,15 @@ struct StoredOverride {
     at: String,
 }
 
-fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
+fn to_json(value: &impl Serialize) -> sql::Result<String> {
     serde_json::to_string(value).map_err(|error| damaged(error.to_string()))
 }
 
-fn override_to_json(by: &Override) -> rusqlite::Result<String> {
+fn override_to_json(by: &Override) -> sql::Result<String> {
     to_json(&StoredOverride { who: by.who.clone(), reason: by.reason.clone(), at: by.at.clone() })
 }
 
-fn override_of_json(text: &str) -> rusqlite::Result<Override> {
+fn override_of_json(text: &str) -> sql::Result<Override> {
     let stored: StoredOverride = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
     Ok(Override { who: stored.who, reason: stored.reason, at: stored.at })
 }

@@ -1,11 +1,11 @@
 //! A look over whole projects: which features were reviewed last.
 
-use rusqlite::{Row, params};
 use tollgate_core::board::FeatureId;
 
 use super::id;
 use crate::failure::Failure;
 use crate::store::Database;
+use crate::store::sql::{Row, params};
 
 /// A feature that was reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Database {
                    JOIN feature ON feature.project = iteration.project AND feature.id = iteration.feature \
                    JOIN project ON project.id = iteration.project \
                    WHERE project.removed_ms IS NULL AND feature.deleted_ms IS NULL AND iteration.commit_id IS NOT NULL \
-                   AND (?1 IS NULL OR iteration.project = ?1) \
+                   AND (CAST(?1 AS BIGINT) IS NULL OR iteration.project = ?1) \
                    GROUP BY iteration.project, iteration.feature ORDER BY last DESC LIMIT ?2";
         let read = |row: &Row<'_>| {
             let (title, first_line): (String, String) = (row.get(3)?, row.get(4)?);

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
-
 use super::failure;
 use crate::failure::Failure;
 use crate::store::Database;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 
 /// A project on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,22 +18,48 @@ pub struct ProjectRow {
     pub name: String,
     /// When it was added, in milliseconds since 1970.
     pub added_ms: u64,
+    /// The machine whose folder it is, where several share the database; none in a file.
+    pub machine: Option<String>,
 }
 
-const SELECT: &str = "SELECT id, path, name, added_ms FROM project WHERE removed_ms IS NULL";
+/// Whose project one becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectOf {
+    /// The machine that adds it.
+    pub machine: String,
+    /// Whether one of another machine becomes this one's.
+    pub adopt: bool,
+}
+
+const SELECT: &str = "SELECT id, path, name, added_ms, machine FROM project WHERE removed_ms IS NULL";
 
 impl Database {
     /// Adds a project. One that is there already stays as it is; one that was removed comes back with all it had.
     pub fn add_project(&self, path: &Path, name: &str, at_ms: u64) -> Result<ProjectRow, Failure> {
+        self.add_project_of(path, name, None, at_ms)
+    }
+
+    /// Adds a project of a machine. One that is another machine's stays so, unless it is adopted.
+    pub fn add_project_of(
+        &self,
+        path: &Path,
+        name: &str,
+        of: Option<ProjectOf>,
+        at_ms: u64,
+    ) -> Result<ProjectRow, Failure> {
         let text = path.to_str().ok_or_else(|| failure::unwritable_path(path))?.to_owned();
         let name = name.to_owned();
         self.write(move |connection| {
             connection.execute(
-                "INSERT INTO project (path, name, added_ms) VALUES (?1, ?2, ?3) \
-                 ON CONFLICT (path) DO UPDATE SET removed_ms = NULL, name = excluded.name WHERE removed_ms IS NOT NULL",
+                "INSERT INTO project (path, name, added_ms) VALUES (?1, ?2, ?3) ON CONFLICT (path) DO UPDATE \
+                 SET removed_ms = NULL, name = excluded.name, machine = NULL WHERE project.removed_ms IS NOT NULL",
                 params![text, name, at_ms],
             )?;
-            connection.query_row(&format!("{SELECT} AND path = ?1"), [text], of_row)
+            if let Some(of) = &of {
+                let sql = "UPDATE project SET machine = ?2 WHERE path = ?1 AND (machine IS NULL OR ?3 <> 0)";
+                connection.execute(sql, params![text, of.machine, i64::from(of.adopt)])?;
+            }
+            connection.query_row(&format!("{SELECT} AND path = ?1"), [&text], of_row)
         })
     }
 
@@ -42,7 +67,7 @@ impl Database {
     pub fn projects(&self) -> Result<Vec<ProjectRow>, Failure> {
         self.read(|connection| {
             let mut statement = connection.prepare(&format!("{SELECT} ORDER BY name, id"))?;
-            statement.query_map([], of_row)?.collect()
+            statement.query_map((), of_row)?.collect()
         })
     }
 
@@ -67,11 +92,17 @@ impl Database {
 }
 
 /// True when there is such a project.
-pub(super) fn exists(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
+pub(super) fn exists(connection: &Connection, id: i64) -> sql::Result<bool> {
     connection.query_row(&format!("SELECT EXISTS ({SELECT} AND id = ?1)"), [id], |row| row.get(0))
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<ProjectRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<ProjectRow> {
     let path: String = row.get("path")?;
-    Ok(ProjectRow { id: row.get("id")?, path: path.into(), name: row.get("name")?, added_ms: row.get("added_ms")? })
+    Ok(ProjectRow {
+        id: row.get("id")?,
+        path: path.into(),
+        name: row.get("name")?,
+        added_ms: row.get("added_ms")?,
+        machine: row.get("machine")?,
+    })
 }

@@ -5,11 +5,11 @@
 //!  "restarts":0,"hook_failed":false,"commit":null,"committed":false,"stale":false,"stepped":false}
 //! ```
 
-use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 use tollgate_core::board::machine::{Pause, Review, State, Status, Work};
 
 use super::damaged;
+use crate::store::sql::{self, Row};
 
 /// The mirror of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub(super) const COLUMNS: &str = "status, work, pause, iteration, round, review,
                                   committed, stale, stepped";
 
 /// A state out of its columns, which are the first of the row. By position, since a board reads thousands of them.
-pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<State> {
+pub(super) fn of_row(row: &Row<'_>) -> sql::Result<State> {
     let stored = StoredState {
         status: row.get(0)?,
         work: row.get(1)?,
@@ -99,12 +99,12 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<State> {
 }
 
 /// A state as JSON.
-pub(super) fn to_json(state: &State) -> rusqlite::Result<String> {
+pub(super) fn to_json(state: &State) -> sql::Result<String> {
     serde_json::to_string(&StoredState::from(state)).map_err(|error| damaged(error.to_string()))
 }
 
 /// A state out of JSON.
-pub(super) fn of_json(text: &str) -> rusqlite::Result<State> {
+pub(super) fn of_json(text: &str) -> sql::Result<State> {
     let stored: StoredState = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
     State::try_from(stored).map_err(damaged)
 }

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, Row, params};
 use tollgate_core::board::machine::{self, Effect, Event, Illegal, Rules, State};
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Override};
 
@@ -15,6 +14,7 @@ use super::feature::{self, FeatureRow};
 use super::work::{self, Settling, Token};
 use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, Row, With, params};
 use crate::store::{Database, database, number};
 
 /// What is to be announced, from the feature afterwards, its state before, and what follows.
@@ -217,7 +217,9 @@ impl Database {
         done: impl FnOnce(Result<Transitioned, TransitionError>) + Send + 'static,
     ) {
         let change = move |connection: &Connection| change(connection, transition);
-        self.submit(change, |decided| done(decided.map_err(TransitionError::Failure).and_then(|decided| decided)));
+        self.submit(With::Nobody, change, |decided| {
+            done(decided.map_err(TransitionError::Failure).and_then(|decided| decided))
+        });
     }
 
     /// What happened to a feature, oldest first.
@@ -230,7 +232,7 @@ impl Database {
     }
 }
 
-fn change(connection: &Connection, transition: Transition) -> rusqlite::Result<Result<Transitioned, TransitionError>> {
+fn change(connection: &Connection, transition: Transition) -> sql::Result<Result<Transitioned, TransitionError>> {
     let Transition { project, event, at_ms, token, set, .. } = &transition;
     let Some(mut feature) = feature::find(connection, *project, &transition.feature)? else {
         return Ok(Err(TransitionError::NoSuchFeature));
@@ -308,7 +310,7 @@ fn check_grounds(transition: &Transition, before: &State) -> Result<(), &'static
 }
 
 /// Adds to the last review what a person says of it.
-fn add_words(connection: &Connection, transition: &Transition) -> rusqlite::Result<()> {
+fn add_words(connection: &Connection, transition: &Transition) -> sql::Result<()> {
     let Transition { project, feature, .. } = transition;
     match (&transition.event, &transition.overridden, &transition.note) {
         (Event::Approve, Some(by), _) => iteration::add_override(connection, *project, feature, by),
@@ -332,7 +334,7 @@ pub(super) fn record(
     feature: &FeatureRow,
     before: Option<&State>,
     happening: &Happening<'_>,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     connection.execute(
         "INSERT INTO transition (project, feature, rev, at_ms, who, event, note, from_state, to_state, iteration) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -352,7 +354,7 @@ pub(super) fn record(
     Ok(())
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<TransitionRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<TransitionRow> {
     let (from, to): (Option<String>, String) = (row.get("from_state")?, row.get("to_state")?);
     Ok(TransitionRow {
         rev: row.get("rev")?,

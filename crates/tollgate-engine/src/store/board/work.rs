@@ -4,12 +4,12 @@
 //! with another token than the row has is too late, whatever was done meanwhile. Rows come and go with
 //! [`transition`](super::transition); nothing here changes what is owed.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{State, Work};
 
 use super::{damaged, id};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, number};
 
 /// A lease that ends later than this from now was made by another clock, and does not hold.
@@ -112,12 +112,16 @@ impl Database {
     /// Claims work; `None` when somebody else has it, something else is owed, or there is no room.
     pub fn claim(&self, bid: &Bid) -> Result<Option<Claim>, Failure> {
         let bid = bid.clone();
-        self.write(move |connection| claim(connection, &bid))
+        if bid.room.is_some() {
+            // What is counted must not change meanwhile.
+            return self.write(move |connection| claim(connection, &bid));
+        }
+        self.write_beside(move |connection| claim(connection, &bid))
     }
 
     /// Holds a claim for longer; false when it is another's by now, or nothing is owed.
     pub fn renew(&self, token: Token, until_ms: u64) -> Result<bool, Failure> {
-        self.write(move |connection| {
+        self.write_beside(move |connection| {
             let sql = "UPDATE work SET lease_until_ms = ?2 WHERE token = ?1";
             Ok(connection.execute(sql, params![token.0, number(until_ms)])? > 0)
         })
@@ -125,7 +129,7 @@ impl Database {
 
     /// Gives a claim back, to be claimed again not before a time; false when it is another's by now.
     pub fn release(&self, token: Token, not_before_ms: u64) -> Result<bool, Failure> {
-        self.write(move |connection| {
+        self.write_beside(move |connection| {
             let sql = "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2 \
                        WHERE token = ?1";
             Ok(connection.execute(sql, params![token.0, number(not_before_ms)])? > 0)
@@ -150,19 +154,19 @@ impl Database {
             let work = Work::parse(&word).ok_or_else(|| damaged(format!("`{word}` is no work")))?;
             Ok((work, row.get(1)?))
         };
-        self.read(|connection| connection.prepare(sql)?.query_map([], read)?.collect())
+        self.read(|connection| connection.prepare(sql)?.query_map((), read)?.collect())
     }
 
     /// Who holds claims now.
     pub fn owners(&self) -> Result<Vec<String>, Failure> {
         let sql = "SELECT DISTINCT owner FROM work WHERE owner IS NOT NULL ORDER BY owner";
-        self.read(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect())
+        self.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect())
     }
 
     /// Remembers a process that runs for a claim; false when the claim is another's by now, and it must not run.
     pub fn record_process(&self, token: Token, mark: &str) -> Result<bool, Failure> {
         let mark = mark.to_owned();
-        self.write(move |connection| {
+        self.write_beside(move |connection| {
             let sql = "INSERT INTO process (token, project, feature, mark) \
                        SELECT token, project, feature, ?2 FROM work WHERE token = ?1 \
                        ON CONFLICT (token) DO UPDATE SET mark = excluded.mark";
@@ -172,7 +176,9 @@ impl Database {
 
     /// Forgets the process of a claim, once its end was seen.
     pub fn forget_process(&self, token: Token) -> Result<(), Failure> {
-        self.write(move |connection| connection.execute("DELETE FROM process WHERE token = ?1", [token.0]).map(|_| ()))
+        self.write_beside(move |connection| {
+            connection.execute("DELETE FROM process WHERE token = ?1", [token.0]).map(|_| ())
+        })
     }
 
     /// All processes whose end nobody has seen, also those of work that is owed no more.
@@ -188,7 +194,7 @@ impl Database {
                     mark: row.get(3)?,
                 })
             };
-            statement.query_map([], read)?.collect()
+            statement.query_map((), read)?.collect()
         })
     }
 }
@@ -202,7 +208,7 @@ fn words(works: &[Work]) -> String {
     words.join(", ")
 }
 
-fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> {
+fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
     if let Some(room) = &bid.room {
         let sql = format!(
@@ -217,12 +223,12 @@ fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> 
     let sql = format!(
         "SELECT w.attempt, w.since_ms FROM work w JOIN feature f ON f.project = w.project AND f.id = w.feature \
          JOIN project p ON p.id = w.project WHERE w.project = ?3 AND w.feature = ?4 AND w.kind = ?5 AND {FREE} \
-         AND f.deleted_ms IS NULL AND p.removed_ms IS NULL"
+         AND f.deleted_ms IS NULL AND p.removed_ms IS NULL /* row lock w */"
     );
     let values = params![now, latest, bid.project, bid.feature.as_str(), bid.work.as_str()];
     let found = connection.query_row(&sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((attempt, since_ms)) = found else { return Ok(None) };
-    let token = Token(next_number(connection, "token")?);
+    let token = Token(connection.next_number("token")?);
     let until = number(bid.now_ms.saturating_add(bid.lease_ms));
     connection.execute(
         "UPDATE work SET owner = ?3, token = ?4, lease_until_ms = ?5 WHERE project = ?1 AND feature = ?2",
@@ -231,7 +237,7 @@ fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> 
     Ok(Some(Claim { project: bid.project, feature: bid.feature.clone(), work: bid.work, attempt, since_ms, token }))
 }
 
-fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+fn candidate(row: &Row<'_>) -> sql::Result<Candidate> {
     let (work, dependencies): (String, String) = (row.get(2)?, row.get(3)?);
     Ok(Candidate {
         project: row.get(0)?,
@@ -242,14 +248,8 @@ fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     })
 }
 
-/// Gives out the next number of a kind.
-fn next_number(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
-    let sql = "UPDATE counter SET value = value + 1 WHERE name = ?1 RETURNING value";
-    connection.query_row(sql, [name], |row| row.get(0))
-}
-
 /// The token with which the work of a feature is claimed.
-pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) -> rusqlite::Result<Option<Token>> {
+pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) -> sql::Result<Option<Token>> {
     let sql = "SELECT token FROM work WHERE project = ?1 AND feature = ?2";
     let token: Option<Option<i64>> =
         connection.query_row(sql, params![project, feature.as_str()], |row| row.get(0)).optional()?;
@@ -271,7 +271,7 @@ pub(super) struct Settling<'a> {
 }
 
 /// Makes the row of a feature say what is owed to it.
-pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> rusqlite::Result<()> {
+pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> sql::Result<()> {
     let Settling { project, feature, before, after, at_ms, .. } = *settling;
     if after.work == Work::Nothing {
         connection
@@ -289,7 +289,7 @@ pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> rusqli
         }
         return Ok(());
     }
-    let attempt = next_number(connection, "attempt")?;
+    let attempt = connection.next_number("attempt")?;
     let change = if settling.keep { "" } else { ", owner = NULL, token = NULL, lease_until_ms = NULL" };
     connection.execute(
         &format!(

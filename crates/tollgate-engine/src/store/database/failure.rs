@@ -1,6 +1,7 @@
 //! What people are told when something cannot be written.
 
 use crate::failure::{Failure, Kind};
+use crate::store::sql::{Connection, Error};
 
 /// A piece of work ended in a panic, which is our mistake.
 pub(super) fn panicked() -> Failure {
@@ -24,10 +25,13 @@ pub(super) fn inside_itself() -> Failure {
         .hint("This is a mistake in tollgate; please report it.")
 }
 
-/// SQLite ended a transaction by itself, as it does when the disk fails.
-pub(super) fn ended_by_itself() -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(
+/// A database ended a transaction by itself, as SQLite does when the disk fails and a server when it goes.
+pub(super) fn ended_by_itself(connection: &Connection) -> Error {
+    if connection.is_shared() {
+        return Error::Unreachable("the connection is gone".to_owned());
+    }
+    Error::Sqlite(rusqlite::Error::SqliteFailure(
         rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
         Some("the disk is full or failing".to_owned()),
-    )
+    ))
 }

@@ -1,12 +1,10 @@
 //! A few connections that only read.
 
-use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use rusqlite::Connection;
-
 use crate::failure::Failure;
-use crate::store::open;
+use crate::store::sql::{self, Connection};
+use crate::store::{Location, open};
 
 /// So many read at once; others wait. Reads are short, and each connection holds memory.
 const MAX_READERS: usize = 4;
@@ -32,18 +30,16 @@ impl Readers {
     /// Reads one state of the database, whatever is written meanwhile.
     pub(super) fn read<T>(
         &self,
-        path: &Path,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        place: &Location,
+        work: impl FnOnce(&Connection) -> sql::Result<T>,
     ) -> Result<T, Failure> {
         let mut loan = Loan { readers: self, connection: self.take() };
-        let connection = match loan.connection.take() {
-            Some(connection) => connection,
-            None => open::open_reader(path)?,
-        };
-        let transaction = connection.unchecked_transaction().map_err(|error| open::explain(path, &error))?;
-        let read = work(&transaction).map_err(|error| open::explain(path, &error));
-        drop(transaction);
-        loan.connection = Some(connection);
+        let connection = begin(place, loan.connection.take())?;
+        let read = work(&connection).map_err(|error| open::explain(place, &error));
+        // Nothing was changed; where this fails, the connection is of no more use.
+        if connection.execute_batch("ROLLBACK").is_ok() {
+            loan.connection = Some(connection);
+        }
         read
     }
 
@@ -56,6 +52,24 @@ impl Readers {
         state.n_busy += 1;
         state.idle.pop()
     }
+}
+
+/// A connection on which one state of the database is seen. A server that has hung up since is called again.
+fn begin(place: &Location, idle: Option<Connection>) -> Result<Connection, Failure> {
+    let start = |connection: &Connection| {
+        let is_shared = connection.is_shared();
+        connection.execute_batch(if is_shared { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" } else { "BEGIN" })
+    };
+    if let Some(connection) = idle.filter(|connection| !connection.is_lost()) {
+        match start(&connection) {
+            Ok(()) => return Ok(connection),
+            Err(error) if error.is_disconnect() => {}
+            Err(error) => return Err(open::explain(place, &error)),
+        }
+    }
+    let connection = open::open_reader(place)?;
+    start(&connection).map_err(|error| open::explain(place, &error))?;
+    Ok(connection)
 }
 
 /// A connection that is given back, also when its user panics; then it is closed instead.

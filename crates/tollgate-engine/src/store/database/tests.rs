@@ -1,24 +1,36 @@
 //! The database under many hands, on real files.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Barrier, Mutex};
 
 use super::*;
+use crate::store::board::NewEvent;
+use crate::store::place::Place;
 
-struct Folder(tempfile::TempDir);
+struct Folder(Place);
 
 impl Folder {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(Place::new())
+    }
+
+    /// For what is only true of files.
+    fn file() -> Self {
+        Self(Place::file())
     }
 
     fn path(&self) -> PathBuf {
-        self.0.path().join("tollgate.db")
+        self.0.path()
     }
 
     fn open(&self) -> Database {
-        Database::open(&self.path()).unwrap()
+        Database::open_at(&self.place()).unwrap()
+    }
+
+    fn place(&self) -> Location {
+        Location::parse(&self.0.address()).unwrap()
     }
 
     /// What is stored, as whoever opens the file next sees it.
@@ -27,13 +39,14 @@ impl Folder {
     }
 }
 
-fn put(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
-    connection.execute("INSERT INTO event (at_ms, kind, payload) VALUES (0, ?1, '')", [kind]).map(|_| ())
+fn put(connection: &Connection, kind: &str) -> sql::Result<()> {
+    let event = NewEvent { project: None, feature: None, kind: kind.to_owned(), payload: String::new() };
+    crate::store::board::announce_in(connection, &[event], 0)
 }
 
 fn kinds(database: &Database) -> Vec<String> {
     let sql = "SELECT kind FROM event ORDER BY seq";
-    database.read(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()).unwrap()
+    database.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect()).unwrap()
 }
 
 /// What came of each of several pieces of work that were committed together.
@@ -50,6 +63,7 @@ impl Together {
         let (go, wait) = mpsc::channel::<()>();
         let (begun, is_busy) = mpsc::channel();
         database.submit(
+            With::Nobody,
             move |_| {
                 begun.send(()).unwrap();
                 wait.recv().unwrap();
@@ -63,7 +77,7 @@ impl Together {
 
     fn and(mut self, work: impl FnOnce(&Connection) -> Decided<(), String> + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel();
-        self.database.submit(work, move |decided| end.send(decided).unwrap());
+        self.database.submit(With::Nobody, work, move |decided| end.send(decided).unwrap());
         self.ends.push(ended);
         self
     }
@@ -73,7 +87,7 @@ impl Together {
         let words = |ended: Receiver<Result<Result<(), String>, Failure>>| match ended.recv().unwrap() {
             Ok(Ok(())) => "stored".to_owned(),
             Ok(Err(refusal)) => format!("refused: {refusal}"),
-            Err(failure) => failure.message.replace(self.database.path().to_str().unwrap(), "FILE"),
+            Err(failure) => failure.message.replace(&self.database.place().to_string(), "FILE"),
         };
         self.ends.into_iter().map(words).collect()
     }
@@ -105,12 +119,13 @@ fn what_many_write_at_once_is_all_there() {
 #[test]
 fn a_piece_that_fails_takes_no_other_with_it() {
     let folder = Folder::new();
+    let is_on_server = folder.0.is_on_server();
     let ends = Together::new(&folder)
         .and(|connection| put(connection, "first").map(Ok))
         .and(|connection| {
             put(connection, "half")?;
             put(connection, "half")?;
-            connection.execute("INSERT INTO nowhere VALUES (1)", []).map(|_| Ok(()))
+            connection.execute("INSERT INTO nowhere VALUES (1)", ()).map(|_| Ok(()))
         })
         .and(|connection| {
             put(connection, "refused")?;
@@ -122,9 +137,17 @@ fn a_piece_that_fails_takes_no_other_with_it() {
         })
         .and(|connection| put(connection, "last").map(Ok))
         .end();
-    insta::assert_snapshot!(ends.join("\n"), @r"
+    let ends = ends.join("\n").replace(
+        if is_on_server {
+            "the database `FILE` refuses: relation \"nowhere\" does not exist"
+        } else {
+            "the memory at `FILE` cannot be used: no such table: nowhere"
+        },
+        "there is no such table",
+    );
+    insta::assert_snapshot!(ends, @r"
     stored
-    the memory at `FILE` cannot be used: no such table: nowhere
+    there is no such table
     refused: not now
     something went wrong inside while it was stored, and nothing of it was kept
     stored
@@ -144,7 +167,9 @@ fn when_the_batch_cannot_be_committed_nobody_is_told_it_was() {
         })
         .and(|connection| put(connection, "last").map(Ok))
         .end();
-    assert_eq!(ends, ["the memory at `FILE` cannot be used: the disk is full"; 3]);
+    // A server says in other words that there is no transaction any more.
+    let words = if folder.0.is_on_server() { "refuses: RELEASE SAVEPOINT" } else { "the disk is full" };
+    assert!(ends.len() == 3 && ends.iter().all(|end| end.contains(words)), "{ends:?}");
     let database = folder.open();
     assert_eq!(kinds(&database), [""; 0]);
     database.write(|connection| put(connection, "later")).unwrap();
@@ -153,11 +178,11 @@ fn when_the_batch_cannot_be_committed_nobody_is_told_it_was() {
 
 #[test]
 fn a_full_disk_is_said_and_once_there_is_room_it_goes_on() {
-    let folder = Folder::new();
+    let folder = Folder::file();
     let database = folder.open();
     let limit = |n_pages: u32| {
         let pragma = format!("PRAGMA max_page_count = {n_pages}");
-        database.write(move |connection| connection.query_row(&pragma, [], |row| row.get::<_, u32>(0))).unwrap()
+        database.write(move |connection| connection.query_row(&pragma, (), |row| row.get::<_, u32>(0))).unwrap()
     };
     let n_pages = limit(1);
     limit(n_pages + 10);
@@ -185,15 +210,15 @@ fn a_full_disk_is_said_and_once_there_is_room_it_goes_on() {
 
 #[test]
 fn a_file_that_another_process_holds_is_said_to_be_in_use() {
-    let folder = Folder::new();
+    let folder = Folder::file();
     let database = folder.open();
-    database.write(|connection| connection.busy_timeout(Duration::ZERO)).unwrap();
-    let other = Connection::open(folder.path()).unwrap();
+    database.write(|connection| connection.execute_batch("PRAGMA busy_timeout = 0")).unwrap();
+    let other = rusqlite::Connection::open(folder.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let failure = database.write(|connection| put(connection, "one")).unwrap_err();
     assert!(failure.message.contains("in use by another process"), "{}", failure.message);
     assert_eq!(database.check(), Err(failure.clone()));
-    put(&other, "theirs").unwrap();
+    other.execute("INSERT INTO event (at_ms, kind, payload) VALUES (0, 'theirs', '')", []).unwrap();
     other.execute_batch("COMMIT").unwrap();
     database.write(|connection| put(connection, "two")).unwrap();
     assert_eq!(kinds(&database), ["theirs", "two"]);
@@ -221,6 +246,7 @@ fn what_was_handed_over_is_written_before_the_last_handle_is_gone() {
     let database = folder.open();
     for number in 0..300 {
         database.submit(
+            With::Nobody,
             move |connection| put(connection, &number.to_string()).map(Ok::<(), Infallible>),
             |decided| _ = decided.unwrap(),
         );
@@ -237,6 +263,7 @@ fn the_last_handle_may_go_where_the_writing_is_done() {
     let last = Mutex::new(Some(database.clone()));
     let (go, wait) = mpsc::channel::<()>();
     database.submit(
+        With::Nobody,
         move |connection| put(connection, "one").map(Ok::<(), Infallible>),
         move |_| {
             wait.recv().unwrap();
@@ -257,6 +284,7 @@ fn who_would_wait_for_himself_is_refused() {
     let (end, ended) = mpsc::channel();
     let inside = database.clone();
     database.submit(
+        With::Nobody,
         |_| Ok(Ok::<(), Infallible>(())),
         move |_| end.send(inside.write(|connection| put(connection, "one"))).unwrap(),
     );
@@ -281,13 +309,14 @@ fn readers_see_one_state_and_write_nothing() {
     let folder = Folder::new();
     let database = folder.open();
     let failure = database.read(|connection| put(connection, "one")).unwrap_err();
-    assert!(failure.message.contains("it can only be read"), "{}", failure.message);
+    let words = if folder.0.is_on_server() { "in a read-only transaction" } else { "it can only be read" };
+    assert!(failure.message.contains(words), "{}", failure.message);
     let count = "SELECT count(*) FROM event";
     let counts = database
         .read(|connection| {
-            let before: u32 = connection.query_row(count, [], |row| row.get(0))?;
+            let before: u32 = connection.query_row(count, (), |row| row.get(0))?;
             database.write(|connection| put(connection, "one")).unwrap();
-            let after: u32 = connection.query_row(count, [], |row| row.get(0))?;
+            let after: u32 = connection.query_row(count, (), |row| row.get(0))?;
             Ok((before, after))
         })
         .unwrap();
@@ -300,8 +329,7 @@ fn a_reader_that_panics_takes_no_place_away() {
     let database = folder.open();
     for _ in 0..10 {
         let database = database.clone();
-        let panicked =
-            std::thread::spawn(move || database.read(|_| -> rusqlite::Result<()> { panic!("said by a test") }));
+        let panicked = std::thread::spawn(move || database.read(|_| -> sql::Result<()> { panic!("said by a test") }));
         assert!(panicked.join().is_err());
     }
     assert_eq!(kinds(&database), [""; 0]);
@@ -330,7 +358,7 @@ fn numbers_of_events_are_never_given_twice() {
     for _ in 0..3 {
         database.write(|connection| put(connection, "one")).unwrap();
     }
-    database.write(|connection| connection.execute("DELETE FROM event", [])).unwrap();
+    database.write(|connection| connection.execute("DELETE FROM event", ())).unwrap();
     drop(database);
     let database = folder.open();
     assert_eq!(database.read(last_seq).unwrap(), 3);

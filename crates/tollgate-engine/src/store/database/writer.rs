@@ -4,26 +4,25 @@
 //! answered after the commit, so that what was answered is there even after the power went.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-
-use rusqlite::Connection;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::failure;
-use super::pulse::Pulse;
+use super::follow::Told;
 use crate::failure::Failure;
-use crate::store::open;
+use crate::store::sql::{self, Connection, With};
+use crate::store::{Location, open};
 
 /// What a piece of work comes to: something, or the refusal of the one who wrote it.
-pub(super) type Decided<T, E> = rusqlite::Result<Result<T, E>>;
+pub(super) type Decided<T, E> = sql::Result<Result<T, E>>;
 
 /// One piece of work that waits to be written.
 pub(super) trait Job: Send {
     /// Does it; false when nothing of it is to stay.
     fn work(&mut self, connection: &Connection) -> bool;
     /// Says how it ended.
-    fn answer(self: Box<Self>, path: &Path, committed: Result<(), Failure>);
+    fn answer(self: Box<Self>, place: &Location, committed: Result<(), Failure>);
 }
 
 /// A piece of work with the one who waits for it.
@@ -53,10 +52,10 @@ where
         matches!(self.outcome, Some(Ok(Ok(_))))
     }
 
-    fn answer(self: Box<Self>, path: &Path, committed: Result<(), Failure>) {
+    fn answer(self: Box<Self>, place: &Location, committed: Result<(), Failure>) {
         let Self { outcome, done, .. } = *self;
         let answer = match (outcome, committed) {
-            (Some(Err(error)), _) => Err(open::explain(path, &error)),
+            (Some(Err(error)), _) => Err(open::explain(place, &error)),
             // A refusal may stand on what others wrote in the same batch; without that it is worth nothing.
             (_, Err(failure)) => Err(failure),
             (Some(Ok(decided)), Ok(())) => Ok(decided),
@@ -67,61 +66,116 @@ where
     }
 }
 
+/// The jobs that wait, for one thread or for several.
+pub(super) type Waiting = Arc<Mutex<Receiver<Box<dyn Job>>>>;
+
 /// The thread's own.
 pub(super) struct Writer {
-    pub(super) connection: Connection,
-    pub(super) path: PathBuf,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) place: Location,
+    /// Made when it is needed, and anew when the server hung up.
+    pub(super) connection: Option<Connection>,
+    pub(super) told: Arc<Told>,
+    /// What others may write meanwhile.
+    pub(super) with: With,
     /// At most so many writes are committed at once.
     pub(super) max_batch: usize,
 }
 
 impl Writer {
     /// Writes until nobody can send any more, and what was sent is written.
-    pub(super) fn run(self, jobs: &Receiver<Box<dyn Job>>) {
-        while let Ok(first) = jobs.recv() {
-            let mut batch = vec![first];
-            while batch.len() < self.max_batch
-                && let Ok(job) = jobs.try_recv()
-            {
-                batch.push(job);
-            }
-            let committed = self.commit(&mut batch).map_err(|error| open::explain(&self.path, &error));
+    pub(super) fn run(mut self, jobs: &Waiting) {
+        while let Some(mut batch) = self.next_batch(jobs) {
+            self.told.tally.taken(batch.len());
+            let begun = Instant::now();
+            let committed = self.commit(&mut batch);
+            self.told.tally.ended(batch.len(), begun.elapsed(), committed.is_ok());
             for job in batch {
-                job.answer(&self.path, committed.clone());
+                job.answer(&self.place, committed.clone());
             }
         }
     }
 
-    fn commit(&self, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
-        self.connection.execute_batch("BEGIN IMMEDIATE")?;
-        let committed = batch.iter_mut().try_for_each(|job| self.step(job.as_mut())).and_then(|()| {
-            let last_seq = super::last_seq(&self.connection)?;
-            self.connection.execute_batch("COMMIT")?;
+    /// All that waits, or the first that comes.
+    fn next_batch(&self, jobs: &Waiting) -> Option<Vec<Box<dyn Job>>> {
+        let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = vec![jobs.recv().ok()?];
+        while batch.len() < self.max_batch
+            && let Ok(job) = jobs.try_recv()
+        {
+            batch.push(job);
+        }
+        Some(batch)
+    }
+
+    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Failure> {
+        let connection = self.begin()?;
+        let committed = steps(&connection, batch).and_then(|end| {
+            let last_seq = if connection.is_shared() { None } else { Some(super::last_seq(&connection)?) };
+            connection.execute_batch(end)?;
             Ok(last_seq)
         });
-        match committed {
+        let done = match committed {
+            // What a server was told it tells everybody, us too.
             Ok(last_seq) => {
-                self.pulse.beat(last_seq);
+                last_seq.into_iter().for_each(|last_seq| self.told.pulse.beat(last_seq));
                 Ok(())
             }
             Err(error) => {
-                // It fails where SQLite has rolled back by itself.
-                let _ = self.connection.execute_batch("ROLLBACK");
-                Err(error)
+                // It fails where the database has rolled back by itself.
+                let _ = connection.execute_batch("ROLLBACK");
+                Err(open::explain(&self.place, &error))
             }
+        };
+        if !connection.is_lost() {
+            self.connection = Some(connection);
         }
+        done
     }
 
-    /// Does one piece of work, so that it is there whole or not at all.
-    fn step(&self, job: &mut dyn Job) -> rusqlite::Result<()> {
-        self.connection.execute_batch("SAVEPOINT job")?;
-        let stays = job.work(&self.connection);
-        if self.connection.is_autocommit() {
-            // A full disk or a failing one can end the whole transaction, and with it what others wrote.
-            return Err(failure::ended_by_itself());
+    /// A connection on which a transaction has begun. A server that has hung up since is called again.
+    fn begin(&mut self) -> Result<Connection, Failure> {
+        if let Some(connection) = self.connection.take().filter(|connection| !connection.is_lost()) {
+            match connection.begin(self.with) {
+                Ok(()) => return Ok(connection),
+                Err(error) if error.is_disconnect() => {}
+                Err(error) => {
+                    let _ = connection.execute_batch("ROLLBACK");
+                    let failure = open::explain(&self.place, &error);
+                    self.connection = Some(connection);
+                    return Err(failure);
+                }
+            }
+            self.told.tally.reconnected();
         }
-        let end = if stays { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
-        self.connection.execute_batch(end)
+        let connection = open::open_writer(&self.place)?;
+        connection.begin(self.with).map_err(|error| open::explain(&self.place, &error))?;
+        Ok(connection)
     }
+}
+
+/// Does all of a batch, and says how it is to end.
+fn steps(connection: &Connection, batch: &mut [Box<dyn Job>]) -> sql::Result<&'static str> {
+    if let [job] = batch {
+        let stays = job.work(connection);
+        check(connection)?;
+        return Ok(if stays { "COMMIT" } else { "ROLLBACK" });
+    }
+    for job in batch {
+        step(connection, job.as_mut())?;
+    }
+    Ok("COMMIT")
+}
+
+/// Does one piece of work, so that it is there whole or not at all.
+fn step(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
+    connection.execute_batch("SAVEPOINT job")?;
+    let stays = job.work(connection);
+    check(connection)?;
+    let end = if stays { "RELEASE SAVEPOINT job" } else { "ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job" };
+    connection.execute_batch(end)
+}
+
+/// A full disk or a failing one can end the whole transaction, and with it what others wrote; so can a server.
+fn check(connection: &Connection) -> sql::Result<()> {
+    if connection.is_idle() { Err(failure::ended_by_itself(connection)) } else { Ok(()) }
 }

@@ -3,11 +3,10 @@
 //! A pull request whose models were asked is left alone for a while, for twice as long each time, until it was calm. What
 //! a repository and an author may have in a day is counted here; what people are owed beyond that they get without models.
 
-use rusqlite::{Connection, OptionalExtension as _, Params, params};
-
 use super::claim::Token;
 use super::{Fenced, TooLate};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
 use crate::store::{Database, number};
 
 /// How long models are not asked about a pull request after they were.
@@ -76,10 +75,11 @@ fn since(now_ms: u64) -> i64 {
     number(now_ms.saturating_sub(DAY_MS))
 }
 
-fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> rusqlite::Result<Result<Leave, TooLate>> {
+fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> sql::Result<Result<Leave, TooLate>> {
     let Asking { author, allowance, now_ms } = asking;
-    let sql = "SELECT repo_key, ifnull(installation, 0), asked_ms, ask_pause_ms FROM pull WHERE token = ?1";
-    let values = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let sql = "SELECT repo_key, coalesce(installation, 0), asked_ms, ask_pause_ms FROM pull WHERE token = ?1 \
+               /* row lock */";
+    let values = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let row: Option<(String, i64, u64, u64)> = connection.prepare(sql)?.query_row([token.0], values).optional()?;
     let Some((repo_key, installation, asked_ms, pause_ms)) = row else { return Ok(Err(TooLate)) };
     // A time that is yet to come was made by another clock.
@@ -89,16 +89,16 @@ fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> rusqlite
         return Ok(Ok(Leave::Later(now_ms + left)));
     }
     let author = author.to_lowercase();
-    let of_repository = "SELECT count(*) >= ?1 FROM asking WHERE at_ms > ?2 AND repo_key = ?3";
-    let of_author = "SELECT count(*) >= ?1 FROM asking WHERE at_ms > ?2 AND author = ?3 AND installation = ?4";
+    let of_repository = "SELECT count(*) FROM asking WHERE at_ms > ?1 AND repo_key = ?2";
+    let of_author = "SELECT count(*) FROM asking WHERE at_ms > ?1 AND author = ?2 AND installation = ?3";
     let since = since(*now_ms);
     if let Some(most) = allowance.of_repository
-        && is_true(connection, of_repository, params![most, since, repo_key])?
+        && count(connection, of_repository, params![since, repo_key])? >= i64::from(most)
     {
         return Ok(Ok(Leave::Spent(Spent::Repository(most))));
     }
     if let Some(most) = allowance.of_author
-        && is_true(connection, of_author, params![most, since, author, installation])?
+        && count(connection, of_author, params![since, author, installation])? >= i64::from(most)
     {
         return Ok(Ok(Leave::Spent(Spent::Author(most))));
     }
@@ -110,7 +110,7 @@ fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> rusqlite
     Ok(Ok(Leave::Given))
 }
 
-fn is_true(connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<bool> {
+fn count(connection: &Connection, sql: &str, values: impl Params) -> sql::Result<i64> {
     connection.prepare(sql)?.query_row(values, |row| row.get(0))
 }
 

@@ -3,15 +3,18 @@
 //! Installations take turns, and within each its repositories, so that one with a thousand pull requests delays nobody
 //! else's first by more than one piece of work.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
 use tollgate_core::pull::Repo;
 
-use super::{Fenced, PullRow, TooLate, by_id, repo};
+use super::{Fenced, PullRow, TooLate, by_id, ready, repo};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Params, params};
 use crate::store::{Database, number};
 
 /// A lease that ends later than this from now was made by another clock, and does not hold.
 const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What came of giving a claim back.
+type Decided = sql::Result<Result<(), TooLate>>;
 
 /// The proof that a pull request was claimed, good until somebody else claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +29,30 @@ pub struct Candidate {
     pub repo: Repo,
     /// Its number there.
     pub number: u64,
+}
+
+/// How many pull requests are worked on at once, by all machines together; as many as there is room for at `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Of one repository.
+    pub of_repository: Option<u32>,
+    /// Of one installation.
+    pub of_installation: Option<u32>,
+}
+
+/// Somebody has room for a piece of work, whichever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Who.
+    pub owner: String,
+    /// Now, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// For how long.
+    pub lease_ms: u64,
+    /// How much of one kind may be worked on at once.
+    pub limits: Limits,
+    /// Pull requests on which this one still works, though a claim of them may have run out.
+    pub except: Vec<i64>,
 }
 
 /// Somebody wants to work on a pull request.
@@ -60,9 +87,12 @@ pub struct Beat {
 }
 
 impl Database {
-    /// Pull requests that can be claimed now, in the order in which it is their turn.
+    /// Pull requests that can be claimed now, those that waited longest first; whose turn it is, [`Self::claim_next`] knows.
     pub fn pull_candidates(&self, now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
-        let sql = candidates();
+        let sql = format!(
+            "SELECT p.id, p.repo, p.number FROM pull p WHERE p.ready_ms <= ?1 AND {FREE} \
+             ORDER BY {PLACE}, p.id LIMIT ?3"
+        );
         let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
         self.read(|connection| {
             let mut statement = connection.prepare(&sql)?;
@@ -73,15 +103,21 @@ impl Database {
         })
     }
 
+    /// Claims the pull request whose turn it is; `None` when nothing can be claimed now.
+    pub fn claim_next(&self, turn: &Turn) -> Result<Option<Claim>, Failure> {
+        let turn = turn.clone();
+        self.write_beside(move |connection| claim_next(connection, &turn))
+    }
+
     /// Claims a pull request; `None` when somebody else has it, or nothing is owed to it now.
     pub fn claim_pull(&self, bid: &Bid) -> Result<Option<Claim>, Failure> {
         let bid = bid.clone();
-        self.write(move |connection| claim(connection, &bid))
+        self.write_beside(move |connection| claim(connection, &bid))
     }
 
     /// Holds a claim for longer.
     pub fn beat_pull(&self, token: Token, until_ms: u64) -> Fenced<Beat> {
-        self.write(move |connection| {
+        self.decide_beside(move |connection| {
             let sql = "UPDATE pull SET lease_until_ms = ?2 WHERE token = ?1 RETURNING wanted";
             let mut statement = connection.prepare(sql)?;
             let wanted = statement.query_row(params![token.0, number(until_ms)], |row| row.get(0)).optional()?;
@@ -92,19 +128,17 @@ impl Database {
     /// True while a claim is good: nobody took it over, and its time has not run out.
     pub fn holds_pull(&self, token: Token, now_ms: u64) -> Result<bool, Failure> {
         // Asked of the thread that writes: what another has written meanwhile counts.
-        self.write(move |connection| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM pull WHERE token = ?1 AND lease_until_ms >= ?2)";
-            connection.prepare(sql)?.query_row(params![token.0, number(now_ms)], |row| row.get(0))
+        self.write_beside(move |connection| {
+            let sql = "SELECT 1 FROM pull WHERE token = ?1 AND lease_until_ms >= ?2";
+            connection.prepare(sql)?.exists(params![token.0, number(now_ms)])
         })
     }
 
     /// Gives a claim back; nothing of the pull request is done before a time.
     pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
-                       problem = iif(troubles > 0, NULL, problem), troubles = 0 WHERE token = ?1";
-            let n_rows = connection.execute(sql, params![token.0, number(not_before_ms)])?;
-            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+            let set = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
+            let_go(connection, set, params![token.0, number(not_before_ms)])
         })
     }
 
@@ -112,10 +146,8 @@ impl Database {
     pub fn note_trouble(&self, token: Token, problem: &str, not_before_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2, \
-                       troubles = troubles + 1, problem = ?3 WHERE token = ?1";
-            let n_rows = connection.execute(sql, params![token.0, number(not_before_ms), problem])?;
-            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+            let set = "not_before_ms = ?2, troubles = troubles + 1, problem = ?3";
+            let_go(connection, set, params![token.0, number(not_before_ms), problem])
         })
     }
 
@@ -131,73 +163,155 @@ impl Database {
     /// Who holds claims now.
     pub fn pull_owners(&self) -> Result<Vec<String>, Failure> {
         let sql = "SELECT DISTINCT owner FROM pull WHERE owner IS NOT NULL ORDER BY owner";
-        self.read(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect())
+        self.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect())
     }
 
     /// How many pull requests are owed something.
     pub fn n_pulls_owed(&self, now_ms: u64) -> Result<usize, Failure> {
-        let sql = format!("SELECT count(*) FROM ({OWED})");
-        self.read(|connection| connection.query_row(&sql, [number(now_ms)], |row| row.get(0)))
+        let sql = "SELECT count(*) FROM pull WHERE ready_ms <= ?1";
+        self.read(|connection| connection.query_row(sql, [number(now_ms)], |row| row.get(0)))
     }
 }
 
-/// What can be claimed at ?1; a lease beyond ?2 does not hold.
-const FREE: &str =
-    "p.not_before_ms <= ?1 AND (p.lease_until_ms IS NULL OR p.lease_until_ms < ?1 OR p.lease_until_ms > ?2)";
+/// What nobody holds at ?1; a lease beyond ?2 does not hold.
+const FREE: &str = "(p.lease_until_ms IS NULL OR p.lease_until_ms < ?1 OR p.lease_until_ms > ?2)";
 
-/// To what something is owed at ?1. Left to itself, SQLite goes through all there ever was to have it in order.
-const OWED: &str = "SELECT id FROM pull INDEXED BY pull_owed WHERE wanted > done AND review_at_ms <= ?1 \
-                    UNION SELECT pull FROM told WHERE state = 'due' \
-                    UNION SELECT pull FROM post WHERE state IN ('due', 'posting')";
+/// What somebody holds at ?1.
+const HELD: &str = "h.owner IS NOT NULL AND h.lease_until_ms >= ?1 AND h.lease_until_ms <= ?2";
 
-/// The same of one pull request, which need not wait until all the others are known.
-const IS_OWED: &str = "p.wanted > p.done AND p.review_at_ms <= ?1 \
-                       OR EXISTS (SELECT 1 FROM told WHERE pull = p.id AND state = 'due') \
-                       OR EXISTS (SELECT 1 FROM post WHERE pull = p.id AND state IN ('due', 'posting'))";
+/// The place in a lane: by age, of which each step of priority is worth an hour.
+const PLACE: &str = "(p.since_ms - 3600000 * p.priority)";
 
-/// What can be claimed at ?1, ?3 of it at most, in the order in which it is its turn.
-pub(super) fn candidates() -> String {
+/// So many lanes are looked at for one claim.
+const MAX_LANES: i64 = 64;
+
+/// A lane in which something can be claimed.
+struct Lane {
+    name: String,
+    repo_key: String,
+    installation: i64,
+}
+
+/// The lanes in which something can be claimed at ?1, those first whose installation, and which themselves, were served
+/// longest ago.
+///
+/// Goes from one lane to the next in the index, however long each is: what it costs grows with the number of
+/// repositories to which something is owed.
+pub(super) fn lanes(limits: Limits) -> String {
+    let mut room = String::new();
+    if let Some(most) = limits.of_repository {
+        room = format!(" AND (SELECT count(*) FROM pull h WHERE {HELD} AND h.repo_key = f.repo_key) < {most}");
+    }
+    if let Some(most) = limits.of_installation {
+        let of = "coalesce(h.installation, 0) = coalesce(f.installation, 0)";
+        room = format!("{room} AND (SELECT count(*) FROM pull h WHERE {HELD} AND {of}) < {most}");
+    }
     format!(
-        "WITH free AS (
-           SELECT p.id, p.repo, p.number, p.since_ms, p.repo_key, ifnull(p.installation, 0) AS installation,
-             ifnull(r.taken, 0) AS repo_taken, ifnull(i.taken, 0) AS taken
-           FROM pull p LEFT JOIN pull_turn r ON r.name = 'repository ' || p.repo_key
-             LEFT JOIN pull_turn i ON i.name = 'installation ' || ifnull(p.installation, 0)
-           WHERE {FREE} AND p.id IN ({OWED})
-         ), queued AS (
-           SELECT *, row_number() OVER (PARTITION BY installation, repo_key ORDER BY since_ms, id) AS place FROM free
-         ), ranked AS (
-           SELECT *, row_number() OVER (PARTITION BY installation ORDER BY place, repo_taken, since_ms, id) AS rank
-           FROM queued
+        "WITH RECURSIVE known (lane) AS (
+           SELECT min(p.lane) FROM pull p WHERE p.ready_ms IS NOT NULL
+           UNION ALL
+           SELECT (SELECT min(p.lane) FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane > known.lane)
+           FROM known WHERE known.lane IS NOT NULL
+         ), first (id) AS (
+           SELECT (SELECT p.id FROM pull p WHERE p.lane = known.lane AND p.ready_ms <= ?1 AND {FREE}
+                   ORDER BY p.ready_ms LIMIT 1)
+           FROM known WHERE known.lane IS NOT NULL
          )
-         SELECT id, repo, number FROM ranked ORDER BY rank, taken, since_ms, id LIMIT ?3"
+         SELECT f.lane, f.repo_key, coalesce(f.installation, 0) AS installation
+         FROM first JOIN pull f ON f.id = first.id WHERE f.id IS NOT NULL{room}
+         ORDER BY (SELECT max(i.taken) FROM pull i WHERE coalesce(i.installation, 0) = coalesce(f.installation, 0)),
+           (SELECT max(r.taken) FROM pull r WHERE r.lane = f.lane), f.ready_ms, f.id LIMIT {MAX_LANES}"
     )
 }
 
-fn claim(connection: &Connection, bid: &Bid) -> rusqlite::Result<Option<Claim>> {
+/// What is first in the lane ?3 and can be claimed at ?1. What another claims at this moment is passed over.
+pub(super) fn first_in_lane(except: &[i64]) -> String {
+    let except: Vec<String> = except.iter().map(i64::to_string).collect();
+    let except = if except.is_empty() { String::new() } else { format!(" AND p.id NOT IN ({})", except.join(", ")) };
+    format!(
+        "SELECT p.id FROM pull p INDEXED BY pull_queue WHERE p.lane = ?3 AND p.ready_ms <= ?1 AND {FREE}{except} \
+         ORDER BY {PLACE}, p.id LIMIT 1 /* lock */"
+    )
+}
+
+fn claim_next(connection: &Connection, turn: &Turn) -> sql::Result<Option<Claim>> {
+    let (now, latest) = (number(turn.now_ms), number(turn.now_ms.saturating_add(LONGEST_LEASE_MS)));
+    let mut statement = connection.prepare(&lanes(turn.limits))?;
+    let rows = statement.query_map(params![now, latest], |row| {
+        Ok(Lane { name: row.get("lane")?, repo_key: row.get("repo_key")?, installation: row.get("installation")? })
+    })?;
+    let sql = first_in_lane(&turn.except);
+    for lane in rows.collect::<sql::Result<Vec<Lane>>>()? {
+        if !has_room(connection, &lane, turn.limits, (now, latest))? {
+            continue;
+        }
+        let mut statement = connection.prepare(&sql)?;
+        let first = statement.query_row(params![now, latest, lane.name], |row| row.get(0)).optional()?;
+        if let Some(pull) = first {
+            let bid = Bid { pull, owner: turn.owner.clone(), now_ms: turn.now_ms, lease_ms: turn.lease_ms };
+            return take(connection, &bid);
+        }
+    }
+    Ok(None)
+}
+
+/// Whether one more of a lane may be worked on. Whoever asks goes through a gate, one at a time.
+fn has_room(connection: &Connection, lane: &Lane, limits: Limits, at: (i64, i64)) -> sql::Result<bool> {
+    if let Some(most) = limits.of_installation {
+        pass_gate(connection, &format!("installation {}", lane.installation))?;
+        let sql = format!("SELECT count(*) FROM pull h WHERE {HELD} AND coalesce(h.installation, 0) = ?3");
+        let n_held: i64 = connection.query_row(&sql, params![at.0, at.1, lane.installation], |row| row.get(0))?;
+        if n_held >= i64::from(most) {
+            return Ok(false);
+        }
+    }
+    if let Some(most) = limits.of_repository {
+        pass_gate(connection, &format!("repository {}", lane.repo_key))?;
+        let sql = format!("SELECT count(*) FROM pull h WHERE {HELD} AND h.repo_key = ?3");
+        let n_held: i64 = connection.query_row(&sql, params![at.0, at.1, lane.repo_key], |row| row.get(0))?;
+        if n_held >= i64::from(most) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn pass_gate(connection: &Connection, name: &str) -> sql::Result<()> {
+    connection.execute("INSERT INTO pull_gate (name) VALUES (?1) ON CONFLICT DO NOTHING", [name])?;
+    connection.query_row("SELECT name FROM pull_gate WHERE name = ?1 /* row lock */", [name], |_| Ok(()))
+}
+
+fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND {FREE} AND ({IS_OWED})");
+    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND p.ready_ms <= ?1 AND {FREE} /* row lock */");
     if !connection.prepare(&sql)?.exists(params![now, latest, bid.pull])? {
         return Ok(None);
     }
-    let token = Token(next_token(connection)?);
+    take(connection, bid)
+}
+
+fn take(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
+    let token = Token(connection.next_number("pull_token")?);
     let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
-    let sql = "UPDATE pull SET owner = ?2, token = ?3, lease_until_ms = ?4 WHERE id = ?1";
-    connection.execute(sql, params![bid.pull, bid.owner, token.0, number(until_ms)])?;
     // The token grows with every claim, so it is also the time of the turn.
-    let sql = "INSERT INTO pull_turn (name, taken) SELECT 'repository ' || repo_key, ?2 FROM pull WHERE id = ?1 \
-               UNION ALL SELECT 'installation ' || ifnull(installation, 0), ?2 FROM pull WHERE id = ?1 \
-               ON CONFLICT (name) DO UPDATE SET taken = excluded.taken";
-    connection.execute(sql, params![bid.pull, token.0])?;
+    let sql = "UPDATE pull SET owner = ?2, token = ?3, taken = ?3, lease_until_ms = ?4 WHERE id = ?1";
+    connection.execute(sql, params![bid.pull, bid.owner, token.0, number(until_ms)])?;
     Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull, until_ms }))
 }
 
-fn next_token(connection: &Connection) -> rusqlite::Result<i64> {
-    let sql = "UPDATE counter SET value = value + 1 WHERE name = 'pull_token' RETURNING value";
-    connection.query_row(sql, [], |row| row.get(0))
+/// Gives back the claim of the token ?1, with what is known by now.
+pub(super) fn let_go(connection: &Connection, set: &str, values: impl Params) -> Decided {
+    let sql = format!(
+        "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, {set} WHERE token = ?1 RETURNING id"
+    );
+    let Some(pull) = connection.query_row(&sql, values, |row| row.get(0)).optional()? else {
+        return Ok(Err(TooLate));
+    };
+    ready::refresh(connection, pull).map(Ok)
 }
 
 /// The pull request that a token claims; `None` for who comes too late.
-pub(super) fn claimed(connection: &Connection, token: Token) -> rusqlite::Result<Option<i64>> {
-    connection.prepare("SELECT id FROM pull WHERE token = ?1")?.query_row([token.0], |row| row.get(0)).optional()
+pub(super) fn claimed(connection: &Connection, token: Token) -> sql::Result<Option<i64>> {
+    let sql = "SELECT id FROM pull WHERE token = ?1 /* row lock */";
+    connection.prepare(sql)?.query_row([token.0], |row| row.get(0)).optional()
 }

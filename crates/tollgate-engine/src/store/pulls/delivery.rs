@@ -2,13 +2,14 @@
 //!
 //! This is what a webhook waits for before it is answered, so it does as little as it can.
 
-use rusqlite::{Connection, params};
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::ask::{About, Ask, Place, What};
 
+use super::ready::{self, Priority};
 use super::{asking, told};
 use crate::failure::Failure;
 use crate::process;
+use crate::store::sql::{self, Connection, Row, ToSql, With, params};
 use crate::store::{Database, number};
 
 /// A review waits for this long after the last push: who pushes once often pushes twice.
@@ -47,12 +48,13 @@ pub enum Accepted {
 impl Database {
     /// Takes in a delivery, and comes back when it is on the disk.
     pub fn accept(&self, delivery: NewDelivery) -> Result<Accepted, Failure> {
-        self.write(move |connection| accept(connection, &delivery))
+        self.write_beside(move |connection| accept(connection, &delivery))
     }
 
     /// Takes in a delivery without waiting; `done` is told on another thread what came of it.
     pub fn accept_then(&self, delivery: NewDelivery, done: impl FnOnce(Result<Accepted, Failure>) + Send + 'static) {
         self.submit(
+            With::Others,
             move |connection| accept(connection, &delivery).map(Ok::<_, std::convert::Infallible>),
             |decided| {
                 done(decided.map(|decided| match decided {
@@ -68,19 +70,19 @@ impl Database {
         let repo = repo.clone();
         self.write(move |connection| {
             let pull = find_or_make(connection, &repo, at, installation)?;
-            let is_owed = "SELECT wanted > done FROM pull WHERE id = ?1";
-            if connection.prepare(is_owed)?.query_row([pull], |row| row.get(0))? {
+            let is_owed = "SELECT 1 FROM pull WHERE id = ?1 AND wanted > done /* row lock */";
+            if connection.prepare(is_owed)?.exists([pull])? {
                 return Ok(false);
             }
-            want(connection, pull, at_ms, SETTLE_MS)?;
+            want(connection, pull, at_ms, (SETTLE_MS, Priority::Found))?;
             Ok(true)
         })
     }
 
     /// True when a delivery was taken in.
     pub fn knows_delivery(&self, guid: &str) -> Result<bool, Failure> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM delivery WHERE guid = ?1)";
-        self.read(|connection| connection.query_row(sql, [guid], |row| row.get(0)))
+        let sql = "SELECT 1 FROM delivery WHERE guid = ?1";
+        self.read(|connection| connection.prepare(sql)?.exists([guid]))
     }
 
     /// Forgets deliveries from before a time, some thousands of them at most; true when there may be more.
@@ -94,8 +96,8 @@ impl Database {
     }
 }
 
-fn accept(connection: &Connection, delivery: &NewDelivery) -> rusqlite::Result<Accepted> {
-    let sql = "INSERT OR IGNORE INTO delivery (guid, event, received_ms) VALUES (?1, ?2, ?3)";
+fn accept(connection: &Connection, delivery: &NewDelivery) -> sql::Result<Accepted> {
+    let sql = "INSERT INTO delivery (guid, event, received_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
     let values = params![delivery.guid, delivery.event, number(delivery.at_ms)];
     if connection.prepare(sql)?.execute(values)? == 0 {
         return Ok(Accepted::Known);
@@ -106,16 +108,18 @@ fn accept(connection: &Connection, delivery: &NewDelivery) -> rusqlite::Result<A
 }
 
 /// Notes what is owed from now on.
-fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> rusqlite::Result<()> {
+fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
     match &ask.what {
         What::Pull { repo, number, about } => {
             let pull = |connection| find_or_make(connection, repo, *number, ask.installation);
             match about {
-                About::Changed { .. } | About::Closed => want(connection, pull(connection)?, at_ms, SETTLE_MS),
+                About::Changed { .. } | About::Closed => {
+                    want(connection, pull(connection)?, at_ms, (SETTLE_MS, Priority::Pushed))
+                }
                 About::Again { by } if by.is_bot => Ok(()),
                 About::Again { .. } => {
                     let pull = pull(connection)?;
-                    want(connection, pull, at_ms, 0)?;
+                    want(connection, pull, at_ms, (0, Priority::Asked))?;
                     again(connection, pull, false)
                 }
                 // A program that talks to us may be ourselves, and would be answered for ever.
@@ -138,31 +142,44 @@ fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> rusqlite::Result<()> {
 }
 
 /// Looks again at what is for a branch that was pushed to: where it began may have moved.
-fn based_on(connection: &Connection, repo: &Repo, branch: &str, at_ms: u64) -> rusqlite::Result<()> {
-    let sql = "SELECT id FROM pull WHERE repo_key = ?1 AND base_branch = ?2 AND NOT closed ORDER BY id DESC LIMIT ?3";
+fn based_on(connection: &Connection, repo: &Repo, branch: &str, at_ms: u64) -> sql::Result<()> {
+    let sql = "SELECT id FROM pull WHERE repo_key = ?1 AND base_branch = ?2 AND closed = 0 ORDER BY id DESC LIMIT ?3";
     let mut statement = connection.prepare(sql)?;
     let pulls = statement.query_map(params![repo.key(), branch, number(MAX_BASED)], |row| row.get(0))?;
-    for pull in pulls.collect::<rusqlite::Result<Vec<i64>>>()? {
-        want(connection, pull, at_ms, BASE_SETTLE_MS)?;
+    for pull in pulls.collect::<sql::Result<Vec<i64>>>()? {
+        want(connection, pull, at_ms, (BASE_SETTLE_MS, Priority::Found))?;
     }
     Ok(())
 }
 
 /// Nothing is owed any more in these repositories, or to this installation when none is named.
-fn removed(connection: &Connection, repos: &[Repo], installation: Option<u64>) -> rusqlite::Result<()> {
-    let keys: Vec<String> = repos.iter().map(Repo::key).collect();
-    let keys = serde_json::to_string(&keys).unwrap_or_default();
-    let which = "SELECT id FROM pull WHERE CASE WHEN ?1 = '[]' THEN installation = ?2 \
-                 ELSE repo_key IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR installation = ?2) END";
+fn removed(connection: &Connection, repos: &[Repo], installation: Option<u64>) -> sql::Result<()> {
+    if repos.is_empty() {
+        return end(connection, "coalesce(installation, 0) = ?1", &[&installation]);
+    }
+    for repo in repos {
+        match installation {
+            None => end(connection, "repo_key = ?1", &[&repo.key()])?,
+            Some(installation) => {
+                end(connection, "repo_key = ?1 AND installation = ?2", &[&repo.key(), &installation])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is owed any more to these pull requests.
+fn end(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> sql::Result<()> {
+    let these = format!("SELECT id FROM pull WHERE {which}");
     for sql in [
-        format!("UPDATE told SET state = 'done' WHERE state = 'due' AND pull IN ({which})"),
-        format!("UPDATE post SET state = 'cancelled' WHERE state IN ('due', 'posting') AND pull IN ({which})"),
+        format!("UPDATE told SET state = 'done' WHERE state = 'due' AND pull IN ({these})"),
+        format!("UPDATE post SET state = 'cancelled' WHERE state IN ('due', 'posting') AND pull IN ({these})"),
         format!(
-            "UPDATE pull SET done = wanted, closed = 1, owner = NULL, token = NULL, lease_until_ms = NULL \
-             WHERE id IN ({which})"
+            "UPDATE pull SET done = wanted, closed = 1, owner = NULL, token = NULL, lease_until_ms = NULL, \
+             ready_ms = NULL, priority = 0 WHERE {which}"
         ),
     ] {
-        connection.execute(&sql, params![keys, installation])?;
+        connection.execute(&sql, values)?;
     }
     Ok(())
 }
@@ -173,30 +190,42 @@ pub(super) fn find_or_make(
     repo: &Repo,
     at: u64,
     installation: Option<u64>,
-) -> rusqlite::Result<i64> {
-    let sql = "INSERT INTO pull (repo_key, repo, number, installation) VALUES (?1, ?2, ?3, ?4) \
+) -> sql::Result<i64> {
+    let sql = "INSERT INTO pull (repo_key, repo, number, installation, lane) \
+               VALUES (?1, ?2, ?3, ?4, ?5) \
                ON CONFLICT (repo_key, number) DO UPDATE SET repo = excluded.repo, \
-               installation = coalesce(excluded.installation, installation) RETURNING id";
-    let values = params![repo.key(), repo.to_string(), number(at), installation];
+               installation = coalesce(excluded.installation, pull.installation), \
+               lane = coalesce(excluded.installation, pull.installation, 0) || ' ' || pull.repo_key RETURNING id";
+    let lane = format!("{} {}", installation.unwrap_or(0), repo.key());
+    let values = params![repo.key(), repo.to_string(), number(at), installation, lane];
     connection.prepare(sql)?.query_row(values, |row| row.get(0))
 }
 
 /// Raises what is wanted of a pull request. A failure of what was wanted before does not count any more; a review that
 /// was put off stays so, unless another clock said until when.
-pub(super) fn want(connection: &Connection, pull: i64, at_ms: u64, settle_ms: u64) -> rusqlite::Result<()> {
-    // Everything on the right is what was there before.
-    let sql = "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, \
-               since_ms = iif(wanted > done, since_ms, ?2), \
-               review_at_ms = max(iif(put_off_to_ms <= ?2 + ?5, put_off_to_ms, 0), \
-                 min(?2 + ?3, iif(wanted > done, since_ms, ?2) + max(?3, ?4))) WHERE id = ?1";
-    let (longest, longest_pause) = (number(LONGEST_SETTLE_MS), number(asking::LONGEST_PAUSE_MS));
-    connection.prepare(sql)?.execute(params![pull, number(at_ms), number(settle_ms), longest, longest_pause])?;
-    Ok(())
+pub(super) fn want(
+    connection: &Connection,
+    pull: i64,
+    at_ms: u64,
+    (settle_ms, priority): (u64, Priority),
+) -> sql::Result<()> {
+    let sql = "SELECT CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms FROM pull WHERE id = ?1 \
+               /* row lock */";
+    let values = |row: &Row<'_>| Ok((row.get("since_ms")?, row.get("put_off_to_ms")?));
+    let (since_ms, put_off_to_ms): (Option<u64>, u64) = connection.prepare(sql)?.query_row([pull], values)?;
+    let since_ms = since_ms.unwrap_or(at_ms);
+    let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
+    let is_put_off = put_off_to_ms <= at_ms + asking::LONGEST_PAUSE_MS;
+    let review_at_ms = settled_ms.max(if is_put_off { put_off_to_ms } else { 0 });
+    let sql = "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3 \
+               WHERE id = ?1";
+    connection.prepare(sql)?.execute(params![pull, number(since_ms), number(review_at_ms)])?;
+    ready::raise(connection, pull, priority)?;
+    ready::refresh(connection, pull)
 }
 
 /// Whatever was reviewed, what is wanted now is another review.
-pub(super) fn again(connection: &Connection, pull: i64, whole: bool) -> rusqlite::Result<()> {
-    let sql = "UPDATE pull SET again = wanted, whole = iif(?2, wanted, whole), paused_by = paused_by WHERE id = ?1";
-    connection.prepare(sql)?.execute(params![pull, whole])?;
-    Ok(())
+pub(super) fn again(connection: &Connection, pull: i64, whole: bool) -> sql::Result<()> {
+    let set = if whole { "again = wanted, whole = wanted" } else { "again = wanted" };
+    connection.prepare(&format!("UPDATE pull SET {set} WHERE id = ?1"))?.execute([pull]).map(drop)
 }

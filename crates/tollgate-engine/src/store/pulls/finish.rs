@@ -1,14 +1,14 @@
 //! How what is owed to a pull request ends: with a review, without one, or later.
 
-use rusqlite::{Connection, params};
 use tollgate_core::sha::Sha;
 
-use super::claim::{Token, claimed};
+use super::claim::{Token, claimed, let_go};
 use super::post::{self, NewPost};
-use super::{Fenced, TooLate};
+use super::{Fenced, TooLate, ready};
 use crate::process;
 use crate::store::board::NewEvent;
 use crate::store::record::{self, Record};
+use crate::store::sql::{self, Connection, params};
 use crate::store::{Database, board, number};
 
 /// What was owed is carried out.
@@ -55,17 +55,16 @@ impl Database {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = "UPDATE pull SET head = ?2, base_branch = ?3, closed = 0 WHERE id = ?1";
             connection.execute(sql, params![pull, head.as_str(), base_branch])?;
-            post::supersede(connection, pull, &head, &superseded).map(Ok)
+            post::supersede(connection, pull, &head, &superseded)?;
+            ready::refresh(connection, pull).map(Ok)
         })
     }
 
     /// The review is made later, whatever is asked until then; the claim is given back.
     pub fn put_off_review(&self, token: Token, review_at_ms: u64) -> Fenced<()> {
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2, \
-                       put_off_to_ms = ?2 WHERE token = ?1";
-            let n_rows = connection.execute(sql, params![token.0, number(review_at_ms)])?;
-            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+            let set = "review_at_ms = ?2, put_off_to_ms = ?2";
+            let_go(connection, set, params![token.0, number(review_at_ms)])
         })
     }
 
@@ -73,15 +72,13 @@ impl Database {
     pub fn fail_review(&self, token: Token, problem: &str, review_at_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
         self.decide(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, review_at_ms = ?2, \
-                       attempt = attempt + 1, problem = ?3 WHERE token = ?1";
-            let n_rows = connection.execute(sql, params![token.0, number(review_at_ms), problem])?;
-            Ok(if n_rows > 0 { Ok(()) } else { Err(TooLate) })
+            let set = "review_at_ms = ?2, attempt = attempt + 1, problem = ?3";
+            let_go(connection, set, params![token.0, number(review_at_ms), problem])
         })
     }
 }
 
-fn finish(connection: &Connection, pull: i64, finished: &Finished) -> rusqlite::Result<Option<i64>> {
+fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Result<Option<i64>> {
     let run = match &finished.record {
         Some(record) => {
             let ended = record.ended();
@@ -102,16 +99,17 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> rusqlite::
     if finished.is_closed {
         post::cancel_all(connection, pull)?;
     }
-    let sql = "UPDATE pull SET done = max(done, min(wanted, ?2)), attempt = 0, problem = ?3, closed = ?4, \
-               put_off_to_ms = 0 WHERE id = ?1";
+    let sql = "UPDATE pull SET done = CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END, \
+               attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0 WHERE id = ?1";
     connection.execute(sql, params![pull, finished.up_to, finished.problem, finished.is_closed])?;
     post::put(connection, pull, &finished.posts)?;
+    ready::refresh(connection, pull)?;
     board::announce_in(connection, &[reviewed_event(connection, pull, run)?], finished.at_ms)?;
     process::crash_point("P13");
     Ok(run)
 }
 
-fn reviewed_event(connection: &Connection, pull: i64, run: Option<i64>) -> rusqlite::Result<NewEvent> {
+fn reviewed_event(connection: &Connection, pull: i64, run: Option<i64>) -> sql::Result<NewEvent> {
     let sql = "SELECT repo, number FROM pull WHERE id = ?1";
     let (repo, number): (String, i64) = connection.query_row(sql, [pull], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();

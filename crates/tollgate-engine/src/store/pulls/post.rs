@@ -7,12 +7,12 @@
 //!
 //! A post that was being posted when somebody was killed may be there or not: who comes next has to look.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tollgate_core::sha::Sha;
 
 use super::claim::{Token, claimed};
-use super::{Fenced, TooLate, damaged};
+use super::{Fenced, TooLate, damaged, ready};
 use crate::failure::Failure;
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
 use crate::store::{Database, number};
 
 /// What kind of thing is posted. The order is that in which they appear: the check ends when all else is there.
@@ -127,7 +127,7 @@ impl Database {
 
     /// All that was posted on a pull request or is to be, in no order that matters.
     pub fn posts(&self, pull: i64) -> Result<Vec<PostRow>, Failure> {
-        self.posts_in(pull, "true")
+        self.posts_in(pull, "1 = 1")
     }
 
     fn posts_in(&self, pull: i64, which: &str) -> Result<Vec<PostRow>, Failure> {
@@ -139,7 +139,8 @@ impl Database {
     pub fn put_posts(&self, token: Token, posts: Vec<NewPost>) -> Fenced<()> {
         self.decide(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
-            put(connection, pull, &posts).map(Ok)
+            put(connection, pull, &posts)?;
+            ready::refresh(connection, pull).map(Ok)
         })
     }
 
@@ -165,11 +166,11 @@ impl Database {
         self.decide(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = "UPDATE post SET attempt = attempt + 1, problem = ?3, \
-                       state = iif(attempt + 1 >= ?4, 'cancelled', 'due') WHERE id = ?1 AND pull = ?2 \
-                       RETURNING state = 'due'";
-            let is_due =
-                connection.query_row(sql, params![post, pull, problem, max_tries], |row| row.get(0)).optional()?;
-            Ok(Ok(is_due.unwrap_or(false)))
+                       state = CASE WHEN attempt + 1 >= ?4 THEN 'cancelled' ELSE 'due' END WHERE id = ?1 AND pull = ?2 \
+                       RETURNING state";
+            let values = params![post, pull, problem, max_tries];
+            let state: Option<String> = connection.query_row(sql, values, |row| row.get(0)).optional()?;
+            Ok(Ok(state.is_some_and(|state| state == PostState::Due.as_str())))
         })
     }
 
@@ -181,19 +182,13 @@ impl Database {
     /// Forgets what was posted or given up before a time. Summaries stay: they are edited for as long as there are pushes.
     pub fn prune_posts(&self, before_ms: u64) -> Result<usize, Failure> {
         self.write(move |connection| {
-            let sql = "DELETE FROM post WHERE state IN ('done', 'cancelled') AND kind <> 'summary' AND final \
+            let sql = "DELETE FROM post WHERE state IN ('done', 'cancelled') AND kind <> 'summary' AND final <> 0 \
                        AND since_ms < ?1 AND pull IN (SELECT id FROM pull WHERE owner IS NULL AND wanted = done)";
             connection.execute(sql, [number(before_ms)])
         })
     }
 
-    fn move_post(
-        &self,
-        token: Token,
-        post: i64,
-        set: &'static str,
-        value: impl rusqlite::ToSql + Send + 'static,
-    ) -> Fenced<()> {
+    fn move_post(&self, token: Token, post: i64, set: &'static str, value: impl ToSql + Send + 'static) -> Fenced<()> {
         self.decide(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = format!("UPDATE post SET {set} WHERE id = ?1 AND pull = ?2");
@@ -207,11 +202,12 @@ const SELECT: &str = "SELECT id, head, kind, key, body, final, state, since_ms, 
 
 /// Stores what is to be posted. What is there already under the same key is said anew,
 /// unless it says the same.
-pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> sql::Result<()> {
     let sql = "INSERT INTO post (pull, head, kind, key, body, final, state, since_ms, attempt) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'due', 0, 0) ON CONFLICT (pull, kind, key) DO UPDATE SET \
                head = excluded.head, final = excluded.final, attempt = 0, problem = NULL, body = excluded.body, \
-               state = iif(state = 'done' AND body = excluded.body AND head = excluded.head, 'done', 'due')";
+               state = CASE WHEN post.state = 'done' AND post.body = excluded.body AND post.head = excluded.head \
+                 THEN 'done' ELSE 'due' END";
     let mut statement = connection.prepare(sql)?;
     for post in posts {
         let NewPost { head, kind, key, body, is_final } = post;
@@ -221,7 +217,7 @@ pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> rusq
 }
 
 /// A newer commit is at the head: what is not posted of others is not to be, and their checks end.
-pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, superseded: &str) -> rusqlite::Result<()> {
+pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, superseded: &str) -> sql::Result<()> {
     connection.execute(
         "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND head <> ?2 AND state <> 'done' \
          AND kind IN ('review', 'inline', 'summary', 'note')",
@@ -229,13 +225,26 @@ pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, supersed
     )?;
     connection.execute(
         "UPDATE post SET body = ?3, final = 1, state = 'due', attempt = 0 WHERE pull = ?1 AND head <> ?2 \
-         AND kind = 'check' AND NOT final",
+         AND kind = 'check' AND final = 0",
         params![pull, head.as_str(), superseded],
     )?;
     Ok(())
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<PostRow> {
+/// True when there is such a post, whatever it says.
+pub(super) fn has(connection: &Connection, pull: i64, post: &NewPost) -> sql::Result<bool> {
+    let sql = "SELECT 1 FROM post WHERE pull = ?1 AND kind = ?2 AND key = ?3";
+    connection.prepare(sql)?.exists(params![pull, post.kind.as_str(), post.key])
+}
+
+/// The checks that go on end with what is said.
+pub(super) fn end_checks(connection: &Connection, pull: i64, body: &str) -> sql::Result<()> {
+    let sql = "UPDATE post SET body = ?2, final = 1, state = 'due', attempt = 0 WHERE pull = ?1 AND kind = 'check' \
+               AND final = 0";
+    connection.execute(sql, params![pull, body]).map(drop)
+}
+
+fn of_row(row: &Row<'_>) -> sql::Result<PostRow> {
     let (head, kind, state): (String, String, String) = (row.get("head")?, row.get("kind")?, row.get("state")?);
     let head = Sha::parse(&head).map_err(|error| damaged(error.to_string()))?;
     let kind = PostKind::parse(&kind);
@@ -254,7 +263,7 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<PostRow> {
 }
 
 /// The posts of a head that nobody needs to see any more, since the pull request is closed.
-pub(super) fn cancel_all(connection: &Connection, pull: i64) -> rusqlite::Result<()> {
+pub(super) fn cancel_all(connection: &Connection, pull: i64) -> sql::Result<()> {
     let sql = "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND state <> 'done' \
                AND kind NOT IN ('reply', 'check')";
     connection.execute(sql, [pull]).map(drop)

@@ -7,26 +7,37 @@ use tollgate_core::pull::ask::{About, Actor, Ask, Place, What};
 use tollgate_core::pull::command::Command;
 
 use super::*;
-use crate::store::{Record, Subject};
+use crate::store::place;
+use crate::store::{Location, Record, Subject};
 
 mod asking;
 mod fair;
+mod jobs;
+mod queue;
 mod trouble;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 struct Queue {
-    _folder: tempfile::TempDir,
+    place: place::Place,
     database: Database,
     n_deliveries: std::cell::Cell<u32>,
 }
 
 impl Queue {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("tollgate.db")).unwrap();
-        Self { _folder: folder, database, n_deliveries: std::cell::Cell::new(0) }
+        Self::at(place::Place::new())
+    }
+
+    /// For what is only true of files.
+    fn in_file() -> Self {
+        Self::at(place::Place::file())
+    }
+
+    fn at(place: place::Place) -> Self {
+        let database = Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap();
+        Self { place, database, n_deliveries: std::cell::Cell::new(0) }
     }
 
     fn deliver(&self, installation: u64, what: What, at_ms: u64) -> Accepted {
@@ -55,6 +66,17 @@ impl Queue {
 
     fn bid(&self, pull: i64, now_ms: u64) -> Option<Claim> {
         self.database.claim_pull(&Bid { pull, owner: "me".to_owned(), now_ms, lease_ms: 100 }).unwrap()
+    }
+
+    fn next(&self, now_ms: u64, limits: Limits) -> Option<Claim> {
+        let (owner, except) = ("me".to_owned(), Vec::new());
+        self.database.claim_next(&Turn { owner, now_ms, lease_ms: 100, limits, except }).unwrap()
+    }
+
+    /// Claims whatever has its turn, so often; which they were.
+    fn turns(&self, now_ms: u64, n_turns: usize, limits: Limits) -> Vec<String> {
+        let next = |_| self.next(now_ms, limits).map(|claim| format!("{}#{}", claim.pull.repo, claim.pull.number));
+        (0..n_turns).map_while(next).collect()
     }
 
     #[track_caller]
@@ -181,12 +203,7 @@ fn repositories_and_installations_take_turns() {
     queue.push("big/two", 1, 5);
     let what = What::Pull { repo: repo_of("small/x"), number: 1, about: About::Changed { head: None } };
     queue.deliver(2, what, 9);
-    let mut served = Vec::new();
-    for _ in 0..4 {
-        let next = queue.database.pull_candidates(20_000, 1).unwrap().remove(0);
-        served.push(format!("{}#{}", next.repo, next.number));
-        queue.bid(next.pull, 20_000).unwrap();
-    }
+    let served = queue.turns(20_000, 4, Limits::default());
     assert_eq!(served, ["big/one#1", "small/x#1", "big/two#1", "big/one#2"]);
 }
 

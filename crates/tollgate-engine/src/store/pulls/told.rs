@@ -2,7 +2,6 @@
 //!
 //! The words are those of the event, and each comment is heard once. What follows and the answer are stored together.
 
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::pull::ask::Place;
@@ -11,9 +10,11 @@ use tollgate_core::suppress::Dismissal;
 
 use super::claim::{Token, claimed};
 use super::post::{self, NewPost};
+use super::ready::{self, Priority};
 use super::{Fenced, TooLate, damaged, delivery};
 use crate::failure::Failure;
 use crate::store::record::{self, Record};
+use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, board, dismissal, number};
 
 /// What we were told.
@@ -111,18 +112,19 @@ impl Database {
             if connection.execute(sql, params![answered.told, pull])? > 0 {
                 take_effect(connection, pull, &answered)?;
                 post::put(connection, pull, &answered.posts)?;
+                ready::refresh(connection, pull)?;
             }
             Ok(Ok(()))
         })
     }
 }
 
-fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> rusqlite::Result<()> {
+fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> sql::Result<()> {
     let at_ms = answered.at_ms;
     match &answered.effect {
         Effect::Nothing => Ok(()),
         Effect::Review { whole } => {
-            delivery::want(connection, pull, at_ms, 0)?;
+            delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
             delivery::again(connection, pull, *whole)
         }
         Effect::Pause => {
@@ -131,7 +133,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> rusql
         Effect::Resume => {
             connection.execute("UPDATE pull SET paused_by = NULL WHERE id = ?1", [pull])?;
             // What came while it was paused is looked at now.
-            delivery::want(connection, pull, at_ms, 0)
+            delivery::want(connection, pull, at_ms, (0, Priority::Asked))
         }
         Effect::Dismiss { repository, dismissal, record } => {
             dismissal::insert(connection, repository, dismissal, Some(&answered.who), at_ms)?;
@@ -144,7 +146,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> rusql
         Effect::Withdraw { repository, fingerprint } => {
             if dismissal::withdraw(connection, repository, *fingerprint, at_ms)? {
                 // It counts again, which only a review of all can say: what was withheld is not looked at otherwise.
-                delivery::want(connection, pull, at_ms, 0)?;
+                delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
                 delivery::again(connection, pull, true)?;
             }
             Ok(())
@@ -160,12 +162,13 @@ pub(super) fn insert(
     who: &str,
     command: &Command,
     at_ms: u64,
-) -> rusqlite::Result<()> {
-    let sql = "INSERT OR IGNORE INTO told (pull, kind, comment, root, who, what, at_ms, state) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'due')";
+) -> sql::Result<()> {
+    let sql = "INSERT INTO told (pull, kind, comment, root, who, what, at_ms, state) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'due') ON CONFLICT DO NOTHING";
     let what = serde_json::to_string(&Words::from(command)).unwrap_or_default();
     let values = params![pull, kind, number(comment), root.map(number), who, what, number(at_ms)];
-    connection.prepare(sql)?.execute(values).map(drop)
+    connection.prepare(sql)?.execute(values)?;
+    was_told(connection, pull, at_ms)
 }
 
 /// Notes that a thread was resolved or opened again; what was noted last stands.
@@ -176,15 +179,24 @@ pub(super) fn insert_resolved(
     who: &str,
     resolved: bool,
     at_ms: u64,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let sql = "INSERT INTO told (pull, kind, comment, who, what, at_ms, state) \
                VALUES (?1, 'resolved', ?2, ?3, ?4, ?5, 'due') ON CONFLICT (pull, kind, comment) DO UPDATE SET \
                who = excluded.who, what = excluded.what, at_ms = excluded.at_ms, state = 'due'";
     let what = if resolved { "true" } else { "false" };
-    connection.prepare(sql)?.execute(params![pull, number(root), who, what, number(at_ms)]).map(drop)
+    connection.prepare(sql)?.execute(params![pull, number(root), who, what, number(at_ms)])?;
+    was_told(connection, pull, at_ms)
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<ToldRow> {
+/// A person waits for an answer.
+fn was_told(connection: &Connection, pull: i64, at_ms: u64) -> sql::Result<()> {
+    let sql = "UPDATE pull SET since_ms = ?2 WHERE id = ?1 AND ready_ms IS NULL";
+    connection.prepare(sql)?.execute(params![pull, number(at_ms)])?;
+    ready::raise(connection, pull, Priority::Asked)?;
+    ready::refresh(connection, pull)
+}
+
+fn of_row(row: &Row<'_>) -> sql::Result<ToldRow> {
     let (kind, what): (String, String) = (row.get("kind")?, row.get("what")?);
     let comment: u64 = row.get("comment")?;
     let root: Option<u64> = row.get("root")?;

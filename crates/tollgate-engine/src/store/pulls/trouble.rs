@@ -1,15 +1,18 @@
 //! Pull requests with which something is the matter, for whoever runs the server.
 
-use rusqlite::Row;
 use tollgate_core::pull::Repo;
 
 use super::{PostKind, damaged, repo};
 use crate::failure::Failure;
+use crate::store::jobs::JobId;
+use crate::store::sql::{self, Row};
 use crate::store::{Database, number};
 
 /// Something is the matter with a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Troubled {
+    /// What can be tried again.
+    pub job: JobId,
     /// Where it is.
     pub repo: Repo,
     /// Its number there.
@@ -38,24 +41,26 @@ impl Troubled {
 impl Database {
     /// Open pull requests with which something is the matter, the newest first.
     pub fn pulls_in_trouble(&self, limit: usize) -> Result<Vec<Troubled>, Failure> {
-        let sql = "SELECT repo, number, NULL AS kind, problem, since_ms, CASE \
-                     WHEN wanted > done THEN max(not_before_ms, review_at_ms) \
-                     WHEN EXISTS (SELECT 1 FROM post WHERE pull = p.id AND state IN ('due', 'posting')) \
+        let sql = "SELECT id, repo, number, CAST(NULL AS TEXT) AS kind, problem, since_ms, CASE \
+                     WHEN wanted > done AND not_before_ms < review_at_ms THEN review_at_ms WHEN wanted > done THEN not_before_ms \
+                     WHEN EXISTS (SELECT 1 FROM post t WHERE t.pull = p.id AND t.state IN ('due', 'posting')) \
                        THEN not_before_ms END AS next_ms \
-                   FROM pull p WHERE problem IS NOT NULL AND NOT closed \
-                   UNION ALL SELECT repo, number, kind, t.problem, t.since_ms, NULL \
+                   FROM pull p WHERE problem IS NOT NULL AND closed = 0 \
+                   UNION ALL SELECT t.id, repo, number, kind, t.problem, t.since_ms, CAST(NULL AS BIGINT) \
                    FROM post t JOIN pull ON pull.id = t.pull \
-                   WHERE t.state = 'cancelled' AND t.problem IS NOT NULL AND NOT closed \
+                   WHERE t.state = 'cancelled' AND t.problem IS NOT NULL AND closed = 0 \
                    ORDER BY since_ms DESC, repo, number LIMIT ?1";
         self.read(|connection| connection.prepare(sql)?.query_map([number(limit)], of_row)?.collect())
     }
 }
 
-fn of_row(row: &Row<'_>) -> rusqlite::Result<Troubled> {
+fn of_row(row: &Row<'_>) -> sql::Result<Troubled> {
     let kind: Option<String> = row.get("kind")?;
     let given_up =
         kind.map(|kind| PostKind::parse(&kind).ok_or_else(|| damaged("a post is of no kind"))).transpose()?;
+    let id = row.get("id")?;
     Ok(Troubled {
+        job: if given_up.is_some() { JobId::Post(id) } else { JobId::Pull(id) },
         repo: repo(row)?,
         number: row.get("number")?,
         given_up,

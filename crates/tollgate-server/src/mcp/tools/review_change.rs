@@ -192,7 +192,7 @@ fn review(
     let home = means.home();
     let memory = match () {
         () if is_patch || !settings.remembers => Memory::Off,
-        () => Store::open(means.store_path()).map_or_else(Memory::Unavailable, Memory::Open),
+        () => Store::open_at(means.store()).map_or_else(Memory::Unavailable, Memory::Open),
     };
     let subject = forge.identity().zip(forge.line_of_work());
     let subject = subject.map(|(repository, (name, scope))| Subject { repository, name, scope });

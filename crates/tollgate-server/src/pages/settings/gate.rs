@@ -223,8 +223,15 @@ mod tests {
             "review.mode",
             "github.url",
             "github.concurrency",
+            "github.concurrency_per_repository",
+            "github.concurrency_per_installation",
             "github.model_reviews_per_repository",
             "github.model_reviews_per_author",
+            "retention.reviews",
+            "retention.diffs",
+            "retention.deliveries",
+            "retention.events",
+            "retention.pulls",
         ];
         for shown in &settings.shown {
             let is_there = known.contains(&shown.key.as_str()) || elsewhere.contains(&shown.key.as_str());

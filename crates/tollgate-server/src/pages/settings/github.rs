@@ -31,6 +31,8 @@ pub(crate) struct GithubPage {
 
 /// A pull request with which something is the matter.
 struct TroubledRow {
+    /// What can be tried again.
+    job: String,
     name: String,
     /// Where it is at GitHub.
     url: String,
@@ -42,6 +44,7 @@ struct TroubledRow {
 impl TroubledRow {
     fn of(one: &Troubled, site: &str) -> Self {
         Self {
+            job: one.job.to_string(),
             name: format!("{}#{}", one.repo, one.number),
             url: format!("{site}/{}/pull/{}", one.repo, one.number),
             words: with_code(&words::sentence(&one.in_words())),

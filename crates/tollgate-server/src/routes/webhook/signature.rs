@@ -61,6 +61,8 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use hmac::KeyInit as _;
+
     use super::*;
 
     // The example of GitHub's documentation.

@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(crate) fn run(place: &Place, args: Args, store: &memory::Flag) -> Result<Done, Failure> {
     let board = board::open(place, store, layer(&args)?)?;
     let data = board.home().data.clone();
-    let token_file = data.join("token");
+    let token_file = board::token_file(place, &board);
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
         listen: address(args.listen.as_deref())?,

@@ -1,6 +1,6 @@
 //! Follows the events of the board and tells them as they come.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -12,15 +12,12 @@ use tollgate_engine::store::board::EventRow;
 use super::{Clock, tale};
 use crate::cli::board;
 use crate::cli::demo::Demo;
-use crate::cli::{memory, output};
+use crate::cli::output;
 
 /// How long to wait for something to happen before it is looked whether this is the end.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How many events are read at once.
 const AT_ONCE: usize = 500;
-/// How often old events are forgotten, and how old they are then.
-const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
-const KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// Tells what happens.
 pub(super) struct Follower {
@@ -34,7 +31,7 @@ pub(super) struct Follower {
 impl Follower {
     /// Tells what happens after an event.
     pub(super) fn run(self, from: u64) {
-        let (mut seq, mut pruned) = (from, None::<Instant>);
+        let mut seq = from;
         loop {
             // Asked first, so that what happened before the end is still told.
             let is_last = self.until.is_cancelled();
@@ -44,11 +41,6 @@ impl Follower {
             }
             if is_last {
                 return;
-            }
-            if pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY) {
-                pruned = Some(Instant::now());
-                let before = memory::now().saturating_sub(KEPT_MS);
-                while self.board.database().prune_events(before).is_ok_and(|has_more| has_more) {}
             }
             let _ = self.board.database().wait_for_events(seq, PATIENCE);
         }

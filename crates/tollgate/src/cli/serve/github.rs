@@ -31,14 +31,14 @@ const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 const STEP: Duration = Duration::from_millis(100);
 
 /// The app that is set up; `None` when there is none.
-pub(super) fn find(board: &Board) -> Result<Option<OwnApp>, Failure> {
+pub(crate) fn find(board: &Board) -> Result<Option<OwnApp>, Failure> {
     let home = board.home();
     own_app::find(&board.settings().github, &home.data, &home.variables)
 }
 
 /// Where the app is, once there is one: whoever acts in its name shares its tokens and its limits.
 #[derive(Clone, Default)]
-pub(super) struct Seat(Arc<OnceLock<Seated>>);
+pub(crate) struct Seat(Arc<OnceLock<Seated>>);
 
 struct Seated {
     /// Where GitHub is.
@@ -48,7 +48,7 @@ struct Seated {
 
 impl Seat {
     /// Takes the seat for an app; who sits there already stays.
-    pub(super) fn take(&self, own: &OwnApp, github: &Github) -> Result<App, Failure> {
+    pub(crate) fn take(&self, own: &OwnApp, github: &Github) -> Result<App, Failure> {
         if let Some(seated) = self.0.get() {
             return Ok(seated.app.clone());
         }
@@ -81,7 +81,8 @@ fn not_there(error: HostError, pull: &PullRef) -> Failure {
 /// Sees to the app until the end.
 pub(super) struct Tender {
     pub(super) board: Board,
-    pub(super) desk: Arc<BoardDesk>,
+    /// Where deliveries are taken; a worker takes none.
+    pub(super) desk: Option<Arc<BoardDesk>>,
     pub(super) clock: Clock,
     /// False when another process does the work.
     pub(super) does_work: bool,
@@ -103,9 +104,11 @@ impl Tender {
             Err(failure) => return self.clock.say(&format!("pull requests are not reviewed: {}", failure.message)),
         };
         let Some(mention) = self.learn_name(&own, &app) else { return };
-        let secrets = own.secrets.iter().map(Hidden::expose);
-        let Some(hook) = Hook::new(secrets, &mention) else { return };
-        self.desk.set_wire(Wire::Open(Arc::new(hook)));
+        if let Some(desk) = &self.desk {
+            let secrets = own.secrets.iter().map(Hidden::expose);
+            let Some(hook) = Hook::new(secrets, &mention) else { return };
+            desk.set_wire(Wire::Open(Arc::new(hook)));
+        }
         let (id, url) = (own.card.id, &own.card.url);
         self.clock.say(&format!("pull requests are reviewed as @{mention}, GitHub App {id} at {url}"));
         if self.does_work {
@@ -123,6 +126,7 @@ impl Tender {
             check_name: settings.github.check_name(&settings.bot),
             public_url: own.card.public_url.clone(),
             concurrency: settings.github.concurrency,
+            limits: Site::limits(&settings.github),
         };
         let pulls = Pulls::open(self.board.database().clone(), home, Arc::new(app), site);
         match pulls.and_then(|pulls| Runner::start(&pulls, tell)) {
@@ -159,7 +163,9 @@ impl Tender {
         if let Some(slug) = &own.card.slug {
             return Some(slug.clone());
         }
-        self.desk.set_wire(Wire::NotYet);
+        if let Some(desk) = &self.desk {
+            desk.set_wire(Wire::NotYet);
+        }
         let (mut pause, longest) = ASK_AGAIN;
         loop {
             match app.me() {

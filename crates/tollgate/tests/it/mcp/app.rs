@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tollgate_core::pull::PullRef;
 use tollgate_engine::forge::github::{Address, App, AppSettings};
 use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
 use super::http::way;
@@ -84,7 +85,7 @@ fn without_app_and_token_an_agent_is_told_what_is_missing() {
 /// Tools as a process of its own has them: nothing is shared with others.
 fn process(desk: &Desk, hub: &Hub) -> Mcp {
     let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
-    let store = desk.path("data/tollgate/tollgate.db");
+    let store = Location::File(desk.path("data/tollgate/tollgate.db"));
     let means = Means::in_folders(desk.board().home().clone(), store, folders);
     let settings = AppSettings {
         address: Address::parse(&hub.url(), None).unwrap(),

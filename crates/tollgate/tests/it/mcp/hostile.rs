@@ -8,6 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 use rmcp::ServerHandler as _;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
+use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
 use super::{BAD, check_promised};
@@ -79,7 +80,11 @@ const HOSTILE: [&str; 24] = [
 fn tools(desk: &Desk) -> Mcp {
     std::fs::write(desk.path("project/b.js"), BAD).unwrap();
     let folders = Folders::new(&desk.path("project"), &[]).unwrap();
-    Mcp::new(Means::in_folders(desk.board().home().clone(), desk.path("data/tollgate/tollgate.db"), folders))
+    Mcp::new(Means::in_folders(
+        desk.board().home().clone(),
+        Location::File(desk.path("data/tollgate/tollgate.db")),
+        folders,
+    ))
 }
 
 /// Every file outside the data folder, and what is in it. Git refreshes its index when it looks.

@@ -12,6 +12,7 @@ use tollgate_engine::forge::host::{
     Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
     Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
 };
+use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
 use super::stdio::Session;
@@ -132,7 +133,8 @@ fn desk() -> Desk {
 fn tools(desk: &Desk, wall: &Arc<Wall>) -> Mcp {
     let board = desk.board();
     let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
-    let means = Means::in_folders(board.home().clone(), desk.path("data/tollgate/tollgate.db"), folders);
+    let means =
+        Means::in_folders(board.home().clone(), Location::File(desk.path("data/tollgate/tollgate.db")), folders);
     let wall = Arc::clone(wall);
     let connect = Arc::new(move |_: &PullRef| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)));
     Mcp::new(means.connecting(connect, vec![Repo::parse("upstream/b").unwrap()]))

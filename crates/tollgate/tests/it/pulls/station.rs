@@ -45,7 +45,7 @@ impl<'a> Station<'a> {
         let desk = Desk::new("true");
         std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
         set_up(&desk, hub);
-        let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
+        let database = desk.database();
         Self { hub, desk, server: None, database }
     }
 

@@ -10,7 +10,7 @@ use tollgate_engine::forge::github::{Address, App, AppSettings, delivery};
 use tollgate_engine::forge::host::Hidden;
 use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::NewDelivery;
+use tollgate_engine::store::pulls::{Limits, NewDelivery};
 
 use super::mortal::{Dead, Death, MortalHosts};
 use super::time::{Time, clock};
@@ -38,7 +38,7 @@ impl Steps {
         time.hold();
         let desk = Desk::new("true");
         std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
-        let database = Database::open(&desk.path("data/tollgate/tollgate.db")).unwrap();
+        let database = desk.database();
         let (taking, when) = (database.clone(), Arc::clone(&time));
         hub.hook_by(move |event, guid, body| {
             let ask = match delivery::read(event, body, "tollgate") {
@@ -64,7 +64,7 @@ impl Steps {
 
     /// Another worker on the same data, with a fate of its own.
     pub(crate) fn another(&self, death: Death) -> Pulls {
-        let database = Database::open(&self.desk.path("data/tollgate/tollgate.db")).unwrap();
+        let database = self.desk.database();
         pulls(&self.desk, database, &self.app, death, &self.pulls.site().url)
     }
 
@@ -134,6 +134,7 @@ fn pulls(desk: &Desk, database: Database, app: &App, death: Death, url: &str) ->
         clock,
     };
     let hosts: Arc<dyn Hosts> = Arc::new(MortalHosts { app: app.clone(), death });
-    let site = Site { url: url.to_owned(), check_name: "kodiai".to_owned(), public_url: None, concurrency: 1 };
+    let (url, check_name, limits) = (url.to_owned(), "kodiai".to_owned(), Limits::default());
+    let site = Site { url, check_name, public_url: None, concurrency: 1, limits };
     Pulls::open(database, home, hosts, site).unwrap()
 }

@@ -10,16 +10,17 @@ fn fill(queue: &Queue, n_rows: u32, row: &str) {
         "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {n_rows})
          INSERT INTO pull (repo_key, repo, number, installation, wanted, done, since_ms) SELECT {row} FROM n"
     );
-    Connection::open(queue.database.path()).unwrap().execute(&sql, []).unwrap();
+    queue.place.carry_out(&sql).unwrap();
+    let sql = "UPDATE pull SET lane = installation || ' ' || repo_key, ready_ms = CASE WHEN wanted > done THEN 0 END";
+    queue.place.carry_out(sql).unwrap();
 }
 
 /// Takes pieces of work in turn, `n_at_once` of them, until one of a repository is among them; how many that took.
 fn until_it_is_the_turn_of(queue: &Queue, repo: &str, n_at_once: usize) -> usize {
     for n_done in 0.. {
-        let candidates = queue.database.pull_candidates(10_000, n_at_once).unwrap();
-        for candidate in candidates {
-            let claim = queue.bid(candidate.pull, 10_000).unwrap();
-            if candidate.repo == repo_of(repo) {
+        let claims: Vec<Claim> = (0..n_at_once).map_while(|_| queue.next(10_000, Limits::default())).collect();
+        for claim in claims {
+            if claim.pull.repo == repo_of(repo) {
                 return n_done + 1;
             }
             queue.finish(&claim, Vec::new());
@@ -52,11 +53,10 @@ fn nobody_waits_for_ever_however_many_there_are() {
     fill(&queue, 20, "'small/r' || n, 'small/r' || n, 1, 1 + n, 1, 0, 0");
     let mut served = BTreeMap::new();
     for _ in 0..63 {
-        let candidate = queue.database.pull_candidates(10_000, 1).unwrap().remove(0);
-        let claim = queue.bid(candidate.pull, 10_000).unwrap();
+        let claim = queue.next(10_000, Limits::default()).unwrap();
         queue.finish(&claim, Vec::new());
         queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
-        *served.entry(candidate.repo.to_string()).or_insert(0) += 1;
+        *served.entry(claim.pull.repo.to_string()).or_insert(0) += 1;
     }
     assert!((1..=20).all(|n| served[&format!("small/r{n}")] == 1), "{served:?}");
     assert!((0..3).all(|n| (14..=15).contains(&served[&format!("big/r{n}")])), "{served:?}");
@@ -64,18 +64,56 @@ fn nobody_waits_for_ever_however_many_there_are() {
 
 /// How many steps of SQLite's machine it takes to find whose turn it is.
 fn n_steps(queue: &Queue, now_ms: i64) -> i32 {
-    let connection = Connection::open(queue.database.path()).unwrap();
-    let mut statement = connection.prepare(&claim::candidates()).unwrap();
-    let n_found = statement.query_map([now_ms, i64::MAX, 64], |_| Ok(())).unwrap().count();
-    assert_eq!(n_found, 10);
-    statement.get_status(rusqlite::StatementStatus::VmStep)
+    let connection = Connection::open(queue.place.path()).unwrap();
+    let mut statement = connection.prepare(&claim::lanes(Limits::default())).unwrap();
+    let lanes: Vec<String> =
+        statement.query_map([now_ms, i64::MAX], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+    let mut first = connection.prepare(&claim::first_in_lane(&[])).unwrap();
+    first.query_row(rusqlite::params![now_ms, i64::MAX, lanes[0]], |_| Ok(())).unwrap();
+    statement.get_status(rusqlite::StatementStatus::VmStep) + first.get_status(rusqlite::StatementStatus::VmStep)
 }
 
 #[test]
 fn what_is_done_costs_nothing_when_it_is_looked_for_what_is_owed() {
-    let queue = Queue::new();
+    let queue = Queue::in_file();
     fill(&queue, 10, "'o/r', 'o/r', n, 1, 1, 0, 0");
     let few = n_steps(&queue, 10_000);
     fill(&queue, 20_000, "'o/r' || (n % 50), 'o/r' || (n % 50), 100 + n, 1, 1, 1, 0");
     assert_eq!(n_steps(&queue, 10_000), few, "with 20,010 pull requests instead of 10");
+}
+
+#[test]
+fn what_a_claim_costs_does_not_grow_with_what_is_owed() {
+    let queue = Queue::in_file();
+    fill(&queue, 50, "'o/r' || (n % 50), 'o/r' || (n % 50), n, 1, 1, 0, 0");
+    let few = n_steps(&queue, 10_000);
+    fill(&queue, 48_000, "'o/r' || (n % 50), 'o/r' || (n % 50), 100 + n, 1, 1, 1, 0");
+    fill(&queue, 2_000, "'o/r' || (n % 50), 'o/r' || (n % 50), 100000 + n, 1, 1, 0, 1");
+    let many = n_steps(&queue, 10_000);
+    assert!(many <= few + few / 10, "{many} steps with 2,050 of 50,050 owed instead of {few} with 50 of 50");
+}
+
+#[test]
+fn a_claim_reads_indexes_and_never_all_there_is() {
+    let queue = Queue::in_file();
+    let connection = Connection::open(queue.place.path()).unwrap();
+    let both = Limits { of_repository: Some(1), of_installation: Some(2) };
+    for sql in [claim::lanes(Limits::default()), claim::lanes(both), claim::first_in_lane(&[1, 2])] {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        for at in 1..=statement.parameter_count() {
+            statement.raw_bind_parameter(at, 1).unwrap();
+        }
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>("detail").unwrap());
+        }
+        // What is scanned is what was found so far; a table is searched by an index.
+        for step in &steps {
+            let is_of_table =
+                ["p", "f", "h", "i", "r", "pull"].iter().any(|name| step.starts_with(&format!("SCAN {name}")));
+            assert!(!is_of_table, "{steps:#?}");
+        }
+        assert!(steps.iter().any(|step| step.contains("USING") && step.contains("INDEX pull_")), "{steps:#?}");
+    }
 }

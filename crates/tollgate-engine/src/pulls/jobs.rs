@@ -1,0 +1,45 @@
+//! What is owed, seen and moved by a person: tried again, or ended.
+//!
+//! What a feature is owed moves with the feature; what a pull request is owed ends where people see it.
+
+use tollgate_core::pull::note;
+
+use super::post::Post;
+use crate::board::{Board, Refused};
+use crate::store::jobs::{Asked, JobId, JobRefused};
+use crate::store::pulls::NewPost;
+
+/// Has something done now that was given up or waits after a failure, as if nothing had failed.
+pub fn retry(board: &Board, id: &JobId, who: &str) -> Asked {
+    let now_ms = (board.home().clock)();
+    match id {
+        JobId::Pull(pull) => board.database().retry_pull(*pull, now_ms),
+        JobId::Post(post) => board.database().retry_post(*post, now_ms),
+        JobId::Work(project, feature) => settled(id, board.retry(*project, feature, who)),
+    }
+}
+
+/// Ends something that is owed, or forgets that it was given up.
+pub fn cancel(board: &Board, id: &JobId, who: &str) -> Asked {
+    let now_ms = (board.home().clock)();
+    match id {
+        JobId::Pull(pull) => {
+            let head = board.database().pull(*pull)?.and_then(|row| row.head);
+            let note = note::cancelled(who);
+            let ends: Option<NewPost> =
+                head.map(|head| Post::check(&head, Some(note.conclusion), note.check, None).stored());
+            board.database().cancel_pull(*pull, now_ms, ends)
+        }
+        JobId::Post(post) => board.database().give_up_post(*post, now_ms),
+        JobId::Work(project, feature) => settled(id, board.stop(*project, feature, who)),
+    }
+}
+
+fn settled<T>(id: &JobId, done: Result<T, Refused>) -> Asked {
+    match done {
+        Ok(_) => Ok(Ok(())),
+        Err(Refused::NoProject(_) | Refused::NoFeature(_)) => Ok(Err(JobRefused::Unknown(id.to_string()))),
+        Err(Refused::Failure(failure)) => Err(failure),
+        Err(refused) => Ok(Err(JobRefused::Not(refused.into_failure().message))),
+    }
+}

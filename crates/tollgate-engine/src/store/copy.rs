@@ -1,0 +1,319 @@
+//! Moving all that is kept from one database to another, and seeing that it arrived.
+//!
+//! One state of the source is read, and written in one transaction: the target has all of it or nothing. Then both sides
+//! are read again, each by itself, and their sums compared before anything is committed. A sum is over all rows of a table
+//! in the order of its key, and each value with its kind and length, so that no two contents have the same.
+//!
+//! ```text
+//! I 8 bytes    R 8 bytes    T length text    B length bytes    N
+//! ```
+//!
+//! Which tables there are is read off the file that is one of the two sides; a table that a later version adds is copied
+//! without a word here. Which machine a project is on is not copied: that is said anew where the copy is.
+
+use sha2::{Digest as _, Sha256};
+
+use super::sql::{self, Connection, Error, Value, With};
+use super::{Location, open};
+use crate::failure::{Failure, Kind};
+
+mod numbers;
+mod table;
+
+use table::Table;
+
+/// So many rows are read and written at once.
+const AT_ONCE: usize = 256;
+
+/// What one side has of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// How many rows.
+    pub rows: u64,
+    /// The SHA-256 of all of them, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// What both sides have of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Its name; `numbers` stands for the next numbers that are given out.
+    pub table: String,
+    /// In the source.
+    pub source: Sum,
+    /// In the target.
+    pub target: Sum,
+}
+
+impl Compared {
+    /// Whether both have the same.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.source == self.target
+    }
+}
+
+/// What was copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// The tables, in the order in which they were copied.
+    pub tables: Vec<Compared>,
+    /// True when somebody wrote to the source meanwhile, which the copy does not have.
+    pub is_behind: bool,
+}
+
+/// Copies all that is kept from one place to another, which must be empty. Projects become those of `machine`, where
+/// several machines may share the target.
+pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Failure> {
+    let source = Side::open(from)?;
+    let before = source.generation()?;
+    let made = Made::of(to);
+    let target = Side::to_fill(to)?;
+    let done = source.begin_reading().and_then(|()| fill(&source, &target, machine));
+    let done = done.and_then(|tables| {
+        target.carry_out("COMMIT")?;
+        Ok(tables)
+    });
+    match done {
+        Ok(tables) => {
+            source.carry_out("COMMIT")?;
+            let is_behind = source.generation()? != before;
+            made.keep();
+            Ok(Copied { tables, is_behind })
+        }
+        Err(failure) => {
+            // A connection that is gone has rolled back by itself.
+            let _ = target.connection.execute_batch("ROLLBACK");
+            Err(failure)
+        }
+    }
+}
+
+/// Compares what two places hold, and changes neither.
+pub fn compare(from: &Location, to: &Location) -> Result<Vec<Compared>, Failure> {
+    let (source, target) = (Side::open(from)?, Side::open(to)?);
+    source.begin_reading()?;
+    target.begin_reading()?;
+    let compared = sums(&source, &target, &tables(&source, &target)?)?;
+    source.carry_out("COMMIT")?;
+    target.carry_out("COMMIT")?;
+    Ok(compared)
+}
+
+/// One of the two databases.
+struct Side<'a> {
+    place: &'a Location,
+    connection: Connection,
+}
+
+impl<'a> Side<'a> {
+    /// Opens what is there.
+    fn open(place: &'a Location) -> Result<Self, Failure> {
+        match place {
+            Location::File(path) if !path.exists() => Err(nothing_there(place)),
+            Location::Postgres(_) if !open::has_tables(place)? => Err(nothing_there(place)),
+            Location::File(_) | Location::Postgres(_) => Self::patient(place, open::open(place)?),
+        }
+    }
+
+    /// Opens what is to be filled, and begins; makes tables where there are none.
+    fn to_fill(place: &'a Location) -> Result<Self, Failure> {
+        match place {
+            Location::File(_) => {
+                let side = Self::patient(place, open::open(place)?)?;
+                side.connection.begin(With::Nobody).map_err(|error| side.failed(&error))?;
+                Ok(side)
+            }
+            Location::Postgres(_) => Self::patient(place, open::begin_empty(place)?),
+        }
+    }
+
+    fn patient(place: &'a Location, connection: Connection) -> Result<Self, Failure> {
+        let side = Self { place, connection };
+        if let Connection::Postgres(session) = &side.connection {
+            session.take_time().map_err(|error| side.failed(&error))?;
+        }
+        Ok(side)
+    }
+
+    /// From here on it is one state that is read.
+    fn begin_reading(&self) -> Result<(), Failure> {
+        let begin =
+            if self.connection.is_shared() { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" } else { "BEGIN" };
+        self.carry_out(begin)
+    }
+
+    /// Another number when somebody else wrote to the file; always the same for a server.
+    fn generation(&self) -> Result<i64, Failure> {
+        if self.connection.is_shared() {
+            return Ok(0);
+        }
+        let asked = self.connection.query_row("PRAGMA data_version", (), |row| row.get(0));
+        asked.map_err(|error| self.failed(&error))
+    }
+
+    fn carry_out(&self, sql: &str) -> Result<(), Failure> {
+        self.connection.execute_batch(sql).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &Error) -> Failure {
+        open::explain(self.place, error)
+    }
+}
+
+/// A file that is made for the copy, and removed when nothing comes of it.
+struct Made<'a>(Option<&'a std::path::Path>);
+
+impl<'a> Made<'a> {
+    fn of(place: &'a Location) -> Self {
+        Self(place.file().filter(|path| !path.exists()))
+    }
+
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        let Some(path) = self.0 else { return };
+        for end in ["", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            // It was never anybody's.
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+/// Fills the target, and makes sure that both have the same.
+fn fill(source: &Side<'_>, target: &Side<'_>, machine: &str) -> Result<Vec<Compared>, Failure> {
+    let tables = tables(source, target)?;
+    for table in &tables {
+        let is_there = target.connection.prepare(&format!("SELECT 1 FROM {} LIMIT 1", table.name));
+        let is_there = is_there.and_then(|mut statement| statement.exists(()));
+        if is_there.map_err(|error| target.failed(&error))? {
+            return Err(not_empty(target.place, &table.name));
+        }
+    }
+    for table in &tables {
+        copy_table(source, target, table)?;
+    }
+    if !target.connection.is_shared() {
+        target.carry_out("INSERT INTO run_search_grams (rowid, text) SELECT run, text FROM run_search")?;
+    }
+    let given = numbers::read(&source.connection, &tables).map_err(|error| source.failed(&error))?;
+    numbers::write(&target.connection, &given).map_err(|error| target.failed(&error))?;
+    let compared = sums(source, target, &tables)?;
+    if let Some(other) = compared.iter().find(|compared| !compared.is_same()) {
+        return Err(came_out_different(target.place, other));
+    }
+    if target.connection.is_shared() {
+        let adopted = target.connection.execute("UPDATE project SET machine = ?1", [machine]);
+        adopted.map_err(|error| target.failed(&error))?;
+    }
+    Ok(compared)
+}
+
+/// The tables that both sides have, each after those that it refers to.
+fn tables(source: &Side<'_>, target: &Side<'_>) -> Result<Vec<Table>, Failure> {
+    let (file, other) = match (source.place, target.place) {
+        (Location::File(_), _) => (source, target),
+        (Location::Postgres(_), Location::File(_)) => (target, source),
+        (Location::Postgres(_), Location::Postgres(_)) => return Err(between_servers()),
+    };
+    let tables = table::of_file(&file.connection).map_err(|error| file.failed(&error))?;
+    for table in &tables {
+        let columns = table::columns(&other.connection, &table.name).map_err(|error| other.failed(&error))?;
+        if columns != table.columns {
+            return Err(other_columns(other.place, &table.name));
+        }
+    }
+    Ok(tables)
+}
+
+fn copy_table(source: &Side<'_>, target: &Side<'_>, table: &Table) -> Result<(), Failure> {
+    let mut put = Ok(());
+    let read = table.read(&source.connection, AT_ONCE, &mut |rows| {
+        put = table.write(&target.connection, rows);
+        put.is_ok()
+    });
+    read.map_err(|error| source.failed(&error))?;
+    put.map_err(|error| target.failed(&error))
+}
+
+fn sums(source: &Side<'_>, target: &Side<'_>, tables: &[Table]) -> Result<Vec<Compared>, Failure> {
+    let of = |side: &Side<'_>, table: &Table| sum(&side.connection, table).map_err(|error| side.failed(&error));
+    let mut compared = Vec::new();
+    for table in tables {
+        compared.push(Compared { table: table.name.clone(), source: of(source, table)?, target: of(target, table)? });
+    }
+    let given = |side: &Side<'_>| -> Result<Sum, Failure> {
+        let numbers = numbers::read(&side.connection, tables).map_err(|error| side.failed(&error))?;
+        Ok(numbers::sum(&numbers))
+    };
+    compared.push(Compared { table: "numbers".to_owned(), source: given(source)?, target: given(target)? });
+    Ok(compared)
+}
+
+fn sum(connection: &Connection, table: &Table) -> sql::Result<Sum> {
+    let (mut hash, mut n_rows) = (Sha256::new(), 0_u64);
+    table.read(connection, AT_ONCE, &mut |rows| {
+        for value in rows.iter().flatten() {
+            take(&mut hash, value);
+        }
+        n_rows += rows.len() as u64;
+        true
+    })?;
+    Ok(Sum { rows: n_rows, sha256: hex(hash) })
+}
+
+/// A value with its kind and length.
+fn take(hash: &mut Sha256, value: &Value) {
+    let mut sized = |kind: &[u8; 1], bytes: &[u8]| {
+        hash.update(kind);
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    match value {
+        Value::Null => hash.update(b"N"),
+        Value::Text(text) => sized(b"T", text.as_bytes()),
+        Value::Blob(bytes) => sized(b"B", bytes),
+        Value::Integer(number) => hash.update([b"I".as_slice(), &number.to_be_bytes()].concat()),
+        Value::Real(number) => hash.update([b"R".as_slice(), &number.to_bits().to_be_bytes()].concat()),
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn nothing_there(place: &Location) -> Failure {
+    Failure::new(Kind::User, format!("there is nothing of tollgate's in `{place}`"))
+        .hint("Check the file or the address; `tollgate doctor` says where reviews are kept here.")
+}
+
+fn not_empty(place: &Location, table: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{place}` is not empty: there are rows in `{table}`"))
+        .hint("It was left as it is. Copy into a new database; `--check` compares what both hold.")
+}
+
+fn between_servers() -> Failure {
+    Failure::new(Kind::User, "one of the two places has to be a file")
+        .hint("From one PostgreSQL server to another, `pg_dump` and `pg_restore` do it.")
+}
+
+fn other_columns(place: &Location, table: &str) -> Failure {
+    let problem = format!("the table `{table}` is another in `{place}` than this version of tollgate makes it");
+    Failure::new(Kind::External, problem)
+        .hint("Use the same version of tollgate for both, and nothing else that writes there.")
+}
+
+fn came_out_different(place: &Location, compared: &Compared) -> Failure {
+    let Compared { table, source, target } = compared;
+    let problem = format!(
+        "`{table}` came out different in `{place}`: {} rows with the checksum {} became {} with {}",
+        source.rows, source.sha256, target.rows, target.sha256
+    );
+    Failure::new(Kind::Internal, problem).hint("Nothing of the copy was kept.")
+}

@@ -1,0 +1,267 @@
+//! Where the memory is: a file on this machine, or a PostgreSQL server that several machines share.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::config::masked;
+use crate::failure::{Failure, Kind};
+
+/// Where the memory is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A SQLite file.
+    File(PathBuf),
+    /// A database of a PostgreSQL server.
+    Postgres(Box<Address>),
+}
+
+/// A database of a PostgreSQL server, and how to get there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    /// As somebody wrote it, with a password if there is one.
+    url: String,
+    config: Config,
+    /// Whose certificates are believed, instead of those the system believes.
+    root_certificate: Option<PathBuf>,
+    /// Whether an unencrypted connection is refused.
+    is_verified: bool,
+}
+
+impl Location {
+    /// Reads `postgres://…`, `sqlite:FILE` or the path of a file.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        if is_postgres(text) {
+            return Address::parse(text).map(|address| Self::Postgres(Box::new(address)));
+        }
+        let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+        if path.is_empty() {
+            return Err(Failure::new(Kind::User, "no file is named where the database is to be")
+                .hint("Write `postgres://user@host/database`, or `sqlite:FILE`."));
+        }
+        if path == text
+            && let Some((scheme, _)) = text.split_once("://")
+        {
+            return Err(Failure::new(Kind::User, format!("`{scheme}` is no kind of database that is known"))
+                .hint("Write `postgres://user@host/database`, or `sqlite:FILE`."));
+        }
+        Ok(Self::File(PathBuf::from(path)))
+    }
+
+    /// The file, where it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Postgres(_) => None,
+        }
+    }
+}
+
+/// Whether a text is the address of a PostgreSQL server.
+fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+impl Address {
+    fn parse(url: &str) -> Result<Self, Failure> {
+        let (mut kept, mut root_certificate, mut is_verified) = (Vec::new(), None, false);
+        let (start, query) = url.split_once('?').map_or((url, ""), |(start, query)| (start, query));
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslrootcert", path)) => root_certificate = Some(PathBuf::from(decoded(path)?)),
+                // Whoever asks for encryption gets a server that proves who it is.
+                Some(("sslmode", "require" | "verify-ca" | "verify-full")) => {
+                    is_verified = true;
+                    kept.push("sslmode=require");
+                }
+                _ => kept.push(pair),
+            }
+        }
+        let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+        let mut config = Config::from_str(&format!("{start}{query}")).map_err(|error| bad(url, &said(&error)))?;
+        if config.get_hosts().is_empty() {
+            return Err(bad(url, "no host is named"));
+        }
+        // Nobody else sees what stays on this machine; what leaves it is encrypted, unless somebody says otherwise.
+        if config.get_ssl_mode() == SslMode::Prefer {
+            let is_here = config.get_hosts().iter().all(is_this_machine);
+            config.ssl_mode(if is_here { SslMode::Disable } else { SslMode::Require });
+            is_verified = !is_here;
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("tollgate");
+        }
+        Ok(Self { url: url.to_owned(), config, root_certificate, is_verified })
+    }
+
+    /// How to connect.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whose certificates are believed, instead of those the system believes.
+    pub(super) fn root_certificate(&self) -> Option<&Path> {
+        self.root_certificate.as_deref()
+    }
+
+    /// Whether an unencrypted connection is refused.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.is_verified
+    }
+
+    /// The whole address, with the password: for a setting, or for another process.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.url
+    }
+}
+
+fn is_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+/// A text with `%41` for `A`.
+fn decoded(text: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.ok_or_else(|| bad_percent(text))?);
+        rest = tail.get(2..).unwrap_or_default();
+    }
+    String::from_utf8(bytes).map_err(|_| bad_percent(text))
+}
+
+fn bad_percent(text: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{text}` in the address of the database is not well written"))
+        .hint("Write a `%` as `%25`.")
+}
+
+fn bad(url: &str, problem: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{}` is no address of a PostgreSQL database: {problem}", masked(url)))
+        .hint("Write it as in `postgres://user:password@host:5432/tollgate?sslmode=require`.")
+}
+
+/// What a failure says, with what it says of its cause.
+fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Postgres(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    /// Never shows the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&masked(&self.url))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(path: &Path) -> Self {
+        Self::File(path.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_where_without_the_password() {
+        for (text, shown) in [
+            ("postgres://ann:s3cret@db.example:5433/toll", "postgres://ann:***@db.example:5433/toll"),
+            ("postgresql://ann@db/toll?sslmode=require", "postgresql://ann@db/toll?sslmode=require"),
+            ("postgres://db/toll?user=ann&password=s3cret", "postgres://db/toll?user=ann&password=***"),
+            ("postgres://ann:p%40ss@db", "postgres://ann:***@db"),
+            ("sqlite:/var/lib/toll.db", "/var/lib/toll.db"),
+            ("sqlite:///var/lib/toll.db", "/var/lib/toll.db"),
+            ("toll.db", "toll.db"),
+        ] {
+            let location = Location::parse(text).unwrap();
+            assert_eq!(location.to_string(), shown);
+            assert!(!format!("{location:?}").contains("s3cret"), "{location:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_leads_nowhere() {
+        for (text, part) in [
+            ("postgres://", "no host is named"),
+            ("postgres://db:port/toll", "is no address of a PostgreSQL database"),
+            ("postgres://db/toll?colour=red", "unknown option"),
+            ("mysql://db/toll", "`mysql` is no kind of database"),
+            ("sqlite:", "no file is named"),
+            ("postgres://db/toll?sslrootcert=%zz", "not well written"),
+        ] {
+            let failure = Location::parse(text).unwrap_err();
+            assert!(failure.message.contains(part), "{text}: {}", failure.message);
+            assert!(failure.hint.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_to_prove_itself_is_asked_to() {
+        let Location::Postgres(address) =
+            Location::parse("postgres://db/toll?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem").unwrap()
+        else {
+            panic!("a file")
+        };
+        assert!(address.is_verified());
+        assert_eq!(address.root_certificate(), Some(Path::new("/etc/ca.pem")));
+        assert_eq!(address.config().get_ssl_mode(), SslMode::Require);
+    }
+
+    #[test]
+    fn what_leaves_the_machine_is_encrypted_unless_somebody_says_otherwise() {
+        for (text, is_encrypted) in [
+            ("postgres://localhost/toll", false),
+            ("postgres://127.0.0.1/toll", false),
+            ("postgres://db.example/toll", true),
+            ("postgres://db.example/toll?sslmode=prefer", true),
+            ("postgres://db.example/toll?sslmode=disable", false),
+            ("postgres://localhost/toll?sslmode=require", true),
+        ] {
+            let Location::Postgres(address) = Location::parse(text).unwrap() else { panic!("a file") };
+            assert_eq!(address.config().get_ssl_mode() == SslMode::Require, is_encrypted, "{text}");
+            assert_eq!(address.is_verified(), is_encrypted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What goes first within a repository, and how much of it at once.
+
+use super::*;
+
+fn any() -> Limits {
+    Limits::default()
+}
+
+fn again(queue: &Queue, repo: &str, number: u64, at_ms: u64) {
+    queue.about(repo, number, About::Again { by: person() }, at_ms);
+}
+
+#[test]
+fn what_a_person_asked_for_goes_before_pushes_and_those_before_what_we_found() {
+    let queue = Queue::new();
+    assert!(queue.database.want_pull(&repo_of("o/r"), 1, Some(1), 0).unwrap());
+    queue.push("o/r", 2, 10);
+    queue.push("o/r", 3, 20);
+    again(&queue, "o/r", 4, 30);
+    let help = About::Said { by: person(), comment: Place::Conversation(1), command: Command::Help };
+    queue.about("o/r", 5, help, 40);
+    // What waits already goes forward when somebody asks for it.
+    again(&queue, "o/r", 3, 50);
+    assert_eq!(queue.turns(10_000, 9, any()), ["o/r#3", "o/r#4", "o/r#5", "o/r#2", "o/r#1"]);
+}
+
+#[test]
+fn what_was_asked_for_matters_until_it_is_carried_out() {
+    let queue = Queue::new();
+    again(&queue, "o/r", 1, 0);
+    let claim = queue.claim("o/r", 1, 5_000);
+    queue.finish(&claim, Vec::new());
+    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.push("o/r", 1, 10_000);
+    again(&queue, "o/r", 2, 10_001);
+    assert_eq!(queue.turns(20_000, 9, any()), ["o/r#2", "o/r#1"], "the next is a push like others");
+}
+
+#[test]
+fn nothing_waits_for_ever_behind_what_matters_more() {
+    const HOUR: u64 = 60 * 60_000;
+    let queue = Queue::new();
+    queue.push("o/r", 1, 0);
+    again(&queue, "o/r", 2, HOUR - 1);
+    again(&queue, "o/r", 3, HOUR + 1);
+    assert_eq!(queue.turns(HOUR + 10, 9, any()), ["o/r#2", "o/r#1", "o/r#3"]);
+}
+
+#[test]
+fn a_person_of_one_repository_does_not_pass_by_the_turn_of_another() {
+    let queue = Queue::new();
+    for number in 1..=3 {
+        again(&queue, "o/a", number, 0);
+    }
+    queue.push("o/b", 1, 1);
+    assert_eq!(queue.turns(10_000, 2, any()), ["o/a#1", "o/b#1"]);
+}
+
+#[test]
+fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
+    let queue = Queue::new();
+    for number in 1..=3 {
+        queue.push("o/a", number, 0);
+        queue.push("o/b", number, 0);
+        let what = What::Pull { repo: repo_of("p/c"), number, about: About::Changed { head: None } };
+        queue.deliver(2, what, 0);
+    }
+    let of_repository = Limits { of_repository: Some(1), ..any() };
+    let served = queue.turns(10_000, 9, of_repository);
+    assert_eq!(served, ["o/a#1", "p/c#1", "o/b#1"]);
+    // A claim that ran out is not held any more, and what was given back is not either.
+    assert_eq!(queue.turns(10_101, 9, of_repository).len(), 3);
+    let both = Limits { of_repository: Some(2), of_installation: Some(3) };
+    let served = queue.turns(20_000, 9, both);
+    let of = |repo: &str| served.iter().filter(|name| name.starts_with(repo)).count();
+    assert_eq!((of("o/"), of("p/c"), of("o/a").max(of("o/b"))), (3, 2, 2), "{served:?}");
+    let held = queue.row("p/c", 1);
+    assert_eq!(queue.turns(20_000, 9, both), Vec::<String>::new());
+    let owners = queue.database.let_go_of_pulls_of("me").unwrap();
+    assert_eq!((owners, held.number), (5, 1));
+    assert_eq!(queue.turns(20_000, 9, any()).len(), 9);
+}
+
+#[test]
+fn an_installation_at_its_limit_does_not_stand_in_the_way_of_others() {
+    let queue = Queue::new();
+    for number in 1..=80 {
+        queue.push(&format!("o/r{number}"), 1, 0);
+    }
+    let limits = Limits { of_installation: Some(1), ..any() };
+    assert_eq!(queue.turns(10_000, 9, limits).len(), 1);
+    let what = What::Pull { repo: repo_of("p/c"), number: 1, about: About::Again { by: person() } };
+    queue.deliver(2, what, 9_000);
+    assert_eq!(queue.turns(10_000, 9, limits), ["p/c#1"]);
+}
+
+#[test]
+fn limits_hold_for_all_that_share_the_database() {
+    let queue = Queue::new();
+    for number in 1..=40 {
+        queue.push("o/r", number, 0);
+    }
+    let limits = Limits { of_repository: Some(3), ..any() };
+    let claimed: usize = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|at| {
+                let database = Database::open_at(queue.database.place()).unwrap();
+                scope.spawn(move || {
+                    let turn =
+                        Turn { owner: format!("w{at}"), now_ms: 10_000, lease_ms: 100, limits, except: Vec::new() };
+                    (0..5).filter(|_| database.claim_next(&turn).unwrap().is_some()).count()
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    assert_eq!(claimed, 3);
+}
+
+#[test]
+fn what_is_still_worked_on_here_is_not_claimed_here_again() {
+    let queue = Queue::new();
+    queue.push("o/r", 1, 0);
+    let claim = queue.next(10_000, any()).unwrap();
+    let (owner, except) = ("me".to_owned(), vec![claim.pull.id]);
+    let mine = Turn { owner, now_ms: 10_101, lease_ms: 100, limits: any(), except };
+    assert_eq!(queue.database.claim_next(&mine).unwrap(), None);
+    assert!(queue.next(10_101, any()).is_some(), "another may");
+}
+
+#[test]
+fn what_an_earlier_version_owed_is_still_owed() {
+    let queue = Queue::in_file();
+    queue.push("o/r", 1, 0);
+    again(&queue, "o/r", 2, 0);
+    queue.push("o/r", 3, 0);
+    let claim = queue.claim("o/r", 3, 10_000);
+    queue.finish(&claim, vec![post(A, PostKind::Note, "a", "b")]);
+    queue.database.note_trouble(claim.token, "down", 15_000).unwrap().unwrap();
+    queue.push("o/s", 4, 0);
+    let claim = queue.claim("o/s", 4, 10_000);
+    queue.finish(&claim, Vec::new());
+    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    let connection = rusqlite::Connection::open(queue.place.path()).unwrap();
+    let columns = || {
+        let sql = "SELECT lane || ', ' || coalesce(ready_ms, 'never') || ', ' || priority FROM pull ORDER BY id";
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<String>>>().unwrap()
+    };
+    let before = columns();
+    assert_eq!(before, ["1 o/r, 2000, 1", "1 o/r, 0, 2", "1 o/r, 15000, 1", "1 o/s, never, 0"]);
+    connection.execute_batch(include_str!("../../../../tests/it/before_0007.sql")).unwrap();
+    drop(Database::open_at(queue.database.place()).unwrap());
+    assert_eq!(columns(), before);
+}
+
+#[test]
+fn a_push_that_another_process_took_in_is_seen_with_the_next_sign_of_life() {
+    let queue = Queue::new();
+    queue.push("o/r", 1, 0);
+    let claim = queue.claim("o/r", 1, 10_000);
+    let beat = |until_ms| queue.database.beat_pull(claim.token, until_ms).unwrap();
+    assert_eq!(beat(10_100), Ok(Beat { wanted: 1 }));
+    // Another process has the same database, and is given the delivery.
+    let other = Database::open_at(queue.database.place()).unwrap();
+    let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
+    let ask = Ask { installation: Some(1), what };
+    other.accept(NewDelivery { guid: "other".to_owned(), event: "push".to_owned(), ask, at_ms: 10_050 }).unwrap();
+    assert_eq!(beat(10_200), Ok(Beat { wanted: 2 }), "what is under way is ended by whoever watches over it");
+    queue.finish(&claim, Vec::new());
+    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    assert_eq!(queue.candidates(20_000), ["o/r#1"], "and the newer one is still owed");
+    // A person at another machine ends it, and the next sign of life says so.
+    let claim = queue.claim("o/r", 1, 20_000);
+    other.cancel_pull(claim.pull.id, 20_001, None).unwrap().unwrap();
+    assert_eq!(queue.database.beat_pull(claim.token, 20_200).unwrap(), Err(TooLate));
+}
