@@ -36,6 +36,8 @@ mod memory;
 #[cfg(target_os = "linux")]
 mod migrate;
 mod models;
+#[cfg(unix)]
+mod operations;
 mod outline;
 #[cfg(target_os = "linux")]
 mod pages;
