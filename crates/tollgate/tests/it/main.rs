@@ -8,6 +8,8 @@ mod agents;
 mod board;
 mod chaos;
 mod check_comment;
+#[cfg(unix)]
+mod cluster;
 mod colour;
 mod crash;
 mod database;
