@@ -9,6 +9,7 @@ mod corpus;
 mod measure;
 mod model;
 mod peer;
+mod postgres;
 mod row;
 mod run;
 mod scene;
@@ -24,9 +25,10 @@ const USAGE: &str = "usage: tollgate-bench [--corpus DIR] [--tollgate FILE] [--r
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
-        // The two ways in which the program starts itself.
+        // The ways in which the program starts itself.
         Some((word, command)) if word == run::METER => run::meter(command),
         Some((word, [file])) if word == run::ANALYZE => run::analyze(file),
+        Some((word, [database])) if word == measure::BARE => measure::serve_bare(database),
         _ => bench(&arguments),
     }
 }

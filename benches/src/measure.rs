@@ -4,6 +4,7 @@ mod again;
 mod ask;
 mod board_list;
 mod cards;
+mod crew;
 mod delta;
 mod diff_diffy;
 mod diff_growth;
@@ -13,7 +14,9 @@ mod fanout;
 mod handover;
 mod hook;
 mod idle;
+mod intake;
 mod intent;
+mod queue;
 mod rules;
 mod secrets;
 mod sockets;
@@ -25,6 +28,8 @@ mod writes;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+
+pub(crate) use intake::{BARE, serve as serve_bare};
 
 use crate::row::Row;
 use crate::run;
@@ -54,6 +59,9 @@ pub(crate) const ALL: &[Measure] = &[
     sockets::MEASURE,
     fanout::MEASURE,
     webhook::MEASURE,
+    queue::MEASURE,
+    intake::MEASURE,
+    crew::MEASURE,
 ];
 
 /// Something that can be measured by name.

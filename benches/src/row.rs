@@ -5,6 +5,9 @@ use std::fmt;
 /// The head of the table.
 pub(crate) const HEADER: &str = "measure                        | ours        | peer        | ratio | bar   | ok";
 
+/// The unit of rates.
+pub(crate) const PER_SECOND: &str = "/s";
+
 /// One figure of ours beside one of a peer, or beside a limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
@@ -16,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) peer: f64,
     /// The unit of both.
     pub(crate) unit: &'static str,
-    /// The ratio that must not be exceeded.
+    /// The ratio that must not be exceeded; of rates, which are better the higher they are, the one that must be reached.
     pub(crate) bar: f64,
 }
 
@@ -28,7 +31,7 @@ impl Row {
 
     /// True when the bar is met.
     pub(crate) fn is_ok(&self) -> bool {
-        self.ratio() <= self.bar
+        if self.unit == PER_SECOND { self.ratio() >= self.bar } else { self.ratio() <= self.bar }
     }
 }
 

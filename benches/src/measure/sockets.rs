@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::board::{Desk, Server};
 use crate::measure::{Measure, Setting};
-use crate::row::Row;
+use crate::row::{PER_SECOND, Row};
 use crate::socket::{self, Socket};
 
 pub(super) const MEASURE: Measure = Measure { name: "sockets", take };
@@ -73,7 +73,7 @@ fn measure(
         // The last ones may still be on their way.
         row("sockets, 500, events missing", n_expected, delays.len() as f64, "", 1.02),
         row("sockets, 500, events too many", delays.len() as f64, n_expected, "", 1.02),
-        row("sockets, changes wanted", 50.0, rate, "/s", 1.1),
+        row("sockets, changes", rate, 50.0, PER_SECOND, 0.9),
         row("sockets, 50 stalled, cut off", dropped, 30.0, "s", 1.0),
         row("sockets, 50 stalled, memory", grown, 64.0, "MB", 1.0),
     ])
