@@ -41,12 +41,29 @@ function soon() {
   timer = setTimeout(refresh, 120);
 }
 
+let isRefreshing = false;
+let isBehind = false;
+
+/** Asks once at a time, so that no answer comes after a newer one; whoever asks meanwhile gets another. */
 async function refresh() {
-  if (isGone) return;
+  isBehind = true;
+  if (isRefreshing) return;
+  isRefreshing = true;
+  while (isBehind && !isGone) {
+    isBehind = false;
+    await refreshOnce();
+  }
+  isRefreshing = false;
+}
+
+async function refreshOnce() {
   const before = head();
+  const { tail } = root.dataset;
   try {
-    const parts = await fragment(`${base}/part/all${root.dataset.tail}`);
+    const parts = await fragment(`${base}/part/all${tail}`);
     await released();
+    // Another filter was chosen meanwhile, and is asked for next.
+    if (tail !== root.dataset.tail) return;
     replace(parts);
   } catch (refused) {
     if (refused.status === 404) return gone();
@@ -97,6 +114,7 @@ function replace(parts) {
     old.replaceWith(part);
     part.scrollTop = scroll;
   }
+  mark();
   output.adopt(kept);
   if (focus && document.activeElement === document.body) focus()?.focus({ preventScroll: true });
   document.dispatchEvent(new CustomEvent("tollgate:times"));
@@ -256,15 +274,11 @@ function press(name) {
 
 /* Findings: filters without a new page, and a way from one to the next. */
 
-async function list(address) {
+function list(address) {
   const url = new URL(address, location.href);
   history.replaceState(null, "", url.pathname + url.search);
   root.dataset.tail = url.search;
-  try {
-    replace(await fragment(`${base}/part/findings${url.search}`));
-  } catch (refused) {
-    sayRefused(refused);
-  }
+  return refresh();
 }
 
 document.addEventListener("click", (event) => {
@@ -317,7 +331,14 @@ async function reveal(link) {
   }
 }
 
+/** The finding to which the keys have led. */
 let at = null;
+
+function mark() {
+  for (const item of document.querySelectorAll("#part-findings .fi")) {
+    item.classList.toggle("here", at !== null && item.dataset.fingerprint === at);
+  }
+}
 
 async function walk(step) {
   const items = [...document.querySelectorAll("#part-findings .fi")];
@@ -325,7 +346,8 @@ async function walk(step) {
   const now = items.findIndex((item) => item.dataset.fingerprint && item.dataset.fingerprint === at);
   const next = items[(now < 0 ? (step > 0 ? 0 : items.length - 1) : now + step + items.length) % items.length];
   at = next.dataset.fingerprint || null;
-  for (const item of items) item.classList.toggle("here", item === next);
+  mark();
+  next.classList.add("here");
   const group = next.closest("details.group");
   if (group) group.open = true;
   next.querySelector("summary").focus({ preventScroll: true });

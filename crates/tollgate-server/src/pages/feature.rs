@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! GET /projects/1/features/login?iteration=2&severity=error   the page
-//! GET /projects/1/features/login/part/findings?iteration=2    one part: findings, changes, or all but changes
+//! GET /projects/1/features/login/part/all?iteration=2         one part: the changes, or all but them
 //! GET /projects/1/features/login/iterations/2/audit           what reviewers were asked and said
 //! ```
 
@@ -252,12 +252,6 @@ struct AllPart {
 }
 
 #[derive(Template)]
-#[template(path = "feature_findings.html")]
-struct FindingsPart {
-    page: Parts,
-}
-
-#[derive(Template)]
 #[template(path = "feature_changes.html")]
 struct ChangesPart {
     page: Parts,
@@ -299,14 +293,13 @@ pub(crate) async fn part(
 ) -> Result<Response, Problem> {
     let name = names.get("part").cloned().unwrap_or_default();
     let with = match name.as_str() {
-        "all" | "findings" => With::Rest,
+        "all" => With::Rest,
         "changes" => With::Changes,
         _ => return Err(problem::no_such_path()),
     };
     let page = app.call(move |desk| Parts::read(desk, project, &id, &asked.read(), with)).await?;
     Ok(match name.as_str() {
         "all" => Page(AllPart { page }).into_response(),
-        "findings" => Page(FindingsPart { page }).into_response(),
         _ => Page(ChangesPart { page }).into_response(),
     })
 }

@@ -425,7 +425,7 @@ fn parts_are_those_of_the_page() {
         }
         assert!(!all.contains("id=\"part-changes\""));
         assert!(shown.page("/part/changes?iteration=1").await.contains("id=\"diff\""));
-        assert!(shown.page("/part/findings?q=secret&iteration=1").await.contains("Secret in source"));
+        assert!(shown.page("/part/all?q=secret&iteration=1").await.contains("Secret in source"));
     });
 }
 
