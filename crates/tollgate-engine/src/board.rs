@@ -194,7 +194,8 @@ impl Board {
     /// The time in milliseconds since 1970, by which everything here is stored and claims run out.
     ///
     /// Several machines go by the clock of the database that they share.
-    fn now(&self) -> u64 {
+    #[must_use]
+    pub fn now(&self) -> u64 {
         if self.database().place().file().is_some() { self.home().now() } else { self.database().now_ms() }
     }
 

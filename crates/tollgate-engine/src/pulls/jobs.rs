@@ -11,7 +11,7 @@ use crate::store::pulls::NewPost;
 
 /// Has something done now that was given up or waits after a failure, as if nothing had failed.
 pub fn retry(board: &Board, id: &JobId, who: &str) -> Asked {
-    let now_ms = (board.home().clock)();
+    let now_ms = board.now();
     match id {
         JobId::Pull(pull) => board.database().retry_pull(*pull, now_ms),
         JobId::Post(post) => board.database().retry_post(*post, now_ms),
@@ -21,7 +21,7 @@ pub fn retry(board: &Board, id: &JobId, who: &str) -> Asked {
 
 /// Ends something that is owed, or forgets that it was given up.
 pub fn cancel(board: &Board, id: &JobId, who: &str) -> Asked {
-    let now_ms = (board.home().clock)();
+    let now_ms = board.now();
     match id {
         JobId::Pull(pull) => {
             let head = board.database().pull(*pull)?.and_then(|row| row.head);

@@ -187,8 +187,9 @@ pub(super) struct Job<'a> {
 fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Job<'a>, Stop> {
     let PullRow { id, repo, number, installation, .. } = claim.pull;
     let me = pulls.hosts().me()?;
-    let (clock, claimed) = (pulls.home().clock, Arc::clone(watch));
-    let host = match pulls.hosts().host(installation, &repo, Arc::new(move || claimed.is_ours(clock()))) {
+    // By the clock that the claim was made by, which need not be this machine's.
+    let (clock, claimed) = (pulls.clone(), Arc::clone(watch));
+    let host = match pulls.hosts().host(installation, &repo, Arc::new(move || claimed.is_ours(clock.now()))) {
         // Nobody lets us in any more; whoever does again delivers again.
         Err(error) if !error.may_pass() => {
             let finished = review::nothing(claim.pull.wanted, Some(error.message.clone()), pulls.now());

@@ -28,7 +28,7 @@ impl Deliveries for BoardDesk {
 
     fn accept(&self, delivery: Delivery, done: Done) {
         let Delivery { guid, event, ask } = delivery;
-        let at_ms = (self.board.home().clock)();
+        let at_ms = self.board.now();
         let delivery = NewDelivery { guid, event, ask, at_ms };
         self.board.database().accept_then(delivery, |accepted| {
             let accepted = accepted.map(|accepted| match accepted {

@@ -11,7 +11,7 @@ use crate::desk::{Answer, Refusal};
 impl Jobs for BoardDesk {
     fn jobs(&self, wanted: &JobsWanted) -> Answer<Vec<Job>> {
         let JobsWanted { state, place, limit } = wanted.clone();
-        let now_ms = (self.board.home().clock)();
+        let now_ms = self.board.now();
         Ok(self.board.database().jobs(&JobQuery { state, place, limit, now_ms })?)
     }
 

@@ -76,7 +76,16 @@ struct Node {
 impl Node {
     fn start(desk: &Desk, is_server: bool) -> Self {
         let args: &[&str] = if is_server { &["serve", "--listen", "127.0.0.1:0"] } else { &["worker"] };
-        let mut child = command(desk, args).env("TOLLGATE_LEASE_MS", "3000").spawn().unwrap();
+        Self::of(command(desk, args), is_server)
+    }
+
+    /// A worker that has another clock.
+    fn start_at(desk: &Desk, library: &str, time: &str) -> Self {
+        Self::of(at(command(desk, &["worker"]), library, time), false)
+    }
+
+    fn of(mut command: Command, is_server: bool) -> Self {
+        let mut child = command.env("TOLLGATE_LEASE_MS", "3000").spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (found, address) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -209,6 +218,7 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     }
     end.store(board.database().last_seq().unwrap(), Ordering::SeqCst);
     let followed: Vec<Follower> = followers.into_iter().map(|follower| follower.join().unwrap()).collect();
+    let n_refused: u64 = addresses.lock().unwrap().iter().map(|address| lost_claims(address, &token)).sum();
     nodes.iter_mut().for_each(Node::kill);
     check(&desk, &board, project, n_features);
     let n_pieces = 3 * n_features + n_pulls;
@@ -223,9 +233,21 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     let n_connections: u64 = followed.iter().map(|follower| follower.n_connections).sum();
     format!(
         "figure: 3 servers and 3 workers, {n_pieces} pieces of work ({n_features} features, {n_pulls} pull requests), \
-         {done:?}, {last} events followed twice over {n_connections} connections: 0 lost, 0 doubled, {} s",
+         {done:?}, {n_refused} late words refused that living servers know of, {last} events followed twice over \
+         {n_connections} connections: 0 lost, 0 doubled, {} s",
         begun.elapsed().as_secs()
     )
+}
+
+/// How many words of a server came too late, as it counts them.
+fn lost_claims(address: &str, token: &str) -> u64 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let ask = "GET /metrics HTTP/1.1\r\nconnection: close";
+    write!(stream, "{ask}\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let figure = text.lines().find_map(|line| line.strip_prefix("tollgate_lost_claims_total "));
+    figure.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
 }
 
 fn addresses(nodes: &[Node]) -> Vec<String> {
@@ -320,7 +342,7 @@ fn torment(
         let victim = usize::try_from(dice.roll(6)).unwrap();
         nodes[victim].kill();
         done.kills += 1;
-        if round % 6 == 1 {
+        if n_rounds > 6 || round == 1 {
             // Longer than a claim is good for; it comes back and finds that it is another's by now.
             let sleeper = (victim + 3) % 6;
             nodes[sleeper].signal("STOP");
@@ -422,6 +444,76 @@ fn what_one_server_does_another_tells_at_once() {
         );
     });
     println!("{figures}");
+}
+
+/// Clocks that machines may have: an hour and a day off, and the two ends of time.
+const CLOCKS: [&str; 6] = ["-1h", "+1h", "-1d", "+1d", "@1970-01-02 00:00:00", "@2038-01-19 03:13:00"];
+
+#[test]
+fn clocks_that_are_wrong_cost_nothing() {
+    let figures = alone("clocks_that_are_wrong_cost_nothing", || {
+        let n_rounds = if std::env::var_os("TOLLGATE_CHAOS").is_some() { 20 } else { 2 };
+        println!("{}", wrong_clocks(n_rounds));
+    });
+    println!("{figures}");
+}
+
+/// Has a program run by another clock, as libfaketime says it: `-1d`, `@2038-01-19 03:14:00`.
+fn at(mut command: Command, library: &str, time: &str) -> Command {
+    command.env("LD_PRELOAD", library).env("FAKETIME", time).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    command
+}
+
+/// In each round every clock has a worker, and each is killed with what it has in its hands.
+fn wrong_clocks(n_rounds: usize) -> String {
+    let begun = Instant::now();
+    let found = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster-setup")).output().unwrap();
+    let said = String::from_utf8(found.stdout).unwrap();
+    let library = said.trim().rsplit(": ").next().unwrap();
+    assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+    let desk = Desk::new(&works());
+    let hub = Hub::start();
+    set_up(&desk, &hub);
+    hub.repository("octo/app0", &[("README.md", "# app\n")]);
+    let server =
+        |time| Server::of(at(command(&desk, &["serve", "--listen", "127.0.0.1:0", "--no-work"]), library, time));
+    let servers = ["-1d", "+1d"].map(server);
+    let (addresses, turn) = (servers.each_ref().map(|server| server.address.clone()), AtomicU64::new(0));
+    hub.hook_by(move |event, guid, body| {
+        let place = usize::try_from(turn.fetch_add(1, Ordering::SeqCst) % 2).unwrap();
+        deliver_somewhere(&Mutex::new(vec![addresses[place].clone()]), event, guid, body)
+    });
+    let mut nodes: Vec<Node> = CLOCKS.iter().map(|time| Node::start_at(&desk, library, time)).collect();
+    let mut pulls: Vec<PullRequest<'_>> = Vec::new();
+    let opening = Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() };
+    let wait_for = |pulls: &[PullRequest<'_>], n: usize| {
+        while pulls.iter().filter(|pull| pull.seen().conclusion().is_some()).count() < n {
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    for round in 0..n_rounds {
+        pulls.extend((0..CLOCKS.len()).map(|_| hub.open("octo/app0", &opening)));
+        for at in 0..CLOCKS.len() {
+            // Whoever takes over has another clock than whoever died.
+            wait_for(&pulls, round * CLOCKS.len() + at);
+            nodes[at].kill();
+            nodes[at] = Node::start_at(&desk, library, CLOCKS[(at + round + 1) % CLOCKS.len()]);
+        }
+    }
+    wait_for(&pulls, pulls.len());
+    nodes.iter_mut().for_each(Node::kill);
+    for pull in &pulls {
+        let seen = pull.seen();
+        assert_eq!((seen.problems(), seen.checks.len(), seen.conclusion()), (Vec::new(), 1, Some("success")));
+    }
+    format!(
+        "figure: servers and workers at {} wrong clocks, {} killed, {} pull requests: 0 stuck, 0 doubled, {} s",
+        CLOCKS.len(),
+        n_rounds * CLOCKS.len(),
+        pulls.len(),
+        begun.elapsed().as_secs()
+    )
 }
 
 /// A delivery as the pretend GitHub sends it.
