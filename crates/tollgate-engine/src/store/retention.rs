@@ -9,12 +9,13 @@
 //! pulls       pull requests that were closed, with what was said and posted there
 //! ```
 //!
-//! Each piece is one write; whoever asked decides after each whether to go on. Several may do it at once.
+//! Each piece is one write; whoever asked decides after each whether to go on. Several may do it at once. What nobody changes
+//! any more goes beside whatever else is written.
 
 use super::{Database, number};
 use crate::config::Retention;
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, With, params};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// So many small rows go in one write.
@@ -55,20 +56,22 @@ impl Database {
         let mut gone = Forgotten::default();
         let before = |days: u64| (days > 0).then(|| number(now_ms.saturating_sub(days.saturating_mul(DAY_MS))));
         if let Some(before) = before(kept.events) {
-            gone.n_events = self.forget_rows(EVENTS, before, &mut goes_on)?;
+            gone.n_events = self.forget_rows(With::Others, EVENTS, before, &mut goes_on)?;
         }
         if let Some(before) = before(kept.deliveries) {
-            gone.n_deliveries = self.forget_rows(DELIVERIES, before, &mut goes_on)?;
-            gone.n_posts = self.forget_rows(POSTS, before, &mut goes_on)?;
+            gone.n_deliveries = self.forget_rows(With::Others, DELIVERIES, before, &mut goes_on)?;
+            gone.n_posts = self.forget_rows(With::Nobody, POSTS, before, &mut goes_on)?;
         }
         if let Some(before) = before(kept.pulls) {
-            gone.n_pulls = self.sweep(move |connection, _| pulls(connection, before), &mut goes_on)?;
+            gone.n_pulls = self.sweep(With::Nobody, move |connection, _| pulls(connection, before), &mut goes_on)?;
         }
         if let Some(before) = before(kept.reviews) {
-            gone.n_reviews = self.sweep(move |connection, from| runs(connection, before, from), &mut goes_on)?;
+            let one = move |connection: &Connection, from| runs(connection, before, from);
+            gone.n_reviews = self.sweep(With::Nobody, one, &mut goes_on)?;
         }
         if let Some(before) = before(kept.diffs) {
-            gone.n_diffs = self.sweep(move |connection, from| diffs(connection, before, from), &mut goes_on)?;
+            let one = move |connection: &Connection, from| diffs(connection, before, from);
+            gone.n_diffs = self.sweep(With::Nobody, one, &mut goes_on)?;
         }
         Ok(gone)
     }
@@ -85,6 +88,7 @@ impl Database {
     /// Forgets rows for which one statement does.
     fn forget_rows(
         &self,
+        with: With,
         sql: &'static str,
         before: i64,
         goes_on: &mut impl FnMut() -> bool,
@@ -93,19 +97,24 @@ impl Database {
             let n_gone = connection.execute(sql, params![before, number(AT_ONCE)])?;
             Ok((n_gone, (n_gone >= AT_ONCE).then_some((0, 0))))
         };
-        self.sweep(one, goes_on)
+        self.sweep(with, one, goes_on)
     }
 
     /// Forgets piece by piece; each says how much went, and from where to go on, if there may be more.
     fn sweep(
         &self,
+        with: With,
         one: impl Fn(&Connection, Cursor) -> sql::Result<(usize, Option<Cursor>)> + Clone + Send + 'static,
         goes_on: &mut impl FnMut() -> bool,
     ) -> Result<usize, Failure> {
         let (mut n_gone, mut from) = (0, (i64::MIN, 0));
         loop {
             let one = one.clone();
-            let (n, next) = self.write(move |connection| one(connection, from))?;
+            let piece = move |connection: &Connection| one(connection, from);
+            let (n, next) = match with {
+                With::Nobody => self.write(piece)?,
+                With::Others => self.write_beside(piece)?,
+            };
             n_gone += n;
             match next {
                 Some(next) if goes_on() => from = next,

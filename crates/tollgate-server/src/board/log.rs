@@ -56,6 +56,7 @@ impl EventLog for BoardLog {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use tollgate_engine::config::Retention;
     use tollgate_engine::store::board::NewEvent;
 
     use super::*;
@@ -76,6 +77,12 @@ mod tests {
         assert_snapshot!(Frame::new(&events[0]).text.to_string(), @r#"{"type":"feature:code-review-started","payload":{"featureId":"login"},"seq":1,"timestamp":"2026-01-09T14:22:00.000Z"}"#);
     }
 
+    /// Forgets what happened before a time.
+    fn forget(database: &Database, before_ms: u64) {
+        let kept = Retention { events: 1, deliveries: 0, ..Retention::default() };
+        database.forget(&kept, 24 * 60 * 60 * 1_000 + before_ms, || true).unwrap();
+    }
+
     #[test]
     fn what_is_gone_is_known_to_be_gone() {
         let folder = tempfile::tempdir().unwrap();
@@ -86,9 +93,9 @@ mod tests {
             announce(&database, at_ms);
         }
         assert_eq!(log.pruned_to().unwrap(), 0);
-        database.prune_events(4).unwrap();
+        forget(&database, 4);
         assert_eq!(log.pruned_to().unwrap(), 3);
-        database.prune_events(100).unwrap();
+        forget(&database, 100);
         assert_eq!((log.pruned_to().unwrap(), log.last_seq().unwrap()), (5, 5));
     }
 }

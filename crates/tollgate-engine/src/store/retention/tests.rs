@@ -1,25 +1,28 @@
-//! What is forgotten and what stays, on real files.
-
-use rusqlite::Connection;
+//! What is forgotten and what stays.
 
 use super::*;
+use crate::store::place::Place;
+use crate::store::{Location, open};
 
 const NOW: u64 = 1_000 * DAY_MS;
 
 struct Filled {
-    _folder: tempfile::TempDir,
+    place: Place,
     database: Database,
     connection: Connection,
 }
 
 impl Filled {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tollgate.db");
-        let database = Database::open(&path).unwrap();
-        let connection = Connection::open(path).unwrap();
-        connection.execute_batch("PRAGMA foreign_keys = ON").unwrap();
-        Self { _folder: folder, database, connection }
+        let place = Place::new();
+        let location = Location::parse(&place.address()).unwrap();
+        let database = Database::open_at(&location).unwrap();
+        Self { connection: open::open(&location).unwrap(), place, database }
+    }
+
+    /// Bytes, from hexadecimal digits, as the engine writes them.
+    fn bytes(&self, digits: &str) -> String {
+        if self.place.is_on_server() { format!("CAST('\\x{digits}' AS BYTEA)") } else { format!("x'{digits}'") }
     }
 
     fn sql(&self, sql: &str) {
@@ -36,12 +39,12 @@ impl Filled {
 
     /// A run of a day, with two findings.
     fn run(&self, id: i64, subject: &str, scope: &str, day: u64, prior: &str) {
-        let ended = day * DAY_MS;
+        let (ended, none) = (day * DAY_MS, self.bytes("00"));
         self.sql(&format!(
             "INSERT INTO run (id, repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared, \
                n_added, reviewed, skipped, not_reviewed, prior, review, snapshot_key) \
              VALUES ({id}, 'r', '{subject}', '{scope}', 'completed', 0, {ended}, '0', 'h', 'b', 'c', 1, 1, 0, 0, {prior}, \
-               '{{}}', x'00'); \
+               '{{}}', {none}); \
              INSERT INTO finding (run, id, fingerprint, file, line_start, line_end, severity, category, summary) \
              VALUES ({id}, 'F001', 'fp', 'a', 1, 1, 'High', 'Bug', 's'), ({id}, 'F002', 'fq', 'a', 1, 1, 'Low', 'Bug', 's'); \
              INSERT INTO run_figures (run, repository, origin, ended_ms, took_ms, result, n_critical, n_high, n_medium, n_low, \
@@ -51,12 +54,12 @@ impl Filled {
     }
 
     fn count(&self, what: &str) -> usize {
-        self.connection.query_row(&format!("SELECT count(*) FROM {what}"), [], |row| row.get(0)).unwrap()
+        self.connection.query_row(&format!("SELECT count(*) FROM {what}"), (), |row| row.get(0)).unwrap()
     }
 
     fn runs(&self) -> Vec<i64> {
         let mut statement = self.connection.prepare("SELECT id FROM run ORDER BY id").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+        statement.query_map((), |row| row.get(0)).unwrap().collect::<sql::Result<_>>().unwrap()
     }
 
     fn forget(&self, kept: Retention) -> Forgotten {
@@ -95,7 +98,7 @@ fn writers_are_served_between_the_pieces() {
 #[test]
 fn whoever_ends_is_not_kept_waiting() {
     let filled = Filled::new();
-    filled.many(2_000, "event (at_ms, kind, payload)", "n, 'x', '{}'");
+    filled.many(2_000, "event (seq, at_ms, kind, payload)", "n, n, 'x', '{}'");
     let gone = filled.database.forget(&Retention { events: 1, ..kept() }, NOW, || false).unwrap();
     assert_eq!((gone.n_events, filled.count("event")), (500, 1_500));
     assert_eq!(filled.forget(kept()), Forgotten::default(), "for ever is for ever");
@@ -157,7 +160,8 @@ fn diffs_of_what_is_over_go_and_texts_that_others_have_stay() {
     let filled = Filled::new();
     feature(&filled, "over", "completed");
     feature(&filled, "going", "in_progress");
-    filled.sql("INSERT INTO blob VALUES (x'01', x'aa'), (x'02', x'bb'), (x'03', x'cc')");
+    let [one, two, three] = ["01", "02", "03"].map(|digits| filled.bytes(digits));
+    filled.sql(&format!("INSERT INTO blob VALUES ({one}, {one}), ({two}, {two}), ({three}, {three})"));
     let iteration = |feature: &str, diff: &str, delta: &str, day: u64| {
         filled.sql(&format!(
             "INSERT INTO iteration (project, feature, number, outcome, outdated, n_critical, n_high, n_medium, n_low, n_nit, \
@@ -165,20 +169,20 @@ fn diffs_of_what_is_over_go_and_texts_that_others_have_stay() {
             day * DAY_MS
         ));
     };
-    iteration("over", "x'01'", "x'02'", 100);
-    iteration("over", "x'03'", "NULL", 999);
-    iteration("going", "x'01'", "NULL", 100);
+    iteration("over", &one, &two, 100);
+    iteration("over", &three, "NULL", 999);
+    iteration("going", &one, "NULL", 100);
     let gone = filled.forget(Retention { diffs: 30, ..kept() });
     assert_eq!(gone, Forgotten { n_diffs: 1, ..Forgotten::default() });
     assert_eq!((filled.count("iteration"), filled.count("iteration WHERE diff IS NULL")), (3, 1));
-    assert_eq!((filled.count("blob"), filled.count("blob WHERE hash = x'02'")), (2, 0));
+    assert_eq!((filled.count("blob"), filled.count(&format!("blob WHERE hash = {two}"))), (2, 0));
     // Nothing else of what was stored can be changed.
-    for sql in ["diff = x'03'", "diff = NULL, record = 'x'", "number = 2"] {
-        assert!(filled.connection.execute(&format!("UPDATE iteration SET {sql}"), []).is_err(), "{sql}");
+    for sql in [&format!("diff = {three}"), "diff = NULL, record = 'x'", "number = 2"] {
+        assert!(filled.connection.execute(&format!("UPDATE iteration SET {sql}"), ()).is_err(), "{sql}");
     }
     filled.run(1, "branch a", "branch", 1, "NULL");
     for sql in ["prior = 1", "review = 'x'", "prior = NULL, title = 'x'"] {
-        assert!(filled.connection.execute(&format!("UPDATE run SET {sql}"), []).is_err(), "{sql}");
+        assert!(filled.connection.execute(&format!("UPDATE run SET {sql}"), ()).is_err(), "{sql}");
     }
 }
 
