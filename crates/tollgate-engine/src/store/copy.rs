@@ -13,6 +13,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::database::numbering;
 use super::sql::{self, Connection, Error, Value, With};
 use super::{Location, open};
 use crate::failure::{Failure, Kind};
@@ -112,7 +113,11 @@ impl<'a> Side<'a> {
         match place {
             Location::File(path) if !path.exists() => Err(nothing_there(place)),
             Location::Postgres(_) if !open::has_tables(place)? => Err(nothing_there(place)),
-            Location::File(_) | Location::Postgres(_) => Self::patient(place, open::open(place)?),
+            Location::File(_) | Location::Postgres(_) => {
+                let side = Self::patient(place, open::open(place)?)?;
+                numbering::settle(&side.connection).map_err(|error| side.failed(&error))?;
+                Ok(side)
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use crate::failure::{Failure, Kind};
 mod clock;
 mod failure;
 mod follow;
+pub(super) mod numbering;
 mod pulse;
 mod readers;
 pub mod tally;
@@ -318,14 +319,6 @@ fn try_to_write(connection: &Connection) -> sql::Result<()> {
         return if is_read_only { Err(sql::Error::Unreachable("it can only be read".to_owned())) } else { Ok(()) };
     }
     connection.execute("UPDATE counter SET value = value", ()).map(drop)
-}
-
-/// Tells other processes that there is an event, once this is committed.
-pub(super) fn wake_others(connection: &Connection) -> sql::Result<()> {
-    if connection.is_shared() {
-        connection.execute("SELECT pg_notify(?1, '')", [follow::CHANNEL])?;
-    }
-    Ok(())
 }
 
 /// The number of the last event there ever was, also when it is not kept any more.

@@ -19,7 +19,7 @@ use tollgate_core::sha::Sha;
 
 use super::{Database, number};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, OptionalExtension as _, Row, params};
 
 mod asking;
 mod claim;
@@ -114,28 +114,25 @@ pub type Fenced<T> = Result<Result<T, TooLate>, Failure>;
 impl Database {
     /// A pull request by its number in this database.
     pub fn pull(&self, id: i64) -> Result<Option<PullRow>, Failure> {
-        self.read(|connection| by_id(connection, id))
+        let sql = format!("SELECT {COLUMNS} FROM pull WHERE id = ?1");
+        self.read(|connection| connection.query_row(&sql, [id], of_row).optional())
     }
 
     /// A pull request by its name at the host.
     pub fn pull_at(&self, repo: &Repo, at: u64) -> Result<Option<PullRow>, Failure> {
-        let sql = format!("{SELECT} WHERE repo_key = ?1 AND number = ?2");
+        let sql = format!("SELECT {COLUMNS} FROM pull WHERE repo_key = ?1 AND number = ?2");
         self.read(|connection| connection.query_row(&sql, params![repo.key(), number(at)], of_row).optional())
     }
 
     /// The pull requests that are open as far as we know, those that were last asked about first.
     pub fn open_pulls(&self, limit: usize) -> Result<Vec<PullRow>, Failure> {
-        let sql = format!("{SELECT} WHERE closed = 0 ORDER BY since_ms DESC, id DESC LIMIT ?1");
+        let sql = format!("SELECT {COLUMNS} FROM pull WHERE closed = 0 ORDER BY since_ms DESC, id DESC LIMIT ?1");
         self.read(|connection| connection.prepare(&sql)?.query_map([number(limit)], of_row)?.collect())
     }
 }
 
-const SELECT: &str = "SELECT id, repo, number, installation, wanted, done, again, whole, review_at_ms, \
-                      attempt, troubles, paused_by, closed, base_branch, head, reviewed_head, reviewed_as, run, problem FROM pull";
-
-fn by_id(connection: &Connection, id: i64) -> sql::Result<Option<PullRow>> {
-    connection.query_row(&format!("{SELECT} WHERE id = ?1"), [id], of_row).optional()
-}
+const COLUMNS: &str = "id, repo, number, installation, wanted, done, again, whole, review_at_ms, attempt, troubles, paused_by, \
+                       closed, base_branch, head, reviewed_head, reviewed_as, run, problem";
 
 fn of_row(row: &Row<'_>) -> sql::Result<PullRow> {
     let sha = |name: &str| {

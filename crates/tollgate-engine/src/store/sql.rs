@@ -107,6 +107,40 @@ impl Connection {
         }
     }
 
+    /// Whether nobody else writes until this transaction ends.
+    pub(super) fn writes_alone(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => true,
+            Self::Postgres(session) => session.state().with == With::Nobody,
+        }
+    }
+
+    /// Begins a piece of a transaction, which may be undone alone.
+    pub(super) fn begin_piece(&self) -> Result<()> {
+        self.execute_batch("SAVEPOINT piece")
+    }
+
+    /// Ends a piece; without `stays`, as if it had never been.
+    pub(super) fn end_piece(&self, stays: bool) -> Result<()> {
+        if stays {
+            return self.execute_batch("RELEASE SAVEPOINT piece");
+        }
+        self.execute_batch("ROLLBACK TO SAVEPOINT piece; RELEASE SAVEPOINT piece")?;
+        if let Self::Postgres(session) = self {
+            session.forget_piece();
+        }
+        Ok(())
+    }
+
+    /// Whether a statement failed since the transaction began: a server then keeps nothing of it, and says so to nobody who
+    /// commits.
+    pub(super) fn is_spoilt(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            Self::Postgres(session) => session.state().is_spoilt,
+        }
+    }
+
     /// Gives out the next number of a kind, which nobody else gets; a later one is higher.
     pub(super) fn next_number(&self, name: &str) -> Result<i64> {
         let sql = match self {

@@ -8,11 +8,9 @@ use tollgate_core::board::FeatureId;
 
 use super::damaged;
 use crate::failure::Failure;
+use crate::store::database::numbering;
 use crate::store::sql::{self, Connection, Row, With, params};
 use crate::store::{Database, Ended, Subject, database, number};
-
-/// So many events go at once when old ones are dropped, so that nobody waits for it.
-const PRUNED_AT_ONCE: i64 = 5_000;
 
 /// Something to be announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,15 +86,6 @@ impl Database {
     pub fn oldest_seq(&self) -> Result<Option<u64>, Failure> {
         self.read(|connection| connection.query_row("SELECT min(seq) FROM event", (), |row| row.get(0)))
     }
-
-    /// Forgets events from before a time, some thousands of them at most; true when there may be more.
-    pub fn prune_events(&self, before_ms: u64) -> Result<bool, Failure> {
-        self.write(move |connection| {
-            let sql = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
-            let n_gone = connection.execute(sql, params![before_ms, PRUNED_AT_ONCE])?;
-            Ok(number(n_gone) >= PRUNED_AT_ONCE)
-        })
-    }
 }
 
 /// Announces a run that was stored without a board: it is of no project and no feature.
@@ -111,14 +100,19 @@ pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_
     if events.is_empty() {
         return Ok(());
     }
-    // The numbers of a server are taken in the order in which they are committed: whoever takes some keeps others from it
-    // until then. SQLite has only one who writes.
-    let first = if connection.is_shared() {
-        let sql = "UPDATE counter SET value = value + ?1 WHERE name = 'event' RETURNING value - ?1 + 1";
-        Some(connection.query_row(sql, [number(events.len())], |row| row.get::<_, i64>(0))?)
-    } else {
-        None
-    };
+    if !connection.writes_alone() {
+        let sql = "INSERT INTO event_waiting (at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut statement = connection.prepare(sql)?;
+        for event in events {
+            let feature = event.feature.as_ref().map(FeatureId::as_str);
+            statement.execute(params![at_ms, event.project, feature, event.kind, event.payload])?;
+        }
+        numbering::note_waiting(connection);
+        return Ok(());
+    }
+    // SQLite numbers by itself.
+    let first =
+        connection.is_shared().then(|| numbering::take_numbers(connection, number(events.len()))).transpose()?;
     let sql = "INSERT INTO event (seq, at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = connection.prepare(sql)?;
     for (place, event) in (0..).zip(events) {
@@ -126,7 +120,7 @@ pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_
         let seq = first.map(|first| first + place);
         statement.execute(params![seq, at_ms, event.project, feature, event.kind, event.payload])?;
     }
-    database::wake_others(connection)
+    Ok(())
 }
 
 fn of_row(row: &Row<'_>) -> sql::Result<EventRow> {

@@ -25,6 +25,11 @@ pub(super) fn inside_itself() -> Failure {
         .hint("This is a mistake in tollgate; please report it.")
 }
 
+/// A piece of work went on after a statement of it had failed; a server keeps nothing of that.
+pub(super) fn spoilt() -> Error {
+    Error::Damaged("a statement failed in the middle, and nothing was kept".to_owned())
+}
+
 /// A database ended a transaction by itself, as SQLite does when the disk fails and a server when it goes.
 pub(super) fn ended_by_itself(connection: &Connection) -> Error {
     if connection.is_shared() {

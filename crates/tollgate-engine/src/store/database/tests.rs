@@ -116,6 +116,74 @@ fn what_many_write_at_once_is_all_there() {
     assert_eq!(folder.stored().len(), 320);
 }
 
+/// The numbers and kinds of all events, once there are so many.
+fn numbered(database: &Database, n: u64) -> Vec<(u64, String)> {
+    assert!(database.wait_for_events(n - 1, Duration::from_secs(60)).unwrap(), "they have their numbers");
+    let sql = "SELECT seq, kind FROM event ORDER BY seq";
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    database.read(|connection| connection.prepare(sql)?.query_map((), read)?.collect()).unwrap()
+}
+
+#[test]
+fn what_is_announced_is_numbered_without_a_gap_and_in_order() {
+    let folder = Folder::new();
+    let databases = [folder.open(), folder.open()];
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let database = databases[writer % 2].clone();
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let kind = format!("{writer} {number:02}");
+                    let write = move |connection: &Connection| put(connection, &kind);
+                    // In turns beside others and alone, and some come to nothing.
+                    if number % 2 == 0 { database.write_beside(write) } else { database.write(write) }.unwrap();
+                    let refused = database.decide_beside(move |connection| {
+                        put(connection, "refused")?;
+                        Ok(Err::<(), _>("no"))
+                    });
+                    assert_eq!(refused.unwrap(), Err("no"));
+                }
+            });
+        }
+    });
+    let events = numbered(&databases[0], 160);
+    assert_eq!(events.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), (1..=160).collect::<Vec<_>>());
+    for writer in 0..8 {
+        let of_writer = events.iter().filter(|(_, kind)| kind.starts_with(&format!("{writer} ")));
+        let expected: Vec<String> = (0..20).map(|number| format!("{writer} {number:02}")).collect();
+        assert_eq!(of_writer.map(|(_, kind)| kind.clone()).collect::<Vec<_>>(), expected, "in the order of its own");
+    }
+}
+
+#[test]
+fn what_a_process_left_behind_is_numbered_by_another() {
+    let folder = Folder::new();
+    if !folder.0.is_on_server() {
+        return;
+    }
+    let database = folder.open();
+    database.write(|connection| put(connection, "one")).unwrap();
+    let left = "INSERT INTO event_waiting (at_ms, kind, payload) VALUES (0, 'two', ''), (0, 'three', '')";
+    folder.0.carry_out(left).unwrap();
+    let kinds: Vec<String> = numbered(&database, 3).into_iter().map(|(_, kind)| kind).collect();
+    assert_eq!(kinds, ["one", "two", "three"]);
+}
+
+#[test]
+fn who_goes_on_after_a_failure_keeps_nothing() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let written = database.write(|connection| {
+        put(connection, "one")?;
+        // Whatever comes of it, the piece of work says that all is well.
+        let _ = connection.execute("INSERT INTO event (seq, at_ms, kind, payload) VALUES (1, 1, NULL, '')", ());
+        Ok(())
+    });
+    // SQLite undoes the statement that failed, PostgreSQL all that came before; nobody is told what is not so.
+    assert_eq!(written.is_ok(), !folder.0.is_on_server());
+    assert_eq!(folder.stored().len(), usize::from(written.is_ok()));
+}
+
 #[test]
 fn a_piece_that_fails_takes_no_other_with_it() {
     let folder = Folder::new();

@@ -8,8 +8,8 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::failure;
 use super::follow::Told;
+use super::{failure, numbering};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, With};
 use crate::store::{Location, open};
@@ -118,6 +118,9 @@ impl Writer {
             // What a server was told it tells everybody, us too.
             Ok(last_seq) => {
                 last_seq.into_iter().for_each(|last_seq| self.told.pulse.beat(last_seq));
+                if numbering::has_waiting(&connection) {
+                    self.told.wake();
+                }
                 Ok(())
             }
             Err(error) => {
@@ -158,6 +161,9 @@ fn steps(connection: &Connection, batch: &mut [Box<dyn Job>]) -> sql::Result<&'s
     if let [job] = batch {
         let stays = job.work(connection);
         check(connection)?;
+        if stays && connection.is_spoilt() {
+            return Err(failure::spoilt());
+        }
         return Ok(if stays { "COMMIT" } else { "ROLLBACK" });
     }
     for job in batch {
@@ -168,11 +174,10 @@ fn steps(connection: &Connection, batch: &mut [Box<dyn Job>]) -> sql::Result<&'s
 
 /// Does one piece of work, so that it is there whole or not at all.
 fn step(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
-    connection.execute_batch("SAVEPOINT job")?;
+    connection.begin_piece()?;
     let stays = job.work(connection);
     check(connection)?;
-    let end = if stays { "RELEASE SAVEPOINT job" } else { "ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job" };
-    connection.execute_batch(end)
+    connection.end_piece(stays)
 }
 
 /// A full disk or a failing one can end the whole transaction, and with it what others wrote; so can a server.

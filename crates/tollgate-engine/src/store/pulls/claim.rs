@@ -5,7 +5,7 @@
 
 use tollgate_core::pull::Repo;
 
-use super::{Fenced, PullRow, TooLate, by_id, ready, repo};
+use super::{COLUMNS, Fenced, PullRow, TooLate, of_row, ready, repo};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Params, params};
 use crate::store::{Database, number};
@@ -136,7 +136,7 @@ impl Database {
 
     /// Gives a claim back; nothing of the pull request is done before a time.
     pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let set = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
             let_go(connection, set, params![token.0, number(not_before_ms)])
         })
@@ -145,7 +145,7 @@ impl Database {
     /// Gives a claim back because the host is in trouble; nothing is done before a time.
     pub fn note_trouble(&self, token: Token, problem: &str, not_before_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let set = "not_before_ms = ?2, troubles = troubles + 1, problem = ?3";
             let_go(connection, set, params![token.0, number(not_before_ms), problem])
         })
@@ -196,14 +196,14 @@ struct Lane {
 /// longest ago.
 ///
 /// Goes from one lane to the next in the index, however long each is: what it costs grows with the number of
-/// repositories to which something is owed.
+/// repositories to which something is owed. A lane is named after its installation and repository, so no row is read.
 pub(super) fn lanes(limits: Limits) -> String {
     let mut room = String::new();
     if let Some(most) = limits.of_repository {
         room = format!(" AND (SELECT count(*) FROM pull h WHERE {HELD} AND h.repo_key = f.repo_key) < {most}");
     }
     if let Some(most) = limits.of_installation {
-        let of = "coalesce(h.installation, 0) = coalesce(f.installation, 0)";
+        let of = "coalesce(h.installation, 0) = f.installation";
         room = format!("{room} AND (SELECT count(*) FROM pull h WHERE {HELD} AND {of}) < {most}");
     }
     format!(
@@ -212,15 +212,17 @@ pub(super) fn lanes(limits: Limits) -> String {
            UNION ALL
            SELECT (SELECT min(p.lane) FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane > known.lane)
            FROM known WHERE known.lane IS NOT NULL
-         ), first (id) AS (
-           SELECT (SELECT p.id FROM pull p WHERE p.lane = known.lane AND p.ready_ms <= ?1 AND {FREE}
-                   ORDER BY p.ready_ms LIMIT 1)
+         ), first (lane, repo_key, installation, ready_ms) AS MATERIALIZED (
+           SELECT known.lane, substr(known.lane, instr(known.lane, ' ') + 1),
+             CASE WHEN instr(known.lane, ' ') > 1
+               THEN CAST(substr(known.lane, 1, instr(known.lane, ' ') - 1) AS BIGINT) ELSE 0 END,
+             (SELECT p.ready_ms FROM pull p WHERE p.lane = known.lane AND p.ready_ms <= ?1 AND {FREE}
+              ORDER BY p.ready_ms LIMIT 1)
            FROM known WHERE known.lane IS NOT NULL
          )
-         SELECT f.lane, f.repo_key, coalesce(f.installation, 0) AS installation
-         FROM first JOIN pull f ON f.id = first.id WHERE f.id IS NOT NULL{room}
-         ORDER BY (SELECT max(i.taken) FROM pull i WHERE coalesce(i.installation, 0) = coalesce(f.installation, 0)),
-           (SELECT max(r.taken) FROM pull r WHERE r.lane = f.lane), f.ready_ms, f.id LIMIT {MAX_LANES}"
+         SELECT f.lane, f.repo_key, f.installation FROM first f WHERE f.ready_ms IS NOT NULL{room}
+         ORDER BY (SELECT max(i.taken) FROM pull i WHERE coalesce(i.installation, 0) = f.installation),
+           (SELECT max(r.taken) FROM pull r WHERE r.lane = f.lane), f.ready_ms, f.lane LIMIT {MAX_LANES}"
     )
 }
 
@@ -294,9 +296,12 @@ fn take(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
     let token = Token(connection.next_number("pull_token")?);
     let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
     // The token grows with every claim, so it is also the time of the turn.
-    let sql = "UPDATE pull SET owner = ?2, token = ?3, taken = ?3, lease_until_ms = ?4 WHERE id = ?1";
-    connection.execute(sql, params![bid.pull, bid.owner, token.0, number(until_ms)])?;
-    Ok(by_id(connection, bid.pull)?.map(|pull| Claim { token, pull, until_ms }))
+    let sql = format!(
+        "UPDATE pull SET owner = ?2, token = ?3, taken = ?3, lease_until_ms = ?4 WHERE id = ?1 RETURNING {COLUMNS}"
+    );
+    let values = params![bid.pull, bid.owner, token.0, number(until_ms)];
+    let pull = connection.query_row(&sql, values, of_row).optional()?;
+    Ok(pull.map(|pull| Claim { token, pull, until_ms }))
 }
 
 /// Gives back the claim of the token ?1, with what is known by now.

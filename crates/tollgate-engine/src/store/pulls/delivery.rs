@@ -20,8 +20,6 @@ const LONGEST_SETTLE_MS: u64 = 30_000;
 const BASE_SETTLE_MS: u64 = 60_000;
 /// So many pull requests are looked at again for one push to their base.
 const MAX_BASED: usize = 200;
-/// So many deliveries go at once when old ones are forgotten.
-const PRUNED_AT_ONCE: i64 = 5_000;
 
 /// Something that a host delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +66,7 @@ impl Database {
     /// Asks for a pull request to be looked at, without a delivery; false when that is owed already.
     pub fn want_pull(&self, repo: &Repo, at: u64, installation: Option<u64>, at_ms: u64) -> Result<bool, Failure> {
         let repo = repo.clone();
-        self.write(move |connection| {
+        self.write_beside(move |connection| {
             let pull = find_or_make(connection, &repo, at, installation)?;
             let is_owed = "SELECT 1 FROM pull WHERE id = ?1 AND wanted > done /* row lock */";
             if connection.prepare(is_owed)?.exists([pull])? {
@@ -83,16 +81,6 @@ impl Database {
     pub fn knows_delivery(&self, guid: &str) -> Result<bool, Failure> {
         let sql = "SELECT 1 FROM delivery WHERE guid = ?1";
         self.read(|connection| connection.prepare(sql)?.exists([guid]))
-    }
-
-    /// Forgets deliveries from before a time, some thousands of them at most; true when there may be more.
-    pub fn prune_deliveries(&self, before_ms: u64) -> Result<bool, Failure> {
-        self.write(move |connection| {
-            let sql = "DELETE FROM delivery WHERE guid IN \
-                       (SELECT guid FROM delivery WHERE received_ms < ?1 ORDER BY received_ms LIMIT ?2)";
-            let n_gone = connection.execute(sql, params![number(before_ms), PRUNED_AT_ONCE])?;
-            Ok(number(n_gone) >= PRUNED_AT_ONCE)
-        })
     }
 }
 
@@ -171,6 +159,8 @@ fn removed(connection: &Connection, repos: &[Repo], installation: Option<u64>) -
 /// Nothing is owed any more to these pull requests.
 fn end(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> sql::Result<()> {
     let these = format!("SELECT id FROM pull WHERE {which}");
+    // Whoever works on one has its row first and what belongs to it after; in another order both would wait for ever.
+    connection.prepare(&format!("{these} ORDER BY id DESC /* row lock */"))?.query(values)?;
     for sql in [
         format!("UPDATE told SET state = 'done' WHERE state = 'due' AND pull IN ({these})"),
         format!("UPDATE post SET state = 'cancelled' WHERE state IN ('due', 'posting') AND pull IN ({these})"),
@@ -217,11 +207,13 @@ pub(super) fn want(
     let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
     let is_put_off = put_off_to_ms <= at_ms + asking::LONGEST_PAUSE_MS;
     let review_at_ms = settled_ms.max(if is_put_off { put_off_to_ms } else { 0 });
-    let sql = "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3 \
-               WHERE id = ?1";
-    connection.prepare(sql)?.execute(params![pull, number(since_ms), number(review_at_ms)])?;
-    ready::raise(connection, pull, priority)?;
-    ready::refresh(connection, pull)
+    let sql = format!(
+        "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3, \
+         priority = CASE WHEN priority < ?4 THEN ?4 ELSE priority END, ready_ms = {} WHERE id = ?1",
+        ready::ready("1 = 1", "?3")
+    );
+    let values = params![pull, number(since_ms), number(review_at_ms), priority.number()];
+    connection.prepare(&sql)?.execute(values).map(drop)
 }
 
 /// Whatever was reviewed, what is wanted now is another review.

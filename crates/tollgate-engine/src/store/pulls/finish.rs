@@ -8,7 +8,7 @@ use super::{Fenced, TooLate, ready};
 use crate::process;
 use crate::store::board::NewEvent;
 use crate::store::record::{self, Record};
-use crate::store::sql::{self, Connection, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, board, number};
 
 /// What was owed is carried out.
@@ -42,16 +42,23 @@ pub struct As {
 impl Database {
     /// Stores a finished review with what is to be seen of it, and that it is no longer owed; gives back its number.
     pub fn finish_review(&self, token: Token, finished: Finished) -> Fenced<Option<i64>> {
-        self.decide(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
-            finish(connection, pull, &finished).map(Ok)
+        self.decide_beside(move |connection| {
+            let sql = "UPDATE pull SET done = CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END, \
+                       attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0 WHERE token = ?1 \
+                       RETURNING id, repo, number";
+            let values = params![token.0, finished.up_to, finished.problem, finished.is_closed];
+            let read = |row: &Row<'_>| Ok(Carried { pull: row.get(0)?, repo: row.get(1)?, number: row.get(2)? });
+            match connection.query_row(sql, values, read).optional()? {
+                Some(carried) => finish(connection, &carried, &finished).map(Ok),
+                None => Ok(Err(TooLate)),
+            }
         })
     }
 
     /// Takes up the commit at the head: what was to be seen of others is not to be any more, and their checks end.
     pub fn take_up_head(&self, token: Token, head: &Sha, base_branch: &str, superseded: &str) -> Fenced<()> {
         let (head, base_branch, superseded) = (head.clone(), base_branch.to_owned(), superseded.to_owned());
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = "UPDATE pull SET head = ?2, base_branch = ?3, closed = 0 WHERE id = ?1";
             connection.execute(sql, params![pull, head.as_str(), base_branch])?;
@@ -62,7 +69,7 @@ impl Database {
 
     /// The review is made later, whatever is asked until then; the claim is given back.
     pub fn put_off_review(&self, token: Token, review_at_ms: u64) -> Fenced<()> {
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let set = "review_at_ms = ?2, put_off_to_ms = ?2";
             let_go(connection, set, params![token.0, number(review_at_ms)])
         })
@@ -71,14 +78,23 @@ impl Database {
     /// The review failed and is made again later; the claim is given back.
     pub fn fail_review(&self, token: Token, problem: &str, review_at_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let set = "review_at_ms = ?2, attempt = attempt + 1, problem = ?3";
             let_go(connection, set, params![token.0, number(review_at_ms), problem])
         })
     }
 }
 
-fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Result<Option<i64>> {
+/// The pull request to which something was owed.
+struct Carried {
+    pull: i64,
+    repo: String,
+    number: i64,
+}
+
+fn finish(connection: &Connection, carried: &Carried, finished: &Finished) -> sql::Result<Option<i64>> {
+    let Carried { pull, repo, number } = carried;
+    let pull = *pull;
     let run = match &finished.record {
         Some(record) => {
             let ended = record.ended();
@@ -99,19 +115,11 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Resul
     if finished.is_closed {
         post::cancel_all(connection, pull)?;
     }
-    let sql = "UPDATE pull SET done = CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END, \
-               attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0 WHERE id = ?1";
-    connection.execute(sql, params![pull, finished.up_to, finished.problem, finished.is_closed])?;
     post::put(connection, pull, &finished.posts)?;
     ready::refresh(connection, pull)?;
-    board::announce_in(connection, &[reviewed_event(connection, pull, run)?], finished.at_ms)?;
+    let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
+    let event = NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload };
+    board::announce_in(connection, &[event], finished.at_ms)?;
     process::crash_point("P13");
     Ok(run)
-}
-
-fn reviewed_event(connection: &Connection, pull: i64, run: Option<i64>) -> sql::Result<NewEvent> {
-    let sql = "SELECT repo, number FROM pull WHERE id = ?1";
-    let (repo, number): (String, i64) = connection.query_row(sql, [pull], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
-    Ok(NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload })
 }

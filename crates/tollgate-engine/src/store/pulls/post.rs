@@ -137,7 +137,7 @@ impl Database {
 
     /// Stores something to be posted, apart from any review.
     pub fn put_posts(&self, token: Token, posts: Vec<NewPost>) -> Fenced<()> {
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             put(connection, pull, &posts)?;
             ready::refresh(connection, pull).map(Ok)
@@ -163,7 +163,7 @@ impl Database {
     /// The host refused it: it is posted later, or given up when that came to so many tries. True when it is posted later.
     pub fn refuse_post(&self, token: Token, post: i64, problem: &str, max_tries: u32) -> Fenced<bool> {
         let problem = problem.to_owned();
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = "UPDATE post SET attempt = attempt + 1, problem = ?3, \
                        state = CASE WHEN attempt + 1 >= ?4 THEN 'cancelled' ELSE 'due' END WHERE id = ?1 AND pull = ?2 \
@@ -179,17 +179,8 @@ impl Database {
         self.move_post(token, post, "state = 'cancelled', problem = ?3", problem.to_owned())
     }
 
-    /// Forgets what was posted or given up before a time. Summaries stay: they are edited for as long as there are pushes.
-    pub fn prune_posts(&self, before_ms: u64) -> Result<usize, Failure> {
-        self.write(move |connection| {
-            let sql = "DELETE FROM post WHERE state IN ('done', 'cancelled') AND kind <> 'summary' AND final <> 0 \
-                       AND since_ms < ?1 AND pull IN (SELECT id FROM pull WHERE owner IS NULL AND wanted = done)";
-            connection.execute(sql, [number(before_ms)])
-        })
-    }
-
     fn move_post(&self, token: Token, post: i64, set: &'static str, value: impl ToSql + Send + 'static) -> Fenced<()> {
-        self.decide(move |connection| {
+        self.decide_beside(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
             let sql = format!("UPDATE post SET {set} WHERE id = ?1 AND pull = ?2");
             connection.prepare(&sql)?.execute(params![post, pull, value])?;

@@ -29,20 +29,23 @@ impl Priority {
     }
 }
 
-/// From when on it can be claimed; nothing when nothing is owed.
-const READY: &str = "CASE \
-    WHEN EXISTS (SELECT 1 FROM told t WHERE t.pull = pull.id AND t.state = 'due') \
-      OR EXISTS (SELECT 1 FROM post t WHERE t.pull = pull.id AND t.state IN ('due', 'posting')) THEN not_before_ms \
-    WHEN wanted > done AND review_at_ms > not_before_ms THEN review_at_ms \
-    WHEN wanted > done THEN not_before_ms END";
+/// From when on it can be claimed, in SQL; nothing when nothing is owed. A review is owed if `wants`, and from `at` on.
+pub(super) fn ready(wants: &str, at: &str) -> String {
+    format!(
+        "CASE WHEN EXISTS (SELECT 1 FROM told t WHERE t.pull = pull.id AND t.state = 'due') \
+           OR EXISTS (SELECT 1 FROM post t WHERE t.pull = pull.id AND t.state IN ('due', 'posting')) THEN not_before_ms \
+         WHEN {wants} AND {at} > not_before_ms THEN {at} WHEN {wants} THEN not_before_ms END"
+    )
+}
 
 /// Says anew from when on a pull request can be claimed.
 pub(in crate::store) fn refresh(connection: &Connection, pull: i64) -> sql::Result<()> {
-    let sql = format!("UPDATE pull SET ready_ms = {READY} WHERE id = ?1");
-    connection.prepare(&sql)?.execute([pull])?;
-    // What comes next matters as much as it does by itself.
-    let sql = "UPDATE pull SET priority = 0 WHERE id = ?1 AND ready_ms IS NULL AND priority <> 0";
-    connection.prepare(sql)?.execute([pull]).map(drop)
+    // Where nothing is owed any more, what comes next matters as much as it does by itself.
+    let ready = ready("wanted > done", "review_at_ms");
+    let sql = format!(
+        "UPDATE pull SET ready_ms = {ready}, priority = CASE WHEN {ready} IS NULL THEN 0 ELSE priority END WHERE id = ?1"
+    );
+    connection.prepare(&sql)?.execute([pull]).map(drop)
 }
 
 /// What is owed matters at least so much.

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -52,6 +53,26 @@ pub(in crate::store) struct Session {
     patience: Cell<Duration>,
     /// True once the server did not answer in time; what it says later is nobody's answer.
     is_given_up: Cell<bool>,
+    state: Cell<State>,
+}
+
+/// How a transaction stands.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct State {
+    /// What may be written beside it.
+    pub(in crate::store) with: With,
+    /// True when a statement failed, after which the server takes no other.
+    pub(in crate::store) is_spoilt: bool,
+    /// True when it gives out the numbers of events, and all that waited have theirs.
+    pub(in crate::store) is_numbering: bool,
+    /// True when it has announced what is numbered by somebody else, once it is committed.
+    pub(in crate::store) has_waiting: bool,
+}
+
+impl State {
+    fn new(with: With) -> Self {
+        Self { with, is_spoilt: false, is_numbering: false, has_waiting: false }
+    }
 }
 
 impl fmt::Debug for Session {
@@ -70,27 +91,43 @@ pub(in crate::store) fn connect(address: &Address) -> Result<Box<Session>> {
 pub(in crate::store) struct Follower {
     connection: Connection,
     heard: Receiver<()>,
+    /// The highest number that was announced.
+    number: Arc<AtomicU64>,
+    waker: SyncSender<()>,
 }
 
 impl Follower {
     /// Connects and listens on a channel.
     pub(in crate::store) fn connect(address: &Address, channel: &str) -> Result<Self> {
         let (heard_by, heard) = mpsc::sync_channel(1);
+        let (waker, number) = (heard_by.clone(), Arc::new(AtomicU64::new(0)));
+        let said = Arc::clone(&number);
         let session = connect_with(address, move |message| {
-            if matches!(message, AsyncMessage::Notification(_)) {
+            if let AsyncMessage::Notification(notification) = message {
+                said.fetch_max(notification.payload().parse().unwrap_or(0), Ordering::SeqCst);
                 // One that waits to be heard stands for all.
                 let _ = heard_by.try_send(());
             }
         })?;
         session.batch(&format!("LISTEN {channel}"))?;
-        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard })
+        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard, number, waker })
     }
 
-    /// Waits until something was announced; false when nothing was in time. Fails when the connection is gone.
-    pub(in crate::store) fn wait(&self, timeout: Duration) -> Result<bool> {
+    /// The highest number that was announced.
+    pub(in crate::store) fn number(&self) -> u64 {
+        self.number.load(Ordering::SeqCst)
+    }
+
+    /// What wakes whoever waits, as if something had been announced.
+    pub(in crate::store) fn waker(&self) -> SyncSender<()> {
+        self.waker.clone()
+    }
+
+    /// Waits until something was announced, or for so long. Fails when the connection is gone.
+    pub(in crate::store) fn wait(&self, timeout: Duration) -> Result<()> {
         match self.heard.recv_timeout(timeout) {
-            Ok(()) => Ok(true),
-            Err(RecvTimeoutError::Timeout) if !self.connection.is_lost() => Ok(false),
+            Ok(()) => Ok(()),
+            Err(RecvTimeoutError::Timeout) if !self.connection.is_lost() => Ok(()),
             Err(_) => Err(Error::Unreachable("the connection to the database is gone".to_owned())),
         }
     }
@@ -133,6 +170,7 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
         statements: RefCell::default(),
         patience: Cell::new(PATIENCE),
         is_given_up: Cell::new(false),
+        state: Cell::new(State::new(With::Others)),
     };
     session.batch(MANNERS)?;
     Ok(session)
@@ -159,7 +197,25 @@ impl Session {
             With::Nobody => "pg_advisory_xact_lock",
             With::Others => "pg_advisory_xact_lock_shared",
         };
+        self.state.set(State::new(with));
         self.batch(&format!("BEGIN; SELECT {lock}({WRITING})"))
+    }
+
+    /// How the transaction stands.
+    pub(in crate::store) fn state(&self) -> State {
+        self.state.get()
+    }
+
+    /// Notes how it stands from now on.
+    pub(in crate::store) fn note(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.get();
+        change(&mut state);
+        self.state.set(state);
+    }
+
+    /// A piece of the transaction was undone, and with it whatever failed in it, and the locks it took.
+    pub(super) fn forget_piece(&self) {
+        self.note(|state| (state.is_spoilt, state.is_numbering) = (false, false));
     }
 
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement> {
@@ -204,6 +260,7 @@ impl Session {
                 if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
                     self.statements.borrow_mut().clear();
                 }
+                self.note(|state| state.is_spoilt = true);
                 Err(Error::Postgres(error))
             }
             None => {

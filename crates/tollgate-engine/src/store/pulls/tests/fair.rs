@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::*;
+use crate::store::open;
 
 /// Fills the database at once, which thousands of deliveries would take minutes for.
 fn fill(queue: &Queue, n_rows: u32, row: &str) {
@@ -110,10 +111,35 @@ fn a_claim_reads_indexes_and_never_all_there_is() {
         }
         // What is scanned is what was found so far; a table is searched by an index.
         for step in &steps {
-            let is_of_table =
-                ["p", "f", "h", "i", "r", "pull"].iter().any(|name| step.starts_with(&format!("SCAN {name}")));
+            let is_of_table = ["p", "h", "i", "r", "pull"].iter().any(|name| step.starts_with(&format!("SCAN {name}")));
             assert!(!is_of_table, "{steps:#?}");
         }
         assert!(steps.iter().any(|step| step.contains("USING") && step.contains("INDEX pull_")), "{steps:#?}");
+    }
+}
+
+#[test]
+fn on_a_server_a_claim_reads_only_what_is_owed() {
+    let queue = Queue::new();
+    if !queue.place.is_on_server() {
+        // Asked again where there is one.
+        return;
+    }
+    fill(&queue, 20_000, "'o/r' || (n % 50), 'o/r' || (n % 50), 100 + n, 1, 1, 1, 0");
+    fill(&queue, 50, "'o/r' || (n % 50), 'o/r' || (n % 50), 100000 + n, 1, 1, 0, 1");
+    let connection = open::open(&Location::parse(&queue.place.address()).unwrap()).unwrap();
+    connection.execute_batch("ANALYZE").unwrap();
+    let both = Limits { of_repository: Some(1), of_installation: Some(2) };
+    for sql in [claim::lanes(Limits::default()), claim::lanes(both)] {
+        let mut statement = connection.prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let steps = statement.query_map([10_000, i64::MAX], |row| row.get::<_, String>(0)).unwrap();
+        let steps: Vec<String> = steps.collect::<crate::store::sql::Result<_>>().unwrap();
+        assert!(!steps.iter().any(|step| step.contains("Seq Scan on pull")), "{steps:#?}");
+        // From lane to lane, and the first of each, in indexes that only have what is owed.
+        let of_owed: Vec<&String> = steps.iter().filter(|step| step.contains(" on pull p")).collect();
+        assert!(of_owed.len() >= 2, "{steps:#?}");
+        for step in of_owed {
+            assert!(step.contains("using pull_ready") || step.contains("using pull_queue"), "{steps:#?}");
+        }
     }
 }
