@@ -30,7 +30,7 @@ pub(super) const MEASURE: Measure = Measure { name: "intake", take };
 pub(crate) const BARE: &str = "__bare";
 
 /// How many bring deliveries at once, how many, and what part of the bare server's rate is wanted.
-const CLIENTS: [(usize, usize, f64); 3] = [(1, 200, 0.0), (16, 1_600, 0.0), (64, 3_200, 0.0)];
+const CLIENTS: [(usize, usize, f64); 3] = [(1, 200, 0.15), (16, 1_600, 0.15), (64, 3_200, 0.15)];
 /// The deliveries are about so many pull requests.
 const N_PULLS: u64 = 200;
 /// So many connections write for our server; the bare one has as many.

@@ -21,7 +21,7 @@ use crate::row::{PER_SECOND, Row};
 pub(super) const MEASURE: Measure = Measure { name: "queue", take };
 
 /// How many take work at once, how many jobs there are for them, and what part of the loop's rate is wanted.
-const CREWS: [(usize, usize, f64); 3] = [(1, 200, 0.0), (4, 600, 0.0), (16, 1_600, 0.0)];
+const CREWS: [(usize, usize, f64); 3] = [(1, 200, 0.1), (4, 600, 0.1), (16, 1_600, 0.08)];
 /// So many each has done before the clock runs, so that connections and statements are there.
 const N_WARM: usize = 4;
 /// The work is spread over so many repositories of so many installations.

@@ -91,6 +91,11 @@ pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
         };
         set().map_err(|error| explain(place, &error.into()))?;
     }
+    if connection.is_shared() {
+        // What is written is found by its key, whatever that is: to plan it each time costs more than to do it.
+        let set = connection.execute_batch("SET plan_cache_mode = force_generic_plan");
+        set.map_err(|error| explain(place, &error))?;
+    }
     Ok(connection)
 }
 

@@ -83,7 +83,10 @@ fn listen(address: &Address, told: &Weak<Told>) -> sql::Result<()> {
             thread::sleep(numbered.map_or(Duration::ZERO, |at| REST.saturating_sub(at.elapsed())));
             // Before: what is announced from now on asks again. Should this fail, the next look finds what waits.
             told.has_waiting.store(false, Ordering::SeqCst);
-            numbering::number_waiting(follower.connection())?;
+            if !numbering::number_waiting(follower.connection())? {
+                // Whoever does it may have begun before what waits here was there.
+                told.wake();
+            }
             numbered = Some(Instant::now());
         }
         drop(told);

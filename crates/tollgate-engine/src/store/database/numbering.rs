@@ -10,6 +10,8 @@
 //! beside   event_waiting ─ commit ─► number_waiting ─► event 19
 //! ```
 
+use std::time::Duration;
+
 use super::follow;
 use crate::store::sql::{self, Connection, params};
 
@@ -27,16 +29,25 @@ const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), num
   )
   SELECT pg_notify('tollgate_event', CAST(value AS TEXT)) FROM counted";
 
-/// Numbers what waits, in a transaction of its own.
-pub(super) fn number_waiting(connection: &Connection) -> sql::Result<()> {
-    // Each statement sees what was committed before it began, so what is waited for comes first.
-    connection.execute_batch(&format!("BEGIN; SELECT pg_advisory_xact_lock({NUMBERING}); {NUMBER}; COMMIT"))
+/// Numbers what waits, in a transaction of its own; false when somebody else gives out numbers right now.
+///
+/// Where this fails the lock goes with the connection.
+pub(super) fn number_waiting(connection: &Connection) -> sql::Result<bool> {
+    let lock = |sql: &str| connection.query_row(sql, [NUMBERING], |row| row.get::<_, bool>(0));
+    if !lock("SELECT pg_try_advisory_lock(?1)")? {
+        return Ok(false);
+    }
+    // It sees what was committed before it began, so the lock is taken before.
+    connection.execute(NUMBER, ())?;
+    lock("SELECT pg_advisory_unlock(?1)")
 }
 
 /// Numbers what waits where somebody died before it could; changes nothing elsewhere.
 pub(in crate::store) fn settle(connection: &Connection) -> sql::Result<()> {
     if connection.is_shared() && connection.prepare("SELECT 1 FROM event_waiting LIMIT 1")?.exists(())? {
-        number_waiting(connection)?;
+        while !number_waiting(connection)? {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::{Fenced, TooLate, ready};
 use crate::process;
 use crate::store::board::NewEvent;
 use crate::store::record::{self, Record};
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, board, number};
 
 /// What was owed is carried out.
@@ -43,15 +43,8 @@ impl Database {
     /// Stores a finished review with what is to be seen of it, and that it is no longer owed; gives back its number.
     pub fn finish_review(&self, token: Token, finished: Finished) -> Fenced<Option<i64>> {
         self.decide_beside(move |connection| {
-            let sql = "UPDATE pull SET done = CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END, \
-                       attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0 WHERE token = ?1 \
-                       RETURNING id, repo, number";
-            let values = params![token.0, finished.up_to, finished.problem, finished.is_closed];
-            let read = |row: &Row<'_>| Ok(Carried { pull: row.get(0)?, repo: row.get(1)?, number: row.get(2)? });
-            match connection.query_row(sql, values, read).optional()? {
-                Some(carried) => finish(connection, &carried, &finished).map(Ok),
-                None => Ok(Err(TooLate)),
-            }
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+            finish(connection, pull, &finished).map(Ok)
         })
     }
 
@@ -85,38 +78,33 @@ impl Database {
     }
 }
 
-/// The pull request to which something was owed.
-struct Carried {
-    pull: i64,
-    repo: String,
-    number: i64,
-}
+/// How far it is carried out then, in SQL; a mistake of whoever carried it out makes it neither more nor less.
+const DONE: &str = "CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END";
 
-fn finish(connection: &Connection, carried: &Carried, finished: &Finished) -> sql::Result<Option<i64>> {
-    let Carried { pull, repo, number } = carried;
-    let pull = *pull;
-    let run = match &finished.record {
-        Some(record) => {
-            let ended = record.ended();
-            let run = record::record_in(connection, &ended)?;
-            board::announce_run(connection, run, &ended)?;
-            // One that failed has nothing that could be explained or dismissed.
-            if record.outcome.is_ok() {
-                connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run])?;
-            }
-            Some(run)
-        }
-        None => None,
-    };
-    if let Some(As { head, key }) = &finished.reviewed {
-        let sql = "UPDATE pull SET reviewed_head = ?2, reviewed_as = ?3 WHERE id = ?1";
-        connection.execute(sql, params![pull, head.as_str(), key])?;
+fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Result<Option<i64>> {
+    let (mut run, mut shown_run) = (None, None);
+    if let Some(record) = &finished.record {
+        let ended = record.ended();
+        run = Some(record::record_in(connection, &ended)?);
+        // One that failed has nothing that could be explained or dismissed.
+        shown_run = run.filter(|_| record.outcome.is_ok());
+        run.map(|run| board::announce_run(connection, run, &ended)).transpose()?;
     }
     if finished.is_closed {
         post::cancel_all(connection, pull)?;
     }
     post::put(connection, pull, &finished.posts)?;
-    ready::refresh(connection, pull)?;
+    let sql = format!(
+        "UPDATE pull SET done = {DONE}, attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0, \
+         run = coalesce(?5, run), reviewed_head = coalesce(?6, reviewed_head), reviewed_as = coalesce(?7, reviewed_as), \
+         {} WHERE id = ?1 RETURNING repo, number",
+        ready::set(&format!("wanted > {DONE}"), "review_at_ms")
+    );
+    let Finished { up_to, problem, is_closed, reviewed, .. } = finished;
+    let (head, key) = reviewed.as_ref().map(|As { head, key }| (head.as_str(), key)).unzip();
+    let values = params![pull, up_to, problem, is_closed, shown_run, head, key];
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (repo, number): (String, i64) = connection.query_row(&sql, values, read)?;
     let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
     let event = NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload };
     board::announce_in(connection, &[event], finished.at_ms)?;

@@ -38,13 +38,16 @@ pub(super) fn ready(wants: &str, at: &str) -> String {
     )
 }
 
+/// The same as it is set, with how much it matters: where nothing is owed any more, what comes next matters as much as it
+/// does by itself.
+pub(super) fn set(wants: &str, at: &str) -> String {
+    let ready = ready(wants, at);
+    format!("ready_ms = {ready}, priority = CASE WHEN {ready} IS NULL THEN 0 ELSE priority END")
+}
+
 /// Says anew from when on a pull request can be claimed.
 pub(in crate::store) fn refresh(connection: &Connection, pull: i64) -> sql::Result<()> {
-    // Where nothing is owed any more, what comes next matters as much as it does by itself.
-    let ready = ready("wanted > done", "review_at_ms");
-    let sql = format!(
-        "UPDATE pull SET ready_ms = {ready}, priority = CASE WHEN {ready} IS NULL THEN 0 ELSE priority END WHERE id = ?1"
-    );
+    let sql = format!("UPDATE pull SET {} WHERE id = ?1", set("wanted > done", "review_at_ms"));
     connection.prepare(&sql)?.execute([pull]).map(drop)
 }
 
