@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tollgate_core::board::machine::Status;
 use tollgate_core::board::{FeatureId, Outcome};
 use tollgate_engine::board::{Board, NewFeature};
+use tollgate_engine::store::board::CardFilter;
 
 use crate::desk::{Desk, works};
 use crate::hub::{Hub, Opening, PullRequest, deliver};
@@ -203,8 +205,8 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
         })
         .collect();
     let maker = {
-        let board = board.clone();
-        std::thread::spawn(move || (0..n_features).for_each(|number| make(&board, project, number)))
+        let (board, folder) = (board.clone(), desk.path("project/.automaker/features"));
+        std::thread::spawn(move || (0..n_features).for_each(|number| make(&board, project, &folder, number)))
     };
     let opening = Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() };
     let pulls: Vec<PullRequest<'_>> =
@@ -255,19 +257,20 @@ fn addresses(nodes: &[Node]) -> Vec<String> {
 }
 
 /// Makes a feature and starts it, however often that has to be tried.
-fn make(board: &Board, project: i64, number: usize) {
+fn make(board: &Board, project: i64, folder: &Path, number: usize) {
     let title = format!("Feature {number}");
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < PATIENCE, "{title} cannot be made");
         let new = NewFeature { title: title.clone(), ..NewFeature::default() };
-        // What could not be said to be stored may be there all the same.
-        let is_there = board.features(project, &Default::default());
-        let found = is_there.ok().map(|cards| cards.into_iter().find(|card| card.facts.title == title));
+        // What could not be said to be stored may be there all the same, or its file may, which is taken in later.
+        let filter = CardFilter { limit: usize::MAX, ..CardFilter::default() };
+        let found = board.features(project, &filter);
+        let found = found.map(|cards| cards.into_iter().find(|card| card.facts.title == title));
         let id = match found {
-            Some(Some(card)) => Some(card.id),
-            Some(None) => board.create(project, &new).ok().map(|feature| feature.id),
-            None => None,
+            Ok(Some(card)) => Some(card.id),
+            Ok(None) if !has_file(folder, &title) => board.create(project, &new).ok().map(|feature| feature.id),
+            Ok(None) | Err(_) => None,
         };
         if let Some(id) = id
             && (board.start(project, &id, "me").is_ok()
@@ -277,6 +280,13 @@ fn make(board: &Board, project: i64, number: usize) {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Whether a feature of this title has a file.
+fn has_file(folder: &Path, title: &str) -> bool {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut texts = files.filter_map(|entry| std::fs::read_to_string(entry.path().join("feature.json")).ok());
+    texts.any(|text| serde_json::from_str::<Value>(&text).is_ok_and(|card| card["title"] == title))
 }
 
 fn follow(addresses: &Mutex<Vec<String>>, token: &str, end: &AtomicU64, number: u64) -> Follower {
@@ -373,9 +383,7 @@ fn torment(
 
 /// What came of it: every feature was done once, and its history has no break.
 fn check(desk: &Desk, board: &Board, project: i64, n_features: usize) {
-    let cards =
-        board.features(project, &tollgate_engine::store::board::CardFilter { limit: 10_000, ..Default::default() });
-    let cards = cards.unwrap();
+    let cards = board.features(project, &CardFilter { limit: usize::MAX, ..CardFilter::default() }).unwrap();
     assert_eq!(cards.len(), n_features);
     for card in cards {
         let id: &FeatureId = &card.id;
