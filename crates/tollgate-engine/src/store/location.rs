@@ -10,6 +10,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::config::masked;
 use crate::failure::{Failure, Kind};
+use crate::store::sql::with_causes;
 
 /// Where the memory is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +84,8 @@ impl Address {
             }
         }
         let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
-        let mut config = Config::from_str(&format!("{start}{query}")).map_err(|error| bad(url, &said(&error)))?;
+        let mut config =
+            Config::from_str(&format!("{start}{query}")).map_err(|error| bad(url, &with_causes(&error)))?;
         if config.get_hosts().is_empty() {
             return Err(bad(url, "no host is named"));
         }
@@ -156,20 +158,6 @@ fn bad_percent(text: &str) -> Failure {
 fn bad(url: &str, problem: &str) -> Failure {
     Failure::new(Kind::User, format!("`{}` is no address of a PostgreSQL database: {problem}", masked(url)))
         .hint("Write it as in `postgres://user:password@host:5432/tollgate?sslmode=require`.")
-}
-
-/// What a failure says, with what it says of its cause.
-fn said(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl fmt::Display for Location {

@@ -18,7 +18,7 @@ mod error;
 mod postgres;
 mod value;
 
-pub(super) use error::{Error, OptionalExtension, Result};
+pub(super) use error::{Error, OptionalExtension, Result, with_causes};
 pub(super) use postgres::{Follower, Session, connect};
 
 /// A connection to either engine.
