@@ -1,35 +1,37 @@
 //! Fills a memory with made-up reviews, and says how long lists and trends of them take.
 //!
 //! ```sh
-//! cargo run --release -p tollgate-engine --example many_reviews -- /tmp/many.db 10000 20
+//! cargo run --release -p tollgate-engine --example many_reviews -- many.db 10000 20
 //! ```
+//!
+//! The address of a PostgreSQL database may stand for the file. What is there already is only looked at.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "this is a program to measure with")]
 
-use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
+use tollgate_core::finding::{self, Category, Finding, FindingId, LineRange, Origin, Severity, Side, Summary};
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
-use tollgate_engine::store::{Completed, Database, Ended, Order, Outcome, Range, RunQuery, Store, Subject};
+use tollgate_engine::store::{Completed, Database, Ended, Location, Order, Outcome, Range, RunQuery, Store, Subject};
 
 const DAY: u64 = 86_400_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, n_runs, n_findings] = &arguments[..] else {
-        println!("usage: many_reviews FILE RUNS FINDINGS");
+        println!("usage: many_reviews DATABASE RUNS FINDINGS");
         return;
     };
-    let (path, n_runs, n_findings) = (Path::new(path), n_runs.parse().unwrap(), n_findings.parse().unwrap());
+    let place = Location::parse(path).unwrap();
+    let (n_runs, n_findings) = (n_runs.parse().unwrap(), n_findings.parse().unwrap());
     let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
-    if !path.exists() {
-        fill(path, now, n_runs, n_findings);
-    }
-    let database = Database::open(path).unwrap();
+    let database = Database::open_at(&place).unwrap();
     let query = RunQuery { limit: 50, ..RunQuery::default() };
+    if database.runs(&query).unwrap().1 == 0 {
+        fill(database.store().unwrap(), now, n_runs, n_findings);
+    }
     let text = |text: &str| Some(text.to_owned());
     for (name, query) in [
         ("newest", query.clone()),
@@ -59,8 +61,7 @@ fn timed<T>(name: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-fn fill(path: &Path, now: u64, n_runs: u64, n_findings: u64) {
-    let mut store = Store::open(path).unwrap();
+fn fill(mut store: Store, now: u64, n_runs: u64, n_findings: u64) {
     let mut last = None;
     for n in 0..n_runs {
         let subject = Subject {
@@ -114,7 +115,7 @@ fn finding(n: u64, index: u64) -> Finding {
         id: FindingId::at(usize::try_from(index).unwrap()),
         severity: severities[pick(6)],
         category: Category::ALL[pick(10)],
-        location: Location {
+        location: finding::Location {
             file: FilePath::parse(&file).unwrap(),
             lines: LineRange::line(1 + u32::try_from(index).unwrap()),
             side: Side::Right,
