@@ -138,7 +138,7 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     finish(match cli.command {
         Command::Review(args) => review::run(&place, args),
         Command::Serve(args) => serve::run(&place, args),
-        Command::Worker(args) => worker::run(&place, args),
+        Command::Worker(args) => worker::run(&place, &args),
         Command::Project(args) => project::run(&place, args),
         Command::Feature(args) => feature::run(&place, args),
         Command::Github(args) => github::run(&place, args),

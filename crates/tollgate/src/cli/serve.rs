@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use time::UtcOffset;
-use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::access::token::{self, Token};
 use tollgate_server::board::{BoardDesk, BoardLog};
@@ -20,8 +19,7 @@ use tollgate_server::mcp::{Mcp, Means};
 use tollgate_server::{Limits, Observer, ServerConfig};
 
 use self::crew::WORK_ENDS;
-pub(crate) use self::crew::{Crew, end_when_asked};
-pub(crate) use self::github::{Seat, find as find_app};
+pub(crate) use self::crew::{Crew, Hands, be_seated, end_when_asked};
 use super::demo::Demo;
 use super::{Done, Place, board, failure, memory, output};
 
@@ -52,17 +50,13 @@ pub(crate) struct Args {
     /// Another name by which the server is reached; needed to listen on more than this machine
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Who implements features, instead of `pipeline.agent` of the configuration
-    #[arg(long, value_name = "NAME", conflicts_with = "demo")]
-    agent: Option<String>,
-    /// How many features agents work on at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
-    at_once: Option<u64>,
+    #[command(flatten)]
+    hands: Hands,
     /// Start no agents and make no reviews here
     #[arg(long, conflicts_with = "demo")]
     no_work: bool,
     /// Show the loop with a sample project and a pretend agent, in a fresh folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "agent")]
     demo: bool,
     /// Make the sample project in this folder, which must be new or empty
     #[arg(long, value_name = "DIR", requires = "demo")]
@@ -80,19 +74,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref(), &args.store)).transpose()?;
     let board = match &demo {
         Some(demo) => demo.open(place)?,
-        None => board::open(place, &args.store, layer(args.agent.clone(), args.at_once))?,
+        None => board::open(place, &args.store, args.hands.layer())?,
     };
-    if let Some(name) = &board.settings().pipeline.agent {
-        // Said now, not when the first feature fails.
-        board.settings().reviewer(name)?;
-    }
-    // An app without its key or its secret is said now, not when GitHub delivers.
-    let own = find_app(&board)?;
-    let seat = Seat::default();
-    if let Some(own) = &own {
-        // A key that is none is told of by those who see to the app.
-        let _ = seat.take(own, &board.settings().github);
-    }
+    let (seat, has_app) = be_seated(&board)?;
     let token_file = board::token_file(place, &board);
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
@@ -109,7 +93,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     crew.does_work = !args.no_work;
     crew.demo = demo;
     crew.desk = Some(Arc::clone(&desk));
-    Stage { crew: Arc::new(crew), desk, has_app: own.is_some(), token, token_file }.play(config)
+    Stage { crew: Arc::new(crew), desk, has_app, token, token_file }.play(config)
 }
 
 /// Everything that is needed once the server listens.
@@ -185,14 +169,6 @@ impl Stage {
             );
         }
     }
-}
-
-/// What the command line says about the pipeline.
-pub(crate) fn layer(agent: Option<String>, at_once: Option<u64>) -> Layer {
-    let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
-    layer.values.pipeline.agent = agent;
-    layer.values.pipeline.at_once = at_once;
-    layer
 }
 
 /// Where to listen. A demonstration that nobody gave a place takes any, if the usual one is taken.

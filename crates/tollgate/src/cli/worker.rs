@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use tollgate_engine::failure::Failure;
 
-use super::serve::{Clock, Crew, Seat, end_when_asked, find_app, layer};
+use super::serve::{Clock, Crew, Hands, be_seated, end_when_asked};
 use super::{Done, Place, board, memory, output};
 
 /// Does the work of servers that share a database: agents, commits, reviews of pull requests
@@ -19,33 +19,19 @@ use super::{Done, Place, board, memory, output};
     It needs what a server needs: the same configuration, and the key of the GitHub App. Ctrl-C ends it: agents are\n\
     stopped, and their work is given back. A second Ctrl-C ends it at once.")]
 pub(crate) struct Args {
-    /// Who implements features, instead of `pipeline.agent` of the configuration
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-    /// How many features agents work on at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
-    at_once: Option<u64>,
+    #[command(flatten)]
+    hands: Hands,
     #[command(flatten)]
     store: memory::Flag,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
-    let board = board::open(place, &args.store, layer(args.agent, args.at_once))?;
-    if let Some(name) = &board.settings().pipeline.agent {
-        // Said now, not when the first feature fails.
-        board.settings().reviewer(name)?;
-    }
-    // An app without its key or its secret is said now, not when something is owed.
-    let own = find_app(&board)?;
-    let seat = Seat::default();
-    if let Some(own) = &own {
-        // A key that is none is told of by those who see to the app.
-        let _ = seat.take(own, &board.settings().github);
-    }
+    let board = board::open(place, &args.store, args.hands.layer())?;
+    let (seat, _) = be_seated(&board)?;
     let (ask, asked) = mpsc::channel();
     end_when_asked(ask);
     output::say(&format!("working on what {} holds", board.database().place()));

@@ -12,16 +12,53 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::board::Board;
 use tollgate_engine::board::runner::{Runner, Tell};
+use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::board::BoardDesk;
 
-use super::github::{Seat, Tender};
+use super::github::{self, Seat, Tender};
 use super::{Clock, follow, forget};
 use crate::cli::demo::Demo;
 use crate::cli::failure;
 
 /// How long agents and reviews have to end.
 pub(super) const WORK_ENDS: Duration = Duration::from_secs(6);
+
+/// Who works and how many at once, as the command line says it.
+#[derive(clap::Args)]
+pub(crate) struct Hands {
+    /// Who implements features, instead of `pipeline.agent` of the configuration
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// How many features agents work on at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    at_once: Option<u64>,
+}
+
+impl Hands {
+    /// The same as settings.
+    pub(crate) fn layer(&self) -> Layer {
+        let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
+        layer.values.pipeline.agent.clone_from(&self.agent);
+        layer.values.pipeline.at_once = self.at_once;
+        layer
+    }
+}
+
+/// The seat of the app, and whether there is one. What is missing is said now, not when the first feature fails or the first
+/// delivery comes: an agent that nobody knows, an app without its key or its secret.
+pub(crate) fn be_seated(board: &Board) -> Result<(Seat, bool), Failure> {
+    if let Some(name) = &board.settings().pipeline.agent {
+        board.settings().reviewer(name)?;
+    }
+    let own = github::find(board)?;
+    let seat = Seat::default();
+    if let Some(own) = &own {
+        // A key that is none is told of by those who see to the app.
+        let _ = seat.take(own, &board.settings().github);
+    }
+    Ok((seat, own.is_some()))
+}
 
 /// Everybody who works.
 pub(crate) struct Crew {
