@@ -152,8 +152,10 @@ fn describe(location: &Location, health: &Condition) -> String {
             format!("tables of version {version}, {n_pending} {migrations} pending, which the next start makes")
         }
     };
+    // Without them it could not be used, and would be told of as a failure.
+    let rights = if location.file().is_some() { "" } else { "; all rights that are needed" };
     let latency = health.latency.as_secs_f64() * 1_000.0;
-    format!("{} at {location}; {tables}; answers in {latency:.1} ms", health.engine)
+    format!("{} at {location}; {tables}{rights}; answers in {latency:.1} ms", health.engine)
 }
 
 /// Shows that a child can be started and finds what it should.
