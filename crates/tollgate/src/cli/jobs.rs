@@ -8,7 +8,7 @@ use tollgate_engine::board::Board;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::pulls::jobs;
-use tollgate_engine::store::jobs::{Job, JobId, JobQuery, JobState};
+use tollgate_engine::store::jobs::{Job, JobId, JobQuery, JobRefused, JobState};
 
 use super::history::{timestamp, when};
 use super::rules::DataFormat;
@@ -120,9 +120,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         // To look is no reason to make a database.
         Command::List(list) if !is_there => show(&[], list.format),
         Command::List(list) => {
-            let state = list.state.map(State::of_job);
-            let query = JobQuery { state, place: list.repo, limit: list.limit, now_ms: memory::now() };
-            show(&board()?.database().jobs(&query)?, list.format)
+            let (board, state) = (board()?, list.state.map(State::of_job));
+            let query = JobQuery { state, place: list.repo, limit: list.limit, now_ms: board.now() };
+            show(&board.database().jobs(&query)?, list.format)
         }
         Command::Retry { job: Some(job), .. } => {
             let id = parse(&job)?;
@@ -143,9 +143,13 @@ fn parse(job: &str) -> Result<JobId, Failure> {
     })
 }
 
-fn done(id: &JobId, asked: Result<(), tollgate_engine::store::jobs::JobRefused>, what: &str) -> Result<Done, Failure> {
+fn done(id: &JobId, asked: Result<(), JobRefused>, what: &str) -> Result<Done, Failure> {
     asked.map_err(|refused| {
-        Failure::new(Kind::User, format!("`{id}`: {refused}")).hint("`tollgate jobs` lists what is owed.")
+        let message = match &refused {
+            JobRefused::Unknown(_) => refused.to_string(),
+            JobRefused::Not(why) => format!("`{id}`: {why}"),
+        };
+        Failure::new(Kind::User, message).hint("`tollgate jobs` lists what is owed.")
     })?;
     output::say(&format!("`{id}` {what}"));
     Ok(Done::Fine)
@@ -153,7 +157,7 @@ fn done(id: &JobId, asked: Result<(), tollgate_engine::store::jobs::JobRefused>,
 
 /// Tries everything again that was given up. What cannot be is said, and holds up nothing else.
 fn retry_all(board: &Board) -> Result<Done, Failure> {
-    let query = JobQuery { state: Some(JobState::Dead), place: None, limit: MAX_RETRIED, now_ms: memory::now() };
+    let query = JobQuery { state: Some(JobState::Dead), place: None, limit: MAX_RETRIED, now_ms: board.now() };
     let (mut n_done, mut n_refused) = (0_usize, 0_usize);
     for job in board.database().jobs(&query)? {
         match jobs::retry(board, &job.id, &board::who())? {
