@@ -16,7 +16,7 @@ use super::follow;
 use crate::store::sql::{self, Connection, params};
 
 /// Whoever gives out numbers has this lock alone, until what it numbered is committed.
-const NUMBERING: i64 = 0x746f_6c6c_0003;
+pub(super) const NUMBERING: i64 = 0x746f_6c6c_0003;
 
 /// Numbers what waits, and tells everybody. A lock is held, so nobody else changes the counter.
 const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), numbered AS (
@@ -31,15 +31,18 @@ const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), num
 
 /// Numbers what waits, in a transaction of its own; false when somebody else gives out numbers right now.
 ///
-/// Where this fails the lock goes with the connection.
+/// Where this fails the connection is of no more use. A process that stops in the middle loses the transaction after some
+/// seconds, and with it the lock, which one that belongs to the connection would keep.
 pub(super) fn number_waiting(connection: &Connection) -> sql::Result<bool> {
-    let lock = |sql: &str| connection.query_row(sql, [NUMBERING], |row| row.get::<_, bool>(0));
-    if !lock("SELECT pg_try_advisory_lock(?1)")? {
-        return Ok(false);
+    connection.execute_batch("BEGIN")?;
+    let lock = "SELECT pg_try_advisory_xact_lock(?1)";
+    let is_ours = connection.query_row(lock, [NUMBERING], |row| row.get(0))?;
+    if is_ours {
+        // It sees what was committed before it began, so the lock is taken before.
+        connection.execute(NUMBER, ())?;
     }
-    // It sees what was committed before it began, so the lock is taken before.
-    connection.execute(NUMBER, ())?;
-    lock("SELECT pg_advisory_unlock(?1)")
+    connection.execute_batch("COMMIT")?;
+    Ok(is_ours)
 }
 
 /// Numbers what waits where somebody died before it could; changes nothing elsewhere.

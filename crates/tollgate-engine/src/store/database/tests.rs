@@ -170,6 +170,24 @@ fn what_a_process_left_behind_is_numbered_by_another() {
 }
 
 #[test]
+fn who_stops_while_numbers_are_given_out_keeps_nobody_from_it_for_long() {
+    let folder = Folder::new();
+    if !folder.0.is_on_server() {
+        return;
+    }
+    let database = folder.open();
+    // As a process that is stopped, or whose machine sleeps.
+    let sleeper = open::open(&folder.place()).unwrap();
+    let lock = format!("BEGIN; SELECT pg_advisory_xact_lock({})", numbering::NUMBERING);
+    sleeper.execute_batch(&lock).unwrap();
+    database.write_beside(|connection| put(connection, "one")).unwrap();
+    database.write(|connection| put(connection, "two")).unwrap();
+    let kinds: Vec<String> = numbered(&database, 2).into_iter().map(|(_, kind)| kind).collect();
+    assert_eq!(kinds, ["one", "two"]);
+    assert!(sleeper.execute_batch("COMMIT").is_err(), "whoever slept is told");
+}
+
+#[test]
 fn who_goes_on_after_a_failure_keeps_nothing() {
     let folder = Folder::new();
     let database = folder.open();
