@@ -90,8 +90,12 @@ fn sources() -> io::Result<BTreeMap<String, Vec<PathBuf>>> {
 
 fn crate_folders() -> io::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let version = Command::new(&cargo).arg("-vV").output()?.stdout;
+    let version = String::from_utf8_lossy(&version);
+    // Crates for other systems are not on a machine that never asked for them.
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
+        .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", host, "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
