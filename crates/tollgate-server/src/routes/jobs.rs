@@ -13,6 +13,7 @@ use crate::extract::{JobPath, OfJob, Query};
 use crate::problem::{Kind, Problem};
 use crate::routes::Shared;
 use crate::routes::acts::BY;
+use crate::routes::reviews::text;
 
 /// How many are listed if nobody says, and at most.
 const LIMIT: usize = 100;
@@ -136,7 +137,8 @@ pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) 
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
     }
-    let wanted = JobsWanted { state: which.state.map(StateWord::state), place: which.repository, limit };
+    let place = text("repository", which.repository.as_ref())?;
+    let wanted = JobsWanted { state: which.state.map(StateWord::state), place, limit };
     let jobs = app.call(move |desk| desk.jobs(&wanted)).await?;
     Ok(Json(JobsBody { jobs: jobs.into_iter().map(Into::into).collect() }))
 }

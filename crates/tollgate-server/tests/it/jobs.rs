@@ -39,7 +39,8 @@ fn what_is_owed_is_listed_tried_again_and_ended() {
         for path in ["/api/jobs/nothing/retry", "/api/jobs/pull-x/retry", "/api/jobs/work-1/cancel"] {
             assert_eq!(world.ask("POST", path, "").await.status, 404, "{path}");
         }
-        for query in ["state=lost", "limit=0", "limit=1001"] {
+        let long = format!("repository={}", "x".repeat(301));
+        for query in ["state=lost", "limit=0", "limit=1001", &long] {
             assert_eq!(world.get(&format!("/api/jobs?{query}")).await.status, 422, "{query}");
         }
         // Nobody who is not signed in sees or moves anything.
