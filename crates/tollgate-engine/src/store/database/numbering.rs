@@ -6,7 +6,7 @@
 //! so within a second.
 //!
 //! ```text
-//! alone    take_turn ─► event 17, 18
+//! alone    take_numbers ─► event 17, 18
 //! beside   event_waiting ─ commit ─► number_waiting ─► event 19
 //! ```
 
