@@ -22,6 +22,7 @@ use crate::failure::{Failure, Kind};
 use crate::forge::worktree::Worktree;
 use crate::process;
 use crate::process::guard::ProcessMark;
+use crate::process::handles;
 use crate::reviewer::team::{self, Way};
 use crate::store::board::{FeatureRow, Field, Hold};
 
@@ -119,6 +120,10 @@ impl Job<'_> {
                 let mut change = Change::of(Event::Interrupted);
                 change.first.push(Announced::AgentFinished { iteration, result: "interrupted", error: None });
                 self.happened(row, Hold::LetGo, change).map(drop)
+            }
+            // It never began, and soon it may; no person can do anything about it.
+            Err(failure) if failure.why == Why::Setup && handles::were_missing(&call_failure(&failure)) => {
+                Err(Refused::Failure(call_failure(&failure)))
             }
             Err(failure) => {
                 let problem = call_failure(&failure);
