@@ -17,6 +17,7 @@ pub mod failure;
 pub mod forge;
 pub mod held;
 pub mod history;
+mod lock;
 mod net;
 pub mod pipeline;
 pub mod process;

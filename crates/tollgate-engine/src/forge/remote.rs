@@ -14,7 +14,6 @@
 //! All of it can be deleted at any time when nobody holds it, and is fetched again. Credentials travel in the
 //! environment of git and are stored nowhere.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +26,7 @@ use crate::forge::git::{Blob, Environment, Git};
 use crate::forge::host::Hidden;
 use crate::forge::local::{Absent, Local, Trigger};
 use crate::forge::project::Branch;
+use crate::lock::Lock;
 
 mod address;
 mod damage;
@@ -59,7 +59,7 @@ pub struct Remote {
     authorization: Option<Hidden>,
     /// Reads the repository, without the network.
     git: Git,
-    held: Arc<File>,
+    held: Arc<Lock>,
 }
 
 /// What is to be fetched for one pull request.

@@ -1,6 +1,4 @@
 //! One server for a project: `tollgate.lock`, which holds the number of its process.
-//!
-//! The system lets go of it when the process ends, however it ends.
 
 use std::io::{Read as _, Write as _};
 
@@ -8,13 +6,14 @@ use super::edit::Trouble;
 use super::place::Found;
 use super::{Folder, failure};
 use crate::failure::Failure;
+use crate::lock;
 
 const LOCK: &str = "tollgate.lock";
 
 /// Keeps a project for this process until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: std::fs::File,
+    _kept: lock::Lock,
 }
 
 impl Folder {
@@ -22,7 +21,7 @@ impl Folder {
     #[must_use]
     pub fn is_kept(&self) -> bool {
         match self.root().and_then(|root| root.file(LOCK).map_err(|error| failure::unreadable(root.path(), &error))) {
-            Ok(Found::Is(file)) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
+            Ok(Found::Is(file)) => matches!(lock::Lock::together(file), Ok(Err(_))),
             Ok(Found::Missing | Found::Link | Found::Other) | Err(_) => false,
         }
     }
@@ -32,25 +31,25 @@ impl Folder {
         let root = self.root()?;
         let path = root.path().join(LOCK);
         let unwritable = |trouble: Trouble| failure::unwritable(&path, &trouble);
-        let mut file = match root.file_to_keep(LOCK).map_err(|error| unwritable(error.into()))? {
+        let file = match root.file_to_keep(LOCK).map_err(|error| unwritable(error.into()))? {
             Found::Is(file) => file,
             Found::Link => return Err(unwritable(Trouble::Link)),
             Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
         };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
+        let kept = match lock::Lock::alone(file).map_err(|error| unwritable(error.into()))? {
+            Ok(kept) => kept,
+            Err(file) => {
                 let mut pid = String::new();
                 // Only said to a person, so that an unreadable one does not matter.
                 let _ = (&file).take(20).read_to_string(&mut pid);
                 let pid: String = pid.chars().take_while(char::is_ascii_digit).collect();
                 return Err(failure::held(root.path(), &pid));
             }
-            Err(std::fs::TryLockError::Error(error)) => return Err(unwritable(error.into())),
-        }
+        };
+        let mut file = kept.file();
         let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         written.map_err(|error| unwritable(error.into()))?;
         self.sweep()?;
-        Ok(Lock { _file: file })
+        Ok(Lock { _kept: kept })
     }
 }

@@ -4,7 +4,6 @@
 //! *not reviewed*, by name.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::sync::Arc;
 
 use tollgate_core::change::Change;
@@ -13,6 +12,7 @@ use tollgate_core::path::{FilePath, RepoPath};
 
 use super::Local;
 use super::hidden::with_magic;
+use crate::lock::Lock;
 
 /// What of a change is not here, and why.
 #[derive(Debug, Clone, Default)]
@@ -20,12 +20,12 @@ pub(in crate::forge) struct Absent {
     /// Each file and the reason.
     files: Vec<(RepoPath, String)>,
     /// Held as long as anybody reads, so that nobody tidies away what is read.
-    _held: Option<Arc<File>>,
+    _held: Option<Arc<Lock>>,
 }
 
 impl Absent {
     /// These files are not here; what is, stays as long as the file is held.
-    pub(in crate::forge) fn new(files: Vec<(RepoPath, String)>, held: Arc<File>) -> Self {
+    pub(in crate::forge) fn new(files: Vec<(RepoPath, String)>, held: Arc<Lock>) -> Self {
         Self { files, _held: Some(held) }
     }
 

@@ -1,8 +1,7 @@
 //! Who reads a repository of the cache, and who may change it.
-//!
-//! The system gives a lock back when its process ends in whatever way, so none is left behind.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,36 +9,29 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure;
 use crate::failure::Failure;
+use crate::lock::Lock;
 
 /// Deleting a repository takes less.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Says that a repository is in use, as long as the file is open; together with others who do.
-pub(super) fn hold(path: &Path) -> Result<File, Failure> {
-    let file = open(path)?;
-    let deadline = Instant::now() + PATIENCE;
-    wait(path, deadline, || file.try_lock_shared(), || false)?;
+/// Says that a repository is in use, as long as the lock lives; together with others who do.
+pub(super) fn hold(path: &Path) -> Result<Lock, Failure> {
+    let lock = wait(path, Instant::now() + PATIENCE, Lock::together, || false)?;
     // Tells who has not been used for long; a cache goes without it.
-    let _ = file.set_modified(SystemTime::now());
-    Ok(file)
+    let _ = lock.file().set_modified(SystemTime::now());
+    Ok(lock)
 }
 
 /// Waits until nobody else has it.
-pub(super) fn take(path: &Path, deadline: Instant, cancel: &CancellationToken) -> Result<File, Failure> {
-    let file = open(path)?;
-    wait(path, deadline, || file.try_lock(), || cancel.is_cancelled())?;
-    Ok(file)
+pub(super) fn take(path: &Path, deadline: Instant, cancel: &CancellationToken) -> Result<Lock, Failure> {
+    wait(path, deadline, Lock::alone, || cancel.is_cancelled())
 }
 
 /// Takes it if nobody else has it.
-pub(super) fn try_take(path: &Path) -> Result<Option<File>, Failure> {
-    let file = open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(failure::no_cache(path, &error)),
-    }
+pub(super) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
+    let taken = Lock::alone(open(path)?).map_err(|error| failure::no_cache(path, &error))?;
+    Ok(taken.ok())
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
@@ -50,17 +42,18 @@ fn open(path: &Path) -> Result<File, Failure> {
 fn wait(
     path: &Path,
     deadline: Instant,
-    attempt: impl Fn() -> Result<(), TryLockError>,
+    attempt: impl Fn(File) -> io::Result<Result<Lock, File>>,
     is_cancelled: impl Fn() -> bool,
-) -> Result<(), Failure> {
+) -> Result<Lock, Failure> {
+    let mut file = open(path)?;
     loop {
-        match attempt() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(failure::no_cache(path, &error)),
-            Err(TryLockError::WouldBlock) if is_cancelled() => return Err(failure::cancelled()),
-            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(failure::busy(path)),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-        }
+        file = match attempt(file).map_err(|error| failure::no_cache(path, &error))? {
+            Ok(lock) => return Ok(lock),
+            Err(_) if is_cancelled() => return Err(failure::cancelled()),
+            Err(_) if Instant::now() >= deadline => return Err(failure::busy(path)),
+            Err(file) => file,
+        };
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -1,20 +1,15 @@
 //! One process at a time changes the worktrees of a repository.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::OpenOptions;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::forge::project::{Place, failure};
+use crate::lock::Lock;
 
 /// Longer than the longest checkout that is waited for.
 const PATIENCE: Duration = Duration::from_secs(150);
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Held as long as it lives; the system gives it back when the process ends in whatever way.
-#[derive(Debug)]
-pub(super) struct Lock {
-    _file: File,
-}
 
 /// Waits for the right to change worktrees.
 pub(super) fn take(place: &Place) -> Result<Lock, Failure> {
@@ -32,15 +27,15 @@ fn take_within(place: &Place, patience: Duration) -> Result<Lock, Failure> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
     }
-    let file = options.open(&path).map_err(|error| failure::no_worktree(&path, &error))?;
+    let mut file = options.open(&path).map_err(|error| failure::no_worktree(&path, &error))?;
     let deadline = Instant::now() + patience;
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(failure::worktrees_busy(&path, patience.as_secs())),
-            Err(TryLockError::Error(error)) => return Err(failure::no_worktree(&path, &error)),
-        }
+        file = match Lock::alone(file).map_err(|error| failure::no_worktree(&path, &error))? {
+            Ok(lock) => return Ok(lock),
+            Err(file) if Instant::now() < deadline => file,
+            Err(_) => return Err(failure::worktrees_busy(&path, patience.as_secs())),
+        };
+        std::thread::sleep(PAUSE);
     }
 }
 

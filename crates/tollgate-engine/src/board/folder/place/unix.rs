@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Found, Kind, NANOS, PAUSE, Stamp};
+use crate::lock::Lock;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 // Without NONBLOCK, opening a named pipe would wait for somebody at its other end.
@@ -28,8 +29,8 @@ pub(in super::super) struct Place {
 /// Holds a folder for one writer, among those that ask.
 #[derive(Debug)]
 pub(in super::super) struct Guard {
-    /// The folder is held by this handle,
-    _folder: Option<OwnedFd>,
+    /// The folder is held,
+    _folder: Option<Lock>,
     /// or all folders are, in this process.
     _process: Option<MutexGuard<'static, ()>>,
 }
@@ -204,21 +205,20 @@ impl Place {
     /// Waits until no other writer of ours holds the folder, in this process or another.
     pub(in super::super) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
         // A handle of its own: a hold belongs to the handle, and threads share ours.
-        let handle = rustix::fs::openat(&self.handle, ".", FOLDER, Mode::empty())?;
+        let mut handle = File::from(rustix::fs::openat(&self.handle, ".", FOLDER, Mode::empty())?);
         let start = std::time::Instant::now();
         loop {
-            match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Guard { _folder: Some(handle), _process: None })),
-                Err(Errno::WOULDBLOCK) if start.elapsed() < patience => std::thread::sleep(PAUSE),
-                Err(Errno::WOULDBLOCK) => return Ok(None),
-                Err(Errno::INTR) => {}
-                // Network file systems may not know holds on folders.
-                Err(Errno::NOLCK | Errno::BADF | Errno::NOTSUP | Errno::INVAL) => {
+            handle = match Lock::alone(handle) {
+                Ok(Ok(lock)) => return Ok(Some(Guard { _folder: Some(lock), _process: None })),
+                Ok(Err(handle)) if start.elapsed() < patience => handle,
+                Ok(Err(_)) => return Ok(None),
+                Err(error) if is_unknown(&error) => {
                     let process = super::alone(patience);
                     return Ok(process.map(|process| Guard { _folder: None, _process: Some(process) }));
                 }
-                Err(error) => return Err(error.into()),
-            }
+                Err(error) => return Err(error),
+            };
+            std::thread::sleep(PAUSE);
         }
     }
 }
@@ -232,6 +232,12 @@ pub(in super::super) fn like(file: &File, old: &Metadata) -> io::Result<()> {
         let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(old.permissions())
+}
+
+/// True where folders cannot be held, as on some network file systems.
+fn is_unknown(error: &io::Error) -> bool {
+    let error = Errno::from_io_error(error);
+    matches!(error, Some(Errno::NOLCK | Errno::BADF | Errno::NOTSUP | Errno::INVAL))
 }
 
 fn kind(file_type: FileType) -> Kind {
