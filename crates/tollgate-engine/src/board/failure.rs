@@ -20,6 +20,14 @@ pub(super) fn elsewhere(project: &ProjectRow) -> Failure {
     }
 }
 
+/// Nobody knows whether a new feature was stored; its file is there.
+pub(super) fn stored_later(failure: Failure) -> Failure {
+    failure.hint(
+        "The file of the feature is written. It comes to the board as soon as the database can be reached: look for it \
+         there before you add it again.",
+    )
+}
+
 /// Nobody is set up to implement features.
 pub(super) fn no_agent() -> Failure {
     Failure::new(Kind::Config, "no agent is set up to implement features")

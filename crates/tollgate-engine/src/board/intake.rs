@@ -71,8 +71,17 @@ impl Board {
         let document = document(new, &id, &iso(now)).map_err(Refused::Invalid)?;
         let folder = self.folder(&project)?;
         let held = folder.create(&id, &document)?;
-        self.take_in(&project, &folder, &held)?;
-        self.feature(project.id, &id)
+        let stored = self.take_in(&project, &folder, &held);
+        match (self.feature(project.id, &id), stored) {
+            (Ok(row), _) => Ok(row),
+            (Err(refused), Ok(())) => Err(refused),
+            (Err(Refused::NoFeature(_)), Err(failure)) => {
+                // Whoever is told so tries again, and the file would come to the board as a second one.
+                let _ = folder.delete(&id);
+                Err(failure.into())
+            }
+            (Err(_), Err(failure)) => Err(failure::stored_later(failure).into()),
+        }
     }
 
     /// Changes what stands on a card; `rev` is the revision that whoever changes it has seen.

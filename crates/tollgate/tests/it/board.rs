@@ -10,8 +10,8 @@ use tollgate_core::board::machine::{Pause, Review, Status};
 use tollgate_core::board::{Document, FeatureId, Met, Outcome};
 use tollgate_core::gate::Gate;
 use tollgate_engine::board::runner::Runner;
-use tollgate_engine::board::{Board, NewFeature};
-use tollgate_engine::store::board::{FeatureRow, ProjectRow};
+use tollgate_engine::board::{Board, NewFeature, Refused};
+use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
 use crate::desk::{BAD, Desk, GOOD, learns, settled, works};
 use crate::stub::{Stub, finding};
@@ -508,6 +508,39 @@ fn hostile_names_are_refused_before_anything_is_written() {
         assert!(board.create(project.id, &new).is_err(), "{name:?}");
     }
     assert_eq!(std::fs::read_dir(desk.path("project/.automaker/features")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_feature_that_could_not_be_stored_does_not_come_later_beside_the_second_try() {
+    let desk = Desk::in_file(&works());
+    let board = desk.board();
+    let project = board.add_project(&desk.path("project"), None).unwrap();
+    let behind = rusqlite::Connection::open(desk.path("data/tollgate/tollgate.db")).unwrap();
+    let create = |title: &str| {
+        let new = NewFeature { title: title.to_owned(), ..NewFeature::default() };
+        board.create(project.id, &new).map(|made| made.facts.title).map_err(Refused::into_failure)
+    };
+    let titles = || {
+        board.take_in_all(&project).unwrap();
+        let cards = board.features(project.id, &CardFilter { limit: 10, ..CardFilter::default() }).unwrap();
+        cards.into_iter().map(|card| card.facts.title).collect::<Vec<_>>()
+    };
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON feature BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    behind.execute_batch(refuse).unwrap();
+    let failure = create("Log in").unwrap_err();
+    assert!(failure.message.contains("no room"), "{failure}");
+    behind.execute_batch("DROP TRIGGER refuse").unwrap();
+    assert_eq!(titles(), [""; 0]);
+    assert_eq!(create("Log in").unwrap(), "Log in");
+    assert_eq!(titles(), ["Log in"]);
+    // Nothing that was written is lost.
+    assert_eq!(std::fs::read_dir(desk.path("project/.automaker/.trash")).unwrap().count(), 1);
+    // Where nobody can say whether it was stored, it is there later, and that is said.
+    behind.execute_batch("ALTER TABLE feature RENAME TO away").unwrap();
+    let failure = create("Log out").unwrap_err();
+    assert!(failure.hint.as_ref().is_some_and(|hint| hint.contains("before you add it again")), "{failure:?}");
+    behind.execute_batch("ALTER TABLE away RENAME TO feature").unwrap();
+    assert_eq!(titles(), ["Log in", "Log out"]);
 }
 
 /// Reviews a feature whose second review remarks, in this category, on a line that the first one passed.
