@@ -33,7 +33,16 @@ const N_REPOSITORIES: usize = 5;
 #[test]
 fn the_program_does_the_same_on_a_server() {
     again_on_a_server(
-        &["serve::", "feature::", "worker::", "jobs::", "webhook::", "pulls::flow", "pulls::threads"],
+        &[
+            "serve::",
+            "feature::",
+            "worker::",
+            "jobs::",
+            "webhook::",
+            "pulls::flow",
+            "pulls::threads",
+            "killed_at_random",
+        ],
         &["pages::", "makes_no_board", "keeps_to_its_own_folder"],
     );
 }
