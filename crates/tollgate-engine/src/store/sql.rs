@@ -143,12 +143,18 @@ impl Connection {
 
     /// Gives out the next number of a kind, which nobody else gets; a later one is higher.
     pub(super) fn next_number(&self, name: &str) -> Result<i64> {
-        let sql = match self {
-            Self::Sqlite(_) => "UPDATE counter SET value = value + 1 WHERE name = ?1 RETURNING value",
+        let number = self.draw_number(name)?;
+        self.query_row(&format!("SELECT {number}"), (), |row| row.get(0))
+    }
+
+    /// The same as an expression, for a statement that is carried out once.
+    pub(super) fn draw_number(&self, name: &str) -> Result<String> {
+        let sql = "UPDATE counter SET value = value + 1 WHERE name = ?1 RETURNING value";
+        match self {
+            Self::Sqlite(_) => self.query_row(sql, [name], |row| row.get(0)).map(|number: i64| number.to_string()),
             // A sequence waits for nobody. A number that is then not used is missed by nobody.
-            Self::Postgres(_) => "SELECT nextval('number_' || CAST(?1 AS TEXT))",
-        };
-        self.query_row(sql, [name], |row| row.get(0))
+            Self::Postgres(_) => Ok(format!("nextval('number_{name}')")),
+        }
     }
 
     /// Whether no transaction is going on.

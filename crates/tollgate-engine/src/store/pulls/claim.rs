@@ -7,7 +7,7 @@ use tollgate_core::pull::Repo;
 
 use super::{COLUMNS, Fenced, PullRow, TooLate, of_row, ready, repo};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Params, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
 use crate::store::{Database, number};
 
 /// A lease that ends later than this from now was made by another clock, and does not hold.
@@ -182,6 +182,10 @@ const HELD: &str = "h.owner IS NOT NULL AND h.lease_until_ms >= ?1 AND h.lease_u
 /// The place in a lane: by age, of which each step of priority is worth an hour.
 const PLACE: &str = "(p.since_ms - 3600000 * p.priority)";
 
+/// What comes next in the index of what is owed. No other index has this order: one that also has what is done would be read
+/// through from one lane to the next.
+const NEXT: &str = "ORDER BY p.lane, p.ready_ms LIMIT 1";
+
 /// So many lanes are looked at for one claim.
 const MAX_LANES: i64 = 64;
 
@@ -208,9 +212,9 @@ pub(super) fn lanes(limits: Limits) -> String {
     }
     format!(
         "WITH RECURSIVE known (lane) AS (
-           SELECT min(p.lane) FROM pull p WHERE p.ready_ms IS NOT NULL
+           SELECT (SELECT p.lane FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane >= '' {NEXT})
            UNION ALL
-           SELECT (SELECT min(p.lane) FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane > known.lane)
+           SELECT (SELECT p.lane FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane > known.lane {NEXT})
            FROM known WHERE known.lane IS NOT NULL
          ), first (lane, repo_key, installation, ready_ms) AS MATERIALIZED (
            SELECT known.lane, substr(known.lane, instr(known.lane, ' ') + 1),
@@ -242,16 +246,16 @@ fn claim_next(connection: &Connection, turn: &Turn) -> sql::Result<Option<Claim>
     let rows = statement.query_map(params![now, latest], |row| {
         Ok(Lane { name: row.get("lane")?, repo_key: row.get("repo_key")?, installation: row.get("installation")? })
     })?;
-    let sql = first_in_lane(&turn.except);
+    let first = first_in_lane(&turn.except);
     for lane in rows.collect::<sql::Result<Vec<Lane>>>()? {
         if !has_room(connection, &lane, turn.limits, (now, latest))? {
             continue;
         }
-        let mut statement = connection.prepare(&sql)?;
-        let first = statement.query_row(params![now, latest, lane.name], |row| row.get(0)).optional()?;
-        if let Some(pull) = first {
-            let bid = Bid { pull, owner: turn.owner.clone(), now_ms: turn.now_ms, lease_ms: turn.lease_ms };
-            return take(connection, &bid);
+        let until_ms = turn.now_ms.saturating_add(turn.lease_ms);
+        let values = params![now, latest, lane.name, turn.owner, number(until_ms)];
+        let taken = take(connection, &first, values, until_ms)?;
+        if taken.is_some() {
+            return Ok(taken);
         }
     }
     Ok(None)
@@ -285,23 +289,21 @@ fn pass_gate(connection: &Connection, name: &str) -> sql::Result<()> {
 
 fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let sql = format!("SELECT 1 FROM pull p WHERE p.id = ?3 AND p.ready_ms <= ?1 AND {FREE} /* row lock */");
-    if !connection.prepare(&sql)?.exists(params![now, latest, bid.pull])? {
-        return Ok(None);
-    }
-    take(connection, bid)
+    let this = format!("SELECT p.id FROM pull p WHERE p.id = ?3 AND p.ready_ms <= ?1 AND {FREE} /* row lock */");
+    let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
+    take(connection, &this, params![now, latest, bid.pull, bid.owner, number(until_ms)], until_ms)
 }
 
-fn take(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
-    let token = Token(connection.next_number("pull_token")?);
-    let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
+/// Claims what a query finds, for the owner ?4 until ?5.
+fn take(connection: &Connection, which: &str, values: impl Params, until_ms: u64) -> sql::Result<Option<Claim>> {
     // The token grows with every claim, so it is also the time of the turn.
     let sql = format!(
-        "UPDATE pull SET owner = ?2, token = ?3, taken = ?3, lease_until_ms = ?4 WHERE id = ?1 RETURNING {COLUMNS}"
+        "UPDATE pull SET owner = ?4, token = drawn.token, taken = drawn.token, lease_until_ms = ?5 \
+         FROM (SELECT {} AS token) drawn WHERE pull.id = ({which}) RETURNING {COLUMNS}, taken",
+        connection.draw_number("pull_token")?
     );
-    let values = params![bid.pull, bid.owner, token.0, number(until_ms)];
-    let pull = connection.query_row(&sql, values, of_row).optional()?;
-    Ok(pull.map(|pull| Claim { token, pull, until_ms }))
+    let read = |row: &Row<'_>| Ok(Claim { token: Token(row.get("taken")?), pull: of_row(row)?, until_ms });
+    connection.query_row(&sql, values, read).optional()
 }
 
 /// Gives back the claim of the token ?1, with what is known by now.
