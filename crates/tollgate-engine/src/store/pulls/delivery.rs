@@ -9,7 +9,7 @@ use super::ready::{self, Priority};
 use super::{asking, told};
 use crate::failure::Failure;
 use crate::process;
-use crate::store::sql::{self, Connection, Row, ToSql, With, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, With, params};
 use crate::store::{Database, number};
 
 /// A review waits for this long after the last push: who pushes once often pushes twice.
@@ -68,12 +68,11 @@ impl Database {
         let repo = repo.clone();
         self.write_beside(move |connection| {
             let pull = find_or_make(connection, &repo, at, installation)?;
-            let is_owed = "SELECT 1 FROM pull WHERE id = ?1 AND wanted > done /* row lock */";
-            if connection.prepare(is_owed)?.exists([pull])? {
-                return Ok(false);
+            let is_owed = pull.since_ms.is_some();
+            if !is_owed {
+                pull.want(connection, at_ms, (SETTLE_MS, Priority::Found))?;
             }
-            want(connection, pull, at_ms, (SETTLE_MS, Priority::Found))?;
-            Ok(true)
+            Ok(!is_owed)
         })
     }
 
@@ -102,13 +101,13 @@ fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
             let pull = |connection| find_or_make(connection, repo, *number, ask.installation);
             match about {
                 About::Changed { .. } | About::Closed => {
-                    want(connection, pull(connection)?, at_ms, (SETTLE_MS, Priority::Pushed))
+                    pull(connection)?.want(connection, at_ms, (SETTLE_MS, Priority::Pushed))
                 }
                 About::Again { by } if by.is_bot => Ok(()),
                 About::Again { .. } => {
                     let pull = pull(connection)?;
-                    want(connection, pull, at_ms, (0, Priority::Asked))?;
-                    again(connection, pull, false)
+                    pull.want(connection, at_ms, (0, Priority::Asked))?;
+                    again(connection, pull.id, false)
                 }
                 // A program that talks to us may be ourselves, and would be answered for ever.
                 About::Said { by, .. } | About::Thread { by, .. } if by.is_bot => Ok(()),
@@ -117,10 +116,10 @@ fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
                         Place::Conversation(comment) => ("conversation", *comment, None),
                         Place::Thread { comment, root } => ("thread", *comment, Some(*root)),
                     };
-                    told::insert(connection, pull(connection)?, place, &by.login, command, at_ms)
+                    told::insert(connection, pull(connection)?.id, place, &by.login, command, at_ms)
                 }
                 About::Thread { by, comment, resolved } => {
-                    told::insert_resolved(connection, pull(connection)?, *comment, &by.login, *resolved, at_ms)
+                    told::insert_resolved(connection, pull(connection)?.id, *comment, &by.login, *resolved, at_ms)
                 }
             }
         }
@@ -174,46 +173,64 @@ fn end(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> sql::Resu
     Ok(())
 }
 
-/// The row of a pull request.
-pub(super) fn find_or_make(
-    connection: &Connection,
-    repo: &Repo,
-    at: u64,
-    installation: Option<u64>,
-) -> sql::Result<i64> {
-    let sql = "INSERT INTO pull (repo_key, repo, number, installation, lane) \
-               VALUES (?1, ?2, ?3, ?4, ?5) \
-               ON CONFLICT (repo_key, number) DO UPDATE SET repo = excluded.repo, \
-               installation = coalesce(excluded.installation, pull.installation), \
-               lane = coalesce(excluded.installation, pull.installation, 0) || ' ' || pull.repo_key RETURNING id";
-    let lane = format!("{} {}", installation.unwrap_or(0), repo.key());
-    let values = params![repo.key(), repo.to_string(), number(at), installation, lane];
-    connection.prepare(sql)?.query_row(values, |row| row.get(0))
+/// A pull request whose row nobody else changes until the write ends.
+struct Locked {
+    id: i64,
+    /// Since when a review is owed, if one is.
+    since_ms: Option<u64>,
+    put_off_to_ms: u64,
 }
 
-/// Raises what is wanted of a pull request. A failure of what was wanted before does not count any more; a review that
-/// was put off stays so, unless another clock said until when.
-pub(super) fn want(
-    connection: &Connection,
-    pull: i64,
-    at_ms: u64,
-    (settle_ms, priority): (u64, Priority),
-) -> sql::Result<()> {
-    let sql = "SELECT CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms FROM pull WHERE id = ?1 \
-               /* row lock */";
-    let values = |row: &Row<'_>| Ok((row.get("since_ms")?, row.get("put_off_to_ms")?));
-    let (since_ms, put_off_to_ms): (Option<u64>, u64) = connection.prepare(sql)?.query_row([pull], values)?;
-    let since_ms = since_ms.unwrap_or(at_ms);
-    let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
-    let is_put_off = put_off_to_ms <= at_ms + asking::LONGEST_PAUSE_MS;
-    let review_at_ms = settled_ms.max(if is_put_off { put_off_to_ms } else { 0 });
-    let sql = format!(
-        "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3, \
-         priority = CASE WHEN priority < ?4 THEN ?4 ELSE priority END, ready_ms = {} WHERE id = ?1",
-        ready::ready("1 = 1", "?3")
+/// What is read of it.
+const LOCKED: &str = "id, CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms";
+
+fn locked(row: &Row<'_>) -> sql::Result<Locked> {
+    Ok(Locked { id: row.get("id")?, since_ms: row.get("since_ms")?, put_off_to_ms: row.get("put_off_to_ms")? })
+}
+
+/// The row of a pull request.
+fn find_or_make(connection: &Connection, repo: &Repo, at: u64, installation: Option<u64>) -> sql::Result<Locked> {
+    let as_it_is = format!(
+        "SELECT {LOCKED} FROM pull WHERE repo_key = ?1 AND repo = ?2 AND number = ?3 \
+         AND (installation = ?4 OR ?4 IS NULL) /* row lock */"
     );
-    let values = params![pull, number(since_ms), number(review_at_ms), priority.number()];
-    connection.prepare(&sql)?.execute(values).map(drop)
+    let values = params![repo.key(), repo.to_string(), number(at), installation];
+    if let Some(found) = connection.query_row(&as_it_is, values, locked).optional()? {
+        return Ok(found);
+    }
+    let sql = format!(
+        "INSERT INTO pull (repo_key, repo, number, installation, lane) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT (repo_key, number) DO UPDATE SET repo = excluded.repo, \
+         installation = coalesce(excluded.installation, pull.installation), \
+         lane = coalesce(excluded.installation, pull.installation, 0) || ' ' || pull.repo_key RETURNING {LOCKED}"
+    );
+    let lane = format!("{} {}", installation.unwrap_or(0), repo.key());
+    let values = params![repo.key(), repo.to_string(), number(at), installation, lane];
+    connection.query_row(&sql, values, locked)
+}
+
+/// Raises what is wanted of a pull request.
+pub(super) fn want(connection: &Connection, pull: i64, at_ms: u64, how: (u64, Priority)) -> sql::Result<()> {
+    let sql = format!("SELECT {LOCKED} FROM pull WHERE id = ?1 /* row lock */");
+    connection.query_row(&sql, [pull], locked)?.want(connection, at_ms, how)
+}
+
+impl Locked {
+    /// Raises what is wanted. A failure of what was wanted before does not count any more; a review that was put off
+    /// stays so, unless another clock said until when.
+    fn want(&self, connection: &Connection, at_ms: u64, (settle_ms, priority): (u64, Priority)) -> sql::Result<()> {
+        let since_ms = self.since_ms.unwrap_or(at_ms);
+        let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
+        let is_put_off = self.put_off_to_ms <= at_ms + asking::LONGEST_PAUSE_MS;
+        let review_at_ms = settled_ms.max(if is_put_off { self.put_off_to_ms } else { 0 });
+        let sql = format!(
+            "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3, \
+             priority = CASE WHEN priority < ?4 THEN ?4 ELSE priority END, ready_ms = {} WHERE id = ?1",
+            ready::ready("1 = 1", "?3")
+        );
+        let values = params![self.id, number(since_ms), number(review_at_ms), priority.number()];
+        connection.execute(&sql, values).map(drop)
+    }
 }
 
 /// Whatever was reviewed, what is wanted now is another review.

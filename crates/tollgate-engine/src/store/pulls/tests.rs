@@ -130,6 +130,24 @@ fn failed_run() -> Box<Record> {
 }
 
 #[test]
+fn a_pull_request_is_where_the_last_delivery_says_and_is_still_the_same() {
+    let queue = Queue::new();
+    let changed = |repo: &str| What::Pull { repo: repo_of(repo), number: 1, about: About::Changed { head: None } };
+    queue.deliver(7, changed("o/r"), 5);
+    let id = queue.row("o/r", 1).id;
+    // The app was installed anew; the repository is spelled otherwise now.
+    queue.deliver(8, changed("o/r"), 6);
+    queue.deliver(8, changed("O/r"), 7);
+    // Found out by ourselves, which says nothing of the installation.
+    assert!(!queue.database.want_pull(&repo_of("O/r"), 1, None, 8).unwrap());
+    let row = queue.row("o/r", 1);
+    assert_eq!((row.id, row.repo.to_string().as_str(), row.installation, row.wanted), (id, "O/r", Some(8), 3));
+    let one = Limits { of_installation: Some(1), ..Limits::default() };
+    queue.deliver(8, What::Pull { repo: repo_of("o/other"), number: 1, about: About::Changed { head: None } }, 9);
+    assert_eq!(queue.turns(100_000, 2, one).len(), 1, "both are of one installation");
+}
+
+#[test]
 fn a_delivery_counts_once_however_often_it_comes() {
     let queue = Queue::new();
     let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
