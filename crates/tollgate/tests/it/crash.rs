@@ -3,9 +3,10 @@
 //! `TOLLGATE_CHAOS=25` kills 25 times at each point and 200 times at random; without it there are a few of each. What
 //! was done is printed. The points are those of the reliability contract, from the end of an agent to the next status:
 //! a program under test dies at the one that `TOLLGATE_CRASH_AT` names.
+//! The same on PostgreSQL: `TOLLGATE_CHAOS=25 scripts/with-postgres` before the binary of these tests, `crash::`.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use tollgate_core::board::machine::{Pause, State, Status, Work};
@@ -13,6 +14,7 @@ use tollgate_core::board::{Document, FeatureId, Outcome};
 use tollgate_engine::board::{Board, NewFeature};
 
 use crate::desk::{BAD, Desk, learns, settled};
+use crate::stage::command;
 
 /// The server of a desk, as a process of its own.
 struct Server {
@@ -22,12 +24,9 @@ struct Server {
 impl Server {
     /// Starts it and waits until it works; it dies at a point, if one is named.
     fn start(desk: &Desk, crash_at: Option<&str>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(desk.path("home")).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path("home"));
-        command.env("XDG_CONFIG_HOME", desk.path("config")).env("XDG_DATA_HOME", desk.path("data"));
+        let mut command = command(desk, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(crash_at.map(|point| ("TOLLGATE_CRASH_AT", point)));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         Self { child: command.spawn().unwrap() }
     }
 
