@@ -22,7 +22,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts it and waits until it works; it dies at a point, if one is named.
+    /// Starts it; it dies at a point, if one is named.
     fn start(desk: &Desk, crash_at: Option<&str>) -> Self {
         let mut command = command(desk, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(crash_at.map(|point| ("TOLLGATE_CRASH_AT", point)));
