@@ -129,10 +129,10 @@ impl<'a> Job<'a> {
     /// Something happened, in the name of the claim; then the files are written anew.
     fn happened(&self, row: &FeatureRow, hold: Hold, change: Change<'_>) -> Result<Transitioned, Refused> {
         let done = self.board.transition(row, RUNNER, Some((self.claim.token, hold)), change)?;
-        crate::process::crash_point("B6");
+        crate::process::crash_point("transition-before-files");
         // What is stored is the truth; files that could not be written are written later.
         let _ = self.board.write_files(&self.project, self.id());
-        crate::process::crash_point("B9");
+        crate::process::crash_point("transition-files-written");
         Ok(done)
     }
 

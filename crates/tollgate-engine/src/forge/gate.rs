@@ -115,7 +115,7 @@ pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Fai
     let worktree = gate.worktree;
     worktree.verify()?;
     let commit = write_commit(gate, tree, parent.as_ref())?;
-    crate::process::crash_point("B3");
+    crate::process::crash_point("commit-before-ref-update");
     let nothing = "0".repeat(commit.as_str().len());
     let from = parent.as_ref().map_or(nothing.as_str(), Sha::as_str);
     worktree.place().move_branch(worktree.branch(), &commit, from)?;

@@ -103,7 +103,7 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
         };
         match done {
             Ok(remote) => {
-                process::crash_point("P17");
+                process::crash_point("post-before-ack");
                 ledger.done(post, remote)?;
                 published.n_done += 1;
             }

@@ -128,15 +128,15 @@ impl Pulls {
 
 /// Does what is owed to a pull request that was claimed, and gives the claim back.
 pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(), Failure> {
-    process::crash_point("P6");
+    process::crash_point("pull-claimed");
     let (database, token, troubles) = (pulls.database(), claim.token, claim.pull.troubles);
     let worked = begin(pulls, claim, watch).and_then(|job| job.all());
     let late = |fenced: Fenced<()>| fenced.map(|_| ());
     match worked {
         Ok(Then::LetGo { not_before_ms }) => {
-            process::crash_point("P19");
+            process::crash_point("pull-before-release");
             late(database.let_go_of_pull(token, not_before_ms))?;
-            process::crash_point("P20");
+            process::crash_point("pull-released");
             Ok(())
         }
         // Whoever has it now does it; what was given back is not ours to give.
@@ -210,7 +210,7 @@ impl Job<'_> {
             let reviewed = review::review(self, &row);
             self.watch.end();
             match reviewed? {
-                review::Ended::Stored => process::crash_point("P14"),
+                review::Ended::Stored => process::crash_point("review-stored"),
                 review::Ended::PutOff => return Ok(Then::Gone),
                 review::Ended::NotWanted => return Ok(Then::LetGo { not_before_ms: 0 }),
             }
@@ -249,7 +249,7 @@ impl Job<'_> {
             if !self.is_still_head(&head)? {
                 return Ok(Then::LetGo { not_before_ms: 0 });
             }
-            process::crash_point("P15");
+            process::crash_point("post-head-checked");
         }
         let (mut posts, mut ids) = (Vec::new(), HashMap::new());
         for row in due {

@@ -108,7 +108,7 @@ pub(crate) async fn github(State(app): State<Shared>, request: Request) -> Resul
     let status = if matches!(taken, Outcome::Pong) { StatusCode::OK } else { StatusCode::ACCEPTED };
     let known = matches!(taken, Outcome::Taken(Accepted::Known));
     let ignored = matches!(taken, Outcome::Ignored);
-    crash_point("P4");
+    crash_point("delivery-before-response");
     after_the_answer();
     Ok((status, Json(Taken { accepted: true, known, ignored })).into_response())
 }
@@ -140,7 +140,7 @@ async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
     if !body.is_signed_with(&head.signature) {
         return Err(failure::wrong_signature());
     }
-    crash_point("P2");
+    crash_point("delivery-signature-verified");
     if let Some(held) = parts.extensions.get::<Arc<Held>>() {
         held.is_known();
     }
@@ -206,6 +206,6 @@ fn after_the_answer() {
     #[cfg(debug_assertions)]
     tokio::spawn(async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        crash_point("P5");
+        crash_point("delivery-after-response");
     });
 }

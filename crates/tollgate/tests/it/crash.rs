@@ -148,21 +148,34 @@ fn n_kills() -> u32 {
 
 #[test]
 fn a_server_that_dies_at_any_point_goes_on_where_it_was() {
-    let points = ["B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11", "B12"];
+    let points = [
+        "implement-before-transition",
+        "implement-before-output",
+        "commit-before-ref-update",
+        "commit-before-transition",
+        "commit-recorded",
+        "transition-before-files",
+        "gate-reviewed",
+        "gate-before-transition",
+        "transition-files-written",
+        "gate-rejected",
+        "gate-paused",
+        "gate-approved",
+    ];
     let n_each = n_kills().max(1);
     let mut figures = Vec::new();
     for point in points {
         let mut n_died = 0;
         for round in 0..n_each {
-            let end = if point == "B11" { End::Paused } else { End::Approved };
+            let end = if point == "gate-paused" { End::Paused } else { End::Approved };
             let desk = Desk::new(&end.agent());
             let board = desk.board();
             let project = board.add_project(&desk.path("project"), None).unwrap().id;
             let id = add(&board, project, "Feature");
             // Points that are passed in each iteration, or with each transition, are tried at several passes.
             let n_passes = match point {
-                "B6" | "B9" => 8,
-                "B10" | "B11" | "B12" => 1,
+                "transition-before-files" | "transition-files-written" => 8,
+                "gate-rejected" | "gate-paused" | "gate-approved" => 1,
                 _ => 2,
             };
             let at = format!("{point}#{}", round % n_passes + 1);

@@ -100,11 +100,17 @@ fn the_same_delivery_is_one_also_after_the_server_was_killed() {
 
 #[test]
 fn what_was_answered_is_kept_and_what_was_not_can_be_sent_again() {
-    for (point, is_kept) in [("P1", false), ("P2", false), ("P3", false), ("P4", true), ("P5", true)] {
+    for (point, is_kept) in [
+        ("delivery-body-frame", false),
+        ("delivery-signature-verified", false),
+        ("delivery-before-commit", false),
+        ("delivery-before-response", true),
+        ("delivery-after-response", true),
+    ] {
         let desk = desk();
         let mut server = start(&desk, &[("TOLLGATE_CRASH_AT", point)]);
         let answer = deliver(&server, "bb-1", OPENED);
-        assert_eq!(answer.is_ok_and(|answer| answer.status == 202), point == "P5", "{point}");
+        assert_eq!(answer.is_ok_and(|answer| answer.status == 202), point == "delivery-after-response", "{point}");
         server.ended(Instant::now());
         let server = start(&desk, &[]);
         let known = deliver(&server, "bb-1", OPENED).unwrap().json()["known"] == true;

@@ -41,7 +41,7 @@ impl Job<'_> {
             Err(failure) => return self.failed(&feature.row, Event::CommitFailed, &failure),
         };
         let row = &feature.row;
-        process::crash_point("B4");
+        process::crash_point("commit-before-transition");
         let change = match done {
             Done::Commit(commit) if is_step => Change::of(Event::StepCommitted(commit)),
             Done::Commit(commit) => Change::of(Event::Committed(commit)),
@@ -66,7 +66,7 @@ impl Job<'_> {
             }
         };
         self.happened(row, Hold::LetGo, change)?;
-        process::crash_point("B5");
+        process::crash_point("commit-recorded");
         Ok(())
     }
 

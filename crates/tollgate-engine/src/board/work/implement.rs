@@ -102,7 +102,7 @@ impl Job<'_> {
         event: Event,
         failed: Event,
     ) -> Result<(), Refused> {
-        process::crash_point("B1");
+        process::crash_point("implement-before-transition");
         let iteration = row.state.iteration;
         match done {
             Ok(done) => {
@@ -341,7 +341,7 @@ impl<'a> Transcript<'a> {
     fn write(&mut self) {
         self.written = self.text.len();
         self.written_at = Instant::now();
-        process::crash_point("B2");
+        process::crash_point("implement-before-output");
         for what in [Attachment::Output(self.iteration), Attachment::LastOutput] {
             // The next writing, or the one at the end, may succeed.
             let _ = self.job.folder.write(self.job.id(), what, self.text.as_bytes());

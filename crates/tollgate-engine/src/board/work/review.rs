@@ -70,7 +70,7 @@ impl Job<'_> {
             let reviewed = self.look(&feature, &compared, &settings, &criteria, &subject)?;
             Ok((reviewed, settings))
         });
-        process::crash_point("B7");
+        process::crash_point("gate-reviewed");
         if self.cancel.is_cancelled() {
             // Somebody stopped it, or the program ends: it is made again.
             let _ = self.board.database().release(self.claim.token, 0);
@@ -139,12 +139,12 @@ impl Job<'_> {
         };
         let record = (outcome != Outcome::Failed).then_some(record);
         change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
-        process::crash_point("B8");
+        process::crash_point("gate-before-transition");
         let after = self.happened(&feature.row, Hold::LetGo, change)?.feature.state;
         match (outcome, after.pause) {
-            (Outcome::Approved, _) => process::crash_point("B12"),
-            (_, Some(_)) => process::crash_point("B11"),
-            (_, None) => process::crash_point("B10"),
+            (Outcome::Approved, _) => process::crash_point("gate-approved"),
+            (_, Some(_)) => process::crash_point("gate-paused"),
+            (_, None) => process::crash_point("gate-rejected"),
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Folder {
 pub(super) fn move_away(root: &Path, path: &Path) -> io::Result<()> {
     let old = tempfile::Builder::new().prefix(OLD).tempdir_in(root)?;
     std::fs::rename(path, old.path().join(MOVED))?;
-    process::crash_point("P21");
+    process::crash_point("mirror-half-deleted");
     // What is left is swept another time.
     let _ = old.close();
     Ok(())

@@ -49,7 +49,7 @@ pub fn tidy(cache_root: &Path, max_bytes: u64, git: &Environment) -> Result<Tidi
         let path = entry.path();
         if folder::is_left_behind(&entry) {
             let _ = std::fs::remove_dir_all(path);
-            process::crash_point("P21");
+            process::crash_point("mirror-half-deleted");
         } else if name.ends_with(".git") {
             let used = std::fs::metadata(path.with_extension("use")).and_then(|file| file.modified());
             let n_bytes = size(&path);

@@ -32,7 +32,7 @@ pub(super) fn check(
             says: (&text.title, &text.summary),
         };
         let id = target.host.begin_check(target.repo, &new)?;
-        process::crash_point("P16");
+        process::crash_point("post-sent");
         // Somebody whose time had run out may have begun one at the same moment; then both end alike.
         found = ours(seen, post)?;
         if found.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn check(
         }
     }
     if let Some(conclusion) = conclusion {
-        process::crash_point("P18");
+        process::crash_point("check-before-conclusion");
         for check in &found {
             about_to(post, ledger)?;
             end(seen, check, conclusion, text)?;

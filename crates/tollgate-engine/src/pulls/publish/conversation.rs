@@ -16,7 +16,7 @@ pub(super) fn summary(seen: &mut Seen<'_>, post: &Post, body: &str, ledger: &dyn
     if known.is_some_and(|known| !is_same(&known, body)) {
         about_to(post, ledger)?;
         seen.target.host.edit_comment(seen.target.repo, id, body)?;
-        process::crash_point("P16");
+        process::crash_point("post-sent");
     }
     Ok(Some(id))
 }
@@ -47,7 +47,7 @@ pub(super) fn reply(
     let target = seen.target;
     match target.host.reply(target.repo, target.number, root, body) {
         Ok(id) => {
-            process::crash_point("P16");
+            process::crash_point("post-sent");
             seen.forget();
             Ok(Some(keep_first(seen, is_it, Seen::line_comments, false)?.map_or(id, |(first, _)| first)))
         }
@@ -74,7 +74,7 @@ pub(super) fn said(
     about_to(post, ledger)?;
     let target = seen.target;
     let id = target.host.comment(target.repo, target.number, body)?;
-    process::crash_point("P16");
+    process::crash_point("post-sent");
     seen.forget();
     // Somebody whose time had run out may have posted it at the same moment.
     let kept = keep_first(seen, &is_it, Seen::comments, true)?;

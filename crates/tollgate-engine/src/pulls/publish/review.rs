@@ -119,7 +119,7 @@ fn at_lines(seen: &mut Seen<'_>, inline: &Inline) -> Asked<Option<u64>> {
 fn send(seen: &mut Seen<'_>, head: &Sha, body: &str, act: Act, comments: &[Inline]) -> Asked<u64> {
     let target = seen.target;
     let id = target.host.review(target.repo, target.number, &NewReview { head, body, act, comments })?;
-    process::crash_point("P16");
+    process::crash_point("post-sent");
     seen.forget();
     // Somebody whose time had run out may have posted it at the same moment. A review cannot be removed, its comments can.
     let first = posted(seen, head)?;
@@ -137,7 +137,7 @@ fn alone(seen: &mut Seen<'_>, head: &Sha, inline: &Inline) -> Result<bool, Stop>
     for one in tries {
         match target.host.comment_at(target.repo, target.number, head, one) {
             Ok(_) => {
-                process::crash_point("P16");
+                process::crash_point("post-sent");
                 return Ok(true);
             }
             Err(error) if matches!(error.trouble, Trouble::Invalid(_)) => {}

@@ -61,7 +61,7 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
         }
         pull => pull?,
     };
-    process::crash_point("P7");
+    process::crash_point("pull-fetched");
     if !pull.is_open {
         return closed(job, row, &pull.head);
     }
@@ -148,9 +148,9 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
         compared => compared?,
     };
-    process::crash_point("P9");
+    process::crash_point("pull-commits-fetched");
     if skips && compared.settings.allow_no_review {
-        process::crash_point("P8");
+        process::crash_point("pull-review-skipped");
         return say(job, row, &pull.head, "skipped", note::skipped(&job.me.mention, &pull.head, author));
     }
     if skips && let Some(ended) = begin(job, row, pull)? {
@@ -271,9 +271,9 @@ fn look(
     let is_gone = row.reviewed_head.as_ref().is_some_and(|last| compared.fetched.gone.contains(last));
     let variable = |name: &str| std::env::var(name).ok();
     let tell = |event: Event<'_>| match event {
-        Event::Fetched { .. } => process::crash_point("P10"),
-        Event::Scanned { .. } => process::crash_point("P11"),
-        Event::Asking { .. } => process::crash_point("P12"),
+        Event::Fetched { .. } => process::crash_point("review-change-fetched"),
+        Event::Scanned { .. } => process::crash_point("review-files-scanned"),
+        Event::Asking { .. } => process::crash_point("review-model-asked"),
     };
     let mut world = World {
         settings,

@@ -90,7 +90,7 @@ fn accept(connection: &Connection, delivery: &NewDelivery) -> sql::Result<Accept
         return Ok(Accepted::Known);
     }
     owe(connection, &delivery.ask, delivery.at_ms)?;
-    process::crash_point("P3");
+    process::crash_point("delivery-before-commit");
     Ok(Accepted::New)
 }
 

@@ -108,6 +108,6 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Resul
     let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
     let event = NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload };
     board::announce_in(connection, &[event], finished.at_ms)?;
-    process::crash_point("P13");
+    process::crash_point("review-before-commit");
     Ok(run)
 }

@@ -95,7 +95,7 @@ pub(super) async fn read(
     let mut whole = Whole { bytes, hashes, units: Vec::new(), _turn };
     let end = Instant::now() + app.limits.body;
     while let Some(frame) = next(&mut incoming, end).await? {
-        crash_point("P1");
+        crash_point("delivery-body-frame");
         if let Some(part) = frame.data_ref() {
             whole.take(part, app)?;
         }

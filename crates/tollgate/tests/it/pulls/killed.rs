@@ -16,8 +16,27 @@ const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
 /// From the first byte of a delivery to the last of what is tidied up.
 const POINTS: [&str; 21] = [
-    "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17",
-    "P18", "P19", "P20", "P21",
+    "delivery-body-frame",
+    "delivery-signature-verified",
+    "delivery-before-commit",
+    "delivery-before-response",
+    "delivery-after-response",
+    "pull-claimed",
+    "pull-fetched",
+    "pull-review-skipped",
+    "pull-commits-fetched",
+    "review-change-fetched",
+    "review-files-scanned",
+    "review-model-asked",
+    "review-before-commit",
+    "review-stored",
+    "post-head-checked",
+    "post-sent",
+    "post-before-ack",
+    "check-before-conclusion",
+    "pull-before-release",
+    "pull-released",
+    "mirror-half-deleted",
 ];
 /// Repositories that were being deleted when a server died; the next one dies after some of them.
 const N_LITTER: usize = 3;
@@ -30,9 +49,9 @@ fn n_kills() -> u32 {
 fn n_passes(point: &str) -> u32 {
     match point {
         // The check begins, the review, the summary; after these the check ends.
-        "P16" => 3,
-        "P17" => 4,
-        "P21" => 3,
+        "post-sent" => 3,
+        "post-before-ack" => 4,
+        "mirror-half-deleted" => 3,
         _ => 1,
     }
 }
@@ -43,14 +62,14 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
     let hub = Hub::start();
     let model = Stub::saying(answer("REJECTED", &[finding("high", "a.js", 1, "Evaluates text", BAD.trim_end())]));
     let asks = format!("[review]\nreviewers = ['stub']\n{}", model.table("stub"));
-    let settings = if point == "P12" { asks } else { String::new() };
+    let settings = if point == "review-model-asked" { asks } else { String::new() };
     let mut station = Station::new(&hub, &settings);
     hub.repository("octo/app", START);
-    if point == "P21" {
+    if point == "mirror-half-deleted" {
         station.litter(N_LITTER);
     }
     station.launch(Some(&at));
-    let is_skipped = point == "P8";
+    let is_skipped = point == "pull-review-skipped";
     let title = if is_skipped { "[no-review] parse" } else { "feat: parse" };
     let pull = hub.open("octo/app", &Opening { title, files: &[("a.js", BAD)], ..Opening::default() });
     let begun = Instant::now();
@@ -61,7 +80,7 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
         std::thread::sleep(Duration::from_millis(10));
     }
     let n_left = station.litter_left().len();
-    if point == "P21" && n_left != N_LITTER - pass as usize {
+    if point == "mirror-half-deleted" && n_left != N_LITTER - pass as usize {
         return Err(format!("{at}: it did not die half way, {n_left} are left"));
     }
     station.launch(None);
