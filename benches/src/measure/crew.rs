@@ -72,7 +72,7 @@ fn rate(host: &Host, n_workers: usize) -> io::Result<f64> {
             worker.join().map_err(|_| io::Error::other("a worker panicked"))??;
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let n_left = databases[0].n_pulls_owed(databases[0].now_ms()).map_err(told)?;
+        let n_left = databases[0].n_due_pulls(databases[0].now_ms()).map_err(told)?;
         if n_left > 0 {
             return Err(io::Error::other(format!("{n_left} jobs were not done")));
         }
@@ -84,9 +84,9 @@ fn rate(host: &Host, n_workers: usize) -> io::Result<f64> {
 fn one(database: &Database, owner: &str) -> io::Result<()> {
     let claim = claim(database, owner)?.ok_or_else(|| io::Error::other("there is nothing to claim"))?;
     thread::sleep(SLOW / 2);
-    let beat = database.beat_pull(claim.token, database.now_ms() + LEASE_MS).map_err(told)?;
+    let beat = database.heartbeat_pull(claim.token, database.now_ms() + LEASE_MS).map_err(told)?;
     beat.map_err(io::Error::other)?;
     thread::sleep(SLOW / 2);
     finish(database, &claim)?;
-    database.let_go_of_pull(claim.token, 0).map_err(told)?.map_err(io::Error::other)
+    database.release_pull(claim.token, 0).map_err(told)?.map_err(io::Error::other)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Claim, Finished, Limits, Turn};
+use tollgate_engine::store::pulls::{Claim, Finished, Limits, NextClaim};
 
 use crate::measure::{Measure, Setting};
 use crate::postgres::{Host, Scratch, client, median, told};
@@ -104,7 +104,7 @@ fn ours(host: &Host, n_workers: usize, n_jobs: usize, is_one: bool) -> io::Resul
             worker.join().map_err(|_| io::Error::other("a worker panicked"))??;
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let n_left = databases[0].n_pulls_owed(databases[0].now_ms()).map_err(told)?;
+        let n_left = databases[0].n_due_pulls(databases[0].now_ms()).map_err(told)?;
         if n_left > 0 {
             return Err(io::Error::other(format!("{n_left} jobs were not done")));
         }
@@ -122,7 +122,7 @@ fn one(database: &Database, owner: &str) -> io::Result<bool> {
 /// Claims what has its turn.
 pub(super) fn claim(database: &Database, owner: &str) -> io::Result<Option<Claim>> {
     let (owner, now_ms, limits) = (owner.to_owned(), database.now_ms(), Limits::default());
-    database.claim_next(&Turn { owner, now_ms, lease_ms: LEASE_MS, limits, except: Vec::new() }).map_err(told)
+    database.claim_next(&NextClaim { owner, now_ms, lease_ms: LEASE_MS, limits, except: Vec::new() }).map_err(told)
 }
 
 /// Says that what was owed is carried out.

@@ -28,8 +28,8 @@ use crate::forge::project::Project as Repository;
 use crate::forge::worktree::Removed;
 use crate::store::Database;
 use crate::store::board::{
-    Card, CardFilter, Changes, FeatureRow, Field, Hold, IterationRow, NewIteration, ProjectRow, Token, Transition,
-    TransitionError, TransitionRow, Transitioned,
+    Card, CardFilter, Changes, FeatureRow, FencingToken, Field, Hold, IterationRow, NewIteration, ProjectRow,
+    Transition, TransitionError, TransitionRow, Transitioned,
 };
 
 mod announce;
@@ -363,7 +363,7 @@ impl Board {
         &self,
         row: &FeatureRow,
         who: &str,
-        claim: Option<(Token, Hold)>,
+        claim: Option<(FencingToken, Hold)>,
         change: Change<'_>,
     ) -> Result<Transitioned, Refused> {
         let project = self.project(row.project)?;

@@ -25,7 +25,7 @@ use tollgate_core::review::Review;
 
 use crate::failure::Failure;
 
-use self::sql::{Connection, OptionalExtension as _, With, params};
+use self::sql::{Connection, OptionalExtension as _, WriteMode, params};
 
 pub mod board;
 mod condition;
@@ -231,7 +231,7 @@ impl Store {
             self.connection = open::open(&self.place)?;
         }
         let connection = &self.connection;
-        let done = connection.begin(With::Nobody).and_then(|()| {
+        let done = connection.begin(WriteMode::Exclusive).and_then(|()| {
             let done = work(connection)?;
             connection.execute_batch("COMMIT")?;
             Ok(done)

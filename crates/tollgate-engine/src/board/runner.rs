@@ -21,7 +21,7 @@ use super::{Board, work};
 use crate::failure::Failure;
 use crate::process::guard::{ProcessMark, end_survivors};
 use crate::process::{handles, lease, owner};
-use crate::store::board::{Bid, Candidate, Claim, ProjectRow, Room, Token};
+use crate::store::board::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, FencingToken, ProjectRow};
 
 /// How often signs of life are given.
 const BEAT: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ struct Shared {
     /// The program ends.
     ending: CancellationToken,
     /// What is being done, and what ends it.
-    jobs: Mutex<HashMap<Token, Running>>,
+    jobs: Mutex<HashMap<FencingToken, Running>>,
     /// A piece of work is over.
     over: Condvar,
     tell: Tell,
@@ -144,7 +144,7 @@ impl Runner {
 }
 
 impl Shared {
-    fn jobs(&self) -> MutexGuard<'_, HashMap<Token, Running>> {
+    fn jobs(&self) -> MutexGuard<'_, HashMap<FencingToken, Running>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -319,7 +319,7 @@ impl Shared {
                     self.say_once("handles", "there are too few file handles; more work waits until some are free");
                     return Ok(false);
                 }
-                let room = Room { works: works.clone(), most };
+                let room = ConcurrencyLimit { works: works.clone(), most };
                 let Some(claim) = self.claim(&candidate, room)? else { continue };
                 self.begin(claim);
             }
@@ -345,8 +345,8 @@ impl Shared {
         Ok(statuses.iter().all(|(_, status)| status.is_done()))
     }
 
-    fn claim(&self, candidate: &Candidate, room: Room) -> Result<Option<Claim>, Failure> {
-        self.board.database().claim(&Bid {
+    fn claim(&self, candidate: &Candidate, room: ConcurrencyLimit) -> Result<Option<Claim>, Failure> {
+        self.board.database().claim(&ClaimRequest {
             project: candidate.project,
             feature: candidate.feature.clone(),
             work: candidate.work,
@@ -398,22 +398,22 @@ impl Shared {
         loop {
             let jobs = self.jobs();
             let (jobs, _) = self.over.wait_timeout(jobs, BEAT).unwrap_or_else(PoisonError::into_inner);
-            let tokens: Vec<Token> = jobs.keys().copied().collect();
+            let tokens: Vec<FencingToken> = jobs.keys().copied().collect();
             drop(jobs);
             if self.ending.is_cancelled() && tokens.is_empty() {
                 return;
             }
             // Without signs of life others would take over what is still being done here.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.renew(&tokens)));
+            let _ = catch_unwind(AssertUnwindSafe(|| self.heartbeat(&tokens)));
         }
     }
 
-    fn renew(&self, tokens: &[Token]) {
+    fn heartbeat(&self, tokens: &[FencingToken]) {
         crate::process::panic_point("beat");
         let until = self.now().saturating_add(u64::try_from(lease().as_millis()).unwrap_or(u64::MAX));
         for token in tokens {
             // A claim that is gone is somebody else's decision; one that cannot be renewed may still be good.
-            if let Ok(false) = self.board.database().renew(*token, until)
+            if let Ok(false) = self.board.database().heartbeat(*token, until)
                 && let Some(running) = self.jobs().get(token)
             {
                 running.cancel.cancel();
@@ -442,7 +442,7 @@ impl Shared {
 /// Notes the end of a piece of work, however it ends.
 struct Over<'a> {
     shared: &'a Shared,
-    token: Token,
+    token: FencingToken,
     project: i64,
     feature: &'a FeatureId,
 }

@@ -45,7 +45,7 @@ pub struct Target<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     /// The work is somebody else's by now.
-    TooLate,
+    LeaseLost,
     /// The host did not do it, and may later.
     Host(HostError),
     /// Something of ours failed.
@@ -131,7 +131,7 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
 /// Notes that it is being posted, if it is still ours to post.
 fn about_to(post: &Post, ledger: &dyn Ledger) -> Result<(), Stop> {
     if !ledger.is_ours()? {
-        return Err(Stop::TooLate);
+        return Err(Stop::LeaseLost);
     }
     ledger.posting(post)
 }

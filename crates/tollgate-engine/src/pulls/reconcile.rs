@@ -52,7 +52,7 @@ impl Pulls {
                 found.problems.push(problem);
             }
         }
-        self.database().prune_askings(now)?;
+        self.database().prune_quota(now)?;
         if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }
@@ -99,7 +99,7 @@ impl Pulls {
         for pull in open {
             let row = self.database().pull_at(repo, pull.number)?;
             let is_known = row.is_some_and(|row| row.is_owed() || row.reviewed_head.as_ref() == Some(&pull.head));
-            if !is_known && self.database().want_pull(repo, pull.number, installation, self.now())? {
+            if !is_known && self.database().request_pull(repo, pull.number, installation, self.now())? {
                 found.n_wanted += 1;
             }
         }

@@ -15,7 +15,7 @@ use super::work::{self, Watch};
 use super::{Pulls, failure};
 use crate::failure::Failure;
 use crate::process::{handles, lease, owner};
-use crate::store::pulls::{Claim, Token};
+use crate::store::pulls::{Claim, FencingToken};
 
 /// How often signs of life are given.
 const BEAT: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ struct Shared {
     /// The program ends.
     ending: CancellationToken,
     /// What is being done.
-    jobs: Mutex<HashMap<Token, (i64, Arc<Watch>)>>,
+    jobs: Mutex<HashMap<FencingToken, (i64, Arc<Watch>)>>,
     /// A piece of work is over, or the program ends.
     over: Condvar,
     tell: Tell,
@@ -62,7 +62,7 @@ impl Runner {
         let database = pulls.database();
         for owner in database.pull_owners()? {
             if owner != shared.owner && owner::has_ended(&owner) {
-                database.let_go_of_pulls_of(&owner)?;
+                database.release_pulls_of(&owner)?;
             }
         }
         let begin = |name: &str, part: fn(&Arc<Shared>)| {
@@ -100,13 +100,13 @@ impl Runner {
         for thread in self.threads {
             let _ = thread.join();
         }
-        let _ = self.shared.pulls.database().let_go_of_pulls_of(&self.shared.owner);
+        let _ = self.shared.pulls.database().release_pulls_of(&self.shared.owner);
         true
     }
 }
 
 impl Shared {
-    fn jobs(&self) -> MutexGuard<'_, HashMap<Token, (i64, Arc<Watch>)>> {
+    fn jobs(&self) -> MutexGuard<'_, HashMap<FencingToken, (i64, Arc<Watch>)>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,7 +170,7 @@ impl Shared {
     fn beat(self: &Arc<Self>) {
         loop {
             self.wait(BEAT);
-            let jobs: Vec<(Token, Arc<Watch>)> =
+            let jobs: Vec<(FencingToken, Arc<Watch>)> =
                 self.jobs().iter().map(|(token, (_, watch))| (*token, Arc::clone(watch))).collect();
             if self.ending.is_cancelled() {
                 if jobs.is_empty() {
@@ -183,10 +183,10 @@ impl Shared {
         }
     }
 
-    fn renew(&self, jobs: &[(Token, Arc<Watch>)]) {
+    fn renew(&self, jobs: &[(FencingToken, Arc<Watch>)]) {
         let until = self.pulls.now().saturating_add(u64::try_from(lease().as_millis()).unwrap_or(u64::MAX));
         for (token, watch) in jobs {
-            match self.pulls.database().beat_pull(*token, until) {
+            match self.pulls.database().heartbeat_pull(*token, until) {
                 Ok(Ok(beat)) => {
                     watch.hold_until(until);
                     watch.look(beat.wanted);
@@ -233,7 +233,7 @@ impl Shared {
 /// Notes the end of a piece of work, however it ends.
 struct Over<'a> {
     shared: &'a Shared,
-    token: Token,
+    token: FencingToken,
 }
 
 impl Drop for Over<'_> {

@@ -20,58 +20,58 @@ use super::present;
 use super::publish::Stop;
 use super::work::{Job, fenced, settings_of};
 use crate::forge::host::Permission;
-use crate::store::pulls::{Answered, Effect, NewPost, PostKind, PullRow, Told, ToldRow};
+use crate::store::pulls::{BotCommand, BotCommandRow, BotEffect, BotReply, NewPost, PostKind, PullRow};
 use crate::store::{Record, Reviewed, Run};
 
 /// Answers all that we were told and have not answered.
 pub(super) fn answer_all(job: &Job<'_>) -> Result<(), Stop> {
-    for told in job.pulls.database().told_due(job.id)? {
+    for told in job.pulls.database().due_bot_commands(job.id)? {
         let row = job.row()?;
         let answer = match &told.told {
-            Told::To { place, command } => said(job, &row, &told, *place, command)?,
-            Told::Resolved { root, resolved } => thread(job, &row, &told, *root, *resolved)?,
+            BotCommand::Comment { place, command } => said(job, &row, &told, *place, command)?,
+            BotCommand::ThreadResolved { root, resolved } => thread(job, &row, &told, *root, *resolved)?,
         };
         let Answer { effect, posts } = answer;
         let (at_ms, who) = (job.pulls.now(), told.who.clone());
-        let answered = Answered { told: told.id, who, effect, posts, at_ms };
-        fenced(job.pulls.database().answer_told(job.token, answered))?;
+        let answered = BotReply { told: told.id, who, effect, posts, at_ms };
+        fenced(job.pulls.database().store_bot_reply(job.token, answered))?;
     }
     Ok(())
 }
 
 /// What follows from something, and what is to be seen of it.
 struct Answer {
-    effect: Effect,
+    effect: BotEffect,
     posts: Vec<NewPost>,
 }
 
 impl Answer {
     fn nothing() -> Self {
-        Self { effect: Effect::Nothing, posts: Vec::new() }
+        Self { effect: BotEffect::Nothing, posts: Vec::new() }
     }
 }
 
 /// A command in a comment.
-fn said(job: &Job<'_>, row: &PullRow, told: &ToldRow, place: Place, command: &Command) -> Result<Answer, Stop> {
+fn said(job: &Job<'_>, row: &PullRow, told: &BotCommandRow, place: Place, command: &Command) -> Result<Answer, Stop> {
     let to = To { comment: place.comment(), mention: &job.me.mention };
-    let answer = |effect: Effect, body: String| Answer { effect, posts: vec![reply_to(row, place, body)] };
+    let answer = |effect: BotEffect, body: String| Answer { effect, posts: vec![reply_to(row, place, body)] };
     if command.needs_write() && !may_write(job, &told.who)? {
-        return Ok(answer(Effect::Nothing, reply::no_permission(&to)));
+        return Ok(answer(BotEffect::Nothing, reply::no_permission(&to)));
     }
-    let review = |whole| answer(Effect::Review { whole }, reply::begun(&to, None, whole));
+    let review = |whole| answer(BotEffect::Review { whole }, reply::begun(&to, None, whole));
     Ok(match command {
         Command::Review => review(false),
         Command::FullReview => review(true),
-        Command::Pause => answer(Effect::Pause, reply::paused(&to)),
-        Command::Resume => answer(Effect::Resume, reply::resumed(&to)),
-        Command::Help => answer(Effect::Nothing, reply::help(&to)),
-        Command::Unknown { words } => answer(Effect::Nothing, reply::unknown(&to, words)),
+        Command::Pause => answer(BotEffect::Pause, reply::paused(&to)),
+        Command::Resume => answer(BotEffect::Resume, reply::resumed(&to)),
+        Command::Help => answer(BotEffect::Nothing, reply::help(&to)),
+        Command::Unknown { words } => answer(BotEffect::Nothing, reply::unknown(&to, words)),
         Command::Explain { finding } => match found(job, row, place, finding.as_deref(), &to)? {
             Ok((_, finding)) => {
                 let rule = finding.origin.rule.as_deref().and_then(catalog::find).map(|rule| rule.why);
-                answer(Effect::Nothing, reply::explain(&to, &finding, rule))
+                answer(BotEffect::Nothing, reply::explain(&to, &finding, rule))
             }
-            Err(body) => answer(Effect::Nothing, body),
+            Err(body) => answer(BotEffect::Nothing, body),
         },
         Command::Dismiss { finding, reason } => match found(job, row, place, finding.as_deref(), &to)? {
             Ok((run, finding)) => match dismissal(&finding, reason) {
@@ -80,15 +80,15 @@ fn said(job: &Job<'_>, row: &PullRow, told: &ToldRow, place: Place, command: &Co
                     answer.posts.push(reply_to(row, place, reply::dismissed(&to, &finding, reason)));
                     answer
                 }
-                None => answer(Effect::Nothing, reply::needs_reason(&to, &finding)),
+                None => answer(BotEffect::Nothing, reply::needs_reason(&to, &finding)),
             },
-            Err(body) => answer(Effect::Nothing, body),
+            Err(body) => answer(BotEffect::Nothing, body),
         },
     })
 }
 
 /// A thread of ours that was resolved is a finding that somebody looked at, and one that was opened again is not.
-fn thread(job: &Job<'_>, row: &PullRow, told: &ToldRow, root: u64, resolved: bool) -> Result<Answer, Stop> {
+fn thread(job: &Job<'_>, row: &PullRow, told: &BotCommandRow, root: u64, resolved: bool) -> Result<Answer, Stop> {
     let Some(key) = key_of(job, root)? else { return Ok(Answer::nothing()) };
     if !may_write(job, &told.who)? {
         return Ok(Answer::nothing());
@@ -96,7 +96,7 @@ fn thread(job: &Job<'_>, row: &PullRow, told: &ToldRow, root: u64, resolved: boo
     if !resolved {
         let repository = job.pulls.site().subject(&job.repo, job.number).repository;
         return Ok(Answer {
-            effect: Effect::Withdraw { repository, fingerprint: key.fingerprint() },
+            effect: BotEffect::Withdraw { repository, fingerprint: key.fingerprint() },
             posts: Vec::new(),
         });
     }
@@ -176,7 +176,7 @@ fn dismissal(finding: &Finding, reason: &str) -> Option<Dismissal> {
 }
 
 /// A finding is not to be heard again. The review it was in is judged anew; nobody is asked again.
-fn dismiss(job: &Job<'_>, row: &PullRow, told: &ToldRow, run: Run, dismissal: Dismissal) -> Result<Answer, Stop> {
+fn dismiss(job: &Job<'_>, row: &PullRow, told: &BotCommandRow, run: Run, dismissal: Dismissal) -> Result<Answer, Stop> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let repository = subject.repository.clone();
     let Run { review, n_added, snapshot, prior, .. } = run;
@@ -209,7 +209,7 @@ fn dismiss(job: &Job<'_>, row: &PullRow, told: &ToldRow, run: Run, dismissal: Di
     };
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let record = Record { subject, time: (now, now), version, outcome: Ok(Box::new(reviewed)) };
-    let effect = Effect::Dismiss { repository, dismissal: Box::new(dismissal), record: Some(Box::new(record)) };
+    let effect = BotEffect::Dismiss { repository, dismissal: Box::new(dismissal), record: Some(Box::new(record)) };
     Ok(Answer { effect, posts })
 }
 

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::forge::host::{Host, HostError, Me, Pull, Trouble};
 use crate::forge::remote::Remote;
 use crate::process;
-use crate::store::pulls::{Claim, Fenced, PostKind, PostState, PullRow, Token, Turn};
+use crate::store::pulls::{Claim, Fenced, FencingToken, NextClaim, PostKind, PostState, PullRow};
 
 mod review;
 
@@ -122,7 +122,7 @@ impl Pulls {
     pub(super) fn claim_next(&self, owner: &str, except: Vec<i64>) -> Result<Option<Claim>, Failure> {
         let lease_ms = u64::try_from(process::lease().as_millis()).unwrap_or(u64::MAX);
         let (owner, limits) = (owner.to_owned(), self.site().limits);
-        self.database().claim_next(&Turn { owner, now_ms: self.now(), lease_ms, limits, except })
+        self.database().claim_next(&NextClaim { owner, now_ms: self.now(), lease_ms, limits, except })
     }
 }
 
@@ -135,19 +135,23 @@ pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(),
     match worked {
         Ok(Then::LetGo { not_before_ms }) => {
             process::crash_point("pull-before-release");
-            late(database.let_go_of_pull(token, not_before_ms))?;
+            late(database.release_pull(token, not_before_ms))?;
             process::crash_point("pull-released");
             Ok(())
         }
         // Whoever has it now does it; what was given back is not ours to give.
-        Ok(Then::Gone) | Err(Stop::TooLate) => Ok(()),
+        Ok(Then::Gone) | Err(Stop::LeaseLost) => Ok(()),
         Err(Stop::Host(error)) => {
-            late(database.note_trouble(token, &error.message, pulls.now().saturating_add(wait_ms(&error, troubles))))?;
+            late(database.release_after_failure(
+                token,
+                &error.message,
+                pulls.now().saturating_add(wait_ms(&error, troubles)),
+            ))?;
             Err(error.into_failure())
         }
         Err(Stop::Failure(failure)) => {
             let later = pulls.now().saturating_add(TROUBLE_MS);
-            late(database.note_trouble(token, &failure.message, later))?;
+            late(database.release_after_failure(token, &failure.message, later))?;
             Err(failure)
         }
     }
@@ -174,7 +178,7 @@ enum Then {
 /// A piece of work.
 pub(super) struct Job<'a> {
     pub(super) pulls: &'a Pulls,
-    pub(super) token: Token,
+    pub(super) token: FencingToken,
     pub(super) id: i64,
     pub(super) repo: Repo,
     pub(super) number: u64,
@@ -223,7 +227,7 @@ impl Job<'_> {
 
     /// The pull request as it is stored now.
     pub(super) fn row(&self) -> Result<PullRow, Stop> {
-        self.pulls.database().pull(self.id)?.ok_or(Stop::TooLate)
+        self.pulls.database().pull(self.id)?.ok_or(Stop::LeaseLost)
     }
 
     /// The pull request as the host has it.
@@ -277,7 +281,7 @@ impl Job<'_> {
             return Ok(true);
         }
         // What made it so may never have been delivered.
-        self.pulls.database().want_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
+        self.pulls.database().request_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
         self.take_up(&pull)?;
         Ok(false)
     }
@@ -326,13 +330,13 @@ pub(super) fn settings_of(job: &Job<'_>, row: &PullRow) -> Settings {
 
 /// What only whoever holds the claim may do: who does not, stops.
 pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, Stop> {
-    done?.map_err(|_| Stop::TooLate)
+    done?.map_err(|_| Stop::LeaseLost)
 }
 
 /// Notes in the database how far posting has come.
 struct InDatabase<'a> {
     pulls: &'a Pulls,
-    token: Token,
+    token: FencingToken,
     /// The number of each post here and, once it was posted, at the host.
     ids: HashMap<(PostKind, String), (i64, Option<u64>)>,
 }
@@ -383,10 +387,10 @@ fn kind_of(what: &What) -> PostKind {
 }
 
 /// A mistake of ours ended a piece of work: the claim is given back, and it counts as a failure.
-pub(super) fn gave_up(pulls: &Pulls, token: Token) -> Result<(), Failure> {
+pub(super) fn gave_up(pulls: &Pulls, token: FencingToken) -> Result<(), Failure> {
     let mistake = failure::mistake();
     let later = pulls.now().saturating_add(MAX_TROUBLE_MS);
-    let _ = pulls.database().note_trouble(token, &mistake.message, later)?;
+    let _ = pulls.database().release_after_failure(token, &mistake.message, later)?;
     Err(mistake)
 }
 

@@ -40,7 +40,7 @@ pub use project::{ProjectOf, ProjectRow};
 pub use transition::{
     Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,
 };
-pub use work::{Bid, Candidate, Claim, ProcessRow, Room, Token};
+pub use work::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, FencingToken, ProcessRow};
 
 /// What stands in the database is not what was put there.
 fn damaged(problem: impl Into<String>) -> sql::Error {

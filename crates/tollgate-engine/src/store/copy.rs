@@ -14,7 +14,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::database::numbering;
-use super::sql::{self, Connection, Error, Value, With};
+use super::sql::{self, Connection, Error, Value, WriteMode};
 use super::{Location, open};
 use crate::failure::{Failure, Kind};
 
@@ -126,7 +126,7 @@ impl<'a> Side<'a> {
         match place {
             Location::File(_) => {
                 let side = Self::patient(place, open::open(place)?)?;
-                side.connection.begin(With::Nobody).map_err(|error| side.failed(&error))?;
+                side.connection.begin(WriteMode::Exclusive).map_err(|error| side.failed(&error))?;
                 Ok(side)
             }
             Location::Postgres(_) => Self::patient(place, open::begin_empty(place)?),

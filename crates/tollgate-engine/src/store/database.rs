@@ -4,7 +4,7 @@
 //! back is on the disk. Other processes may use the same file; whoever finds it in use waits for some seconds.
 //!
 //! On a server, what is decided upon what was read is written by one process at a time, as it is in a file; what is asked
-//! often and touches rows of its own ([`Database::write_beside`]) is written by several threads of every process.
+//! often and touches rows of its own ([`Database::write_concurrent`]) is written by several threads of every process.
 //!
 //! What is written, and what it means, is in [`super::board`]; this only sees to it that each write is there whole or not
 //! at all.
@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::pulls::TooLate;
-use super::sql::{self, Connection, OptionalExtension as _, With};
+use super::pulls::LeaseLost;
+use super::sql::{self, Connection, OptionalExtension as _, WriteMode};
 use super::{Location, Store, open};
 use crate::failure::{Failure, Kind};
 
@@ -141,9 +141,9 @@ impl Database {
             max_batch,
         };
         let is_shared = connection.is_shared();
-        let writing = Writing::start("database", vec![writer(Some(connection), With::Nobody, max_batch)])?;
+        let writing = Writing::start("database", vec![writer(Some(connection), WriteMode::Exclusive, max_batch)])?;
         let beside = if is_shared {
-            let writers = (0..MAX_BESIDE).map(|_| writer(None, With::Others, 1)).collect();
+            let writers = (0..MAX_BESIDE).map(|_| writer(None, WriteMode::Concurrent, 1)).collect();
             Some(Writing::start("database-beside", writers)?)
         } else {
             None
@@ -184,7 +184,7 @@ impl Database {
         {
             return result.clone();
         }
-        let result = self.write_beside(try_to_write);
+        let result = self.write_concurrent(try_to_write);
         *checked = Some((Instant::now(), result.clone()));
         result
     }
@@ -228,11 +228,11 @@ impl Database {
 
     /// Writes what others may write beside: it only touches rows that it has locked, or changes each in one statement that
     /// says itself under which condition.
-    pub(super) fn write_beside<T: Send + 'static>(
+    pub(super) fn write_concurrent<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> sql::Result<T> + Send + 'static,
     ) -> Result<T, Failure> {
-        never_refused(self.decide_with(With::Others, move |connection| work(connection).map(Ok))?)
+        never_refused(self.decide_with(WriteMode::Concurrent, move |connection| work(connection).map(Ok))?)
     }
 
     /// Writes, or refuses after a look; of what is refused nothing stays.
@@ -240,20 +240,20 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Failure> {
-        self.decide_with(With::Nobody, work)
+        self.decide_with(WriteMode::Exclusive, work)
     }
 
     /// The same, of what others may write beside.
-    pub(super) fn decide_beside<T: Send + 'static, E: Send + 'static>(
+    pub(super) fn decide_concurrent<T: Send + 'static, E: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Failure> {
-        self.decide_with(With::Others, work)
+        self.decide_with(WriteMode::Concurrent, work)
     }
 
     fn decide_with<T: Send + 'static, E: Send + 'static>(
         &self,
-        with: With,
+        with: WriteMode,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Failure> {
         if self.inner.is_writer() {
@@ -268,8 +268,8 @@ impl Database {
         writing.jobs.send(Box::new(job)).map_err(|_| failure::closed())?;
         let decided = answered.recv().map_err(|_| failure::closed())??;
         // Whoever is refused for this reason had lost a claim; there is no other sign of that.
-        if decided.is_err() && TypeId::of::<E>() == TypeId::of::<TooLate>() {
-            tally.came_too_late();
+        if decided.is_err() && TypeId::of::<E>() == TypeId::of::<LeaseLost>() {
+            tally.lost_lease();
         }
         Ok(decided)
     }
@@ -279,7 +279,7 @@ impl Database {
     /// When too much waits already, it is told so at once.
     pub(super) fn submit<T: Send + 'static, E: Send + 'static>(
         &self,
-        with: With,
+        with: WriteMode,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
         done: impl FnOnce(Result<Result<T, E>, Failure>) + Send + 'static,
     ) {
@@ -333,10 +333,10 @@ pub(super) fn last_seq(connection: &Connection) -> sql::Result<u64> {
 
 impl Inner {
     /// Who writes it.
-    fn writing(&self, with: With) -> Option<&Writing> {
+    fn writing(&self, with: WriteMode) -> Option<&Writing> {
         match with {
-            With::Nobody => self.writing.as_ref(),
-            With::Others => self.beside.as_ref().or(self.writing.as_ref()),
+            WriteMode::Exclusive => self.writing.as_ref(),
+            WriteMode::Concurrent => self.beside.as_ref().or(self.writing.as_ref()),
         }
     }
 

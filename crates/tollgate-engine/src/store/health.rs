@@ -210,9 +210,9 @@ mod tests {
     fn who_comes_too_late_is_counted() {
         let place = Place::new();
         let database = Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap();
-        let token = crate::store::pulls::Token(77);
-        assert!(database.beat_pull(token, 1).unwrap().is_err());
-        assert!(database.let_go_of_pull(token, 1).unwrap().is_err());
+        let token = crate::store::pulls::FencingToken(77);
+        assert!(database.heartbeat_pull(token, 1).unwrap().is_err());
+        assert!(database.release_pull(token, 1).unwrap().is_err());
         assert_eq!(database.tallied().too_late, 2);
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection as File, ErrorCode, OpenFlags};
 use tokio_postgres::error::SqlState;
 
-use super::sql::{self, Connection, Error, With};
+use super::sql::{self, Connection, Error, WriteMode};
 use super::{Location, figures};
 use crate::failure::{self, Failure};
 
@@ -191,7 +191,7 @@ fn fit(file: &File) -> rusqlite::Result<(Fit, usize)> {
 fn migrate(connection: &Connection, file: &File) -> sql::Result<Fit> {
     // Outside of the transaction, where alone it is possible; it holds for the file from then on.
     file.pragma_update(None, "journal_mode", "WAL")?;
-    connection.begin(With::Nobody)?;
+    connection.begin(WriteMode::Exclusive)?;
     let migrated = (|| {
         // Another process may have done it while we waited.
         let (fit, version) = fit(file)?;

@@ -21,24 +21,24 @@ use super::{Database, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, OptionalExtension as _, Row, params};
 
-mod asking;
+mod bot_command;
 mod claim;
 mod delivery;
+mod failing;
 mod finish;
 mod post;
+mod quota;
 mod ready;
-mod told;
-mod trouble;
 
-pub use asking::{Allowance, Asking, Leave, Spent};
-pub use claim::{Beat, Bid, Candidate, Claim, Limits, Token, Turn};
+pub use bot_command::{BotCommand, BotCommandRow, BotEffect, BotReply};
+pub use claim::{Candidate, Claim, ClaimRequest, FencingToken, Heartbeat, Limits, NextClaim};
 pub use delivery::{Accepted, NewDelivery};
-pub use finish::{As, Finished};
+pub use failing::FailingPull;
+pub use finish::{Finished, ReviewKey};
 pub use post::{NewPost, PostKind, PostRow, PostState};
+pub use quota::{DailyLimits, Quota, QuotaRequest, SpentQuota};
 pub use ready::Priority;
 pub(super) use ready::{cancel, hasten, refresh, retry};
-pub use told::{Answered, Effect, Told, ToldRow};
-pub use trouble::Troubled;
 
 /// A pull request as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,10 +106,10 @@ impl PullRow {
 /// Somebody else has claimed the pull request by now, or nothing of it is ours to do any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the pull request was taken over by somebody else")]
-pub struct TooLate;
+pub struct LeaseLost;
 
 /// What comes of something that only whoever holds the claim may do.
-pub type Fenced<T> = Result<Result<T, TooLate>, Failure>;
+pub type Fenced<T> = Result<Result<T, LeaseLost>, Failure>;
 
 impl Database {
     /// A pull request by its number in this database.

@@ -15,7 +15,7 @@
 use super::{Database, number};
 use crate::config::Retention;
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, With, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, WriteMode, params};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// So many small rows go in one write.
@@ -56,22 +56,23 @@ impl Database {
         let mut gone = Forgotten::default();
         let before = |days: u64| (days > 0).then(|| number(now_ms.saturating_sub(days.saturating_mul(DAY_MS))));
         if let Some(before) = before(kept.events) {
-            gone.n_events = self.forget_rows(With::Others, EVENTS, before, &mut goes_on)?;
+            gone.n_events = self.forget_rows(WriteMode::Concurrent, EVENTS, before, &mut goes_on)?;
         }
         if let Some(before) = before(kept.deliveries) {
-            gone.n_deliveries = self.forget_rows(With::Others, DELIVERIES, before, &mut goes_on)?;
-            gone.n_posts = self.forget_rows(With::Nobody, POSTS, before, &mut goes_on)?;
+            gone.n_deliveries = self.forget_rows(WriteMode::Concurrent, DELIVERIES, before, &mut goes_on)?;
+            gone.n_posts = self.forget_rows(WriteMode::Exclusive, POSTS, before, &mut goes_on)?;
         }
         if let Some(before) = before(kept.pulls) {
-            gone.n_pulls = self.sweep(With::Nobody, move |connection, _| pulls(connection, before), &mut goes_on)?;
+            gone.n_pulls =
+                self.sweep(WriteMode::Exclusive, move |connection, _| pulls(connection, before), &mut goes_on)?;
         }
         if let Some(before) = before(kept.reviews) {
             let one = move |connection: &Connection, from| runs(connection, before, from);
-            gone.n_reviews = self.sweep(With::Nobody, one, &mut goes_on)?;
+            gone.n_reviews = self.sweep(WriteMode::Exclusive, one, &mut goes_on)?;
         }
         if let Some(before) = before(kept.diffs) {
             let one = move |connection: &Connection, from| diffs(connection, before, from);
-            gone.n_diffs = self.sweep(With::Nobody, one, &mut goes_on)?;
+            gone.n_diffs = self.sweep(WriteMode::Exclusive, one, &mut goes_on)?;
         }
         Ok(gone)
     }
@@ -88,7 +89,7 @@ impl Database {
     /// Forgets rows for which one statement does.
     fn forget_rows(
         &self,
-        with: With,
+        with: WriteMode,
         sql: &'static str,
         before: i64,
         goes_on: &mut impl FnMut() -> bool,
@@ -103,7 +104,7 @@ impl Database {
     /// Forgets piece by piece; each says how much went, and from where to go on, if there may be more.
     fn sweep(
         &self,
-        with: With,
+        with: WriteMode,
         one: impl Fn(&Connection, Cursor) -> sql::Result<(usize, Option<Cursor>)> + Clone + Send + 'static,
         goes_on: &mut impl FnMut() -> bool,
     ) -> Result<usize, Failure> {
@@ -112,8 +113,8 @@ impl Database {
             let one = one.clone();
             let piece = move |connection: &Connection| one(connection, from);
             let (n, next) = match with {
-                With::Nobody => self.write(piece)?,
-                With::Others => self.write_beside(piece)?,
+                WriteMode::Exclusive => self.write(piece)?,
+                WriteMode::Concurrent => self.write_concurrent(piece)?,
             };
             n_gone += n;
             match next {

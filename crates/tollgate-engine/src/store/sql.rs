@@ -100,7 +100,7 @@ impl Connection {
     /// Begins a transaction that is going to write.
     ///
     /// On a server this waits until nobody else writes what is decided upon ([`Session::begin`]).
-    pub(super) fn begin(&self, with: With) -> Result<()> {
+    pub(super) fn begin(&self, with: WriteMode) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch("BEGIN IMMEDIATE")?),
             Self::Postgres(session) => session.begin(with),
@@ -111,7 +111,7 @@ impl Connection {
     pub(super) fn writes_alone(&self) -> bool {
         match self {
             Self::Sqlite(_) => true,
-            Self::Postgres(session) => session.state().with == With::Nobody,
+            Self::Postgres(session) => session.state().with == WriteMode::Exclusive,
         }
     }
 
@@ -176,11 +176,11 @@ impl Connection {
 
 /// What may be written beside a transaction on other connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum With {
+pub(super) enum WriteMode {
     /// Nothing: what is decided here stands on what was read here.
-    Nobody,
+    Exclusive,
     /// What touches other rows, or locks those it touches: claims, signs of life, what is delivered.
-    Others,
+    Concurrent,
 }
 
 /// A statement of either engine.

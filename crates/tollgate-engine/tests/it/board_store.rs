@@ -8,8 +8,8 @@ use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, 
 use tollgate_core::finding::{Category, Severity};
 use tollgate_engine::config::Retention;
 use tollgate_engine::store::board::{
-    Bid, CardFilter, Changes, Claim, Counts, Facts, FeatureRow, Field, Hold, NewEvent, NewFeature, NewIteration,
-    Projected, Room, TakeIn, Token, Transition, TransitionError, Transitioned, silence,
+    CardFilter, Changes, Claim, ClaimRequest, ConcurrencyLimit, Counts, Facts, FeatureRow, FencingToken, Field, Hold,
+    NewEvent, NewFeature, NewIteration, Projected, TakeIn, Transition, TransitionError, Transitioned, silence,
 };
 
 use crate::place::{Place, again_on_a_server};
@@ -80,8 +80,8 @@ impl Board {
         }
     }
 
-    fn bid(&self, feature: &FeatureId, work: Work, now_ms: u64) -> Bid {
-        Bid {
+    fn bid(&self, feature: &FeatureId, work: Work, now_ms: u64) -> ClaimRequest {
+        ClaimRequest {
             project: self.project,
             feature: feature.clone(),
             work,
@@ -291,7 +291,7 @@ fn of_what_is_refused_nothing_is_stored() {
     );
     check(board.transition(&feature, rejected("c1")), "a rejection needs the review of that commit that rejects");
     let mut stale = with_review(approved(), review(1, Outcome::Approved, Some("c1")));
-    stale.token = Some(Token(99));
+    stale.token = Some(FencingToken(99));
     check(stale, "the work was taken over by somebody else, or is not to be done any more");
     let mut missing = board.transition(&feature, Event::Stop);
     missing.feature = FeatureId::parse("none").unwrap();
@@ -340,12 +340,12 @@ fn work_is_done_by_one_at_a_time() {
     let first = board.claim(&feature, Work::Queued, 1_000);
     assert_eq!(database.claim(&board.bid(&feature, Work::Queued, 1_050)).unwrap(), None, "it is held");
     assert_eq!(database.claim(&board.bid(&feature, Work::Reviewing, 9_999)).unwrap(), None, "something else is owed");
-    assert!(database.renew(first.token, 2_000).unwrap());
+    assert!(database.heartbeat(first.token, 2_000).unwrap());
     assert_eq!(database.claim(&board.bid(&feature, Work::Queued, 1_900)).unwrap(), None, "it is held for longer");
     let second = board.claim(&feature, Work::Queued, 2_001);
     assert!(second.token > first.token);
     assert_eq!(second.attempt, first.attempt, "it is the same try");
-    assert!(!database.renew(first.token, 9_000).unwrap());
+    assert!(!database.heartbeat(first.token, 9_000).unwrap());
     assert!(!database.release(first.token, 0).unwrap());
     assert!(!database.record_process(first.token, "1").unwrap());
     let mut late = board.transition(&feature, Event::AgentStarted);
@@ -358,7 +358,7 @@ fn work_is_done_by_one_at_a_time() {
     let mut done = board.transition(&feature, Event::AgentDone);
     done.token = Some(second.token);
     database.transition(done).unwrap();
-    assert!(!database.renew(second.token, 9_000).unwrap(), "what is owed next is free");
+    assert!(!database.heartbeat(second.token, 9_000).unwrap(), "what is owed next is free");
     let third = board.claim(&feature, Work::Committing, 2_002);
     assert!(third.attempt > second.attempt);
     assert!(database.release(third.token, 5_000).unwrap());
@@ -369,7 +369,7 @@ fn work_is_done_by_one_at_a_time() {
     );
     let fourth = board.claim(&feature, Work::Committing, 5_000);
     board.happen(&feature, Event::Stop);
-    assert!(!database.renew(fourth.token, 9_000).unwrap(), "nothing is owed");
+    assert!(!database.heartbeat(fourth.token, 9_000).unwrap(), "nothing is owed");
     let marks: Vec<String> = database.processes().unwrap().into_iter().map(|process| process.mark).collect();
     assert_eq!(marks, ["2"], "its end was not seen, whatever became of the work");
     database.forget_process(second.token).unwrap();
@@ -405,9 +405,9 @@ fn only_so_much_is_done_at_once() {
     for feature in &features {
         board.happen(feature, Event::Start);
     }
-    let room = Room { works: vec![Work::Queued, Work::Implementing], most: 2 };
+    let room = ConcurrencyLimit { works: vec![Work::Queued, Work::Implementing], most: 2 };
     let claim = |feature: &FeatureId, now_ms| {
-        let bid = Bid { room: Some(room.clone()), ..board.bid(feature, Work::Queued, now_ms) };
+        let bid = ClaimRequest { room: Some(room.clone()), ..board.bid(feature, Work::Queued, now_ms) };
         board.database.claim(&bid).unwrap()
     };
     let first = claim(&features[0], 1_000).unwrap();
@@ -514,7 +514,7 @@ fn taking_in_a_file_does_not_disturb_the_work_on_it() {
     board.happen(&feature, Event::Start);
     let claim = board.claim(&feature, Work::Queued, 1_000);
     board.database.take_in(take_in(&board, &feature, Some(Status::InProgress))).unwrap();
-    assert!(board.database.renew(claim.token, 2_000).unwrap());
+    assert!(board.database.heartbeat(claim.token, 2_000).unwrap());
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn a_hidden_feature_is_owed_nothing_and_comes_back_with_its_history() {
     assert!(!board.database.hide_feature(board.project, &feature, "somebody", 30, Vec::new()).unwrap());
     assert_eq!(board.database.feature(board.project, &feature).unwrap(), None);
     assert_eq!(board.database.cards(board.project, &CardFilter { limit: 9, ..CardFilter::default() }).unwrap(), []);
-    assert!(!board.database.renew(claim.token, 9_000).unwrap());
+    assert!(!board.database.heartbeat(claim.token, 9_000).unwrap());
     let gone = board.database.transition(board.transition(&feature, Event::Start)).unwrap_err();
     assert_eq!(gone, TransitionError::NoSuchFeature);
     board.add("one");

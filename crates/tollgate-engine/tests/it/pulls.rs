@@ -140,7 +140,7 @@ impl World {
         for _ in 0..60 {
             later(3_000);
             match self.pulls.step("me") {
-                Ok(Stepped::Idle) if self.pulls.database().n_pulls_owed(now() + 1_000_000).unwrap() == 0 => return,
+                Ok(Stepped::Idle) if self.pulls.database().n_due_pulls(now() + 1_000_000).unwrap() == 0 => return,
                 Ok(Stepped::Idle | Stepped::Worked(_)) => {}
                 Err(failure) => problems.push(failure.message),
             }

@@ -23,7 +23,7 @@ impl Github for BoardDesk {
             public_url: github.public_url.clone(),
             organization: self.organization.clone(),
             is_open: matches!(self.wire(), Wire::Open(_)),
-            troubled: self.board.database().pulls_in_trouble(MAX_TROUBLED)?,
+            troubled: self.board.database().failing_pulls(MAX_TROUBLED)?,
             ..AppState::default()
         };
         Ok(match own_app::find(github, &home.data, &home.variables) {

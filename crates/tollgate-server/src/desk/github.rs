@@ -2,7 +2,7 @@
 
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
-use tollgate_engine::store::pulls::Troubled;
+use tollgate_engine::store::pulls::FailingPull;
 
 use crate::desk::Answer;
 
@@ -32,7 +32,7 @@ pub struct AppState {
     /// Whose an app is to be, as far as somebody said.
     pub organization: Option<String>,
     /// Pull requests with which something is the matter, the newest first.
-    pub troubled: Vec<Troubled>,
+    pub troubled: Vec<FailingPull>,
 }
 
 /// What the pages about GitHub ask for.

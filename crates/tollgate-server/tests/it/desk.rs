@@ -12,7 +12,7 @@ use tollgate_engine::forge::own_app;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
 use tollgate_engine::store::jobs::Job;
-use tollgate_engine::store::pulls::Troubled;
+use tollgate_engine::store::pulls::FailingPull;
 use tollgate_server::desk::deliveries::Delivery;
 use tollgate_server::desk::record::{Dismissed, Looked};
 use tollgate_server::desk::{
@@ -58,7 +58,7 @@ struct Kept {
     no_app: bool,
     /// The app that was made, with the code it was made of.
     made: Option<(own_app::Card, String)>,
-    troubled: Vec<Troubled>,
+    troubled: Vec<FailingPull>,
     jobs: Vec<Job>,
     next: u64,
     is_sick: bool,

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tollgate_core::pull::Repo;
 use tollgate_engine::store::jobs::JobId;
-use tollgate_engine::store::pulls::{PostKind, Troubled};
+use tollgate_engine::store::pulls::{FailingPull, PostKind};
 
 use crate::client::Said;
 use crate::world::{TOKEN, World, story};
@@ -104,7 +104,7 @@ fn pull_requests_in_trouble_are_listed() {
     story(|| async {
         let world = World::start();
         assert!(!world.look("/settings/github").await.body.contains("in trouble"));
-        let trouble = |number, given_up: Option<PostKind>, problem: &str, next_ms| Troubled {
+        let trouble = |number, given_up: Option<PostKind>, problem: &str, next_ms| FailingPull {
             job: given_up.map_or(JobId::Pull(3), |_| JobId::Post(4)),
             repo: Repo::parse("octo/app").unwrap(),
             number,

@@ -11,7 +11,7 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::own_app::{self, OwnApp};
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::Troubled;
+use tollgate_engine::store::pulls::FailingPull;
 
 use super::history::{timestamp, when};
 use super::rules::DataFormat;
@@ -68,7 +68,7 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
     let location = memory::location(place, &settings, store)?;
     // Before the first delivery there may be none, and to look is no reason to make one.
     let troubled = if memory::may_be_there(&location) {
-        Database::open_at(&location)?.pulls_in_trouble(MAX_TROUBLED)?
+        Database::open_at(&location)?.failing_pulls(MAX_TROUBLED)?
     } else {
         Vec::new()
     };
@@ -84,7 +84,7 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
     Ok(if found.is_some() { Done::Fine } else { Done::No })
 }
 
-fn as_text(app: &OwnApp, check: &str, troubled: &[Troubled]) -> String {
+fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
     let card = &app.card;
     let mut text = format!("app      {} at {}\n", card.id, card.url);
     let mut line = |name: &str, value: &str| _ = writeln!(text, "{name:<8} {value}");
@@ -109,8 +109,8 @@ fn as_text(app: &OwnApp, check: &str, troubled: &[Troubled]) -> String {
     text
 }
 
-fn as_json(app: Option<&OwnApp>, check: &str, troubled: &[Troubled]) -> String {
-    let trouble = |one: &Troubled| {
+fn as_json(app: Option<&OwnApp>, check: &str, troubled: &[FailingPull]) -> String {
+    let trouble = |one: &FailingPull| {
         json!({
             "repository": one.repo.to_string(),
             "number": one.number,

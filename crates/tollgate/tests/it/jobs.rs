@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tollgate_core::pull::Repo;
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Bid, Finished};
+use tollgate_engine::store::pulls::{ClaimRequest, Finished};
 
 use crate::scratch::Scratch;
 
@@ -13,10 +13,10 @@ fn owing() -> Scratch {
     let database = Database::open(&scratch.store()).unwrap();
     let repo = Repo::parse("octo/app").unwrap();
     for number in [7, 8] {
-        database.want_pull(&repo, number, Some(1), 1_700_000_000_000).unwrap();
+        database.request_pull(&repo, number, Some(1), 1_700_000_000_000).unwrap();
     }
     let (owner, now_ms) = ("me".to_owned(), 1_700_000_060_000);
-    let claim = database.claim_pull(&Bid { pull: 1, owner, now_ms, lease_ms: 1_000 }).unwrap().unwrap();
+    let claim = database.claim_pull(&ClaimRequest { pull: 1, owner, now_ms, lease_ms: 1_000 }).unwrap().unwrap();
     let failed = Finished {
         up_to: 1,
         record: None,
@@ -27,7 +27,7 @@ fn owing() -> Scratch {
         at_ms: now_ms,
     };
     database.finish_review(claim.token, failed).unwrap().unwrap();
-    database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    database.release_pull(claim.token, 0).unwrap().unwrap();
     scratch
 }
 

@@ -24,7 +24,7 @@ use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
-use crate::store::pulls::{As, Finished, Leave, PostRow, PullRow};
+use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
 use crate::store::{Record, Subject};
 
 mod leave;
@@ -104,7 +104,7 @@ fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<Ended>, Sto
 fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<Ended, Stop> {
     let mut posts = vec![Post::check(head, Some(note.conclusion), note.check, None).stored()];
     posts.extend(note.comment.map(|comment| Post::note(head, word, comment).stored()));
-    let reviewed = Some(As { head: head.clone(), key: word.to_owned() });
+    let reviewed = Some(ReviewKey { head: head.clone(), key: word.to_owned() });
     finish(job, Finished { posts, reviewed, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
@@ -116,7 +116,7 @@ fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<Ended, Stop> {
     let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
     let posts = going_on.map(|row| end(row.post.head)).collect();
     // What was not posted is not to be; should it be opened again, it is reviewed again.
-    let reviewed = Some(As { head: head.clone(), key: "closed".to_owned() });
+    let reviewed = Some(ReviewKey { head: head.clone(), key: "closed".to_owned() });
     finish(job, Finished { posts, reviewed, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
@@ -173,12 +173,12 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
     let (mut unasked, mut key) = (None, key);
     if !compared.settings.reviewers.is_empty() {
         match leave::ask(job, row, pull)? {
-            Leave::Given => {}
-            Leave::Later(next) => {
+            Quota::Granted => {}
+            Quota::RetryAt(next) => {
                 fenced(job.pulls.database().put_off_review(job.token, next))?;
                 return Ok(Ended::PutOff);
             }
-            Leave::Spent(spent) => {
+            Quota::Exhausted(spent) => {
                 key.push_str(leave::UNASKED);
                 if is_known(&key) {
                     return finish(job, nothing(row.wanted, None, now));
@@ -352,7 +352,7 @@ fn conclude(
     });
     let time = (started, job.pulls.now());
     let record = Record::of(&reviewed.completed(), subject, time, env!("CARGO_PKG_VERSION"));
-    let reviewed = As { head: reviewed.review.reviewed.clone(), key };
+    let reviewed = ReviewKey { head: reviewed.review.reviewed.clone(), key };
     let finished = Finished {
         record: Some(Box::new(record)),
         reviewed: Some(reviewed),
@@ -402,7 +402,7 @@ fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<En
     let check = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored();
     let finished = Finished {
         record: Some(Box::new(Record { subject, time: (now, now), version, outcome })),
-        reviewed: Some(As { head: pull.head.clone(), key: "failed".to_owned() }),
+        reviewed: Some(ReviewKey { head: pull.head.clone(), key: "failed".to_owned() }),
         posts: vec![check],
         ..nothing(row.wanted, None, now)
     };

@@ -9,7 +9,7 @@ use tollgate_core::board::FeatureId;
 use super::damaged;
 use crate::failure::Failure;
 use crate::store::database::numbering;
-use crate::store::sql::{self, Connection, Row, With, params};
+use crate::store::sql::{self, Connection, Row, WriteMode, params};
 use crate::store::{Database, Ended, Subject, database, number};
 
 /// Something to be announced.
@@ -58,7 +58,7 @@ impl Database {
         done: impl FnOnce(Result<(), Failure>) + Send + 'static,
     ) {
         self.submit(
-            With::Others,
+            WriteMode::Concurrent,
             move |connection| insert(connection, &events, at_ms).map(Ok::<(), std::convert::Infallible>),
             |decided| done(decided.map(|_| ())),
         );

@@ -358,7 +358,7 @@ pub(super) fn settle(
         after: &feature.state,
         at_ms,
         keep: false,
-        let_go: false,
+        release: false,
         not_before_ms: None,
     };
     work::settle(connection, &settling)

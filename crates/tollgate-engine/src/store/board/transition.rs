@@ -11,10 +11,10 @@ use tollgate_core::board::machine::{self, Effect, Event, Illegal, Rules, State};
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Override};
 
 use super::feature::{self, FeatureRow};
-use super::work::{self, Settling, Token};
+use super::work::{self, FencingToken, Settling};
 use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, Row, With, params};
+use crate::store::sql::{self, Connection, Row, WriteMode, params};
 use crate::store::{Database, database, number};
 
 /// What is to be announced, from the feature afterwards, its state before, and what follows.
@@ -37,7 +37,7 @@ pub struct Transition {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// The claim in whose name it is said; refused when it is not the current one.
-    pub token: Option<Token>,
+    pub token: Option<FencingToken>,
     /// Whether the claim goes on with what is owed next.
     pub hold: Hold,
     /// A review that finished with it.
@@ -217,7 +217,7 @@ impl Database {
         done: impl FnOnce(Result<Transitioned, TransitionError>) + Send + 'static,
     ) {
         let change = move |connection: &Connection| change(connection, transition);
-        self.submit(With::Nobody, change, |decided| {
+        self.submit(WriteMode::Exclusive, change, |decided| {
             done(decided.map_err(TransitionError::Failure).and_then(|decided| decided))
         });
     }
@@ -274,7 +274,7 @@ fn change(connection: &Connection, transition: Transition) -> sql::Result<Result
         after: &feature.state,
         at_ms: *at_ms,
         keep: keep && not_before_ms.is_none(),
-        let_go: token.is_some() && !keep,
+        release: token.is_some() && !keep,
         not_before_ms,
     };
     work::settle(connection, &settling)?;

@@ -17,7 +17,7 @@ const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The proof that work was claimed, good until somebody else claims it or nothing is owed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub i64);
+pub struct FencingToken(pub i64);
 
 /// Work that nobody does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Candidate {
 
 /// Somebody wants to do a piece of work.
 #[derive(Debug, Clone)]
-pub struct Bid {
+pub struct ClaimRequest {
     /// The project.
     pub project: i64,
     /// The feature.
@@ -50,12 +50,12 @@ pub struct Bid {
     /// For how long.
     pub lease_ms: u64,
     /// How much of the kind may be done at once.
-    pub room: Option<Room>,
+    pub room: Option<ConcurrencyLimit>,
 }
 
 /// How much may be done at once.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub struct ConcurrencyLimit {
     /// What counts.
     pub works: Vec<Work>,
     /// How many, in all projects and processes.
@@ -76,14 +76,14 @@ pub struct Claim {
     /// Since when it has been owed, in milliseconds since 1970.
     pub since_ms: u64,
     /// The proof.
-    pub token: Token,
+    pub token: FencingToken,
 }
 
 /// A process that may still run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessRow {
     /// The claim for which it was started.
-    pub token: Token,
+    pub token: FencingToken,
     /// The project.
     pub project: i64,
     /// The feature.
@@ -110,26 +110,26 @@ impl Database {
     }
 
     /// Claims work; `None` when somebody else has it, something else is owed, or there is no room.
-    pub fn claim(&self, bid: &Bid) -> Result<Option<Claim>, Failure> {
+    pub fn claim(&self, bid: &ClaimRequest) -> Result<Option<Claim>, Failure> {
         let bid = bid.clone();
         if bid.room.is_some() {
             // What is counted must not change meanwhile.
             return self.write(move |connection| claim(connection, &bid));
         }
-        self.write_beside(move |connection| claim(connection, &bid))
+        self.write_concurrent(move |connection| claim(connection, &bid))
     }
 
     /// Holds a claim for longer; false when it is another's by now, or nothing is owed.
-    pub fn renew(&self, token: Token, until_ms: u64) -> Result<bool, Failure> {
-        self.write_beside(move |connection| {
+    pub fn heartbeat(&self, token: FencingToken, until_ms: u64) -> Result<bool, Failure> {
+        self.write_concurrent(move |connection| {
             let sql = "UPDATE work SET lease_until_ms = ?2 WHERE token = ?1";
             Ok(connection.execute(sql, params![token.0, number(until_ms)])? > 0)
         })
     }
 
     /// Gives a claim back, to be claimed again not before a time; false when it is another's by now.
-    pub fn release(&self, token: Token, not_before_ms: u64) -> Result<bool, Failure> {
-        self.write_beside(move |connection| {
+    pub fn release(&self, token: FencingToken, not_before_ms: u64) -> Result<bool, Failure> {
+        self.write_concurrent(move |connection| {
             let sql = "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2 \
                        WHERE token = ?1";
             Ok(connection.execute(sql, params![token.0, number(not_before_ms)])? > 0)
@@ -164,9 +164,9 @@ impl Database {
     }
 
     /// Remembers a process that runs for a claim; false when the claim is another's by now, and it must not run.
-    pub fn record_process(&self, token: Token, mark: &str) -> Result<bool, Failure> {
+    pub fn record_process(&self, token: FencingToken, mark: &str) -> Result<bool, Failure> {
         let mark = mark.to_owned();
-        self.write_beside(move |connection| {
+        self.write_concurrent(move |connection| {
             let sql = "INSERT INTO process (token, project, feature, mark) \
                        SELECT token, project, feature, ?2 FROM work WHERE token = ?1 \
                        ON CONFLICT (token) DO UPDATE SET mark = excluded.mark";
@@ -175,8 +175,8 @@ impl Database {
     }
 
     /// Forgets the process of a claim, once its end was seen.
-    pub fn forget_process(&self, token: Token) -> Result<(), Failure> {
-        self.write_beside(move |connection| {
+    pub fn forget_process(&self, token: FencingToken) -> Result<(), Failure> {
+        self.write_concurrent(move |connection| {
             connection.execute("DELETE FROM process WHERE token = ?1", [token.0]).map(|_| ())
         })
     }
@@ -188,7 +188,7 @@ impl Database {
             let mut statement = connection.prepare(sql)?;
             let read = |row: &Row<'_>| {
                 Ok(ProcessRow {
-                    token: Token(row.get(0)?),
+                    token: FencingToken(row.get(0)?),
                     project: row.get(1)?,
                     feature: id(row.get(2)?)?,
                     mark: row.get(3)?,
@@ -208,7 +208,7 @@ fn words(works: &[Work]) -> String {
     words.join(", ")
 }
 
-fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
+fn claim(connection: &Connection, bid: &ClaimRequest) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
     if let Some(room) = &bid.room {
         let sql = format!(
@@ -228,7 +228,7 @@ fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
     let values = params![now, latest, bid.project, bid.feature.as_str(), bid.work.as_str()];
     let found = connection.query_row(&sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((attempt, since_ms)) = found else { return Ok(None) };
-    let token = Token(connection.next_number("token")?);
+    let token = FencingToken(connection.next_number("token")?);
     let until = number(bid.now_ms.saturating_add(bid.lease_ms));
     connection.execute(
         "UPDATE work SET owner = ?3, token = ?4, lease_until_ms = ?5 WHERE project = ?1 AND feature = ?2",
@@ -249,11 +249,11 @@ fn candidate(row: &Row<'_>) -> sql::Result<Candidate> {
 }
 
 /// The token with which the work of a feature is claimed.
-pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) -> sql::Result<Option<Token>> {
+pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) -> sql::Result<Option<FencingToken>> {
     let sql = "SELECT token FROM work WHERE project = ?1 AND feature = ?2";
     let token: Option<Option<i64>> =
         connection.query_row(sql, params![project, feature.as_str()], |row| row.get(0)).optional()?;
-    Ok(token.flatten().map(Token))
+    Ok(token.flatten().map(FencingToken))
 }
 
 /// How the work of a feature changes with its state.
@@ -266,7 +266,7 @@ pub(super) struct Settling<'a> {
     /// True when whoever has claimed it goes on with it.
     pub(super) keep: bool,
     /// True when it is given back although the same is owed.
-    pub(super) let_go: bool,
+    pub(super) release: bool,
     pub(super) not_before_ms: Option<u64>,
 }
 
@@ -280,7 +280,7 @@ pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> sql::R
     }
     let is_same = before.is_some_and(|before| is_same(before, after));
     if is_same {
-        if settling.let_go || settling.not_before_ms.is_some() {
+        if settling.release || settling.not_before_ms.is_some() {
             connection.execute(
                 "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?3 \
                  WHERE project = ?1 AND feature = ?2",

@@ -77,7 +77,7 @@ impl Tally {
     }
 
     /// Somebody came too late.
-    pub(super) fn came_too_late(&self) {
+    pub(super) fn lost_lease(&self) {
         self.too_late.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         tally.ended(3, Duration::from_millis(4), true);
         tally.ended(1, Duration::from_secs(9), false);
         tally.reconnected();
-        tally.came_too_late();
+        tally.lost_lease();
         let read = tally.read();
         assert_eq!((read.waiting, read.commits, read.failures), (1, 1, 1));
         assert_eq!((read.reconnects, read.too_late), (1, 1));

@@ -63,7 +63,7 @@ impl Together {
         let (go, wait) = mpsc::channel::<()>();
         let (begun, is_busy) = mpsc::channel();
         database.submit(
-            With::Nobody,
+            WriteMode::Exclusive,
             move |_| {
                 begun.send(()).unwrap();
                 wait.recv().unwrap();
@@ -77,7 +77,7 @@ impl Together {
 
     fn and(mut self, work: impl FnOnce(&Connection) -> Decided<(), String> + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel();
-        self.database.submit(With::Nobody, work, move |decided| end.send(decided).unwrap());
+        self.database.submit(WriteMode::Exclusive, work, move |decided| end.send(decided).unwrap());
         self.ends.push(ended);
         self
     }
@@ -136,8 +136,8 @@ fn what_is_announced_is_numbered_without_a_gap_and_in_order() {
                     let kind = format!("{writer} {number:02}");
                     let write = move |connection: &Connection| put(connection, &kind);
                     // In turns beside others and alone, and some come to nothing.
-                    if number % 2 == 0 { database.write_beside(write) } else { database.write(write) }.unwrap();
-                    let refused = database.decide_beside(move |connection| {
+                    if number % 2 == 0 { database.write_concurrent(write) } else { database.write(write) }.unwrap();
+                    let refused = database.decide_concurrent(move |connection| {
                         put(connection, "refused")?;
                         Ok(Err::<(), _>("no"))
                     });
@@ -180,7 +180,7 @@ fn who_stops_while_numbers_are_given_out_keeps_nobody_from_it_for_long() {
     let sleeper = open::open(&folder.place()).unwrap();
     let lock = format!("BEGIN; SELECT pg_advisory_xact_lock({})", numbering::NUMBERING);
     sleeper.execute_batch(&lock).unwrap();
-    database.write_beside(|connection| put(connection, "one")).unwrap();
+    database.write_concurrent(|connection| put(connection, "one")).unwrap();
     database.write(|connection| put(connection, "two")).unwrap();
     let kinds: Vec<String> = numbered(&database, 2).into_iter().map(|(_, kind)| kind).collect();
     assert_eq!(kinds, ["one", "two"]);
@@ -332,7 +332,7 @@ fn what_was_handed_over_is_written_before_the_last_handle_is_gone() {
     let database = folder.open();
     for number in 0..300 {
         database.submit(
-            With::Nobody,
+            WriteMode::Exclusive,
             move |connection| put(connection, &number.to_string()).map(Ok::<(), Infallible>),
             |decided| _ = decided.unwrap(),
         );
@@ -349,7 +349,7 @@ fn the_last_handle_may_go_where_the_writing_is_done() {
     let last = Mutex::new(Some(database.clone()));
     let (go, wait) = mpsc::channel::<()>();
     database.submit(
-        With::Nobody,
+        WriteMode::Exclusive,
         move |connection| put(connection, "one").map(Ok::<(), Infallible>),
         move |_| {
             wait.recv().unwrap();
@@ -370,7 +370,7 @@ fn who_would_wait_for_himself_is_refused() {
     let (end, ended) = mpsc::channel();
     let inside = database.clone();
     database.submit(
-        With::Nobody,
+        WriteMode::Exclusive,
         |_| Ok(Ok::<(), Infallible>(())),
         move |_| end.send(inside.write(|connection| put(connection, "one"))).unwrap(),
     );

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::follow::Told;
 use super::{failure, numbering};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, With};
+use crate::store::sql::{self, Connection, WriteMode};
 use crate::store::{Location, open};
 
 /// What a piece of work comes to: something, or the refusal of the one who wrote it.
@@ -76,7 +76,7 @@ pub(super) struct Writer {
     pub(super) connection: Option<Connection>,
     pub(super) told: Arc<Told>,
     /// What others may write meanwhile.
-    pub(super) with: With,
+    pub(super) with: WriteMode,
     /// At most so many writes are committed at once.
     pub(super) max_batch: usize,
 }

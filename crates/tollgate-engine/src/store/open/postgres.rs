@@ -9,7 +9,7 @@
 
 use crate::failure::{self, Failure};
 use crate::store::location::{Address, Location};
-use crate::store::sql::{self, Connection, Error, OptionalExtension as _, With, params};
+use crate::store::sql::{self, Connection, Error, OptionalExtension as _, WriteMode, params};
 
 use super::explain;
 
@@ -93,7 +93,7 @@ pub(super) fn begin_empty(place: &Location, address: &Address) -> Result<Connect
     let connection = Connection::Postgres(sql::connect(address).map_err(failed)?);
     let schema = schema_of(&connection).map_err(failed)?;
     check(place, schema)?;
-    connection.begin(With::Nobody).map_err(failed)?;
+    connection.begin(WriteMode::Exclusive).map_err(failed)?;
     make(&connection).map_err(failed)?;
     Ok(connection)
 }

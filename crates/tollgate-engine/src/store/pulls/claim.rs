@@ -5,7 +5,7 @@
 
 use tollgate_core::pull::Repo;
 
-use super::{COLUMNS, Fenced, PullRow, TooLate, of_row, ready, repo};
+use super::{COLUMNS, Fenced, LeaseLost, PullRow, of_row, ready, repo};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
 use crate::store::{Database, number};
@@ -14,11 +14,11 @@ use crate::store::{Database, number};
 const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// What came of giving a claim back.
-type Decided = sql::Result<Result<(), TooLate>>;
+type Decided = sql::Result<Result<(), LeaseLost>>;
 
 /// The proof that a pull request was claimed, good until somebody else claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub i64);
+pub struct FencingToken(pub i64);
 
 /// A pull request to which something is owed, and on which nobody works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Limits {
 
 /// Somebody has room for a piece of work, whichever it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct NextClaim {
     /// Who.
     pub owner: String,
     /// Now, in milliseconds since 1970.
@@ -57,7 +57,7 @@ pub struct Turn {
 
 /// Somebody wants to work on a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bid {
+pub struct ClaimRequest {
     /// Its number in this database.
     pub pull: i64,
     /// Who.
@@ -72,7 +72,7 @@ pub struct Bid {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The proof.
-    pub token: Token,
+    pub token: FencingToken,
     /// The pull request as it was then.
     pub pull: PullRow,
     /// Until when it is good without a sign of life, in milliseconds since 1970.
@@ -81,7 +81,7 @@ pub struct Claim {
 
 /// What a sign of life brings back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beat {
+pub struct Heartbeat {
     /// How often something was asked by now.
     pub wanted: i64,
 }
@@ -104,55 +104,55 @@ impl Database {
     }
 
     /// Claims the pull request whose turn it is; `None` when nothing can be claimed now.
-    pub fn claim_next(&self, turn: &Turn) -> Result<Option<Claim>, Failure> {
+    pub fn claim_next(&self, turn: &NextClaim) -> Result<Option<Claim>, Failure> {
         let turn = turn.clone();
-        self.write_beside(move |connection| claim_next(connection, &turn))
+        self.write_concurrent(move |connection| claim_next(connection, &turn))
     }
 
     /// Claims a pull request; `None` when somebody else has it, or nothing is owed to it now.
-    pub fn claim_pull(&self, bid: &Bid) -> Result<Option<Claim>, Failure> {
+    pub fn claim_pull(&self, bid: &ClaimRequest) -> Result<Option<Claim>, Failure> {
         let bid = bid.clone();
-        self.write_beside(move |connection| claim(connection, &bid))
+        self.write_concurrent(move |connection| claim(connection, &bid))
     }
 
     /// Holds a claim for longer.
-    pub fn beat_pull(&self, token: Token, until_ms: u64) -> Fenced<Beat> {
-        self.decide_beside(move |connection| {
+    pub fn heartbeat_pull(&self, token: FencingToken, until_ms: u64) -> Fenced<Heartbeat> {
+        self.decide_concurrent(move |connection| {
             let sql = "UPDATE pull SET lease_until_ms = ?2 WHERE token = ?1 RETURNING wanted";
             let mut statement = connection.prepare(sql)?;
             let wanted = statement.query_row(params![token.0, number(until_ms)], |row| row.get(0)).optional()?;
-            Ok(wanted.map(|wanted| Beat { wanted }).ok_or(TooLate))
+            Ok(wanted.map(|wanted| Heartbeat { wanted }).ok_or(LeaseLost))
         })
     }
 
     /// True while a claim is good: nobody took it over, and its time has not run out.
-    pub fn holds_pull(&self, token: Token, now_ms: u64) -> Result<bool, Failure> {
+    pub fn holds_pull(&self, token: FencingToken, now_ms: u64) -> Result<bool, Failure> {
         // Asked of the thread that writes: what another has written meanwhile counts.
-        self.write_beside(move |connection| {
+        self.write_concurrent(move |connection| {
             let sql = "SELECT 1 FROM pull WHERE token = ?1 AND lease_until_ms >= ?2";
             connection.prepare(sql)?.exists(params![token.0, number(now_ms)])
         })
     }
 
     /// Gives a claim back; nothing of the pull request is done before a time.
-    pub fn let_go_of_pull(&self, token: Token, not_before_ms: u64) -> Fenced<()> {
-        self.decide_beside(move |connection| {
+    pub fn release_pull(&self, token: FencingToken, not_before_ms: u64) -> Fenced<()> {
+        self.decide_concurrent(move |connection| {
             let set = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
             let_go(connection, set, params![token.0, number(not_before_ms)])
         })
     }
 
     /// Gives a claim back because the host is in trouble; nothing is done before a time.
-    pub fn note_trouble(&self, token: Token, problem: &str, not_before_ms: u64) -> Fenced<()> {
+    pub fn release_after_failure(&self, token: FencingToken, problem: &str, not_before_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
-        self.decide_beside(move |connection| {
+        self.decide_concurrent(move |connection| {
             let set = "not_before_ms = ?2, troubles = troubles + 1, problem = ?3";
             let_go(connection, set, params![token.0, number(not_before_ms), problem])
         })
     }
 
     /// Gives back all claims of somebody who is gone, and says how many there were.
-    pub fn let_go_of_pulls_of(&self, owner: &str) -> Result<usize, Failure> {
+    pub fn release_pulls_of(&self, owner: &str) -> Result<usize, Failure> {
         let owner = owner.to_owned();
         self.write(move |connection| {
             let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL WHERE owner = ?1";
@@ -167,7 +167,7 @@ impl Database {
     }
 
     /// How many pull requests are owed something.
-    pub fn n_pulls_owed(&self, now_ms: u64) -> Result<usize, Failure> {
+    pub fn n_due_pulls(&self, now_ms: u64) -> Result<usize, Failure> {
         let sql = "SELECT count(*) FROM pull WHERE ready_ms <= ?1";
         self.read(|connection| connection.query_row(sql, [number(now_ms)], |row| row.get(0)))
     }
@@ -240,7 +240,7 @@ pub(super) fn first_in_lane(except: &[i64]) -> String {
     )
 }
 
-fn claim_next(connection: &Connection, turn: &Turn) -> sql::Result<Option<Claim>> {
+fn claim_next(connection: &Connection, turn: &NextClaim) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(turn.now_ms), number(turn.now_ms.saturating_add(LONGEST_LEASE_MS)));
     let mut statement = connection.prepare(&lanes(turn.limits))?;
     let rows = statement.query_map(params![now, latest], |row| {
@@ -287,7 +287,7 @@ fn pass_gate(connection: &Connection, name: &str) -> sql::Result<()> {
     connection.query_row("SELECT name FROM pull_gate WHERE name = ?1 /* row lock */", [name], |_| Ok(()))
 }
 
-fn claim(connection: &Connection, bid: &Bid) -> sql::Result<Option<Claim>> {
+fn claim(connection: &Connection, bid: &ClaimRequest) -> sql::Result<Option<Claim>> {
     let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
     let this = format!("SELECT p.id FROM pull p WHERE p.id = ?3 AND p.ready_ms <= ?1 AND {FREE} /* row lock */");
     let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
@@ -302,7 +302,7 @@ fn take(connection: &Connection, which: &str, values: impl Params, until_ms: u64
          FROM (SELECT {} AS token) drawn WHERE pull.id = ({which}) RETURNING {COLUMNS}, taken",
         connection.draw_number("pull_token")?
     );
-    let read = |row: &Row<'_>| Ok(Claim { token: Token(row.get("taken")?), pull: of_row(row)?, until_ms });
+    let read = |row: &Row<'_>| Ok(Claim { token: FencingToken(row.get("taken")?), pull: of_row(row)?, until_ms });
     connection.query_row(&sql, values, read).optional()
 }
 
@@ -312,13 +312,13 @@ pub(super) fn let_go(connection: &Connection, set: &str, values: impl Params) ->
         "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, {set} WHERE token = ?1 RETURNING id"
     );
     let Some(pull) = connection.query_row(&sql, values, |row| row.get(0)).optional()? else {
-        return Ok(Err(TooLate));
+        return Ok(Err(LeaseLost));
     };
     ready::refresh(connection, pull).map(Ok)
 }
 
 /// The pull request that a token claims; `None` for who comes too late.
-pub(super) fn claimed(connection: &Connection, token: Token) -> sql::Result<Option<i64>> {
+pub(super) fn claimed(connection: &Connection, token: FencingToken) -> sql::Result<Option<i64>> {
     let sql = "SELECT id FROM pull WHERE token = ?1 /* row lock */";
     connection.prepare(sql)?.query_row([token.0], |row| row.get(0)).optional()
 }

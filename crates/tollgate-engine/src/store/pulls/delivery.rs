@@ -6,10 +6,10 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::ask::{About, Ask, Place, What};
 
 use super::ready::{self, Priority};
-use super::{asking, told};
+use super::{bot_command, quota};
 use crate::failure::Failure;
 use crate::process;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, With, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, WriteMode, params};
 use crate::store::{Database, number};
 
 /// A review waits for this long after the last push: who pushes once often pushes twice.
@@ -46,13 +46,13 @@ pub enum Accepted {
 impl Database {
     /// Takes in a delivery, and comes back when it is on the disk.
     pub fn accept(&self, delivery: NewDelivery) -> Result<Accepted, Failure> {
-        self.write_beside(move |connection| accept(connection, &delivery))
+        self.write_concurrent(move |connection| accept(connection, &delivery))
     }
 
     /// Takes in a delivery without waiting; `done` is told on another thread what came of it.
     pub fn accept_then(&self, delivery: NewDelivery, done: impl FnOnce(Result<Accepted, Failure>) + Send + 'static) {
         self.submit(
-            With::Others,
+            WriteMode::Concurrent,
             move |connection| accept(connection, &delivery).map(Ok::<_, std::convert::Infallible>),
             |decided| {
                 done(decided.map(|decided| match decided {
@@ -64,9 +64,9 @@ impl Database {
     }
 
     /// Asks for a pull request to be looked at, without a delivery; false when that is owed already.
-    pub fn want_pull(&self, repo: &Repo, at: u64, installation: Option<u64>, at_ms: u64) -> Result<bool, Failure> {
+    pub fn request_pull(&self, repo: &Repo, at: u64, installation: Option<u64>, at_ms: u64) -> Result<bool, Failure> {
         let repo = repo.clone();
-        self.write_beside(move |connection| {
+        self.write_concurrent(move |connection| {
             let pull = find_or_make(connection, &repo, at, installation)?;
             let is_owed = pull.since_ms.is_some();
             if !is_owed {
@@ -116,11 +116,16 @@ fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
                         Place::Conversation(comment) => ("conversation", *comment, None),
                         Place::Thread { comment, root } => ("thread", *comment, Some(*root)),
                     };
-                    told::insert(connection, pull(connection)?.id, place, &by.login, command, at_ms)
+                    bot_command::insert(connection, pull(connection)?.id, place, &by.login, command, at_ms)
                 }
-                About::Thread { by, comment, resolved } => {
-                    told::insert_resolved(connection, pull(connection)?.id, *comment, &by.login, *resolved, at_ms)
-                }
+                About::Thread { by, comment, resolved } => bot_command::insert_resolved(
+                    connection,
+                    pull(connection)?.id,
+                    *comment,
+                    &by.login,
+                    *resolved,
+                    at_ms,
+                ),
             }
         }
         What::Pushed { repo, branch } => based_on(connection, repo, branch, at_ms),
@@ -221,7 +226,7 @@ impl Locked {
     fn want(&self, connection: &Connection, at_ms: u64, (settle_ms, priority): (u64, Priority)) -> sql::Result<()> {
         let since_ms = self.since_ms.unwrap_or(at_ms);
         let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
-        let is_put_off = self.put_off_to_ms <= at_ms + asking::LONGEST_PAUSE_MS;
+        let is_put_off = self.put_off_to_ms <= at_ms + quota::LONGEST_PAUSE_MS;
         let review_at_ms = settled_ms.max(if is_put_off { self.put_off_to_ms } else { 0 });
         let sql = format!(
             "UPDATE pull SET wanted = wanted + 1, attempt = 0, closed = 0, since_ms = ?2, review_at_ms = ?3, \

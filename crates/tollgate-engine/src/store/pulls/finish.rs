@@ -2,9 +2,9 @@
 
 use tollgate_core::sha::Sha;
 
-use super::claim::{Token, claimed, let_go};
+use super::claim::{FencingToken, claimed, let_go};
 use super::post::{self, NewPost};
-use super::{Fenced, TooLate, ready};
+use super::{Fenced, LeaseLost, ready};
 use crate::process;
 use crate::store::board::NewEvent;
 use crate::store::record::{self, Record};
@@ -19,7 +19,7 @@ pub struct Finished {
     /// The review, if there is one.
     pub record: Option<Box<Record>>,
     /// What was reviewed, when all that depends on it need not be done again.
-    pub reviewed: Option<As>,
+    pub reviewed: Option<ReviewKey>,
     /// What is to be seen of it.
     pub posts: Vec<NewPost>,
     /// True when it is closed, and what was to be seen of earlier work is not to be any more.
@@ -32,7 +32,7 @@ pub struct Finished {
 
 /// What was reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct As {
+pub struct ReviewKey {
     /// The commit.
     pub head: Sha,
     /// Everything on which the review depends, as a hash.
@@ -41,18 +41,18 @@ pub struct As {
 
 impl Database {
     /// Stores a finished review with what is to be seen of it, and that it is no longer owed; gives back its number.
-    pub fn finish_review(&self, token: Token, finished: Finished) -> Fenced<Option<i64>> {
-        self.decide_beside(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+    pub fn finish_review(&self, token: FencingToken, finished: Finished) -> Fenced<Option<i64>> {
+        self.decide_concurrent(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             finish(connection, pull, &finished).map(Ok)
         })
     }
 
     /// Takes up the commit at the head: what was to be seen of others is not to be any more, and their checks end.
-    pub fn take_up_head(&self, token: Token, head: &Sha, base_branch: &str, superseded: &str) -> Fenced<()> {
+    pub fn take_up_head(&self, token: FencingToken, head: &Sha, base_branch: &str, superseded: &str) -> Fenced<()> {
         let (head, base_branch, superseded) = (head.clone(), base_branch.to_owned(), superseded.to_owned());
-        self.decide_beside(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+        self.decide_concurrent(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             let sql = "UPDATE pull SET head = ?2, base_branch = ?3, closed = 0 WHERE id = ?1";
             connection.execute(sql, params![pull, head.as_str(), base_branch])?;
             post::supersede(connection, pull, &head, &superseded)?;
@@ -61,17 +61,17 @@ impl Database {
     }
 
     /// The review is made later, whatever is asked until then; the claim is given back.
-    pub fn put_off_review(&self, token: Token, review_at_ms: u64) -> Fenced<()> {
-        self.decide_beside(move |connection| {
+    pub fn put_off_review(&self, token: FencingToken, review_at_ms: u64) -> Fenced<()> {
+        self.decide_concurrent(move |connection| {
             let set = "review_at_ms = ?2, put_off_to_ms = ?2";
             let_go(connection, set, params![token.0, number(review_at_ms)])
         })
     }
 
     /// The review failed and is made again later; the claim is given back.
-    pub fn fail_review(&self, token: Token, problem: &str, review_at_ms: u64) -> Fenced<()> {
+    pub fn fail_review(&self, token: FencingToken, problem: &str, review_at_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
-        self.decide_beside(move |connection| {
+        self.decide_concurrent(move |connection| {
             let set = "review_at_ms = ?2, attempt = attempt + 1, problem = ?3";
             let_go(connection, set, params![token.0, number(review_at_ms), problem])
         })
@@ -101,7 +101,7 @@ fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Resul
         ready::set(&format!("wanted > {DONE}"), "review_at_ms")
     );
     let Finished { up_to, problem, is_closed, reviewed, .. } = finished;
-    let (head, key) = reviewed.as_ref().map(|As { head, key }| (head.as_str(), key)).unzip();
+    let (head, key) = reviewed.as_ref().map(|ReviewKey { head, key }| (head.as_str(), key)).unzip();
     let values = params![pull, up_to, problem, is_closed, shown_run, head, key];
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let (repo, number): (String, i64) = connection.query_row(&sql, values, read)?;

@@ -9,8 +9,8 @@
 
 use tollgate_core::sha::Sha;
 
-use super::claim::{Token, claimed};
-use super::{Fenced, TooLate, damaged, ready};
+use super::claim::{FencingToken, claimed};
+use super::{Fenced, LeaseLost, damaged, ready};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
 use crate::store::{Database, number};
@@ -136,35 +136,35 @@ impl Database {
     }
 
     /// Stores something to be posted, apart from any review.
-    pub fn put_posts(&self, token: Token, posts: Vec<NewPost>) -> Fenced<()> {
-        self.decide_beside(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+    pub fn put_posts(&self, token: FencingToken, posts: Vec<NewPost>) -> Fenced<()> {
+        self.decide_concurrent(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             put(connection, pull, &posts)?;
             ready::refresh(connection, pull).map(Ok)
         })
     }
 
     /// Somebody is about to post it.
-    pub fn begin_post(&self, token: Token, post: i64, now_ms: u64) -> Fenced<()> {
+    pub fn begin_post(&self, token: FencingToken, post: i64, now_ms: u64) -> Fenced<()> {
         let set = "state = 'posting', since_ms = ?3, attempt = attempt + 1";
         self.move_post(token, post, set, number(now_ms))
     }
 
     /// It is there, under this number.
-    pub fn end_post(&self, token: Token, post: i64, remote_id: Option<u64>) -> Fenced<()> {
+    pub fn end_post(&self, token: FencingToken, post: i64, remote_id: Option<u64>) -> Fenced<()> {
         self.move_post(token, post, "state = 'done', problem = NULL, remote_id = coalesce(?3, remote_id)", remote_id)
     }
 
     /// It was surely not posted, and is to be posted later.
-    pub fn put_back_post(&self, token: Token, post: i64, problem: &str) -> Fenced<()> {
+    pub fn put_back_post(&self, token: FencingToken, post: i64, problem: &str) -> Fenced<()> {
         self.move_post(token, post, "state = 'due', problem = ?3", problem.to_owned())
     }
 
     /// The host refused it: it is posted later, or given up when that came to so many tries. True when it is posted later.
-    pub fn refuse_post(&self, token: Token, post: i64, problem: &str, max_tries: u32) -> Fenced<bool> {
+    pub fn refuse_post(&self, token: FencingToken, post: i64, problem: &str, max_tries: u32) -> Fenced<bool> {
         let problem = problem.to_owned();
-        self.decide_beside(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+        self.decide_concurrent(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             let sql = "UPDATE post SET attempt = attempt + 1, problem = ?3, \
                        state = CASE WHEN attempt + 1 >= ?4 THEN 'cancelled' ELSE 'due' END WHERE id = ?1 AND pull = ?2 \
                        RETURNING state";
@@ -175,13 +175,19 @@ impl Database {
     }
 
     /// It cannot be posted.
-    pub fn cancel_post(&self, token: Token, post: i64, problem: &str) -> Fenced<()> {
+    pub fn cancel_post(&self, token: FencingToken, post: i64, problem: &str) -> Fenced<()> {
         self.move_post(token, post, "state = 'cancelled', problem = ?3", problem.to_owned())
     }
 
-    fn move_post(&self, token: Token, post: i64, set: &'static str, value: impl ToSql + Send + 'static) -> Fenced<()> {
-        self.decide_beside(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+    fn move_post(
+        &self,
+        token: FencingToken,
+        post: i64,
+        set: &'static str,
+        value: impl ToSql + Send + 'static,
+    ) -> Fenced<()> {
+        self.decide_concurrent(move |connection| {
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             let sql = format!("UPDATE post SET {set} WHERE id = ?1 AND pull = ?2");
             connection.prepare(&sql)?.execute(params![post, pull, value])?;
             Ok(Ok(()))

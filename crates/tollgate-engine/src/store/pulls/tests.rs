@@ -11,11 +11,11 @@ use crate::config::Retention;
 use crate::store::place;
 use crate::store::{Forgotten, Location, Record, Subject};
 
-mod asking;
+mod failing;
 mod fair;
 mod jobs;
 mod queue;
-mod trouble;
+mod quota;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
@@ -72,12 +72,12 @@ impl Queue {
     }
 
     fn bid(&self, pull: i64, now_ms: u64) -> Option<Claim> {
-        self.database.claim_pull(&Bid { pull, owner: "me".to_owned(), now_ms, lease_ms: 100 }).unwrap()
+        self.database.claim_pull(&ClaimRequest { pull, owner: "me".to_owned(), now_ms, lease_ms: 100 }).unwrap()
     }
 
     fn next(&self, now_ms: u64, limits: Limits) -> Option<Claim> {
         let (owner, except) = ("me".to_owned(), Vec::new());
-        self.database.claim_next(&Turn { owner, now_ms, lease_ms: 100, limits, except }).unwrap()
+        self.database.claim_next(&NextClaim { owner, now_ms, lease_ms: 100, limits, except }).unwrap()
     }
 
     /// Claims whatever has its turn, so often; which they were.
@@ -139,7 +139,7 @@ fn a_pull_request_is_where_the_last_delivery_says_and_is_still_the_same() {
     queue.deliver(8, changed("o/r"), 6);
     queue.deliver(8, changed("O/r"), 7);
     // Found out by ourselves, which says nothing of the installation.
-    assert!(!queue.database.want_pull(&repo_of("O/r"), 1, None, 8).unwrap());
+    assert!(!queue.database.request_pull(&repo_of("O/r"), 1, None, 8).unwrap());
     let row = queue.row("o/r", 1);
     assert_eq!((row.id, row.repo.to_string().as_str(), row.installation, row.wanted), (id, "O/r", Some(8), 3));
     let one = Limits { of_installation: Some(1), ..Limits::default() };
@@ -188,17 +188,17 @@ fn one_piece_of_work_carries_out_all_that_was_asked_until_it_began() {
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
     queue.push("o/r", 1, 10_000);
-    assert_eq!(queue.database.beat_pull(claim.token, 10_100).unwrap(), Ok(Beat { wanted: 3 }));
+    assert_eq!(queue.database.heartbeat_pull(claim.token, 10_100).unwrap(), Ok(Heartbeat { wanted: 3 }));
     queue.finish(&claim, Vec::new());
     let row = queue.row("o/r", 1);
     assert_eq!((row.wanted, row.done), (3, 2));
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     assert_eq!(queue.candidates(20_000), ["o/r#1"]);
     let claim = queue.claim("o/r", 1, 20_000);
     queue.finish(&claim, Vec::new());
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     assert_eq!(queue.candidates(30_000), Vec::<String>::new());
-    assert_eq!(queue.database.n_pulls_owed(30_000).unwrap(), 0);
+    assert_eq!(queue.database.n_due_pulls(30_000).unwrap(), 0);
 }
 
 #[test]
@@ -209,12 +209,12 @@ fn who_comes_too_late_changes_nothing() {
     assert_eq!(queue.bid(late.pull.id, 10_100), None);
     let now = queue.claim("o/r", 1, 10_101);
     let database = &queue.database;
-    assert_eq!(database.finish_review(late.token, finished(1)).unwrap(), Err(TooLate));
-    assert_eq!(database.beat_pull(late.token, 99_999).unwrap(), Err(TooLate));
-    assert_eq!(database.let_go_of_pull(late.token, 0).unwrap(), Err(TooLate));
-    assert_eq!(database.put_posts(late.token, vec![post(A, PostKind::Note, "a", "b")]).unwrap(), Err(TooLate));
-    assert_eq!(database.fail_review(late.token, "no", 0).unwrap(), Err(TooLate));
-    assert_eq!(database.ask_leave(late.token, asking::by("ada", (None, None), 0)).unwrap(), Err(TooLate));
+    assert_eq!(database.finish_review(late.token, finished(1)).unwrap(), Err(LeaseLost));
+    assert_eq!(database.heartbeat_pull(late.token, 99_999).unwrap(), Err(LeaseLost));
+    assert_eq!(database.release_pull(late.token, 0).unwrap(), Err(LeaseLost));
+    assert_eq!(database.put_posts(late.token, vec![post(A, PostKind::Note, "a", "b")]).unwrap(), Err(LeaseLost));
+    assert_eq!(database.fail_review(late.token, "no", 0).unwrap(), Err(LeaseLost));
+    assert_eq!(database.take_quota(late.token, quota::by("ada", (None, None), 0)).unwrap(), Err(LeaseLost));
     assert!(!database.holds_pull(late.token, 10_101).unwrap());
     assert!(database.holds_pull(now.token, 10_201).unwrap() && !database.holds_pull(now.token, 10_202).unwrap());
     assert_eq!(database.pull(now.pull.id).unwrap().unwrap(), now.pull);
@@ -242,7 +242,7 @@ fn a_review_its_posts_and_the_counter_are_stored_together() {
     let head = Sha::parse(A).unwrap();
     let finished = Finished {
         record: Some(failed_run()),
-        reviewed: Some(As { head: head.clone(), key: "k".to_owned() }),
+        reviewed: Some(ReviewKey { head: head.clone(), key: "k".to_owned() }),
         posts: vec![post(A, PostKind::Check, A, "failed"), post(A, PostKind::Summary, "", "hello")],
         ..finished(1)
     };
@@ -319,7 +319,7 @@ fn posts_of_long_ago_are_forgotten_but_for_the_summary() {
         }
     }
     assert_eq!(queue.forget_before(500).n_posts, 0, "somebody is at work");
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     assert_eq!(queue.forget_before(500).n_posts, 1);
     let left = ["summary : x (Done)", "note : x (Done)", "reply : x (Posting)"];
     assert_eq!(queue.posts(claim.pull.id), left);
@@ -356,28 +356,30 @@ fn a_command_is_heard_once_and_only_from_people() {
         queue.about("o/r", 1, said(bot, Place::Conversation(6), Command::Review), 3);
     }
     let row = queue.row("o/r", 1);
-    let told = queue.database.told_due(row.id).unwrap();
+    let told = queue.database.due_bot_commands(row.id).unwrap();
     let place = Place::Thread { comment: 5, root: 4 };
-    let expected =
-        [Told::To { place: Place::Conversation(5), command: Command::Help }, Told::To { place, command: dismiss }];
+    let expected = [
+        BotCommand::Comment { place: Place::Conversation(5), command: Command::Help },
+        BotCommand::Comment { place, command: dismiss },
+    ];
     assert_eq!(told.iter().map(|row| row.told.clone()).collect::<Vec<_>>(), expected);
     assert_eq!(row.wanted, 0);
 
     let claim = queue.claim("o/r", 1, 10);
-    let answered = Answered {
+    let answered = BotReply {
         told: told[0].id,
         who: "ann".to_owned(),
-        effect: Effect::Review { whole: true },
+        effect: BotEffect::Review { whole: true },
         posts: vec![post(A, PostKind::Reply, "c5", "yes")],
         at_ms: 11,
     };
     for _ in 0..2 {
-        queue.database.answer_told(claim.token, answered.clone()).unwrap().unwrap();
+        queue.database.store_bot_reply(claim.token, answered.clone()).unwrap().unwrap();
     }
     let row = queue.row("o/r", 1);
     assert!(row.is_asked_again() && row.is_asked_whole());
     assert_eq!((row.wanted, queue.posts(row.id).len()), (1, 1));
-    assert_eq!(queue.database.told_due(row.id).unwrap().len(), 1);
+    assert_eq!(queue.database.due_bot_commands(row.id).unwrap().len(), 1);
 }
 
 #[test]
@@ -386,10 +388,10 @@ fn a_thread_is_as_it_was_said_last() {
     for resolved in [true, false] {
         queue.about("o/r", 1, About::Thread { by: person(), comment: 9, resolved }, 1);
     }
-    let told = queue.database.told_due(queue.row("o/r", 1).id).unwrap();
+    let told = queue.database.due_bot_commands(queue.row("o/r", 1).id).unwrap();
     assert_eq!(
         told.iter().map(|row| row.told.clone()).collect::<Vec<_>>(),
-        [Told::Resolved { root: 9, resolved: false }]
+        [BotCommand::ThreadResolved { root: 9, resolved: false }]
     );
 }
 
@@ -402,7 +404,7 @@ fn a_push_to_the_base_is_looked_at_once_for_each_open_pull_request_of_it() {
         let branch = if number == 1 { "main" } else { "next" };
         queue.database.take_up_head(claim.token, &Sha::parse(A).unwrap(), branch, "").unwrap().unwrap();
         queue.finish(&claim, Vec::new());
-        queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+        queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     }
     for at in [20_000, 40_000] {
         queue.deliver(1, What::Pushed { repo: repo_of("o/r"), branch: "main".to_owned() }, at);
@@ -420,7 +422,7 @@ fn nothing_is_owed_where_the_app_was_removed() {
     queue.database.put_posts(claim.token, vec![post(A, PostKind::Note, "", "x")]).unwrap().unwrap();
     queue.deliver(1, What::Removed { repos: vec![repo_of("o/r")] }, 1);
     assert_eq!(queue.candidates(20_000), ["o/s#1"]);
-    assert_eq!(queue.database.beat_pull(claim.token, 1).unwrap(), Err(TooLate));
+    assert_eq!(queue.database.heartbeat_pull(claim.token, 1).unwrap(), Err(LeaseLost));
     queue.deliver(1, What::Removed { repos: Vec::new() }, 1);
     assert_eq!(queue.candidates(20_000), Vec::<String>::new());
     // It may come back.
@@ -444,7 +446,7 @@ fn what_failed_waits_and_a_push_forgives_it() {
     assert_eq!((queue.candidates(19_999).len(), queue.candidates(20_000).len()), (0, 1));
     assert!(queue.row("o/r", 1).problem.is_some());
     let claim = queue.claim("o/r", 1, 20_000);
-    queue.database.note_trouble(claim.token, "down", 25_000).unwrap().unwrap();
+    queue.database.release_after_failure(claim.token, "down", 25_000).unwrap().unwrap();
     assert_eq!((queue.candidates(24_999).len(), queue.candidates(25_000).len()), (0, 1));
     assert_eq!((queue.row("o/r", 1).troubles, queue.row("o/r", 1).attempt), (1, 0));
 }
@@ -455,8 +457,8 @@ fn the_claims_of_who_is_gone_are_given_back() {
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
     assert_eq!(queue.database.pull_owners().unwrap(), ["me"]);
-    assert_eq!(queue.database.let_go_of_pulls_of("me").unwrap(), 1);
-    assert_eq!(queue.database.beat_pull(claim.token, 1).unwrap(), Err(TooLate));
+    assert_eq!(queue.database.release_pulls_of("me").unwrap(), 1);
+    assert_eq!(queue.database.heartbeat_pull(claim.token, 1).unwrap(), Err(LeaseLost));
     assert_eq!(queue.candidates(10_000), ["o/r#1"]);
 }
 
@@ -465,7 +467,7 @@ fn the_claims_of_who_is_gone_are_given_back() {
 enum Step {
     Push(u64),
     Claim(u64),
-    Beat(usize),
+    Heartbeat(usize),
     Finish(usize),
     LetGo(usize),
     Wait(u64),
@@ -475,7 +477,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (1..=2_u64).prop_map(Step::Push),
         (1..=2_u64).prop_map(Step::Claim),
-        (0..8_usize).prop_map(Step::Beat),
+        (0..8_usize).prop_map(Step::Heartbeat),
         (0..8_usize).prop_map(Step::Finish),
         (0..8_usize).prop_map(Step::LetGo),
         prop_oneof![Just(10_u64), Just(101), Just(3_000)].prop_map(Step::Wait),
@@ -526,27 +528,27 @@ proptest! {
                         claims.push((number, claim));
                     }
                 }
-                Step::Beat(which) | Step::Finish(which) | Step::LetGo(which) if which < claims.len() => {
+                Step::Heartbeat(which) | Step::Finish(which) | Step::LetGo(which) if which < claims.len() => {
                     let (number, claim) = &claims[which];
                     let pull = model.get_mut(number).unwrap();
                     let is_mine = pull.held.is_some_and(|(holder, _)| holder == which);
                     let went = match step {
-                        Step::Beat(_) => queue.database.beat_pull(claim.token, now + 100).unwrap().map(drop),
+                        Step::Heartbeat(_) => queue.database.heartbeat_pull(claim.token, now + 100).unwrap().map(drop),
                         Step::Finish(_) => {
                             let finished = finished(claim.pull.wanted);
                             queue.database.finish_review(claim.token, finished).unwrap().map(drop)
                         }
-                        _ => queue.database.let_go_of_pull(claim.token, 0).unwrap(),
+                        _ => queue.database.release_pull(claim.token, 0).unwrap(),
                     };
                     prop_assert_eq!(went.is_ok(), is_mine);
                     match (is_mine, &step) {
-                        (true, Step::Beat(_)) => pull.held = Some((which, now + 100)),
+                        (true, Step::Heartbeat(_)) => pull.held = Some((which, now + 100)),
                         (true, Step::Finish(_)) => pull.done = pull.done.max(claim.pull.wanted),
                         (true, _) => pull.held = None,
                         (false, _) => {}
                     }
                 }
-                Step::Beat(_) | Step::Finish(_) | Step::LetGo(_) => {}
+                Step::Heartbeat(_) | Step::Finish(_) | Step::LetGo(_) => {}
             }
             for (number, pull) in &model {
                 let row = queue.row("o/r", *number);

@@ -23,7 +23,7 @@ use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 use super::dialect;
 use super::error::{Error, Result, with_causes};
 use super::value::Sent;
-use super::{Connection, With};
+use super::{Connection, WriteMode};
 use crate::store::location::Address;
 
 mod tls;
@@ -60,7 +60,7 @@ pub(in crate::store) struct Session {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct State {
     /// What may be written beside it.
-    pub(in crate::store) with: With,
+    pub(in crate::store) with: WriteMode,
     /// True when a statement failed, after which the server takes no other.
     pub(in crate::store) is_spoilt: bool,
     /// True when it gives out the numbers of events, and all that waited have theirs.
@@ -70,7 +70,7 @@ pub(in crate::store) struct State {
 }
 
 impl State {
-    fn new(with: With) -> Self {
+    fn new(with: WriteMode) -> Self {
         Self { with, is_spoilt: false, is_numbering: false, has_waiting: false }
     }
 }
@@ -170,7 +170,7 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
         statements: RefCell::default(),
         patience: Cell::new(PATIENCE),
         is_given_up: Cell::new(false),
-        state: Cell::new(State::new(With::Others)),
+        state: Cell::new(State::new(WriteMode::Concurrent)),
     };
     session.batch(MANNERS)?;
     Ok(session)
@@ -192,10 +192,10 @@ impl Session {
     ///
     /// What is decided upon what was read is written by one at a time, as it is in a file, so that the same code is right
     /// in both. What is asked often and touches rows of its own goes on beside each other, but never beside the former.
-    pub(in crate::store) fn begin(&self, with: With) -> Result<()> {
+    pub(in crate::store) fn begin(&self, with: WriteMode) -> Result<()> {
         let lock = match with {
-            With::Nobody => "pg_advisory_xact_lock",
-            With::Others => "pg_advisory_xact_lock_shared",
+            WriteMode::Exclusive => "pg_advisory_xact_lock",
+            WriteMode::Concurrent => "pg_advisory_xact_lock_shared",
         };
         self.state.set(State::new(with));
         self.batch(&format!("BEGIN; SELECT {lock}({WRITING})"))

@@ -63,7 +63,7 @@ struct Model {
     features: [FeatureId; 2],
     n_commits: u32,
     now_ms: u64,
-    tokens: Vec<Token>,
+    tokens: Vec<FencingToken>,
     /// How many iterations each feature began by itself since a person last decided.
     n_alone: [u32; 2],
 }
@@ -186,7 +186,7 @@ impl Model {
             Op::Late(pick) => {
                 let event = self.next_event(&state, pick);
                 let mut transition = self.transition(which, &state, event, true);
-                transition.token = Some(self.tokens.first().copied().unwrap_or(Token(0)));
+                transition.token = Some(self.tokens.first().copied().unwrap_or(FencingToken(0)));
                 self.claim(which, true);
                 let error = self.board().database.transition(transition).unwrap_err();
                 assert_eq!(error, TransitionError::Stale, "a token that is not the current one");

@@ -19,7 +19,7 @@ fn work(world: &World) {
             match died {
                 Ok(stepped) => {
                     if stepped.unwrap() == Stepped::Idle
-                        && world.pulls.database().n_pulls_owed(now() + 1_000_000).unwrap() == 0
+                        && world.pulls.database().n_due_pulls(now() + 1_000_000).unwrap() == 0
                     {
                         break;
                     }

@@ -123,7 +123,7 @@ fn who_lost_the_claim_posts_nothing() {
     ] {
         let hub = Hub::new(String::new());
         let ledger = Lost::default();
-        assert_eq!(publish(&hub, &[post], &ledger), Err(Stop::TooLate));
+        assert_eq!(publish(&hub, &[post], &ledger), Err(Stop::LeaseLost));
         let state = hub.state();
         let n_there = state.comments.len() + state.reviews.len() + state.line_comments.len() + state.checks.len();
         assert_eq!((n_there, ledger.noted.borrow().len()), (0, 0));

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use tollgate_engine::board::iso;
 use tollgate_engine::forge::own_app::{Card, PERMISSIONS, Permission};
-use tollgate_engine::store::pulls::Troubled;
+use tollgate_engine::store::pulls::FailingPull;
 
 use crate::desk::github::AppState;
 use crate::pages::Page;
@@ -42,7 +42,7 @@ struct TroubledRow {
 }
 
 impl TroubledRow {
-    fn of(one: &Troubled, site: &str) -> Self {
+    fn of(one: &FailingPull, site: &str) -> Self {
         Self {
             job: one.job.to_string(),
             name: format!("{}#{}", one.repo, one.number),

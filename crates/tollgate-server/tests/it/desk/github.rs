@@ -1,7 +1,7 @@
 //! The app of a board in memory.
 
 use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
-use tollgate_engine::store::pulls::Troubled;
+use tollgate_engine::store::pulls::FailingPull;
 use tollgate_server::desk::github::{AppState, Github};
 use tollgate_server::desk::{Answer, Refusal};
 
@@ -9,7 +9,7 @@ use super::{MemoryDesk, refuse};
 
 impl MemoryDesk {
     /// Something is the matter with pull requests.
-    pub(crate) fn has_trouble_with(&self, troubled: Vec<Troubled>) {
+    pub(crate) fn has_trouble_with(&self, troubled: Vec<FailingPull>) {
         self.lock().troubled = troubled;
     }
 

@@ -169,7 +169,7 @@ fn patiently(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> 
             },
             Err(Stop::Host(error)) => return Err(error.into_failure()),
             Err(Stop::Failure(failure)) => return Err(failure),
-            Err(Stop::TooLate) => return Err(failure::not_ours()),
+            Err(Stop::LeaseLost) => return Err(failure::not_ours()),
         }
     }
 }

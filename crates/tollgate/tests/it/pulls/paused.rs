@@ -46,7 +46,7 @@ fn finish(steps: &Steps, awake: &[&Worker]) {
         if awake.iter().any(|worker| worker.work()) {
             continue;
         }
-        if steps.pulls.database().n_pulls_owed(u64::try_from(i64::MAX).unwrap()).unwrap() == 0 {
+        if steps.pulls.database().n_due_pulls(u64::try_from(i64::MAX).unwrap()).unwrap() == 0 {
             return;
         }
         steps.wait(5_000);

@@ -123,7 +123,7 @@ impl<'a> Station<'a> {
 
     /// How many pull requests are owed something, now or later.
     pub(crate) fn n_owed(&self) -> usize {
-        self.database.n_pulls_owed(u64::try_from(i64::MAX).unwrap()).unwrap()
+        self.database.n_due_pulls(u64::try_from(i64::MAX).unwrap()).unwrap()
     }
 
     /// Waits until the head of a pull request has its check, and nothing is owed to any; gives back what is seen then.

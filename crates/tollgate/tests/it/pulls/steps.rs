@@ -111,7 +111,7 @@ impl Steps {
             if self.step() {
                 continue;
             }
-            if self.pulls.database().n_pulls_owed(forever).unwrap() == 0 {
+            if self.pulls.database().n_due_pulls(forever).unwrap() == 0 {
                 return n_steps;
             }
             self.wait(5_000);

@@ -25,7 +25,7 @@ fn until_it_is_the_turn_of(queue: &Queue, repo: &str, n_at_once: usize) -> usize
                 return n_done + 1;
             }
             queue.finish(&claim, Vec::new());
-            queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+            queue.database.release_pull(claim.token, 0).unwrap().unwrap();
         }
     }
     unreachable!("it is everybody's turn some time")
@@ -56,7 +56,7 @@ fn nobody_waits_for_ever_however_many_there_are() {
     for _ in 0..63 {
         let claim = queue.next(10_000, Limits::default()).unwrap();
         queue.finish(&claim, Vec::new());
-        queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+        queue.database.release_pull(claim.token, 0).unwrap().unwrap();
         *served.entry(claim.pull.repo.to_string()).or_insert(0) += 1;
     }
     assert!((1..=20).all(|n| served[&format!("small/r{n}")] == 1), "{served:?}");

@@ -29,7 +29,7 @@ fn dead(queue: &Queue, repo: &str, number: u64) -> i64 {
     let claim = queue.claim(repo, number, 10_000);
     let failed = Finished { problem: Some("no such branch".to_owned()), ..finished(claim.pull.wanted) };
     queue.database.finish_review(claim.token, failed).unwrap().unwrap();
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     claim.pull.id
 }
 
@@ -79,7 +79,7 @@ fn what_waits_after_a_failure_is_tried_at_once() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
-    queue.database.note_trouble(claim.token, "GitHub is down", 900_000).unwrap().unwrap();
+    queue.database.release_after_failure(claim.token, "GitHub is down", 900_000).unwrap().unwrap();
     check(&queue, 11_000, &["pull-1 review o/r#1 failed, 1 tries, since 0, next 900000: GitHub is down"]);
     queue.database.retry_pull(claim.pull.id, 12_000).unwrap().unwrap();
     assert_eq!(queue.candidates(12_000), ["o/r#1"]);
@@ -99,7 +99,7 @@ fn a_post_that_was_given_up_is_posted_after_all_or_forgotten() {
     }
     let held = Err(JobRefused::Not("somebody works on its pull request".to_owned()));
     assert_eq!(queue.database.retry_post(1, 10_050).unwrap(), held);
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     let dead =
         |id: i64, kind: &str| format!("post-{id} {kind} o/r#1 dead, 2 tries, since 11000, next never: we may not");
     check(&queue, 12_000, &[&dead(1, "summary"), &dead(2, "note")]);
@@ -128,8 +128,8 @@ fn what_is_ended_is_not_owed_and_its_check_ends() {
     let row = queue.row("o/r", 1);
     assert!(!row.is_owed());
     // Whoever was at work comes too late, and is told so with the next sign of life.
-    assert_eq!(queue.database.beat_pull(claim.token, 20_000).unwrap(), Err(TooLate));
-    assert_eq!(queue.database.finish_review(claim.token, finished(1)).unwrap(), Err(TooLate));
+    assert_eq!(queue.database.heartbeat_pull(claim.token, 20_000).unwrap(), Err(LeaseLost));
+    assert_eq!(queue.database.finish_review(claim.token, finished(1)).unwrap(), Err(LeaseLost));
     let again = queue.database.cancel_pull(claim.pull.id, 10_000, None).unwrap();
     assert_eq!(again, not("neither a review nor an answer is owed to it"));
 }
@@ -141,7 +141,7 @@ fn what_a_review_of_the_same_commit_said_stays_when_another_is_ended() {
     let claim = queue.claim("o/r", 1, 10_000);
     queue.finish(&claim, vec![post(A, PostKind::Check, A, "passed")]);
     queue.database.end_post(claim.token, 1, Some(7)).unwrap().unwrap();
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     queue.about("o/r", 1, About::Again { by: person() }, 20_000);
     queue.database.cancel_pull(claim.pull.id, 20_000, Some(post(A, PostKind::Check, A, "ended"))).unwrap().unwrap();
     assert_eq!(queue.posts(claim.pull.id), [format!("check {A}: passed (Done)")]);

@@ -13,7 +13,7 @@ fn again(queue: &Queue, repo: &str, number: u64, at_ms: u64) {
 #[test]
 fn what_a_person_asked_for_goes_before_pushes_and_those_before_what_we_found() {
     let queue = Queue::new();
-    assert!(queue.database.want_pull(&repo_of("o/r"), 1, Some(1), 0).unwrap());
+    assert!(queue.database.request_pull(&repo_of("o/r"), 1, Some(1), 0).unwrap());
     queue.push("o/r", 2, 10);
     queue.push("o/r", 3, 20);
     again(&queue, "o/r", 4, 30);
@@ -30,7 +30,7 @@ fn what_was_asked_for_matters_until_it_is_carried_out() {
     again(&queue, "o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 5_000);
     queue.finish(&claim, Vec::new());
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     queue.push("o/r", 1, 10_000);
     again(&queue, "o/r", 2, 10_001);
     assert_eq!(queue.turns(20_000, 9, any()), ["o/r#2", "o/r#1"], "the next is a push like others");
@@ -76,7 +76,7 @@ fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
     assert_eq!((of("o/"), of("p/c"), of("o/a").max(of("o/b"))), (3, 2, 2), "{served:?}");
     let held = queue.row("p/c", 1);
     assert_eq!(queue.turns(20_000, 9, both), Vec::<String>::new());
-    let owners = queue.database.let_go_of_pulls_of("me").unwrap();
+    let owners = queue.database.release_pulls_of("me").unwrap();
     assert_eq!((owners, held.number), (5, 1));
     assert_eq!(queue.turns(20_000, 9, any()).len(), 9);
 }
@@ -106,8 +106,13 @@ fn limits_hold_for_all_that_share_the_database() {
             .map(|at| {
                 let database = Database::open_at(queue.database.place()).unwrap();
                 scope.spawn(move || {
-                    let turn =
-                        Turn { owner: format!("w{at}"), now_ms: 10_000, lease_ms: 100, limits, except: Vec::new() };
+                    let turn = NextClaim {
+                        owner: format!("w{at}"),
+                        now_ms: 10_000,
+                        lease_ms: 100,
+                        limits,
+                        except: Vec::new(),
+                    };
                     (0..5).filter(|_| database.claim_next(&turn).unwrap().is_some()).count()
                 })
             })
@@ -123,7 +128,7 @@ fn what_is_still_worked_on_here_is_not_claimed_here_again() {
     queue.push("o/r", 1, 0);
     let claim = queue.next(10_000, any()).unwrap();
     let (owner, except) = ("me".to_owned(), vec![claim.pull.id]);
-    let mine = Turn { owner, now_ms: 10_101, lease_ms: 100, limits: any(), except };
+    let mine = NextClaim { owner, now_ms: 10_101, lease_ms: 100, limits: any(), except };
     assert_eq!(queue.database.claim_next(&mine).unwrap(), None);
     assert!(queue.next(10_101, any()).is_some(), "another may");
 }
@@ -136,11 +141,11 @@ fn what_an_earlier_version_owed_is_still_owed() {
     queue.push("o/r", 3, 0);
     let claim = queue.claim("o/r", 3, 10_000);
     queue.finish(&claim, vec![post(A, PostKind::Note, "a", "b")]);
-    queue.database.note_trouble(claim.token, "down", 15_000).unwrap().unwrap();
+    queue.database.release_after_failure(claim.token, "down", 15_000).unwrap().unwrap();
     queue.push("o/s", 4, 0);
     let claim = queue.claim("o/s", 4, 10_000);
     queue.finish(&claim, Vec::new());
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     let connection = rusqlite::Connection::open(queue.place.path()).unwrap();
     let columns = || {
         let sql = "SELECT lane || ', ' || coalesce(ready_ms, 'never') || ', ' || priority FROM pull ORDER BY id";
@@ -159,19 +164,19 @@ fn a_push_that_another_process_took_in_is_seen_with_the_next_sign_of_life() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
-    let beat = |until_ms| queue.database.beat_pull(claim.token, until_ms).unwrap();
-    assert_eq!(beat(10_100), Ok(Beat { wanted: 1 }));
+    let beat = |until_ms| queue.database.heartbeat_pull(claim.token, until_ms).unwrap();
+    assert_eq!(beat(10_100), Ok(Heartbeat { wanted: 1 }));
     // Another process has the same database, and is given the delivery.
     let other = Database::open_at(queue.database.place()).unwrap();
     let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
     let ask = Ask { installation: Some(1), what };
     other.accept(NewDelivery { guid: "other".to_owned(), event: "push".to_owned(), ask, at_ms: 10_050 }).unwrap();
-    assert_eq!(beat(10_200), Ok(Beat { wanted: 2 }), "what is under way is ended by whoever watches over it");
+    assert_eq!(beat(10_200), Ok(Heartbeat { wanted: 2 }), "what is under way is ended by whoever watches over it");
     queue.finish(&claim, Vec::new());
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     assert_eq!(queue.candidates(20_000), ["o/r#1"], "and the newer one is still owed");
     // A person at another machine ends it, and the next sign of life says so.
     let claim = queue.claim("o/r", 1, 20_000);
     other.cancel_pull(claim.pull.id, 20_001, None).unwrap().unwrap();
-    assert_eq!(queue.database.beat_pull(claim.token, 20_200).unwrap(), Err(TooLate));
+    assert_eq!(queue.database.heartbeat_pull(claim.token, 20_200).unwrap(), Err(LeaseLost));
 }

@@ -8,10 +8,10 @@ use tollgate_core::pull::ask::Place;
 use tollgate_core::pull::command::Command;
 use tollgate_core::suppress::Dismissal;
 
-use super::claim::{Token, claimed};
+use super::claim::{FencingToken, claimed};
 use super::post::{self, NewPost};
 use super::ready::{self, Priority};
-use super::{Fenced, TooLate, damaged, delivery};
+use super::{Fenced, LeaseLost, damaged, delivery};
 use crate::failure::Failure;
 use crate::store::record::{self, Record};
 use crate::store::sql::{self, Connection, Row, params};
@@ -19,16 +19,16 @@ use crate::store::{Database, board, dismissal, number};
 
 /// What we were told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum BotCommand {
     /// To do something, in a comment.
-    To {
+    Comment {
         /// The comment.
         place: Place,
         /// What.
         command: Command,
     },
     /// That a thread was resolved or opened again.
-    Resolved {
+    ThreadResolved {
         /// The comment that began it.
         root: u64,
         /// Whether it is resolved now.
@@ -38,20 +38,20 @@ pub enum Told {
 
 /// What we were told, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldRow {
+pub struct BotCommandRow {
     /// Its number in this database.
     pub id: i64,
     /// Who told us.
     pub who: String,
     /// What.
-    pub told: Told,
+    pub told: BotCommand,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 /// What follows from what we were told.
 #[derive(Debug, Clone)]
-pub enum Effect {
+pub enum BotEffect {
     /// Nothing but an answer.
     Nothing,
     /// Another review.
@@ -83,13 +83,13 @@ pub enum Effect {
 
 /// What we were told, and what came of it.
 #[derive(Debug, Clone)]
-pub struct Answered {
+pub struct BotReply {
     /// What we were told.
     pub told: i64,
     /// Who told us.
     pub who: String,
     /// What follows.
-    pub effect: Effect,
+    pub effect: BotEffect,
     /// What is to be seen of it.
     pub posts: Vec<NewPost>,
     /// Now, in milliseconds since 1970.
@@ -98,16 +98,16 @@ pub struct Answered {
 
 impl Database {
     /// What we were told about a pull request and have not answered, oldest first.
-    pub fn told_due(&self, pull: i64) -> Result<Vec<ToldRow>, Failure> {
+    pub fn due_bot_commands(&self, pull: i64) -> Result<Vec<BotCommandRow>, Failure> {
         let sql =
             "SELECT id, kind, comment, root, who, what, at_ms FROM told WHERE pull = ?1 AND state = 'due' ORDER BY id";
         self.read(|connection| connection.prepare(sql)?.query_map([pull], of_row)?.collect())
     }
 
     /// Stores what follows from what we were told, with the answer.
-    pub fn answer_told(&self, token: Token, answered: Answered) -> Fenced<()> {
+    pub fn store_bot_reply(&self, token: FencingToken, answered: BotReply) -> Fenced<()> {
         self.decide(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(TooLate)) };
+            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
             let sql = "UPDATE told SET state = 'done' WHERE id = ?1 AND pull = ?2 AND state = 'due'";
             if connection.execute(sql, params![answered.told, pull])? > 0 {
                 take_effect(connection, pull, &answered)?;
@@ -119,23 +119,23 @@ impl Database {
     }
 }
 
-fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> sql::Result<()> {
+fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::Result<()> {
     let at_ms = answered.at_ms;
     match &answered.effect {
-        Effect::Nothing => Ok(()),
-        Effect::Review { whole } => {
+        BotEffect::Nothing => Ok(()),
+        BotEffect::Review { whole } => {
             delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
             delivery::again(connection, pull, *whole)
         }
-        Effect::Pause => {
+        BotEffect::Pause => {
             connection.execute("UPDATE pull SET paused_by = ?2 WHERE id = ?1", params![pull, answered.who]).map(drop)
         }
-        Effect::Resume => {
+        BotEffect::Resume => {
             connection.execute("UPDATE pull SET paused_by = NULL WHERE id = ?1", [pull])?;
             // What came while it was paused is looked at now.
             delivery::want(connection, pull, at_ms, (0, Priority::Asked))
         }
-        Effect::Dismiss { repository, dismissal, record } => {
+        BotEffect::Dismiss { repository, dismissal, record } => {
             dismissal::insert(connection, repository, dismissal, Some(&answered.who), at_ms)?;
             let Some(record) = record else { return Ok(()) };
             let ended = record.ended();
@@ -143,7 +143,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &Answered) -> sql::
             board::announce_run(connection, run, &ended)?;
             connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run]).map(drop)
         }
-        Effect::Withdraw { repository, fingerprint } => {
+        BotEffect::Withdraw { repository, fingerprint } => {
             if dismissal::withdraw(connection, repository, *fingerprint, at_ms)? {
                 // It counts again, which only a review of all can say: what was withheld is not looked at otherwise.
                 delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
@@ -196,18 +196,18 @@ fn was_told(connection: &Connection, pull: i64, at_ms: u64) -> sql::Result<()> {
     ready::refresh(connection, pull)
 }
 
-fn of_row(row: &Row<'_>) -> sql::Result<ToldRow> {
+fn of_row(row: &Row<'_>) -> sql::Result<BotCommandRow> {
     let (kind, what): (String, String) = (row.get("kind")?, row.get("what")?);
     let comment: u64 = row.get("comment")?;
     let root: Option<u64> = row.get("root")?;
     let told = if kind == "resolved" {
-        Told::Resolved { root: comment, resolved: what == "true" }
+        BotCommand::ThreadResolved { root: comment, resolved: what == "true" }
     } else {
         let words: Words = serde_json::from_str(&what).map_err(|error| damaged(error.to_string()))?;
         let place = root.map_or(Place::Conversation(comment), |root| Place::Thread { comment, root });
-        Told::To { place, command: words.into() }
+        BotCommand::Comment { place, command: words.into() }
     };
-    Ok(ToldRow { id: row.get("id")?, who: row.get("who")?, told, at_ms: row.get("at_ms")? })
+    Ok(BotCommandRow { id: row.get("id")?, who: row.get("who")?, told, at_ms: row.get("at_ms")? })
 }
 
 /// A command as it is stored.

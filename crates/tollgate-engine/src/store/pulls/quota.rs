@@ -3,8 +3,8 @@
 //! A pull request whose models were asked is left alone for a while, for twice as long each time, until it was calm. What
 //! a repository and an author may have in a day is counted here; what people are owed beyond that they get without models.
 
-use super::claim::Token;
-use super::{Fenced, TooLate};
+use super::claim::FencingToken;
+use super::{Fenced, LeaseLost};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
 use crate::store::{Database, number};
@@ -20,7 +20,7 @@ const DAY_MS: u64 = 24 * 60 * 60_000;
 
 /// How many reviews with models there may be in a day; as many as anybody likes at `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Allowance {
+pub struct DailyLimits {
     /// Of the pull requests of one repository.
     pub of_repository: Option<u32>,
     /// Of the pull requests of one author, in all repositories of an installation.
@@ -29,29 +29,29 @@ pub struct Allowance {
 
 /// Models are about to be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asking {
+pub struct QuotaRequest {
     /// Whose the pull request is.
     pub author: String,
     /// How often they may be.
-    pub allowance: Allowance,
+    pub allowance: DailyLimits,
     /// Now, in milliseconds since 1970.
     pub now_ms: u64,
 }
 
 /// Whether models may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum Quota {
     /// They may, and it is counted.
-    Given,
+    Granted,
     /// They may from a time on.
-    Later(u64),
+    RetryAt(u64),
     /// They may not: this is spent.
-    Spent(Spent),
+    Exhausted(SpentQuota),
 }
 
 /// What was spent in a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent {
+pub enum SpentQuota {
     /// So many reviews with models, which is all that the repository has.
     Repository(u32),
     /// So many, which is all that the author has.
@@ -60,12 +60,12 @@ pub enum Spent {
 
 impl Database {
     /// Notes that models are asked now, if they may be.
-    pub fn ask_leave(&self, token: Token, asking: Asking) -> Fenced<Leave> {
-        self.decide(move |connection| ask_leave(connection, token, &asking))
+    pub fn take_quota(&self, token: FencingToken, asking: QuotaRequest) -> Fenced<Quota> {
+        self.decide(move |connection| take_quota(connection, token, &asking))
     }
 
     /// Forgets what was asked and does not count any more.
-    pub fn prune_askings(&self, now_ms: u64) -> Result<usize, Failure> {
+    pub fn prune_quota(&self, now_ms: u64) -> Result<usize, Failure> {
         let sql = "DELETE FROM asking WHERE at_ms <= ?1";
         self.write(move |connection| connection.execute(sql, [since(now_ms)]))
     }
@@ -75,18 +75,22 @@ fn since(now_ms: u64) -> i64 {
     number(now_ms.saturating_sub(DAY_MS))
 }
 
-fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> sql::Result<Result<Leave, TooLate>> {
-    let Asking { author, allowance, now_ms } = asking;
+fn take_quota(
+    connection: &Connection,
+    token: FencingToken,
+    asking: &QuotaRequest,
+) -> sql::Result<Result<Quota, LeaseLost>> {
+    let QuotaRequest { author, allowance, now_ms } = asking;
     let sql = "SELECT repo_key, coalesce(installation, 0), asked_ms, ask_pause_ms FROM pull WHERE token = ?1 \
                /* row lock */";
     let values = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let row: Option<(String, i64, u64, u64)> = connection.prepare(sql)?.query_row([token.0], values).optional()?;
-    let Some((repo_key, installation, asked_ms, pause_ms)) = row else { return Ok(Err(TooLate)) };
+    let Some((repo_key, installation, asked_ms, pause_ms)) = row else { return Ok(Err(LeaseLost)) };
     // A time that is yet to come was made by another clock.
     let since_last = now_ms.checked_sub(asked_ms);
     let left = since_last.and_then(|since| pause_ms.checked_sub(since)).unwrap_or(0);
     if left > 0 {
-        return Ok(Ok(Leave::Later(now_ms + left)));
+        return Ok(Ok(Quota::RetryAt(now_ms + left)));
     }
     let author = author.to_lowercase();
     let of_repository = "SELECT count(*) FROM asking WHERE at_ms > ?1 AND repo_key = ?2";
@@ -95,19 +99,19 @@ fn ask_leave(connection: &Connection, token: Token, asking: &Asking) -> sql::Res
     if let Some(most) = allowance.of_repository
         && count(connection, of_repository, params![since, repo_key])? >= i64::from(most)
     {
-        return Ok(Ok(Leave::Spent(Spent::Repository(most))));
+        return Ok(Ok(Quota::Exhausted(SpentQuota::Repository(most))));
     }
     if let Some(most) = allowance.of_author
         && count(connection, of_author, params![since, author, installation])? >= i64::from(most)
     {
-        return Ok(Ok(Leave::Spent(Spent::Author(most))));
+        return Ok(Ok(Quota::Exhausted(SpentQuota::Author(most))));
     }
     let sql = "INSERT INTO asking (at_ms, repo_key, installation, author) VALUES (?1, ?2, ?3, ?4)";
     connection.execute(sql, params![number(*now_ms), repo_key, installation, author])?;
     let sql = "UPDATE pull SET asked_ms = ?2, ask_pause_ms = ?3 WHERE token = ?1";
     let pause_ms = next_pause_ms(since_last, pause_ms);
     connection.execute(sql, params![token.0, number(*now_ms), number(pause_ms)])?;
-    Ok(Ok(Leave::Given))
+    Ok(Ok(Quota::Granted))
 }
 
 fn count(connection: &Connection, sql: &str, values: impl Params) -> sql::Result<i64> {

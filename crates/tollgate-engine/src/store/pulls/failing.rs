@@ -10,7 +10,7 @@ use crate::store::{Database, number};
 
 /// Something is the matter with a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Troubled {
+pub struct FailingPull {
     /// What can be tried again.
     pub job: JobId,
     /// Where it is.
@@ -27,7 +27,7 @@ pub struct Troubled {
     pub next_ms: Option<u64>,
 }
 
-impl Troubled {
+impl FailingPull {
     /// What is the matter, for people.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -40,7 +40,7 @@ impl Troubled {
 
 impl Database {
     /// Open pull requests with which something is the matter, the newest first.
-    pub fn pulls_in_trouble(&self, limit: usize) -> Result<Vec<Troubled>, Failure> {
+    pub fn failing_pulls(&self, limit: usize) -> Result<Vec<FailingPull>, Failure> {
         let sql = "SELECT id, repo, number, CAST(NULL AS TEXT) AS kind, problem, since_ms, CASE \
                      WHEN wanted > done AND not_before_ms < review_at_ms THEN review_at_ms WHEN wanted > done THEN not_before_ms \
                      WHEN EXISTS (SELECT 1 FROM post t WHERE t.pull = p.id AND t.state IN ('due', 'posting')) \
@@ -54,12 +54,12 @@ impl Database {
     }
 }
 
-fn of_row(row: &Row<'_>) -> sql::Result<Troubled> {
+fn of_row(row: &Row<'_>) -> sql::Result<FailingPull> {
     let kind: Option<String> = row.get("kind")?;
     let given_up =
         kind.map(|kind| PostKind::parse(&kind).ok_or_else(|| damaged("a post is of no kind"))).transpose()?;
     let id = row.get("id")?;
-    Ok(Troubled {
+    Ok(FailingPull {
         job: if given_up.is_some() { JobId::Post(id) } else { JobId::Pull(id) },
         repo: repo(row)?,
         number: row.get("number")?,

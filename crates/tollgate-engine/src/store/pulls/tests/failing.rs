@@ -4,8 +4,8 @@ use super::*;
 
 #[track_caller]
 fn check(queue: &Queue, expected: &[&str]) {
-    let troubled = queue.database.pulls_in_trouble(10).unwrap();
-    let words = |one: &Troubled| {
+    let troubled = queue.database.failing_pulls(10).unwrap();
+    let words = |one: &FailingPull| {
         let next = one.next_ms.map_or("never".to_owned(), |next| next.to_string());
         format!("{}#{}: {}, since {}, again {next}", one.repo, one.number, one.in_words(), one.since_ms)
     };
@@ -18,14 +18,14 @@ fn a_host_in_trouble_is_told_until_it_is_over() {
     queue.push("o/r", 1, 1_000);
     check(&queue, &[]);
     let claim = queue.claim("o/r", 1, 10_000);
-    queue.database.note_trouble(claim.token, "GitHub is down", 15_000).unwrap().unwrap();
+    queue.database.release_after_failure(claim.token, "GitHub is down", 15_000).unwrap().unwrap();
     check(&queue, &["o/r#1: GitHub is down, since 1000, again 15000"]);
     let claim = queue.claim("o/r", 1, 15_000);
     queue.finish(&claim, vec![post(A, PostKind::Note, "a", "b")]);
-    queue.database.note_trouble(claim.token, "it is slow", 20_000).unwrap().unwrap();
+    queue.database.release_after_failure(claim.token, "it is slow", 20_000).unwrap().unwrap();
     check(&queue, &["o/r#1: it is slow, since 1000, again 20000"]);
     let claim = queue.claim("o/r", 1, 20_000);
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     check(&queue, &[]);
 }
 
@@ -39,7 +39,7 @@ fn a_review_that_failed_for_good_is_told_until_there_is_another() {
     let claim = queue.claim("o/r", 1, 40_000);
     let failed = Finished { problem: Some("no such branch".to_owned()), ..finished(claim.pull.wanted) };
     queue.database.finish_review(claim.token, failed).unwrap().unwrap();
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     check(&queue, &["o/r#1: no such branch, since 1000, again never"]);
     queue.push("o/r", 1, 50_000);
     let claim = queue.claim("o/r", 1, 60_000);

@@ -2,18 +2,18 @@
 
 use super::*;
 
-pub(super) fn by(author: &str, (of_repository, of_author): (Option<u32>, Option<u32>), now_ms: u64) -> Asking {
-    Asking { author: author.to_owned(), allowance: Allowance { of_repository, of_author }, now_ms }
+pub(super) fn by(author: &str, (of_repository, of_author): (Option<u32>, Option<u32>), now_ms: u64) -> QuotaRequest {
+    QuotaRequest { author: author.to_owned(), allowance: DailyLimits { of_repository, of_author }, now_ms }
 }
 
 /// Asks for leave to ask models about a pull request, as often as it is due.
 #[track_caller]
-fn leave(queue: &Queue, repo: &str, author: &str, allowance: (Option<u32>, Option<u32>), now_ms: u64) -> Leave {
+fn leave(queue: &Queue, repo: &str, author: &str, allowance: (Option<u32>, Option<u32>), now_ms: u64) -> Quota {
     queue.about(repo, 1, About::Again { by: person() }, now_ms);
     let claim = queue.claim(repo, 1, now_ms);
-    let leave = queue.database.ask_leave(claim.token, by(author, allowance, now_ms)).unwrap().unwrap();
+    let leave = queue.database.take_quota(claim.token, by(author, allowance, now_ms)).unwrap().unwrap();
     queue.finish(&claim, Vec::new());
-    queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     leave
 }
 
@@ -24,16 +24,16 @@ fn models_are_asked_less_and_less_often_until_it_was_calm() {
     let mut given = Vec::new();
     for seconds in (10..2_000).step_by(10) {
         match at(seconds) {
-            Leave::Given => given.push(seconds),
-            Leave::Later(next) => assert!(next > 1_000 * seconds && next <= 1_000 * (seconds + 300)),
-            Leave::Spent(_) => unreachable!("there is no limit"),
+            Quota::Granted => given.push(seconds),
+            Quota::RetryAt(next) => assert!(next > 1_000 * seconds && next <= 1_000 * (seconds + 300)),
+            Quota::Exhausted(_) => unreachable!("there is no limit"),
         }
     }
     assert_eq!(given, [10, 30, 70, 150, 310, 610, 910, 1_210, 1_510, 1_810]);
-    assert_eq!(at(2_409), Leave::Given);
-    assert_eq!(at(2_700), Leave::Later(2_709_000), "it was not calm for long enough");
-    assert_eq!((at(3_309), at(3_320), at(3_329)), (Leave::Given, Leave::Later(3_329_000), Leave::Given));
-    assert_eq!(at(1), Leave::Given, "what another clock said does not hold");
+    assert_eq!(at(2_409), Quota::Granted);
+    assert_eq!(at(2_700), Quota::RetryAt(2_709_000), "it was not calm for long enough");
+    assert_eq!((at(3_309), at(3_320), at(3_329)), (Quota::Granted, Quota::RetryAt(3_329_000), Quota::Granted));
+    assert_eq!(at(1), Quota::Granted, "what another clock said does not hold");
 }
 
 #[test]
@@ -71,19 +71,19 @@ fn a_repository_and_an_author_have_so_many_reviews_with_models_a_day() {
     let queue = Queue::new();
     let both = (Some(3), Some(2));
     let ask = |repo, author, at_ms| leave(&queue, repo, author, both, at_ms);
-    let spent = Leave::Spent;
-    assert_eq!(ask("o/a", "ada", 1), Leave::Given);
-    assert_eq!(ask("o/b", "Ada", 1_000_000), Leave::Given);
-    assert_eq!(ask("o/c", "ada", 1_000_000), spent(Spent::Author(2)), "in all repositories together");
-    assert_eq!(ask("o/a", "bob", 1_000_000), Leave::Given);
-    assert_eq!(ask("o/a", "eve", 2_000_000), Leave::Given);
-    assert_eq!(ask("o/a", "sue", 3_000_000), spent(Spent::Repository(3)));
-    assert_eq!(leave(&queue, "o/a", "ada", (None, None), 3_000_000), Leave::Given, "nobody set a limit");
-    assert_eq!(ask("o/c", "ada", DAY), spent(Spent::Author(2)));
-    assert_eq!(queue.database.prune_askings(DAY).unwrap(), 0);
-    assert_eq!(ask("o/d", "eve", DAY + 1), Leave::Given, "what was a day ago does not count");
-    assert_eq!(queue.database.prune_askings(DAY + 1).unwrap(), 1);
-    assert_eq!(ask("o/d", "eve", DAY + 1_000_000), spent(Spent::Author(2)));
+    let spent = Quota::Exhausted;
+    assert_eq!(ask("o/a", "ada", 1), Quota::Granted);
+    assert_eq!(ask("o/b", "Ada", 1_000_000), Quota::Granted);
+    assert_eq!(ask("o/c", "ada", 1_000_000), spent(SpentQuota::Author(2)), "in all repositories together");
+    assert_eq!(ask("o/a", "bob", 1_000_000), Quota::Granted);
+    assert_eq!(ask("o/a", "eve", 2_000_000), Quota::Granted);
+    assert_eq!(ask("o/a", "sue", 3_000_000), spent(SpentQuota::Repository(3)));
+    assert_eq!(leave(&queue, "o/a", "ada", (None, None), 3_000_000), Quota::Granted, "nobody set a limit");
+    assert_eq!(ask("o/c", "ada", DAY), spent(SpentQuota::Author(2)));
+    assert_eq!(queue.database.prune_quota(DAY).unwrap(), 0);
+    assert_eq!(ask("o/d", "eve", DAY + 1), Quota::Granted, "what was a day ago does not count");
+    assert_eq!(queue.database.prune_quota(DAY + 1).unwrap(), 1);
+    assert_eq!(ask("o/d", "eve", DAY + 1_000_000), spent(SpentQuota::Author(2)));
 }
 
 /// Plays pushes of a minute, and works whenever something is due; gives back when models were asked, in seconds.
@@ -97,15 +97,15 @@ fn storm(n_pushes: u64, is_ended_by_pushes: bool) -> Vec<u64> {
             next_push += 1;
         }
         let Some(claim) = queue.row("o/r", 1).is_owed().then(|| queue.bid(1, now_ms)).flatten() else { continue };
-        match queue.database.ask_leave(claim.token, by("ada", (None, None), now_ms)).unwrap().unwrap() {
-            Leave::Later(next) => queue.database.put_off_review(claim.token, next).unwrap().unwrap(),
-            Leave::Spent(_) => unreachable!("there is no limit"),
-            Leave::Given => {
+        match queue.database.take_quota(claim.token, by("ada", (None, None), now_ms)).unwrap().unwrap() {
+            Quota::RetryAt(next) => queue.database.put_off_review(claim.token, next).unwrap().unwrap(),
+            Quota::Exhausted(_) => unreachable!("there is no limit"),
+            Quota::Granted => {
                 given.push(now_ms / 1_000);
                 if next_push == n_pushes || !is_ended_by_pushes {
                     queue.finish(&claim, Vec::new());
                 }
-                queue.database.let_go_of_pull(claim.token, 0).unwrap().unwrap();
+                queue.database.release_pull(claim.token, 0).unwrap().unwrap();
             }
         }
     }
