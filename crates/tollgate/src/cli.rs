@@ -1,12 +1,12 @@
-//! The command line: what can be asked, and what is printed where.
+//! The command-line interface: argument parsing, dispatch of subcommands, and exit codes.
 //!
-//! Data goes to standard output, everything else to standard error. Exit code 0
-//! means fine, 1 that the gate says no, 2 wrong use or bad input, 3 that
-//! something failed.
+//! Data goes to standard output, messages to standard error. Exit code 0 means success, 1 that the gate is closed,
+//! 2 a usage error or bad input, 3 an external or internal failure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use tollgate_engine::config::{self, Layer, Settings};
@@ -14,8 +14,9 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
+use self::store_args::StoreArgs;
+
 mod analyze;
-mod asking;
 mod board;
 mod check_comment;
 mod completions;
@@ -33,8 +34,8 @@ mod intent;
 mod jobs;
 mod man;
 mod mcp;
-mod memory;
 mod migrate;
+mod model_options;
 mod output;
 mod parse_answer;
 mod progress;
@@ -43,17 +44,18 @@ mod review;
 mod rules;
 mod schema;
 mod serve;
+mod store_args;
 mod worker;
 
-/// What a command has to say to the shell.
-pub(crate) enum Done {
-    /// All is well.
-    Fine,
-    /// The work was done and the answer is no.
-    No,
+/// The exit status of a command that did not fail.
+pub(crate) enum Exit {
+    /// Exit code 0.
+    Success,
+    /// Exit code 1: the command ran, and its answer is no (the gate is closed, a check failed).
+    Negative,
 }
 
-/// Reviews code changes and decides whether they may pass.
+/// Review code changes and gate them
 #[derive(Parser)]
 #[command(
     name = "tollgate",
@@ -61,24 +63,24 @@ pub(crate) enum Done {
     max_term_width = 100,
     after_help = "Examples:\n  \
         tollgate review                   review your branch and uncommitted work against the main branch\n  \
-        tollgate review --staged          review what the next commit would contain\n  \
+        tollgate review --staged          review the staged changes\n  \
         tollgate review HEAD~3..HEAD      review the last three commits\n  \
-        tollgate serve --demo             see features go through the gate, with a pretend agent\n  \
+        tollgate serve --demo             watch features go through the gate, with a scripted agent\n  \
         tollgate init                     write a commented configuration\n\n\
-        Exit codes: 0 fine, 1 the gate says no, 2 wrong use or bad input, 3 something failed."
+        Exit codes: 0 success, 1 gate closed, 2 usage error or bad input, 3 failure."
 )]
 struct Cli {
-    /// Work as if started in this folder
+    /// Run as if started in this directory
     #[arg(short = 'C', value_name = "DIR", global = true)]
     directory: Option<PathBuf>,
-    /// When to use colours
+    /// When to use colors
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true)]
     color: Color,
     #[command(subcommand)]
     command: Command,
 }
 
-/// When to use colours.
+/// The values of `--color`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set; also with `CLICOLOR_FORCE`
@@ -118,7 +120,7 @@ enum Command {
 
 /// Prints the version without setting anything up.
 pub(crate) fn print_version() -> ExitCode {
-    finish(output::print(concat!("tollgate ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Done::Fine))
+    finish(output::print(concat!("tollgate ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Exit::Success))
 }
 
 /// Runs a command line.
@@ -126,92 +128,114 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are data; everything else is wrong use. A closed pipe is no error here.
+            // clap prints help and version to standard output and usage errors to standard error. A closed pipe
+            // is not an error here.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let place = match Place::find(cli.directory, cli.color) {
-        Ok(place) => place,
+    let context = match CliContext::find(cli.directory, cli.color) {
+        Ok(context) => context,
         Err(failure) => return finish(Err(failure)),
     };
     finish(match cli.command {
-        Command::Review(args) => review::run(&place, args),
-        Command::Serve(args) => serve::run(&place, args),
-        Command::Worker(args) => worker::run(&place, &args),
-        Command::Project(args) => project::run(&place, args),
-        Command::Feature(args) => feature::run(&place, args),
-        Command::Github(args) => github::run(&place, args),
-        Command::Jobs(args) => jobs::run(&place, args),
-        Command::Analyze(args) => analyze::run(&place, args),
-        Command::Intent(args) => intent::run(&place, args),
-        Command::CheckComment(args) => check_comment::run(&place, args),
-        Command::ParseAnswer(args) => parse_answer::run(&place, &args),
-        Command::Convert(args) => convert::run(&place, args),
-        Command::Delta(args) => delta::run(&place, args),
+        Command::Review(args) => review::run(&context, args),
+        Command::Serve(args) => serve::run(&context, args),
+        Command::Worker(args) => worker::run(&context, &args),
+        Command::Project(args) => project::run(&context, args),
+        Command::Feature(args) => feature::run(&context, args),
+        Command::Github(args) => github::run(&context, args),
+        Command::Jobs(args) => jobs::run(&context, args),
+        Command::Analyze(args) => analyze::run(&context, args),
+        Command::Intent(args) => intent::run(&context, args),
+        Command::CheckComment(args) => check_comment::run(&context, args),
+        Command::ParseAnswer(args) => parse_answer::run(&context, &args),
+        Command::Convert(args) => convert::run(&context, args),
+        Command::Delta(args) => delta::run(&context, args),
         Command::Schema(args) => schema::run(&args),
-        Command::Rules(args) => rules::run(&place, args),
-        Command::Init(args) => init::run(&place, &args),
-        Command::Doctor(args) => doctor::run(&place, &args),
-        Command::Hook(args) => hook::run(&place, args),
-        Command::History(args) => history::run(&place, args),
-        Command::Mcp(args) => mcp::run(&place, &args),
-        Command::Migrate(args) => migrate::run(&place, &args),
+        Command::Rules(args) => rules::run(&context, args),
+        Command::Init(args) => init::run(&context, &args),
+        Command::Doctor(args) => doctor::run(&context, &args),
+        Command::Hook(args) => hook::run(&context, args),
+        Command::History(args) => history::run(&context, args),
+        Command::Mcp(args) => mcp::run(&context, &args),
+        Command::Migrate(args) => migrate::run(&context, &args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     })
 }
 
-/// Where a command works and how it may print.
-pub(crate) struct Place {
+/// The working directory of a command and its color setting.
+pub(crate) struct CliContext {
     pub(crate) directory: PathBuf,
     pub(crate) color: Color,
 }
 
-impl Place {
+impl CliContext {
     fn find(directory: Option<PathBuf>, color: Color) -> Result<Self, Failure> {
         let current = std::env::current_dir().map_err(|error| failure::cannot_read("the current folder", &error))?;
         let directory = directory.map_or(current.clone(), |directory| current.join(directory));
         if directory.is_dir() { Ok(Self { directory, color }) } else { Err(failure::no_such_folder(&directory)) }
     }
 
-    /// A file that the user named; `-` stays what it is.
+    /// Resolves a path argument against the working directory; `-` (standard input or output) is left alone.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if path == Path::new("-") { path.to_owned() } else { self.directory.join(path) }
     }
 
-    /// The repository around this place.
+    /// Opens the repository around the working directory.
     pub(crate) fn repository(&self) -> Result<Local, Failure> {
         Local::open(&self.directory, Trigger::Default, Environment::of_process())
     }
 
-    /// The settings that hold in a repository, or outside of one.
+    /// Loads the settings for a repository, or without one.
     pub(crate) fn settings(&self, root: Option<&Path>, flags: Layer) -> Result<Settings, Failure> {
         config::load(root, Self::config_dir().as_deref(), &Self::variables(), flags)
     }
 
-    /// Where the user keeps configuration.
+    /// The user's configuration directory.
     pub(crate) fn config_dir() -> Option<PathBuf> {
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
         std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or(home)
     }
 
-    /// The variables of the environment that are text.
+    /// The environment variables that are valid Unicode.
     pub(crate) fn variables() -> Vec<(String, String)> {
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         std::env::vars_os().filter_map(text).collect()
     }
 
-    /// This very program, which scans files as a child of itself.
+    /// The path of this executable, which runs itself as the scanning child process.
     pub(crate) fn program(&self) -> Result<PathBuf, Failure> {
         std::env::current_exe().map_err(|error| failure::no_program(&error))
     }
 }
 
-fn finish(done: Result<Done, Failure>) -> ExitCode {
+/// The current time, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The subcommand, or the list that a bare `tollgate jobs` or `tollgate history` prints.
+///
+/// The flags of the list are valid before no other subcommand: they would have no effect.
+fn command_or_list<C, L: Default + PartialEq>(
+    command: Option<C>,
+    list: L,
+    list_command: impl FnOnce(L) -> C,
+) -> Result<C, Failure> {
+    match command {
+        Some(_) if list != L::default() => Err(failure::flags_before_command()),
+        Some(command) => Ok(command),
+        None => Ok(list_command(list)),
+    }
+}
+
+fn finish(done: Result<Exit, Failure>) -> ExitCode {
     match done {
-        Ok(Done::Fine) => ExitCode::SUCCESS,
-        Ok(Done::No) => ExitCode::from(1),
+        Ok(Exit::Success) => ExitCode::SUCCESS,
+        Ok(Exit::Negative) => ExitCode::from(1),
         Err(failure) => {
             output::print_failure(&failure);
             ExitCode::from(failure.kind.exit_code())
@@ -226,6 +250,58 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Calls `check` with every command and subcommand and its full name.
+    fn for_each_command(command: &clap::Command, name: &str, check: &mut dyn FnMut(&str, &clap::Command)) {
+        for command in command.get_subcommands() {
+            let name = format!("{name} {}", command.get_name());
+            check(&name, command);
+            for_each_command(command, &name, check);
+        }
+    }
+
+    #[test]
+    fn help_texts_begin_with_an_imperative_verb() {
+        let verbs = [
+            "Add",
+            "Approve",
+            "Cancel",
+            "Check",
+            "Compare",
+            "Convert",
+            "Copy",
+            "Create",
+            "Delete",
+            "Dismiss",
+            "Edit",
+            "Export",
+            "Install",
+            "List",
+            "Move",
+            "Parse",
+            "Print",
+            "Process",
+            "Reject",
+            "Remove",
+            "Resume",
+            "Retry",
+            "Review",
+            "Run",
+            "Serve",
+            "Show",
+            "Start",
+            "Stop",
+            "Summarize",
+            "Test",
+            "Withdraw",
+            "Write",
+        ];
+        for_each_command(&Cli::command(), "tollgate", &mut |name, command| {
+            let about = command.get_about().unwrap_or_else(|| panic!("`{name}` has no help")).to_string();
+            let verb = about.split([' ', ',']).next().unwrap_or_default();
+            assert!(verbs.contains(&verb), "`{name}`: {about}");
+        });
     }
 
     #[test]

@@ -1,9 +1,7 @@
-//! The program `tollgate`.
+//! Entry point of the `tollgate` binary.
 //!
-//! Three calls are answered before anything is set up: the version, because
-//! hooks and editors ask for it often, the scanning child, because one is
-//! started for every review, and the guard of an agent, which must do nothing
-//! else.
+//! Three invocations bypass argument parsing: `--version`, because hooks and editors call it often; the scanning
+//! child process, because every review starts one; and the process guard of an agent, which must do nothing else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `tollgate analyze`: figures of a change.
+//! `tollgate analyze`: statistics of a change.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use tollgate_core::analysis;
 use tollgate_engine::failure::Failure;
 
 use super::rules::DataFormat;
-use super::{Done, Place, failure, output, review};
+use super::{CliContext, Exit, failure, output, review};
 
-/// Tells what a change is made of: files, categories, languages, risks
+/// Summarize a change: files, categories, languages, risks
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate analyze                          your branch and uncommitted work\n  \
@@ -17,7 +17,7 @@ use super::{Done, Place, failure, output, review};
 pub(crate) struct Args {
     #[command(flatten)]
     source: review::Source,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
     /// Write to this file instead of standard output
@@ -25,14 +25,14 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let analysis = match &args.source.diff {
-        // Read piece by piece: a patch may be larger than memory.
+        // Streamed, because a patch may be larger than memory.
         Some(path) => {
-            let (name, source) = output::open_input(&place.resolve(path))?;
+            let (name, source) = output::open_input(&context.resolve(path))?;
             analysis::analyze_reader(source, &|_| None).map_err(|error| failure::cannot_read(&name, &error))?
         }
-        None => review::fetch(place, &args.source)?.analyze(),
+        None => review::fetch(context, &args.source)?.analyze(),
     };
     for refused in &analysis.refused {
         output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));
@@ -41,6 +41,6 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         DataFormat::Text => analysis::render(&analysis),
         DataFormat::Json => analysis::json::write(&analysis),
     };
-    output::deliver(place, &text, args.output.as_deref())?;
-    Ok(Done::Fine)
+    output::deliver(context, &text, args.output.as_deref())?;
+    Ok(Exit::Success)
 }

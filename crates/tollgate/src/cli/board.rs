@@ -1,4 +1,4 @@
-//! The board for a command: where it is, which project and feature are meant, and who asks.
+//! Opens the board for a command, and resolves projects, features and the acting user.
 
 use std::path::PathBuf;
 
@@ -11,104 +11,104 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::store::Database;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
-use super::{Place, failure, memory, output};
+use super::{CliContext, StoreArgs, failure, output, store_args};
 
-/// The longest name of a person that is kept.
-const MAX_WHO: usize = 100;
-/// Where nobody works on a project, this is what to do.
-pub(crate) const NO_SERVER: &str = "no server works on this project; start one with `tollgate serve`";
+/// The longest user name that is recorded, in characters.
+const MAX_ACTOR: usize = 100;
+/// The note for a project that no server processes.
+pub(crate) const NO_SERVER: &str = "no server is running for this project; start one with `tollgate serve`";
 
-/// The variable that names the file of the API's token.
+/// The environment variable with the path of the API token file.
 const TOKEN_FILE: &str = "TOLLGATE_TOKEN_FILE";
 
-/// Which project is meant.
+/// Flags that select a project.
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Which {
-    /// The project, by its number or its folder [default: the project around the current folder]
+pub(crate) struct ProjectArgs {
+    /// The project, by ID or directory [default: the project around the current directory]
     #[arg(long, value_name = "ID|PATH", global = true)]
     project: Option<String>,
     #[command(flatten)]
-    pub(crate) store: memory::Flag,
+    pub(crate) store: StoreArgs,
 }
 
-/// Opens the board with what the command line says about settings.
-pub(crate) fn open(place: &Place, flag: &memory::Flag, flags: Layer) -> Result<Board, Failure> {
-    let settings = place.settings(None, flags.clone())?;
-    let (location, data) = (memory::location(place, &settings, flag)?, data(place, &settings, flag)?);
+/// Opens the board with the settings of the command line.
+pub(crate) fn open(context: &CliContext, flag: &StoreArgs, flags: Layer) -> Result<Board, Failure> {
+    let settings = context.settings(None, flags.clone())?;
+    let (location, data) = (store_args::location(context, &settings, flag)?, data_folder(context, &settings, flag)?);
     std::fs::create_dir_all(&data).map_err(|error| failure::cannot_write(&data.display().to_string(), &error))?;
-    Board::open(Database::open_at(&location)?, home(place, data, flags)?)
+    Board::open(Database::open_at(&location)?, home(context, data, flags)?)
 }
 
-/// The folder of what is kept beside the database: keys, the token, clones. It is this machine's, wherever that one is.
-pub(crate) fn data(place: &Place, settings: &Settings, flag: &memory::Flag) -> Result<PathBuf, Failure> {
-    let location = memory::location(place, settings, flag)?;
-    // Without a home there is only the folder of the database, if it is a file.
-    let own = memory::data_folder().or_else(|| location.file().map(ToOwned::to_owned));
+/// The local data directory for keys, the API token and clones, even if the database is on another machine.
+pub(crate) fn data_folder(context: &CliContext, settings: &Settings, flag: &StoreArgs) -> Result<PathBuf, Failure> {
+    let location = store_args::location(context, settings, flag)?;
+    // Without a home directory, the directory of the SQLite file is the only candidate.
+    let own = store_args::default_file().or_else(|| location.file().map(ToOwned::to_owned));
     Ok(own.ok_or_else(failure::no_data_folder)?.parent().map(ToOwned::to_owned).unwrap_or_default())
 }
 
-/// Where the token of the API is: in the file that the environment names, so that several servers have the same, or in
-/// the data folder.
-pub(crate) fn token_file(place: &Place, board: &Board) -> PathBuf {
+/// The file with the API token: named by the environment, so that several servers can share one, or in the data
+/// directory.
+pub(crate) fn token_file(context: &CliContext, board: &Board) -> PathBuf {
     let named = std::env::var_os(TOKEN_FILE).filter(|path| !path.is_empty());
-    named.map_or_else(|| board.home().data.join("token"), |path| place.resolve(path.as_ref()))
+    named.map_or_else(|| board.home().data.join("token"), |path| context.resolve(path.as_ref()))
 }
 
-/// What the board needs from outside.
-pub(crate) fn home(place: &Place, data: PathBuf, flags: Layer) -> Result<Home, Failure> {
+/// The environment of the board: executable, configuration, data directory, git.
+pub(crate) fn home(context: &CliContext, data: PathBuf, flags: Layer) -> Result<Home, Failure> {
     let mut git = Environment::of_process();
-    // Which repository is meant is said by the board, not by a hook in which this may run.
+    // The board selects the repository. Inside a git hook, `GIT_DIR` and the like would override it.
     git.repository.clear();
     Ok(Home {
-        executable: place.program()?,
-        config_dir: Place::config_dir(),
-        variables: Place::variables(),
+        executable: context.program()?,
+        config_dir: CliContext::config_dir(),
+        variables: CliContext::variables(),
         flags,
         data,
         git,
-        clock: memory::now,
+        clock: crate::cli::now_ms,
     })
 }
 
-impl Which {
-    /// Opens the board and finds the project that is meant.
-    pub(crate) fn open(&self, place: &Place) -> Result<(Board, ProjectRow), Failure> {
-        let settings = place.settings(None, Layer::default())?;
-        if !memory::may_be_there(&memory::location(place, &settings, &self.store)?) {
-            // Nothing was ever put on a board, and looking for it does not make one.
-            return Err(failure::no_project_here(&place.directory));
+impl ProjectArgs {
+    /// Opens the board and finds the selected project.
+    pub(crate) fn open(&self, context: &CliContext) -> Result<(Board, ProjectRow), Failure> {
+        let settings = context.settings(None, Layer::default())?;
+        if !store_args::may_exist(&store_args::location(context, &settings, &self.store)?) {
+            // There is no database yet, and a lookup does not create one.
+            return Err(failure::no_project_here(&context.directory));
         }
-        let board = open(place, &self.store, Layer::default())?;
-        let project = self.find(place, &board)?;
+        let board = open(context, &self.store, Layer::default())?;
+        let project = self.find(context, &board)?;
         if !board.is_kept(&project)? {
-            // Nobody watches the files, so what was edited meanwhile is taken in now.
+            // No server watches the feature files, so pending edits are imported now.
             for broken in board.take_in_all(&project)? {
-                output::say(&format!("`{}` cannot be read: {}", broken.name, broken.why));
+                output::say(&format!("cannot read `{}`: {}", broken.name, broken.why));
             }
         }
         Ok((board, project))
     }
 
-    fn find(&self, place: &Place, board: &Board) -> Result<ProjectRow, Failure> {
+    fn find(&self, context: &CliContext, board: &Board) -> Result<ProjectRow, Failure> {
         match &self.project {
-            Some(named) => named_project(place, board, named),
-            None => board.project_at(&place.directory)?.ok_or_else(|| failure::no_project_here(&place.directory)),
+            Some(named) => named_project(context, board, named),
+            None => board.project_at(&context.directory)?.ok_or_else(|| failure::no_project_here(&context.directory)),
         }
     }
 }
 
-/// The project with this number or this folder.
-pub(crate) fn named_project(place: &Place, board: &Board, named: &str) -> Result<ProjectRow, Failure> {
+/// Finds the project with this ID or directory.
+pub(crate) fn named_project(context: &CliContext, board: &Board, named: &str) -> Result<ProjectRow, Failure> {
     match named.parse() {
         Ok(id) => board.project(id).map_err(Refused::into_failure),
         Err(_) => {
-            let path = place.resolve(named.as_ref());
+            let path = context.resolve(named.as_ref());
             board.project_at(&path)?.ok_or_else(|| failure::no_project_here(&path))
         }
     }
 }
 
-/// The feature with this name, or the only one whose name, or the last part of it, begins so.
+/// Finds a feature by ID, or by an unambiguous prefix of its ID or of the ID's last part.
 pub(crate) fn find_feature(board: &Board, project: &ProjectRow, named: &str) -> Result<FeatureRow, Failure> {
     if let Ok(id) = FeatureId::parse(named)
         && let Some(row) = board.database().feature(project.id, &id)?
@@ -117,7 +117,8 @@ pub(crate) fn find_feature(board: &Board, project: &ProjectRow, named: &str) -> 
     }
     let filter = CardFilter { text: Some(named.to_owned()), limit: usize::MAX, ..CardFilter::default() };
     let cards = board.features(project.id, &filter).map_err(Refused::into_failure)?;
-    let fitting: Vec<FeatureId> = cards.into_iter().map(|card| card.id).filter(|id| is_meant(id, named)).collect();
+    let fitting: Vec<FeatureId> =
+        cards.into_iter().map(|card| card.id).filter(|id| matches_prefix(id, named)).collect();
     match &fitting[..] {
         [id] => board.feature(project.id, id).map_err(Refused::into_failure),
         [] => Err(Refused::NoFeature(visible(named).into_owned()).into_failure()),
@@ -125,11 +126,11 @@ pub(crate) fn find_feature(board: &Board, project: &ProjectRow, named: &str) -> 
     }
 }
 
-fn is_meant(id: &FeatureId, named: &str) -> bool {
+fn matches_prefix(id: &FeatureId, named: &str) -> bool {
     !named.is_empty() && (id.as_str().starts_with(named) || short(id).starts_with(named))
 }
 
-/// What a feature is called in a list: of a name that a board made, the last part, which is its own.
+/// The short form of a feature ID for lists: the random last part of a generated ID.
 pub(crate) fn short(id: &FeatureId) -> &str {
     let own = id.as_str().strip_prefix("feature-").and_then(|rest| rest.split_once('-'));
     match own {
@@ -138,26 +139,26 @@ pub(crate) fn short(id: &FeatureId) -> &str {
     }
 }
 
-/// What people call a feature.
+/// The display title of a feature.
 pub(crate) fn title(row: &FeatureRow) -> &str {
     if row.facts.title.is_empty() { &row.facts.first_line } else { &row.facts.title }
 }
 
-/// Who asks, for the records.
-pub(crate) fn who() -> String {
+/// The name of the acting user, for the audit trail.
+pub(crate) fn actor() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
-    let named = named.map(|name| visible(name.trim()).chars().take(MAX_WHO).collect::<String>());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| number().unwrap_or_else(|| "operator".to_owned()))
+    let named = named.map(|name| visible(name.trim()).chars().take(MAX_ACTOR).collect::<String>());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| user_id().unwrap_or_else(|| "operator".to_owned()))
 }
 
 #[cfg(target_os = "linux")]
-fn number() -> Option<String> {
+fn user_id() -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").ok().map(|own| format!("user {}", own.uid()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn number() -> Option<String> {
+fn user_id() -> Option<String> {
     None
 }
 
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_a_board_made_is_shown_by_its_end() {
+    fn generated_ids_are_shortened_to_their_last_part() {
         check("feature-1767960000000-x7k2m9qpa", "x7k2m9qpa");
         check("feature-1767960000000-a-b", "a-b");
         check("feature-login-1", "feature-login-1");
@@ -179,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_is_meant_by_the_beginning_of_its_name_or_of_the_end_of_it() {
+    fn a_prefix_matches_the_id_or_its_last_part() {
         let id = FeatureId::parse("feature-1767960000000-x7k2m9qpa").unwrap();
-        let meant = ["feature-17", "x7", "x7k2m9qpa"].map(|named| is_meant(&id, named));
-        let others = ["", "7k", "qpa", "feature-2"].map(|named| is_meant(&id, named));
-        assert_eq!((meant, others), ([true; 3], [false; 4]));
+        let matching = ["feature-17", "x7", "x7k2m9qpa"].map(|named| matches_prefix(&id, named));
+        let others = ["", "7k", "qpa", "feature-2"].map(|named| matches_prefix(&id, named));
+        assert_eq!((matching, others), ([true; 3], [false; 4]));
     }
 }

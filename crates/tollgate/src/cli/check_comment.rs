@@ -1,4 +1,4 @@
-//! `tollgate check-comment`: whether a summary comment keeps its rules.
+//! `tollgate check-comment`: validates summary comments.
 
 use std::path::{Path, PathBuf};
 
@@ -6,28 +6,28 @@ use tollgate_core::comment::{self, Checked, DEFAULT_BOT, Kind, Problem};
 use tollgate_engine::failure::Failure;
 
 use super::rules::DataFormat;
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// The largest comment that is read; code hosts take a small part of it.
+/// The largest comment that is read; forges accept far smaller ones.
 const MAX_INPUT: u64 = 4 << 20;
 
-/// Checks a summary comment that somebody wrote, and repairs what can be repaired
+/// Check a summary comment against its rules, and optionally repair it
 ///
-/// The text of its `<summary>` tells which rules hold; any other comment passes as it is.
+/// The text of its `<summary>` decides which rules apply; any other comment is valid.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate check-comment comment.md\n  \
     tollgate check-comment --format json < comment.md\n  \
     tollgate check-comment comment.md --fix -o fixed.md\n\n\
-    Exit codes: 0 valid or repaired, 1 invalid or not to be repaired, 2 the input could not be read.")]
+    Exit codes: 0 valid or repaired, 1 invalid or not repairable, 2 the input could not be read.")]
 pub(crate) struct Args {
     /// The comment; `-` is standard input
     #[arg(default_value = "-")]
     input: PathBuf,
-    /// Write the comment with blank lines, order and empty sections repaired, and say what was done
+    /// Write the comment with blank lines, order and empty sections repaired, and list the repairs
     #[arg(long)]
     fix: bool,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, conflicts_with = "fix")]
     format: DataFormat,
     /// The reviewer's name in front of `Review Summary`
@@ -38,43 +38,43 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let is_stdin = args.input == Path::new("-");
     let name = if is_stdin { "standard input".to_owned() } else { args.input.display().to_string() };
-    let bytes = output::read_input(&place.resolve(&args.input), MAX_INPUT)?;
+    let bytes = output::read_input(&context.resolve(&args.input), MAX_INPUT)?;
     let text = String::from_utf8(bytes).map_err(|_| failure::not_text(&name))?;
     if args.fix {
-        return fix(place, &text, &args, &name);
+        return fix(context, &text, &args, &name);
     }
     let checked = comment::check(&text, &args.bot);
     let report = match args.format {
         DataFormat::Text => in_words(&checked, &name),
         DataFormat::Json => comment::json::write(&checked),
     };
-    output::deliver(place, &report, args.output.as_deref())?;
-    Ok(if checked.is_valid() { Done::Fine } else { Done::No })
+    output::deliver(context, &report, args.output.as_deref())?;
+    Ok(if checked.is_valid() { Exit::Success } else { Exit::Negative })
 }
 
-fn fix(place: &Place, text: &str, args: &Args, name: &str) -> Result<Done, Failure> {
+fn fix(context: &CliContext, text: &str, args: &Args, name: &str) -> Result<Exit, Failure> {
     match comment::fix(text, &args.bot) {
         Ok(fixed) => {
-            output::deliver(place, &fixed.text, args.output.as_deref())?;
+            output::deliver(context, &fixed.text, args.output.as_deref())?;
             for done in &fixed.done {
                 output::say(&format!("fixed: {done}"));
             }
-            Ok(Done::Fine)
+            Ok(Exit::Success)
         }
         Err(errors) => {
             output::say(&listed(&errors, name));
-            output::say("not repaired: not all of this can be repaired without a change of meaning");
-            Ok(Done::No)
+            output::say("not repaired: some problems cannot be repaired without changing the meaning");
+            Ok(Exit::Negative)
         }
     }
 }
 
 fn in_words(checked: &Checked, name: &str) -> String {
     match (checked.kind, checked.errors.as_slice()) {
-        (Kind::Other, _) => format!("{name}: not a summary of a review, so no rule holds\n"),
+        (Kind::Other, _) => format!("{name}: not a review summary, so no rule applies\n"),
         (Kind::Review, []) => format!("{name}: a valid summary of a first review\n"),
         (Kind::ReReview, []) => format!("{name}: a valid summary of a re-review\n"),
         (_, errors) => {

@@ -1,11 +1,11 @@
-//! `tollgate completions`: completion scripts for shells.
+//! `tollgate completions`: shell completion scripts.
 
 use clap_complete::Shell;
 use tollgate_engine::failure::Failure;
 
-use super::{Done, output};
+use super::{Exit, output};
 
-/// Prints a completion script for a shell
+/// Print a completion script for a shell
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate\n  \
@@ -17,9 +17,9 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<Done, Failure> {
+pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "tollgate", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }

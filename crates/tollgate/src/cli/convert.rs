@@ -1,4 +1,4 @@
-//! `tollgate convert`: one format of a review into another.
+//! `tollgate convert`: converts reviews between formats.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,25 @@ use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::report::{self, Format, InputFormat, Strictness};
 use tollgate_engine::failure::Failure;
 
-use super::{Done, Place, failure, output, review};
+use super::{CliContext, Exit, failure, output, review};
 
-/// Turns a review or another tool's findings into another format
+/// Convert a review or another tool's findings to another format
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate convert review.json --to markdown\n  \
     eslint --format @microsoft/eslint-formatter-sarif src | tollgate convert - --to rdjson\n  \
     tollgate convert review.md --to html -o review.html\n\n\
-    Exit codes: 0 converted, 2 the input could not be understood.")]
+    Exit codes: 0 converted, 2 the input could not be parsed.")]
 pub(crate) struct Args {
     /// The file to read; `-` is standard input
     input: PathBuf,
-    /// What to write
+    /// The output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: review::ReportFormat,
-    /// What the input is, where it cannot be told from the input itself
+    /// The input format, if it cannot be detected
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<Source>,
-    /// Make the best of input that breaks its format, and say what was changed
+    /// Accept input that violates its format, and list the corrections
     #[arg(long)]
     lenient: bool,
     /// Write to this file instead of standard output
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// What can be read.
+/// The input formats.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Source {
     /// tollgate's JSON
@@ -60,34 +60,34 @@ impl Source {
     }
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let name = args.input.display().to_string();
     let strictness = if args.lenient { Strictness::Lenient } else { Strictness::Strict };
-    let read = read_report(place, &args.input, args.from.map(Source::format), strictness, None)?;
+    let read = read_report(context, &args.input, args.from.map(Source::format), strictness, None)?;
     for note in &read.notes {
         output::say(&format!("note: {name}: {note}"));
     }
     let review = read.into_review();
-    // A review that says how its gate was keeps that; of others it is what the usual settings make of them.
+    // A review keeps its recorded gate; for other inputs, the gate follows from the default settings.
     let said = review.extra.get("x_gate").and_then(serde_json::Value::as_str).and_then(Gate::parse);
     let gate = said.unwrap_or_else(|| gate::check(&review, FailOn::default()));
     let sources = HashMap::new();
-    let shown = review::Shown::read(gate, &sources);
-    let text = review::render(place, &review, &shown, Format::from(args.to));
-    output::deliver(place, &text, args.output.as_deref())?;
-    Ok(Done::Fine)
+    let shown = review::ReportContext::read(gate, &sources);
+    let text = review::render(context, &review, &shown, Format::from(args.to));
+    output::deliver(context, &text, args.output.as_deref())?;
+    Ok(Exit::Success)
 }
 
 /// Reads another tool's report or one of ours.
 pub(crate) fn read_report(
-    place: &Place,
+    context: &CliContext,
     path: &Path,
     format: Option<InputFormat>,
     strictness: Strictness,
     root: Option<&Path>,
 ) -> Result<report::Read, Failure> {
     let name = path.display().to_string();
-    let bytes = output::read_input(&place.resolve(path), report::MAX_INPUT as u64)?;
+    let bytes = output::read_input(&context.resolve(path), report::MAX_INPUT as u64)?;
     let Some(format) = format.or_else(|| report::detect(&bytes)) else {
         return Err(failure::unknown_format(&name));
     };

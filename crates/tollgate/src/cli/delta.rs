@@ -1,4 +1,4 @@
-//! `tollgate delta`: what changed between two reviews.
+//! `tollgate delta`: compares the findings of two reviews.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use tollgate_core::path::FilePath;
 use tollgate_core::report;
 use tollgate_engine::failure::Failure;
 
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
 /// The largest diff that is read, in bytes.
 const MAX_DIFF: u64 = 1 << 30;
 
-/// Tells which findings of two reviews are new, resolved or still open
+/// Compare two reviews: findings that are new, resolved or still open
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate delta --prior last.json --current now.json\n  \
     git diff abc1234 HEAD | tollgate delta --prior last.json --current now.json --diff -\n  \
     tollgate delta --prior last.sarif --current now.sarif --rename src/old.rs=src/new.rs --format json\n\n\
-    A finding is known again by its file and title, by what it quotes, or by its lines and similar words.\n\
-    Without `--diff`, a prior finding that is not reported again is resolved; with it, one on lines that\n\
-    did not change is still open.\n\n\
-    Exit codes: 0 compared, 2 an input could not be understood.")]
+    Findings are matched by file and title, by quoted code, or by lines and similar words.\n\
+    Without `--diff`, a prior finding that is not reported again is resolved; with it, one on unchanged lines\n\
+    is still open.\n\n\
+    Exit codes: 0 compared, 2 an input could not be parsed.")]
 pub(crate) struct Args {
     /// The earlier review: any format that `convert` reads, or a JSON array of findings; `-` is standard input
     #[arg(long, value_name = "FILE")]
@@ -34,13 +34,13 @@ pub(crate) struct Args {
     /// The later review
     #[arg(long, value_name = "FILE")]
     current: PathBuf,
-    /// The diff between what the two reviews looked at; `-` is standard input
+    /// The diff between the reviewed revisions; `-` is standard input
     #[arg(long, value_name = "FILE")]
     diff: Option<PathBuf>,
-    /// A file that has a new path; may be given several times
+    /// A renamed file; can be repeated
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     rename: Vec<(FilePath, FilePath)>,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DeltaFormat::Pretty)]
     format: DeltaFormat,
     /// Write to this file instead of standard output
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// For whom the delta is written.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum DeltaFormat {
     /// For people
@@ -63,15 +63,15 @@ fn rename(text: &str) -> Result<(FilePath, FilePath), String> {
     Ok((path(old)?, path(new)?))
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     output::standard_input_once([
         ("--prior", Some(args.prior.as_path())),
         ("--current", Some(args.current.as_path())),
         ("--diff", args.diff.as_deref()),
     ])?;
-    let prior = findings(place, &args.prior)?;
-    let current = findings(place, &args.current)?;
-    let files = args.diff.as_deref().map(|path| files(place, path)).transpose()?;
+    let prior = findings(context, &args.prior)?;
+    let current = findings(context, &args.current)?;
+    let files = args.diff.as_deref().map(|path| files(context, path)).transpose()?;
 
     let map = LineMap::of_diff(files.as_deref().unwrap_or_default(), &args.rename);
     let prior: Vec<Claim<'_>> = prior.iter().map(Stated::claim).collect();
@@ -79,9 +79,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     let joined = identity::join(&prior, &current, &map);
     if joined.n_not_compared > 0 {
         let n_not_compared = joined.n_not_compared;
-        output::say(&format!("note: too many findings in one place; {n_not_compared} comparisons were not made"));
+        output::say(&format!("note: too many findings in one place; skipped {n_not_compared} comparisons"));
     }
-    // Without a diff nobody knows what was looked at, so the later review is taken to speak for everything.
+    // Without a diff, the later review is assumed to cover every file.
     let is_looked_at = |_: &Claim<'_>, mapped: &Mapped| files.is_none() || !matches!(mapped, Mapped::At(_));
     let delta = settle::settle(&prior, current.len(), &joined, &map, Looked::at(&is_looked_at));
 
@@ -89,13 +89,13 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         DeltaFormat::Pretty => text::write(&delta, &prior, &current),
         DeltaFormat::Json => json::write(&delta, &prior, &current),
     };
-    output::deliver(place, &written, args.output.as_deref())?;
-    Ok(Done::Fine)
+    output::deliver(context, &written, args.output.as_deref())?;
+    Ok(Exit::Success)
 }
 
-fn findings(place: &Place, path: &Path) -> Result<Vec<Stated>, Failure> {
+fn findings(context: &CliContext, path: &Path) -> Result<Vec<Stated>, Failure> {
     let name = path.display().to_string();
-    let bytes = output::read_input(&place.resolve(path), report::MAX_INPUT as u64)?;
+    let bytes = output::read_input(&context.resolve(path), report::MAX_INPUT as u64)?;
     let (findings, notes) = input::read(&bytes).map_err(|error| failure::unreadable_findings(&name, &error))?;
     for note in &notes {
         output::say(&format!("note: {name}: {note}"));
@@ -103,8 +103,8 @@ fn findings(place: &Place, path: &Path) -> Result<Vec<Stated>, Failure> {
     Ok(findings)
 }
 
-fn files(place: &Place, path: &Path) -> Result<Vec<FileDiff>, Failure> {
-    let bytes = output::read_input(&place.resolve(path), MAX_DIFF)?;
+fn files(context: &CliContext, path: &Path) -> Result<Vec<FileDiff>, Failure> {
+    let bytes = output::read_input(&context.resolve(path), MAX_DIFF)?;
     let is_blank = bytes.trim_ascii().is_empty();
     let (files, refused) = diff::parse(bytes);
     if files.is_empty() && !is_blank {

@@ -1,4 +1,4 @@
-//! The demonstration of `tollgate serve --demo`: a board of its own, in a fresh folder, and what is said about it.
+//! `tollgate serve --demo`: a sample project with its own board in a new directory, and the texts around it.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::{Database, Location};
 
-use super::{Place, board, failure, memory};
+use super::{CliContext, StoreArgs, board, failure, store_args};
 
-/// The demonstration, and where its board is kept.
+/// The demonstration and the location of its store.
 #[derive(Debug, Clone)]
 pub(crate) struct Demo {
     demo: demo::Demo,
@@ -19,36 +19,36 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Makes the project, in a folder that has nothing in it.
-    pub(crate) fn make(place: &Place, folder: Option<&Path>, flag: &memory::Flag) -> Result<Self, Failure> {
+    /// Creates the sample project in an empty directory.
+    pub(crate) fn make(context: &CliContext, folder: Option<&Path>, flag: &StoreArgs) -> Result<Self, Failure> {
         let folder = match folder {
-            Some(folder) => place.resolve(folder),
+            Some(folder) => context.resolve(folder),
             None => {
-                let file = memory::data_folder().ok_or_else(failure::no_data_folder)?;
-                demo::Demo::fresh_folder(file.parent().unwrap_or(&file), memory::now())?
+                let file = store_args::default_file().ok_or_else(failure::no_data_folder)?;
+                demo::Demo::fresh_folder(file.parent().unwrap_or(&file), crate::cli::now_ms())?
             }
         };
         let demo = demo::Demo::make(&folder)?;
         let own = || Location::File(demo.folder().join("tollgate.db"));
-        let store = memory::named(place, flag)?.unwrap_or_else(own);
+        let store = store_args::from_flags(context, flag)?.unwrap_or_else(own);
         Ok(Self { demo, store })
     }
 
-    /// The board of the sample project, with nothing of the user's configuration: who reviews here needs no network.
-    pub(crate) fn open(&self, place: &Place) -> Result<Board, Failure> {
+    /// Opens the board of the sample project without the user's configuration, so that no reviewer needs the network.
+    pub(crate) fn open(&self, context: &CliContext) -> Result<Board, Failure> {
         let flags = Layer { source: "--demo".to_owned(), ..Layer::default() };
-        let mut home = board::home(place, self.demo.folder().to_owned(), flags)?;
+        let mut home = board::home(context, self.demo.folder().to_owned(), flags)?;
         home.config_dir = None;
         home.variables.clear();
         Board::open(Database::open_at(&self.store)?, home)
     }
 
-    /// Puts the project on the board and starts its feature.
+    /// Adds the project to the board and starts its feature.
     pub(crate) fn begin(&self, board: &Board) -> Result<(), Failure> {
-        board.begin_demo(&self.demo, &board::who()).map(drop).map_err(Refused::into_failure)
+        board.begin_demo(&self.demo, &board::actor()).map(drop).map_err(Refused::into_failure)
     }
 
-    /// What is about to happen.
+    /// The introduction, printed before the demonstration starts.
     pub(crate) fn prologue(&self) -> String {
         let wanted = DESCRIPTION.trim().replace('\n', "\n  ");
         format!(
@@ -58,7 +58,7 @@ impl Demo {
         )
     }
 
-    /// What there is to look at now.
+    /// The files and commands to look at, printed when the feature has passed.
     pub(crate) fn epilogue(&self, feature: &FeatureId) -> String {
         let project = self.demo.project();
         let features = project.join(".automaker/features").join(feature.as_str());
@@ -79,7 +79,7 @@ impl Demo {
         )
     }
 
-    /// How another command finds the same board.
+    /// The flag with which another command opens the same board.
     fn flag(&self) -> String {
         match &self.store {
             Location::File(path) => format!("--store {}", path.display()),

@@ -1,4 +1,4 @@
-//! `tollgate doctor`: is everything there, and what to do where it is not.
+//! `tollgate doctor`: checks the installation, with a hint for each problem.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,50 +11,50 @@ use tollgate_engine::reviewer::embedded;
 use tollgate_engine::store::{Condition, Location, examine};
 
 use super::rules::DataFormat;
-use super::{Done, Place, board, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, output, store_args};
 
 pub(crate) mod github;
 mod reviewers;
 
-/// Checks git, the repository, the configuration, the database, your rules and who can review
+/// Check git, the repository, the configuration, the database, your rules and reviewers
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    tollgate doctor               is everything there?\n  \
-    tollgate doctor --config      every setting, with where it came from\n  \
-    tollgate doctor --database postgres://tollgate@db.example/tollgate   can this database be used?\n  \
-    tollgate doctor --online      also ask services and GitHub whether they take the key\n  \
-    tollgate doctor --self-test claude   ask an agent to write, and see that it cannot\n\n\
-    Exit codes: 0 all is well, 1 something needs your attention.")]
+    tollgate doctor               check everything, offline\n  \
+    tollgate doctor --config      every setting with its source\n  \
+    tollgate doctor --database postgres://tollgate@db.example/tollgate   check this database\n  \
+    tollgate doctor --online      also check the keys with the model providers and GitHub\n  \
+    tollgate doctor --self-test claude   ask an agent to write, and verify that it cannot\n\n\
+    Exit codes: 0 all checks passed, 1 a check failed.")]
 pub(crate) struct Args {
-    /// Print every setting with where it came from
+    /// Print every setting with its source
     #[arg(long)]
     config: bool,
-    /// Ask the services of reviewers and GitHub whether they can be reached and take the key
+    /// Also connect to the model providers and GitHub, and check the keys
     #[arg(long)]
     online: bool,
-    /// Ask this agent to write to a throw-away folder, and fail if it does; asks its model once
+    /// Ask this agent to write to a temporary directory, and fail if it does; sends one request to its model
     #[arg(long, value_name = "NAME", conflicts_with_all = ["config", "online"])]
     self_test: Option<String>,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 struct Check {
     name: String,
     found: Found,
 }
 
-/// What was found.
+/// The result of a check.
 enum Found {
-    /// All is well.
+    /// Passed, with a description.
     Ok(String),
-    /// It is not there, and nobody needs it.
+    /// Not installed and not required.
     Missing(String),
-    /// Something is wrong, and what to do about it.
+    /// Failed, with a hint.
     Wrong(Failure),
 }
 
@@ -65,13 +65,13 @@ impl Check {
     }
 }
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     if args.config {
-        return print_settings(place, args.format);
+        return print_settings(context, args.format);
     }
     let (checks, reviewers, github) = match &args.self_test {
-        Some(name) => (Vec::new(), vec![self_test(place, name)?], Vec::new()),
-        None => check_all(place, args.online, &args.store),
+        Some(name) => (Vec::new(), vec![self_test(context, name)?], Vec::new()),
+        None => check_all(context, args.online, &args.store),
     };
     let text = match args.format {
         DataFormat::Text => as_text(&checks, &reviewers, &github),
@@ -79,63 +79,63 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     };
     output::print(&text)?;
     let is_well = checks.iter().chain(&reviewers).chain(&github).all(|check| !matches!(check.found, Found::Wrong(_)));
-    Ok(if is_well { Done::Fine } else { Done::No })
+    Ok(if is_well { Exit::Success } else { Exit::Negative })
 }
 
-fn self_test(place: &Place, name: &str) -> Result<Check, Failure> {
-    let root = place.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
-    let settings = place.settings(root.as_deref(), Layer::default())?;
+fn self_test(context: &CliContext, name: &str) -> Result<Check, Failure> {
+    let root = context.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
+    let settings = context.settings(root.as_deref(), Layer::default())?;
     output::end_cleanly_on_ctrl_c();
-    let tested = reviewers::self_test(&settings, name, &place.program()?);
+    let tested = reviewers::self_test(&settings, name, &context.program()?);
     tollgate_engine::process::wait_if_stopping();
     Ok(Check::new(name, tested))
 }
 
-/// What a review needs, who can review, and the app that reviews pull requests.
-fn check_all(place: &Place, online: bool, store: &memory::Flag) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
-    let git = Git::new(&place.directory, Environment::of_process());
+/// Checks the requirements of a review, the reviewers and the GitHub App.
+fn check_all(context: &CliContext, online: bool, store: &StoreArgs) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
+    let git = Git::new(&context.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     let mut checks = vec![Check::new("git", version)];
-    let repository = place.repository();
+    let repository = context.repository();
     let root = repository.as_ref().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
     let said = |root: Option<&Path>| match root {
         Some(root) => root.display().to_string(),
-        None => "without a working tree; name a range to review".to_owned(),
+        None => "bare, without a working tree; give a range to review".to_owned(),
     };
     checks.push(Check::new("repository", repository.map(|forge| said(forge.root()))));
-    let settings = place.settings(root.as_deref(), Layer::default());
+    let settings = context.settings(root.as_deref(), Layer::default());
     let limits = settings.as_ref().map(|settings| settings.limits).unwrap_or_default();
     let used = settings.as_ref().map_err(Clone::clone).map(|settings| {
         let changed = settings.shown.iter().filter(|shown| shown.source != "default").count();
-        format!("can be used; {changed} of {} settings are not the default", settings.shown.len())
+        format!("valid; {changed} of {} settings differ from the default", settings.shown.len())
     });
     checks.push(Check::new("configuration", used));
     if let Ok(settings) = &settings {
-        checks.push(check_database(place, settings, store));
+        checks.push(check_database(context, settings, store));
     }
-    checks.push(Check::new("embedded rules", scan_something(place, limits)));
-    let user = place.program().and_then(|program| embedded::check_user_rules(root.as_deref(), &program, limits));
+    checks.push(Check::new("embedded rules", scan_something(context, limits)));
+    let user = context.program().and_then(|program| embedded::check_user_rules(root.as_deref(), &program, limits));
     let said = |n_rules: usize| match n_rules {
-        0 => "none; ast-grep YAML in .tollgate/rules is used when there is some".to_owned(),
-        n_rules => format!("{n_rules} can be used"),
+        0 => "none; put ast-grep YAML into .tollgate/rules to add some".to_owned(),
+        n_rules => format!("{n_rules} valid"),
     };
     checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
     let Ok(settings) = settings else { return (checks, Vec::new(), Vec::new()) };
-    let data = board::data(place, &settings, store);
+    let data = board::data_folder(context, &settings, store);
     let github = data.map(|data| github::check_all(&settings, &data, online)).unwrap_or_default();
     (checks, reviewers::check_all(&settings, online), github)
 }
 
-/// Whether the database can be used. To look is no reason to make it, or to bring it up to date.
-fn check_database(place: &Place, settings: &Settings, store: &memory::Flag) -> Check {
+/// Checks the database without creating or migrating it.
+fn check_database(context: &CliContext, settings: &Settings, store: &StoreArgs) -> Check {
     let name = "database";
-    let found = memory::location(place, settings, store).and_then(|location| {
+    let found = store_args::location(context, settings, store).and_then(|location| {
         let health = examine(&location)?;
         Ok((location, health))
     });
     match found {
         Ok((location, None)) => {
-            let why = format!("{location} is not there yet; it is made when something is to be kept");
+            let why = format!("{location} does not exist yet; it is created on first use");
             Check { name: name.to_owned(), found: Found::Missing(why) }
         }
         Ok((location, Some(health))) => Check::new(name, Ok(describe(&location, &health))),
@@ -145,34 +145,34 @@ fn check_database(place: &Place, settings: &Settings, store: &memory::Flag) -> C
 
 fn describe(location: &Location, health: &Condition) -> String {
     let tables = match (health.version, health.n_pending) {
-        (None, _) => "no tables yet, which the next start makes".to_owned(),
+        (None, _) => "no tables yet; the next start creates them".to_owned(),
         (Some(version), 0) => format!("tables of version {version}"),
         (Some(version), n_pending) => {
             let migrations = if n_pending == 1 { "migration" } else { "migrations" };
-            format!("tables of version {version}, {n_pending} {migrations} pending, which the next start makes")
+            format!("tables of version {version}, {n_pending} {migrations} pending, applied by the next start")
         }
     };
-    // Without them it could not be used, and would be told of as a failure.
-    let rights = if location.file().is_some() { "" } else { "; all rights that are needed" };
+    // A database without these rights fails the check before this line.
+    let rights = if location.file().is_some() { "" } else { "; all required rights" };
     let latency = health.latency.as_secs_f64() * 1_000.0;
-    format!("{} at {location}; {tables}{rights}; answers in {latency:.1} ms", health.engine)
+    format!("{} at {location}; {tables}{rights}; latency {latency:.1} ms", health.engine)
 }
 
-/// Shows that a child can be started and finds what it should.
-fn scan_something(place: &Place, limits: Limits) -> Result<String, Failure> {
-    embedded::self_test(&place.program()?, limits)?;
-    Ok(format!("{} rules; a scanning child works", tollgate_rules::catalog::all().len()))
+/// Checks that the scanning child process starts and reports a known finding.
+fn scan_something(context: &CliContext, limits: Limits) -> Result<String, Failure> {
+    embedded::self_test(&context.program()?, limits)?;
+    Ok(format!("{} rules; the scanning child process works", tollgate_rules::catalog::all().len()))
 }
 
 fn as_text(checks: &[Check], reviewers: &[Check], github: &[Check]) -> String {
     let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
     write(&mut text, checks);
     if !checks.is_empty() && !reviewers.is_empty() {
-        text.push_str("\nReviewers, beside the rules: `tollgate review --reviewer NAME`\n");
+        text.push_str("\nReviewers besides the rules: `tollgate review --reviewer NAME`\n");
     }
     write(&mut text, reviewers);
     if !github.is_empty() {
-        text.push_str("\nGitHub, where pull requests are reviewed\n");
+        text.push_str("\nGitHub App\n");
     }
     write(&mut text, github);
     text
@@ -216,9 +216,9 @@ fn values(checks: &[Check]) -> Vec<Value> {
         .collect()
 }
 
-fn print_settings(place: &Place, format: DataFormat) -> Result<Done, Failure> {
-    let root = place.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
-    let settings = place.settings(root.as_deref(), Layer::default())?;
+fn print_settings(context: &CliContext, format: DataFormat) -> Result<Exit, Failure> {
+    let root = context.repository().ok().and_then(|forge| forge.root().map(ToOwned::to_owned));
+    let settings = context.settings(root.as_deref(), Layer::default())?;
     let text = match format {
         DataFormat::Json => {
             let rows = settings.shown.iter();
@@ -232,5 +232,5 @@ fn print_settings(place: &Place, format: DataFormat) -> Result<Done, Failure> {
         }
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }

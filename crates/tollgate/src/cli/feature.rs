@@ -1,7 +1,7 @@
 //! `tollgate feature`: the board from the command line.
 //!
-//! The same operations as over HTTP, on the same database, whether a server runs or not. Agents are run by a server
-//! only; what is asked for without one waits for the next.
+//! The same operations as over HTTP, on the same database, with or without a running server. Only a server runs
+//! agents; without one, started features stay queued.
 
 use std::path::{Path, PathBuf};
 
@@ -16,208 +16,208 @@ use tollgate_server::board::{BoardDesk, card_json, feature_json};
 use tollgate_server::desk::{Card, Desk as _};
 
 use super::rules::DataFormat;
-use super::{Done, Place, board, failure, output};
+use super::{CliContext, Exit, board, failure, output};
 
 mod list;
 mod logs;
 mod record;
 mod show;
 
-/// The longest description or specification.
+/// The largest description or specification, in bytes.
 const MAX_TEXT: u64 = 1024 * 1024;
 
-/// Adds features, lists and shows them, and decides about them
+/// Add, list, show, start and approve features
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate feature add \"Add login\" --description-file login.md --start\n  \
     tollgate feature list\n  \
-    tollgate feature show x7k2                  the beginning of its name is enough\n  \
-    tollgate feature logs -f x7k2               what the agent says, as it says it\n  \
+    tollgate feature show x7k2                  a prefix of the ID is enough\n  \
+    tollgate feature logs -f x7k2               follow the output of the agent\n  \
     tollgate feature resume x7k2 --note \"Use the session store that is there.\"\n  \
     tollgate feature approve x7k2 --reason \"The finding is about generated code.\"\n\n\
-    Agents are run by `tollgate serve`; without it, what is started waits.")]
+    `tollgate serve` runs the agents; without it, started features stay queued.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    which: board::Which,
-    /// For people or for programs
+    which: board::ProjectArgs,
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, global = true)]
     format: DataFormat,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Adds a feature
+    /// Add a feature
     ///
     /// Example: `tollgate feature add "Add login" --description "Users can sign in." --priority 1 --start`
     Add(Box<Add>),
-    /// Lists the features of a project
+    /// List the features of a project
     ///
     /// Example: `tollgate feature list --status in_progress`
     List {
-        /// Only those in this column
+        /// List only features with this status
         #[arg(long, value_name = "STATUS")]
         status: Option<String>,
-        /// Only those with this text in their name, title or first line
+        /// List only features with this text in their ID, title or first line
         #[arg(long, value_name = "TEXT")]
         text: Option<String>,
     },
-    /// Shows one feature: where it is, what its reviews said, where its files are
+    /// Show one feature: its status, reviews and files
     ///
     /// Example: `tollgate feature show x7k2 --history`
     Show {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// Also tell all that happened to it
+        /// Also show all state transitions
         #[arg(long)]
         history: bool,
     },
-    /// Has a feature done
+    /// Start work on a feature
     ///
     /// Example: `tollgate feature start x7k2`
     Start {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
     },
-    /// Ends the work on a feature; what was done stays in its work tree
+    /// Stop work on a feature; its work tree is kept
     ///
     /// Example: `tollgate feature stop x7k2`
     Stop {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
     },
-    /// Has a feature go on that waits for a person, with all its rounds anew
+    /// Resume a paused feature with a fresh iteration budget
     ///
     /// Example: `tollgate feature resume x7k2 --note "Use the session store that is there."`
     Resume {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// What to say to the agent, which reads it first
+        /// A message to the agent, put first in its prompt
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
-    /// Lets a feature pass by hand, whatever its review says; who and why is kept
+    /// Approve a feature manually, overriding its review; user and reason are recorded
     ///
     /// Example: `tollgate feature approve x7k2 --reason "The finding is about generated code."`
     Approve {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// Why it may pass
+        /// The reason for the approval
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
-    /// Sends a feature back to the agent
+    /// Reject a feature and send it back to the agent
     ///
     /// Example: `tollgate feature reject x7k2 --note "The error names the wrong field."`
     Reject {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// What is to be done differently; the agent reads it first
+        /// The requested changes, put first in the agent's prompt
         #[arg(long, value_name = "TEXT")]
         note: String,
     },
-    /// Tries again what failed, or has reviewed again what was rejected too often
+    /// Retry a failed step, or review again after too many rejections
     ///
     /// Example: `tollgate feature retry x7k2`
     Retry {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
     },
-    /// Moves a feature to another column, where that is a person's to do
+    /// Move a feature to another column, where a manual move is allowed
     ///
     /// Example: `tollgate feature move x7k2 completed`
     Move {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// The column
+        /// The target column
         #[arg(value_enum)]
         status: Column,
     },
-    /// Prints what the agent said
+    /// Print the output of the agent
     ///
     /// Example: `tollgate feature logs -f x7k2`
     Logs {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// Go on until the work on it ends
+        /// Follow the output until the work ends
         #[arg(short, long)]
         follow: bool,
-        /// Of this iteration, not of the last one
+        /// The iteration [default: the last one]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
     },
-    /// Changes what a feature says
+    /// Edit the title, description and other fields of a feature
     ///
     /// Example: `tollgate feature edit x7k2 --title "Add login" --priority 1`
     Edit(Box<record::Edit>),
-    /// Removes the work tree of a feature, if nothing in it would be lost; its branch stays
+    /// Remove the work tree of a feature unless it has uncommitted files; the branch is kept
     ///
     /// Example: `tollgate feature clean x7k2`
     Clean {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
     },
-    /// Dismisses a finding: reviews leave it out while its code is the same; who and why is kept
+    /// Dismiss a finding for as long as its code stays the same; user and reason are recorded
     ///
     /// Example: `tollgate feature dismiss x7k2 F001 --reason "The template is ours."`
     Dismiss {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// The finding, as `feature show` names it
+        /// The finding's ID, as printed by `feature show`
         #[arg(value_name = "FINDING")]
         finding: String,
-        /// Why it does not count
+        /// The reason for the dismissal
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Of this iteration, not of the last review
+        /// The iteration [default: the last reviewed one]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
     },
-    /// Counts a finding again that was dismissed
+    /// Withdraw the dismissal of a finding
     ///
     /// Example: `tollgate feature undismiss x7k2 fp-4d1b0c2f9a6e7385`
     Undismiss {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// The finding, as `feature dismiss` named it
+        /// The finding's fingerprint, as printed by `feature dismiss`
         #[arg(value_name = "FINGERPRINT")]
         fingerprint: String,
     },
-    /// Prints a review of a feature as a file
+    /// Export a review of a feature
     ///
     /// Example: `tollgate feature export x7k2 sarif -o review.sarif`
     Export {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// The form of the file
+        /// The output format
         #[arg(value_enum, default_value_t = record::Form::Markdown)]
         form: record::Form,
-        /// Of this iteration, not of the last review
+        /// The iteration [default: the last reviewed one]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
-        /// Write it to this file
+        /// Write to this file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Prints the findings of a review as a task for an agent
+    /// Print the findings of a review as a prompt for an agent
     ///
     /// Example: `tollgate feature prompt x7k2 F001`
     Prompt {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
-        /// Only this finding
+        /// Include only this finding
         #[arg(value_name = "FINDING")]
         finding: Option<String>,
-        /// Of this iteration, not of the last review
+        /// The iteration [default: the last reviewed one]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
     },
-    /// Takes a feature off the board; its folder is put aside, its branch and history stay
+    /// Delete a feature from the board; its directory is set aside, its branch and history are kept
     ///
     /// Example: `tollgate feature delete x7k2`
     Delete {
-        /// The feature, or the beginning of its name
+        /// The feature's ID or a prefix of it
         id: String,
     },
 }
@@ -226,54 +226,54 @@ enum Command {
 struct Add {
     /// A short title
     title: String,
-    /// What is wanted; list items and sentences with "must" or "should" are what the review checks
+    /// The description; the review checks its list items and sentences with "must" or "should"
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The same from a file, or from standard input with `-`
+    /// Read the description from this file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
     description_file: Option<PathBuf>,
-    /// What exactly is required, from a file, or from standard input with `-`
+    /// Read the specification from this file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     spec_file: Option<PathBuf>,
-    /// 1 is most urgent, 3 least
+    /// The priority, from 1 (highest) to 3 (lowest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     priority: Option<u8>,
-    /// The group it is shown in
+    /// The category, by which the board groups features
     #[arg(long, value_name = "NAME")]
     category: Option<String>,
-    /// A feature that must be done before
+    /// A feature that must be completed first; can be repeated
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
-    /// The model that works on it
+    /// The model that implements it
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// The branch to make it on [default: one of its own]
+    /// The branch to work on [default: a new branch]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// In the end a person looks at it: it goes to `waiting_approval`, as by default
+    /// Require manual approval: a passed feature goes to `waiting_approval` (the default)
     #[arg(long, conflicts_with = "verify")]
     skip_tests: bool,
-    /// In the end nobody has to look at it: it goes to `verified`
+    /// Require no manual approval: a passed feature goes to `verified`
     #[arg(long)]
     verify: bool,
-    /// Start it at once
+    /// Start work immediately
     #[arg(long)]
     start: bool,
 }
 
-/// A column to which people move features.
+/// A column of the board.
 #[derive(Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum Column {
-    /// Nobody works on it
+    /// Not started
     Backlog,
-    /// An agent works on it
+    /// An agent is working on it
     InProgress,
-    /// It passed, and a person looks at it
+    /// Passed, awaiting manual approval
     WaitingApproval,
-    /// It passed, and nobody has to look at it
+    /// Passed without manual approval
     Verified,
-    /// It is over
+    /// Done
     Completed,
 }
 
@@ -289,18 +289,18 @@ impl Column {
     }
 }
 
-/// The board, the project, and how to answer.
-struct Scene<'a> {
-    place: &'a Place,
+/// The board, the selected project and the output format.
+struct BoardContext<'a> {
+    context: &'a CliContext,
     board: Board,
     project: ProjectRow,
     format: DataFormat,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let (board, project) = args.which.open(place)?;
-    let scene = Scene { place, board, project, format: args.format };
-    let (board, project, who) = (&scene.board, scene.project.id, board::who());
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
+    let (board, project) = args.which.open(context)?;
+    let scene = BoardContext { context, board, project, format: args.format };
+    let (board, project, who) = (&scene.board, scene.project.id, board::actor());
     match args.command {
         Command::Add(add) => scene.add(*add, &who),
         Command::List { status, text } => scene.list(status.as_deref(), text),
@@ -309,13 +309,13 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::Delete { id } => {
             let row = scene.find(&id)?;
             board.delete(project, &row.id, &who).map_err(Refused::into_failure)?;
-            output::say(&format!("`{}` is off the board", row.id));
-            Ok(Done::Fine)
+            output::say(&format!("deleted `{}` from the board", row.id));
+            Ok(Exit::Success)
         }
         Command::Edit(edit) => scene.edit(*edit),
         Command::Clean { id } => scene.clean(&scene.find(&id)?),
         Command::Dismiss { id, finding, reason, iteration } => {
-            said("--reason", &reason)?;
+            require_text("--reason", &reason)?;
             scene.dismiss(&scene.find(&id)?, &finding, iteration, (&who, &reason))
         }
         Command::Undismiss { id, fingerprint } => scene.undismiss(&scene.find(&id)?, &fingerprint),
@@ -325,11 +325,11 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::Stop { id } => scene.act(&id, false, |id| board.stop(project, id, &who)),
         Command::Resume { id, note } => scene.act(&id, true, |id| board.resume(project, id, &who, note.as_deref())),
         Command::Approve { id, reason } => {
-            said("--reason", &reason)?;
+            require_text("--reason", &reason)?;
             scene.act(&id, true, |id| board.approve(project, id, &who, &reason))
         }
         Command::Reject { id, note } => {
-            said("--note", &note)?;
+            require_text("--note", &note)?;
             scene.act(&id, true, |id| board.reject(project, id, &who, &note))
         }
         Command::Retry { id } => scene.act(&id, true, |id| board.retry(project, id, &who)),
@@ -337,16 +337,16 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
     }
 }
 
-fn said(flag: &str, text: &str) -> Result<(), Failure> {
-    if text.trim().is_empty() { Err(failure::nothing_said(flag)) } else { Ok(()) }
+fn require_text(flag: &str, text: &str) -> Result<(), Failure> {
+    if text.trim().is_empty() { Err(failure::empty_flag(flag)) } else { Ok(()) }
 }
 
-impl Scene<'_> {
+impl BoardContext<'_> {
     fn find(&self, named: &str) -> Result<FeatureRow, Failure> {
         board::find_feature(&self.board, &self.project, named)
     }
 
-    fn add(&self, add: Add, who: &str) -> Result<Done, Failure> {
+    fn add(&self, add: Add, who: &str) -> Result<Exit, Failure> {
         let files = [("--description-file", &add.description_file), ("--spec-file", &add.spec_file)];
         output::standard_input_once(files.map(|(flag, file)| (flag, file.as_deref())))?;
         let description = match (add.description, &add.description_file) {
@@ -371,19 +371,19 @@ impl Scene<'_> {
         };
         let row = self.board.create(self.project.id, &new).map_err(Refused::into_failure)?;
         if !add.start {
-            return self.answer(&row);
+            return self.print_row(&row);
         }
         let row = self.board.start(self.project.id, &row.id, who).map_err(Refused::into_failure)?;
-        self.remind()?;
-        self.answer(&row)
+        self.warn_without_server()?;
+        self.print_row(&row)
     }
 
     fn read(&self, file: &Path) -> Result<String, Failure> {
-        let bytes = output::read_input(&self.place.resolve(file), MAX_TEXT)?;
+        let bytes = output::read_input(&self.context.resolve(file), MAX_TEXT)?;
         String::from_utf8(bytes).map_err(|_| failure::not_text(&file.display().to_string()))
     }
 
-    fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Done, Failure> {
+    fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Exit, Failure> {
         let is_all = status.is_none() && text.is_none();
         let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, ..CardFilter::default() };
         let cards = self.board.features(self.project.id, &filter).map_err(Refused::into_failure)?;
@@ -395,39 +395,39 @@ impl Scene<'_> {
             }
             DataFormat::Text => {
                 if cards.is_empty() {
-                    let what = if is_all { "there is no feature yet" } else { "no feature fits" };
+                    let what = if is_all { "no features yet" } else { "no matching features" };
                     output::say(&format!("{what}; `tollgate feature add TITLE` adds one"));
                 }
-                list::table(&cards, &output::look(self.place, None, false))
+                list::table(&cards, &output::look(self.context, None, false))
             }
         };
         output::print(&text)?;
-        Ok(Done::Fine)
+        Ok(Exit::Success)
     }
 
-    /// Does something to a feature, and says where it is then.
+    /// Applies an action to a feature and prints its new state.
     fn act(
         &self,
         named: &str,
         needs_server: bool,
         act: impl FnOnce(&tollgate_core::board::FeatureId) -> Result<FeatureRow, Refused>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Exit, Failure> {
         let row = act(&self.find(named)?.id).map_err(Refused::into_failure)?;
         if needs_server && row.state.work != tollgate_core::board::machine::Work::Nothing {
-            self.remind()?;
+            self.warn_without_server()?;
         }
-        self.answer(&row)
+        self.print_row(&row)
     }
 
-    /// Says so when nobody does what was asked for.
-    fn remind(&self) -> Result<(), Failure> {
+    /// Warns if no server is running to do the queued work.
+    fn warn_without_server(&self) -> Result<(), Failure> {
         if !self.board.is_kept(&self.project)? {
             output::say(board::NO_SERVER);
         }
         Ok(())
     }
 
-    fn answer(&self, row: &FeatureRow) -> Result<Done, Failure> {
+    fn print_row(&self, row: &FeatureRow) -> Result<Exit, Failure> {
         let text = match self.format {
             DataFormat::Json => format!("{:#}\n", self.json(row)?),
             DataFormat::Text => {
@@ -436,10 +436,10 @@ impl Scene<'_> {
             }
         };
         output::print(&text)?;
-        Ok(Done::Fine)
+        Ok(Exit::Success)
     }
 
-    /// A feature as the API shows it.
+    /// Converts a feature to the JSON of the HTTP API.
     fn json(&self, row: &FeatureRow) -> Result<serde_json::Value, Failure> {
         let desk = BoardDesk::new(self.board.clone());
         let project = u64::try_from(self.project.id).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! `tollgate github`: the app that this server is at GitHub.
+//! `tollgate github`: the GitHub App of this server.
 //!
-//! Making one needs a browser, because a person confirms it at GitHub; so a server runs as long as that takes. A server
-//! that runs already notices the app by itself.
+//! Creating the app needs a browser, because its owner confirms it on GitHub; a temporary server runs until then. A
+//! running `tollgate serve` picks up the app by itself.
 
 use std::fmt::Write as _;
 
@@ -15,59 +15,59 @@ use tollgate_engine::store::pulls::FailingPull;
 
 use super::history::{timestamp, when};
 use super::rules::DataFormat;
-use super::{Done, Place, board, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, output, store_args};
 
 mod setup;
 
-/// So many pull requests in trouble are shown.
+/// The most failing pull requests that are listed.
 const MAX_TROUBLED: usize = 50;
 
-/// Makes the GitHub App that reviews pull requests, and says how it stands
+/// Create the GitHub App that reviews pull requests, and show its status
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    tollgate github setup --public-url https://tollgate.example             an app of your own\n  \
-    tollgate github setup --public-url https://tollgate.example --org acme  one of an organization\n  \
+    tollgate github setup --public-url https://tollgate.example             an app of your account\n  \
+    tollgate github setup --public-url https://tollgate.example --org acme  an app of an organization\n  \
     tollgate github status\n\n\
-    `tollgate serve` then takes what GitHub delivers to https://tollgate.example/webhooks/github.")]
+    `tollgate serve` then receives webhook deliveries at https://tollgate.example/webhooks/github.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Leads through making an app, in a browser
+    /// Create the GitHub App in a browser
     ///
     /// Example: `tollgate github setup --public-url https://tollgate.example --org acme`
     Setup(setup::Args),
-    /// Says which app is set up, whether anything is missing, and which pull requests are in trouble
+    /// Show the configured app, missing settings and failing pull requests
     ///
     /// Example: `tollgate github status --format json`
     Status {
-        /// For people or for programs
+        /// The output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     match args.command {
-        Command::Setup(setup) => setup::run(place, setup, &args.store),
-        Command::Status { format } => status(place, &args.store, format),
+        Command::Setup(setup) => setup::run(context, setup, &args.store),
+        Command::Status { format } => status(context, &args.store, format),
     }
 }
 
-/// Which app is set up. Nobody is asked.
-fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Done, Failure> {
-    let settings = place.settings(None, Layer::default())?;
-    let data = board::data(place, &settings, store)?;
-    let found = own_app::find(&settings.github, &data, &Place::variables())?;
+/// Prints the configured app and failing pull requests, without network access.
+fn status(context: &CliContext, store: &StoreArgs, format: DataFormat) -> Result<Exit, Failure> {
+    let settings = context.settings(None, Layer::default())?;
+    let data = board::data_folder(context, &settings, store)?;
+    let found = own_app::find(&settings.github, &data, &CliContext::variables())?;
     let check = settings.github.check_name(&settings.bot);
-    let location = memory::location(place, &settings, store)?;
-    // Before the first delivery there may be none, and to look is no reason to make one.
-    let troubled = if memory::may_be_there(&location) {
+    let location = store_args::location(context, &settings, store)?;
+    // Before the first delivery there may be no database, and a status query does not create one.
+    let troubled = if store_args::may_exist(&location) {
         Database::open_at(&location)?.failing_pulls(MAX_TROUBLED)?
     } else {
         Vec::new()
@@ -76,19 +76,19 @@ fn status(place: &Place, store: &memory::Flag, format: DataFormat) -> Result<Don
         (DataFormat::Json, found) => as_json(found.as_ref(), &check, &troubled),
         (DataFormat::Text, Some(app)) => as_text(app, &check, &troubled),
         (DataFormat::Text, None) => {
-            output::say("no GitHub App is set up; `tollgate github setup` makes one");
-            return Ok(Done::No);
+            output::say("no GitHub App is set up; `tollgate github setup` creates one");
+            return Ok(Exit::Negative);
         }
     };
     output::print(&text)?;
-    Ok(if found.is_some() { Done::Fine } else { Done::No })
+    Ok(if found.is_some() { Exit::Success } else { Exit::Negative })
 }
 
 fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
     let card = &app.card;
     let mut text = format!("app      {} at {}\n", card.id, card.url);
     let mut line = |name: &str, value: &str| _ = writeln!(text, "{name:<8} {value}");
-    line("name", &card.slug.as_ref().map_or("not known here".to_owned(), |slug| format!("@{slug}")));
+    line("name", &card.slug.as_ref().map_or("unknown".to_owned(), |slug| format!("@{slug}")));
     line("check", check);
     line("key", &app.key_file.display().to_string());
     line("secret", &app.secret_from);
@@ -99,10 +99,10 @@ fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
         line("install", &url);
     }
     if own_app::is_open_to_others(&app.key_file) {
-        line("warning", "others can read the key; run `chmod 600` on its file");
+        line("warning", "the key is readable by other users; run `chmod 600` on its file");
     }
     for one in troubled {
-        let next = one.next_ms.map_or("not tried again by itself".to_owned(), |next| format!("again {}", when(next)));
+        let next = one.next_ms.map_or("no automatic retry".to_owned(), |next| format!("next retry {}", when(next)));
         let words = visible(&one.in_words()).into_owned();
         line("trouble", &format!("{}#{}: {words} (since {}, {next})", one.repo, one.number, when(one.since_ms)));
     }

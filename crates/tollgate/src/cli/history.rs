@@ -1,4 +1,4 @@
-//! `tollgate history`: past reviews, and what was dismissed.
+//! `tollgate history`: stored reviews and dismissed findings.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,15 +21,15 @@ use tollgate_engine::history;
 use tollgate_engine::store::{Counts, Filter, Run, State, Store};
 
 use super::rules::DataFormat;
-use super::{Done, Place, failure, memory, output, review};
+use super::{CliContext, Exit, StoreArgs, failure, output, review, store_args};
 
-/// Lists, shows, compares and exports past reviews
+/// List, show, compare and export past reviews
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate history                                  the reviews of this repository, newest first\n  \
     tollgate history --branch work --limit 5 --format json\n  \
     tollgate history show 12 --format html -o 12.html\n  \
-    tollgate history compare 11 12                    what was new, resolved, still open\n  \
+    tollgate history compare 11 12                    findings that are new, resolved or still open\n  \
     tollgate history export -o reviews.jsonl          everything, one review a line\n  \
     tollgate history dismiss F002 --reason \"the template is ours\"")]
 pub(crate) struct Args {
@@ -38,32 +38,32 @@ pub(crate) struct Args {
     #[command(flatten)]
     list: List,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Lists reviews, newest first
+    /// List reviews, newest first
     ///
     /// Example: `tollgate history list --branch work`
     List(List),
-    /// Shows one review in any format
+    /// Show one review in any format
     ///
     /// Example: `tollgate history show 12 --format markdown`
     Show {
-        /// The number of the review; the newest of this repository when left out
+        /// The number of the review [default: the newest of this repository]
         number: Option<i64>,
-        /// The form of the report
+        /// The format of the report
         #[arg(long, value_enum, default_value_t = review::ReportFormat::Pretty)]
         format: review::ReportFormat,
         /// Write to this file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Also list what was skipped or does not count, and why
+        /// Also list skipped files and withheld findings, with reasons
         #[arg(short, long)]
         verbose: bool,
     },
-    /// Tells what is new, resolved and still open from one review to another
+    /// Compare two reviews: findings that are new, resolved or still open
     ///
     /// Example: `tollgate history compare 11 12 --format json`
     Compare {
@@ -71,45 +71,45 @@ enum Command {
         earlier: i64,
         /// The number of the later review
         later: i64,
-        /// For people or for programs
+        /// The output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
-    /// Writes reviews as JSON lines, oldest first, whole
+    /// Export complete reviews as JSON lines, oldest first
     ///
     /// Example: `tollgate history export --all -o reviews.jsonl`
     Export {
-        /// Of all repositories, not only of this one
+        /// Include all repositories, not only this one
         #[arg(long)]
         all: bool,
         /// Write to this file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Decides not to hear a finding again while its code is the same
+    /// Dismiss a finding for as long as its code stays the same
     ///
     /// Example: `tollgate history dismiss F002 --reason "the template is ours" --shared`
     Dismiss {
-        /// The finding: its id in the newest review of this repository (F002) or its fingerprint (fp-…)
+        /// The finding: its ID in the newest review of this repository (F002) or its fingerprint (fp-…)
         finding: String,
-        /// Why; everyone who reads the review sees it
+        /// The reason, shown to all readers of the review
         #[arg(long)]
         reason: String,
         /// Look for the finding in this review instead of the newest
         #[arg(long, value_name = "NUMBER")]
         run: Option<i64>,
-        /// For the team: write it to `.tollgate/dismissals.toml`, to be committed
+        /// Share the dismissal with the team: write it to `.tollgate/dismissals.toml`, to be committed
         #[arg(long)]
         shared: bool,
     },
-    /// Hears a finding again that was dismissed without `--shared`
+    /// Withdraw a dismissal that was made without `--shared`
     ///
     /// Example: `tollgate history undismiss fp-4d1b0c2f9a6e7385`
     Undismiss {
         /// The fingerprint of the finding
         fingerprint: String,
     },
-    /// Lists what is dismissed here, by you and by the team
+    /// List dismissed findings, yours and the team's
     ///
     /// Example: `tollgate history dismissals`
     Dismissals,
@@ -117,46 +117,44 @@ enum Command {
 
 #[derive(clap::Args, PartialEq)]
 struct List {
-    /// Of all repositories, not only of this one
+    /// Include all repositories, not only this one
     #[arg(long)]
     all: bool,
-    /// Only of this branch
+    /// List only reviews of this branch
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// At most so many
+    /// The most reviews to list
     #[arg(long, value_name = "N", default_value_t = List::LIMIT)]
     limit: usize,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
 }
 
 impl List {
     const LIMIT: usize = 20;
+}
 
-    /// True when nothing was asked for in particular.
-    fn is_plain(&self) -> bool {
-        *self == Self { all: false, branch: None, limit: Self::LIMIT, format: DataFormat::Text }
+impl Default for List {
+    fn default() -> Self {
+        Self { all: false, branch: None, limit: Self::LIMIT, format: DataFormat::Text }
     }
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    if args.command.is_some() && !args.list.is_plain() {
-        return Err(failure::flags_before_command());
-    }
-    let command = args.command.unwrap_or(Command::List(args.list));
-    let here = place.repository();
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
+    let command = super::command_or_list(args.command, args.list, Command::List)?;
+    let here = context.repository();
     let forge = here.as_ref().ok();
-    let mut store = memory::open(place, forge, &args.store)?;
+    let mut store = store_args::open(context, forge, &args.store)?;
     match command {
         Command::List(asked) => list(&store, &here, &asked),
         Command::Show { number, format, output, verbose } => {
-            show(place, &find(&store, &here, number)?, &store, Format::from(format), output, verbose)
+            show(context, &find(&store, &here, number)?, &store, Format::from(format), output, verbose)
         }
         Command::Compare { earlier, later, format } => {
             compare(&find(&store, &here, Some(earlier))?, &find(&store, &here, Some(later))?, format)
         }
-        Command::Export { all, output } => export(place, &store, &here, all, output),
+        Command::Export { all, output } => export(context, &store, &here, all, output),
         Command::Dismiss { finding, reason, run, shared } => {
             let run = find(&store, &here, run)?;
             let forge = here?;
@@ -170,9 +168,9 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::Undismiss { fingerprint } => {
             let print = Fingerprint::parse(&fingerprint).ok_or_else(|| failure::not_a_fingerprint(&fingerprint))?;
             let repository = identity(&here)?;
-            if store.withdraw(&repository, print, memory::now())? {
-                output::say(&format!("{print} is heard again"));
-                Ok(Done::Fine)
+            if store.withdraw(&repository, print, crate::cli::now_ms())? {
+                output::say(&format!("withdrew the dismissal of {print}"));
+                Ok(Exit::Success)
             } else {
                 Err(failure::not_dismissed(&fingerprint))
             }
@@ -186,7 +184,7 @@ fn identity(here: &Result<Local, Failure>) -> Result<String, Failure> {
     forge.identity().ok_or_else(failure::no_identity)
 }
 
-/// The run with this number, or the newest of this repository.
+/// Finds the run with this number, or the newest of this repository.
 fn find(store: &Store, here: &Result<Local, Failure>, number: Option<i64>) -> Result<Run, Failure> {
     match number {
         Some(number) => store.run(number)?.ok_or_else(|| failure::no_such_run(number)),
@@ -205,7 +203,7 @@ fn find_finding<'a>(run: &'a Run, name: &str) -> Result<&'a Finding, Failure> {
     fitting.next().ok_or_else(|| failure::no_such_finding(name, run.id))
 }
 
-fn list(store: &Store, here: &Result<Local, Failure>, asked: &List) -> Result<Done, Failure> {
+fn list(store: &Store, here: &Result<Local, Failure>, asked: &List) -> Result<Exit, Failure> {
     let repository = if asked.all { None } else { Some(identity(here)?) };
     let runs = store.runs(&Filter { repository, name: asked.branch.clone(), limit: asked.limit })?;
     let text = match asked.format {
@@ -215,12 +213,12 @@ fn list(store: &Store, here: &Result<Local, Failure>, asked: &List) -> Result<Do
         DataFormat::Text => table(&runs, asked.all),
     };
     match &asked.branch {
-        Some(branch) if runs.is_empty() => output::say(&format!("there is no review of `{branch}`")),
-        None if runs.is_empty() => output::say("nothing is stored yet; `tollgate review` stores what it finds"),
+        Some(branch) if runs.is_empty() => output::say(&format!("no reviews of `{branch}`")),
+        None if runs.is_empty() => output::say("no reviews yet; `tollgate review` makes and stores one"),
         _ => {}
     }
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn table(runs: &[(Run, Counts)], all: bool) -> String {
@@ -273,14 +271,14 @@ fn in_words(run: &Run, counts: &Counts) -> String {
     words
 }
 
-/// A time for people, where they are.
+/// Formats a time for people, in the local time zone.
 pub(super) fn when(millis: u64) -> String {
     let local = |time: OffsetDateTime| UtcOffset::local_offset_at(time).map_or(time, |offset| time.to_offset(offset));
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]");
     moment(millis).and_then(|time| local(time).format(format).ok()).unwrap_or_default()
 }
 
-/// A time as RFC 3339 has it.
+/// Formats a time by RFC 3339.
 pub(super) fn timestamp(millis: u64) -> Option<String> {
     moment(millis)?.format(&Rfc3339).ok()
 }
@@ -289,7 +287,7 @@ fn moment(millis: u64) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()
 }
 
-/// A run as JSON, without its review.
+/// Converts a run to JSON, without its review.
 fn described(run: &Run, counts: Option<&Counts>) -> Value {
     let findings = counts.map(|counts| {
         let by_severity = counts.by_severity.iter().map(|(severity, n)| (severity.as_str().to_owned(), json!(n)));
@@ -324,13 +322,13 @@ fn described(run: &Run, counts: Option<&Counts>) -> Value {
 }
 
 fn show(
-    place: &Place,
+    context: &CliContext,
     run: &Run,
     store: &Store,
     format: Format,
     file: Option<PathBuf>,
     verbose: bool,
-) -> Result<Done, Failure> {
+) -> Result<Exit, Failure> {
     let mut review = run.review.as_deref().cloned().ok_or_else(|| match &run.problem {
         Some(problem) => failure::run_failed(run.id, problem),
         None => failure::run_without_review(run.id),
@@ -343,12 +341,12 @@ fn show(
         _ => Gate::Open,
     };
     let sources = HashMap::new();
-    let shown = review::Shown { verbose, ..review::Shown::read(gate, &sources) };
-    output::deliver(place, &review::render(place, &review, &shown, format), file.as_deref())?;
-    Ok(Done::Fine)
+    let shown = review::ReportContext { verbose, ..review::ReportContext::read(gate, &sources) };
+    output::deliver(context, &review::render(context, &review, &shown, format), file.as_deref())?;
+    Ok(Exit::Success)
 }
 
-fn compare(earlier: &Run, later: &Run, format: DataFormat) -> Result<Done, Failure> {
+fn compare(earlier: &Run, later: &Run, format: DataFormat) -> Result<Exit, Failure> {
     for run in [earlier, later] {
         if run.review.is_none() {
             return Err(failure::run_without_review(run.id));
@@ -361,16 +359,16 @@ fn compare(earlier: &Run, later: &Run, format: DataFormat) -> Result<Done, Failu
         DataFormat::Text => delta::text::write(&delta, &prior, &current),
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn export(
-    place: &Place,
+    context: &CliContext,
     store: &Store,
     here: &Result<Local, Failure>,
     all: bool,
     file: Option<PathBuf>,
-) -> Result<Done, Failure> {
+) -> Result<Exit, Failure> {
     let repository = if all { None } else { Some(identity(here)?) };
     let runs = store.runs(&Filter { repository, name: None, limit: usize::MAX })?;
     let mut text = String::new();
@@ -382,18 +380,18 @@ fn export(
         };
         let _ = writeln!(text, "{line}");
     }
-    output::deliver(place, &text, file.as_deref())?;
-    Ok(Done::Fine)
+    output::deliver(context, &text, file.as_deref())?;
+    Ok(Exit::Success)
 }
 
-fn dismiss(store: &mut Store, run: &Run, finding: &Finding, reason: &str) -> Result<Done, Failure> {
-    store.dismiss(&run.subject.repository, finding, reason, memory::now())?;
+fn dismiss(store: &mut Store, run: &Run, finding: &Finding, reason: &str) -> Result<Exit, Failure> {
+    store.dismiss(&run.subject.repository, finding, reason, crate::cli::now_ms())?;
     let print = Fingerprint::of(finding);
     output::say(&format!("dismissed: {} in {} ({print})", finding.summary, finding.location.file));
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Done, Failure> {
+fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Exit, Failure> {
     let root = forge.root().ok_or_else(|| tollgate_engine::failure::no_working_tree("`--shared`"))?;
     let text = dismissals::with(root, finding, reason)?;
     let path = root.join(dismissals::FILE_NAME);
@@ -402,11 +400,11 @@ fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Done, Failure
             .map_err(|error| failure::cannot_write(&folder.display().to_string(), &error))?;
     }
     output::write_file(&path, &text)?;
-    output::say(&format!("added to {}; commit it, so that your team can review it", dismissals::FILE_NAME));
-    Ok(Done::Fine)
+    output::say(&format!("added to {}; commit it to share it with your team", dismissals::FILE_NAME));
+    Ok(Exit::Success)
 }
 
-fn dismissed(store: &Store, here: &Result<Local, Failure>) -> Result<Done, Failure> {
+fn dismissed(store: &Store, here: &Result<Local, Failure>) -> Result<Exit, Failure> {
     let mut all = store.dismissals(&identity(here)?)?;
     if let Some(root) = here.as_ref().ok().and_then(Local::root) {
         all.extend(dismissals::read(root)?);
@@ -418,8 +416,8 @@ fn dismissed(store: &Store, here: &Result<Local, Failure>) -> Result<Done, Failu
         let _ = writeln!(text, "{}", visible(&line));
     }
     if all.is_empty() {
-        output::say("nothing is dismissed here");
+        output::say("no dismissed findings");
     }
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }

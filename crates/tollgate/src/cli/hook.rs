@@ -1,4 +1,4 @@
-//! `tollgate hook`: the review before every push.
+//! `tollgate hook`: installs the git pre-push hook that reviews every push.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Environment, Git};
 
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// Reviews what you push, before it leaves your machine
+/// Install or uninstall a git hook that reviews every push
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate hook install          review before every push\n  \
-    tollgate hook uninstall        stop doing so\n  \
+    tollgate hook uninstall        remove the hook\n  \
     git push --no-verify           push once without review")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -21,29 +21,29 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Installs the pre-push hook in this repository
+    /// Install the pre-push hook in this repository
     ///
     /// Example: `tollgate hook install`
     Install {
-        /// Replace a hook that is already there; the old one is kept beside it
+        /// Replace an existing hook, which is renamed to `pre-push.old`
         #[arg(long)]
         force: bool,
     },
-    /// Removes the pre-push hook that `install` wrote
+    /// Remove the pre-push hook that `install` wrote
     ///
     /// Example: `tollgate hook uninstall`
     Uninstall,
 }
 
-/// By this line we know our own hook.
+/// The line that identifies our own hook.
 const MARK: &str = "# installed by `tollgate hook install`";
 
-/// Reviews each pushed branch against what the other side has of it, or against the main branch.
+/// The hook reviews each pushed branch against its remote counterpart, or against the main branch.
 const SCRIPT: &str = r#"#!/bin/sh
 # installed by `tollgate hook install`
-# Reviews what is about to be pushed; `git push --no-verify` skips it.
+# Reviews the pushed commits; `git push --no-verify` skips it.
 command -v tollgate >/dev/null 2>&1 || {
-  echo "tollgate is not on the PATH: the push is not reviewed" >&2
+  echo "tollgate is not on the PATH; pushing without review" >&2
   exit 0
 }
 zero=$(git hash-object --stdin </dev/null | tr '0-9a-f' '0')
@@ -64,28 +64,28 @@ fi
 exit "$status"
 "#;
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let hook = hooks_folder(place)?.join("pre-push");
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
+    let hook = hooks_folder(context)?.join("pre-push");
     match args.command {
         Command::Install { force } => install(&hook, force),
         Command::Uninstall => uninstall(&hook),
     }
 }
 
-/// Where git looks for the hooks of this repository.
-fn hooks_folder(place: &Place) -> Result<PathBuf, Failure> {
-    let forge = place.repository()?;
-    let git = Git::new(&place.directory, Environment::of_process());
+/// The hooks directory of this repository.
+fn hooks_folder(context: &CliContext) -> Result<PathBuf, Failure> {
+    let forge = context.repository()?;
+    let git = Git::new(&context.directory, Environment::of_process());
     let configured = git.ask(&["config", "--local", "--type=path", "--get", "core.hooksPath"])?;
     let configured = String::from_utf8_lossy(&configured.stdout).trim().to_owned();
     match (forge.root(), forge.common_dir()) {
         (Some(root), _) if !configured.is_empty() => Ok(root.join(configured)),
         (_, Some(common)) => Ok(common.join("hooks")),
-        (_, None) => Ok(place.directory.join(".git/hooks")),
+        (_, None) => Ok(context.directory.join(".git/hooks")),
     }
 }
 
-fn install(hook: &PathBuf, force: bool) -> Result<Done, Failure> {
+fn install(hook: &PathBuf, force: bool) -> Result<Exit, Failure> {
     let name = hook.display().to_string();
     let present = fs::read_to_string(hook).ok();
     let foreign = hook.symlink_metadata().is_ok() && !present.as_deref().is_some_and(|text| text.contains(MARK));
@@ -103,11 +103,11 @@ fn install(hook: &PathBuf, force: bool) -> Result<Done, Failure> {
     }
     output::write_file(hook, SCRIPT)?;
     make_executable(hook).map_err(|error| failure::cannot_write(&name, &error))?;
-    output::say(&format!("wrote {name}: every push from this repository is reviewed from now on"));
-    Ok(Done::Fine)
+    output::say(&format!("wrote {name}; every push from this repository will be reviewed"));
+    Ok(Exit::Success)
 }
 
-fn uninstall(hook: &PathBuf) -> Result<Done, Failure> {
+fn uninstall(hook: &PathBuf) -> Result<Exit, Failure> {
     let name = hook.display().to_string();
     match fs::read_to_string(hook) {
         Ok(text) if text.contains(MARK) => {
@@ -117,7 +117,7 @@ fn uninstall(hook: &PathBuf) -> Result<Done, Failure> {
         Ok(_) => return Err(failure::already_there(&name).hint("It was not written by tollgate; remove it by hand.")),
         Err(_) => output::say("there is no pre-push hook to remove"),
     }
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(unix)]

@@ -1,40 +1,40 @@
-//! `tollgate init`: a configuration to start from, and a workflow that reviews pull requests.
+//! `tollgate init`: writes a commented configuration, or a GitHub workflow that reviews pull requests.
 
 use std::path::Path;
 
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// Writes a commented `.tollgate.toml` to the root of this repository
+/// Write a commented `.tollgate.toml` to the root of this repository
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate init              write .tollgate.toml; every line of it is a default, commented out\n  \
-    tollgate init --print      look at it first\n  \
+    tollgate init --print      print it instead\n  \
     tollgate init --github     write a workflow that reviews pull requests on GitHub\n  \
-    tollgate init --github --action our-org/tollgate@<40 digits>   one that runs tollgate as an action\n  \
+    tollgate init --github --action our-org/tollgate@<commit>   a workflow that runs tollgate as an action\n  \
     tollgate hook install      then review before every push")]
 pub(crate) struct Args {
     /// Print the file instead of writing it
     #[arg(long)]
     print: bool,
-    /// Replace a file that is already there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
     /// Write `.github/workflows/tollgate.yml`, which reviews pull requests on GitHub without a server
     #[arg(long)]
     github: bool,
-    /// Have the workflow run tollgate as an action: a copy of its repository, by its full commit
+    /// Run tollgate as an action in the workflow: a copy of its repository, pinned to a full commit hash
     #[arg(long, value_name = "OWNER/NAME@COMMIT", requires = "github")]
     action: Option<String>,
 }
 
-/// Where GitHub looks for workflows.
+/// The path of the workflow in the repository.
 const WORKFLOW_FILE: &str = ".github/workflows/tollgate.yml";
 const WORKFLOW: &str = include_str!("init/workflow.yml");
 
-/// What the workflow does when tollgate is on the runner.
+/// The workflow step for runners with tollgate on the `PATH`.
 const PROGRAM_STEP: &str = "\
       # tollgate must be on the PATH of the runner. Where it is not, keep a copy of its repository and write this with
       # `tollgate init --github --action OWNER/NAME@COMMIT`.
@@ -45,7 +45,7 @@ const PROGRAM_STEP: &str = "\
         run: tollgate review --pr \"$PULL_REQUEST\" --post
 ";
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     let (name, text) = if args.github {
         (WORKFLOW_FILE, workflow(args.action.as_deref())?)
     } else {
@@ -53,9 +53,9 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     };
     if args.print {
         output::print(&text)?;
-        return Ok(Done::Fine);
+        return Ok(Exit::Success);
     }
-    let root = place.repository()?.root().map_or_else(|| place.directory.clone(), ToOwned::to_owned);
+    let root = context.repository()?.root().map_or_else(|| context.directory.clone(), ToOwned::to_owned);
     let path = root.join(name);
     if path.symlink_metadata().is_ok() && !args.force {
         let again = if args.github { "tollgate init --github --force" } else { "tollgate init --force" };
@@ -70,7 +70,7 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
         (true, None) => "next: make sure that tollgate is on the PATH of the runner, and commit it",
         (false, _) => "next: `tollgate review` reviews your branch; `tollgate hook install` reviews before every push",
     });
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn make_folder(path: &Path) -> Result<(), Failure> {
@@ -78,7 +78,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|problem| failure::cannot_write(&folder.display().to_string(), &problem))
 }
 
-/// The workflow, with the step that reviews.
+/// Renders the workflow with its review step.
 fn workflow(action: Option<&str>) -> Result<String, Failure> {
     let step = match action {
         None => PROGRAM_STEP.to_owned(),
@@ -88,7 +88,7 @@ fn workflow(action: Option<&str>) -> Result<String, Failure> {
     Ok(WORKFLOW.replace("@STEP@\n", &step))
 }
 
-/// True for `owner/name@` and a full commit: names of tags and branches can be made to mean something else.
+/// True for `owner/name@` and a full commit hash: tags and branches can be moved to other commits.
 fn is_pinned(action: &str) -> bool {
     let Some((repo, commit)) = action.split_once('@') else { return false };
     tollgate_core::pull::Repo::parse(repo).is_ok() && tollgate_core::sha::Sha::parse(commit).is_ok()
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_is_named_by_its_full_commit() {
+    fn actions_are_pinned_to_a_full_commit_hash() {
         let commit = "0123456789abcdef0123456789abcdef01234567";
         assert!(workflow(Some(&format!("our-org/tollgate@{commit}"))).is_ok());
         for bad in ["", "our-org/tollgate", "our-org/tollgate@v1", "our-org/tollgate@main", "x@0123456", "./x@y"] {

@@ -1,4 +1,4 @@
-//! `tollgate intent`: what the author of a pull request declared.
+//! `tollgate intent`: the declared intent of a pull request.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// A larger body is refused; the hosts allow far less.
+/// The largest body that is read; forges accept far smaller ones.
 const MAX_BODY: u64 = 16 * 1024 * 1024;
-/// A larger list of commits is refused.
+/// The largest list of commits that is read.
 const MAX_COMMITS: u64 = 64 * 1024 * 1024;
 
-/// Tells what a title, a body and commits declare: tags, type, breaking changes
+/// Parse the intent declared by a title, a body and commits: tags, type, breaking changes
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate intent --title '[WIP] feat(api)!: drop v1'\n  \
@@ -34,10 +34,10 @@ pub(crate) struct Args {
     /// The commits: a file of JSON lines {"sha", "message"} or of `git log`, or a range such as `main..HEAD`
     #[arg(long, value_name = "FILE|RANGE")]
     commits: Option<String>,
-    /// The pull request is a draft
+    /// Treat the pull request as a draft
     #[arg(long)]
     draft: bool,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Pretty)]
     format: Format,
 }
@@ -50,40 +50,40 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let commits = args.commits.as_deref().map(Path::new);
     output::standard_input_once([("--body-file", args.body_file.as_deref()), ("--commits", commits)])?;
-    let read = |path: &Path, limit| output::read_input(&place.resolve(path), limit);
+    let read = |path: &Path, limit| output::read_input(&context.resolve(path), limit);
     let body = args.body_file.as_deref().map(|path| read(path, MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let listed = args.commits.as_deref().map_or(Ok(Vec::new()), |source| list(place, source))?;
+    let listed = args.commits.as_deref().map_or(Ok(Vec::new()), |source| list(context, source))?;
     let commits: Vec<Commit<'_>> = listed.iter().map(Listed::as_commit).collect();
     let intent = intent::read(&args.title, body.as_deref(), &commits, args.draft);
     output::print(&match args.format {
         Format::Pretty => pretty(&intent),
         Format::Json => intent::json::write(&intent),
     })?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// The commits of a file, if there is one by this name, or else of a range.
-fn list(place: &Place, source: &str) -> Result<Vec<Listed>, Failure> {
-    let path = place.resolve(Path::new(source));
+/// Reads commits from the file of this name if it exists, else from a range.
+fn list(context: &CliContext, source: &str) -> Result<Vec<Listed>, Failure> {
+    let path = context.resolve(Path::new(source));
     if source == "-" || path.is_file() {
         let bytes = output::read_input(&path, MAX_COMMITS)?;
         let name = if source == "-" { "standard input" } else { source };
         return commits::parse(&String::from_utf8_lossy(&bytes))
             .map_err(|error| failure::not_commits(name, &error.to_string()));
     }
-    let range = Local::open(&place.directory, Trigger::Range(source.to_owned()), Environment::of_process());
+    let range = Local::open(&context.directory, Trigger::Range(source.to_owned()), Environment::of_process());
     let commits = range.map_err(|why| failure::neither_file_nor_range(source, why))?.commits_of_range()?;
     if !commits.complete {
-        output::say("note: there are more commits than are read; the oldest were left out");
+        output::say("note: too many commits; the oldest were left out");
     }
     Ok(commits.listed)
 }
 
-/// What was found, then what it changes in a review with the default settings.
+/// Renders the intent and its effect on a review with default settings.
 fn pretty(intent: &Intent) -> String {
     let mut lines = intent.details();
     lines.extend(intent.draft.then(|| "Draft: not reviewed until it is ready".to_owned()));

@@ -1,4 +1,4 @@
-//! `tollgate jobs`: what is owed to pull requests and features, and what was given up.
+//! `tollgate jobs`: the job queue, from pull requests and features to dead letters.
 
 use std::fmt::Write as _;
 
@@ -12,80 +12,80 @@ use tollgate_engine::store::jobs::{Job, JobId, JobQuery, JobRefused, JobState};
 
 use super::history::{timestamp, when};
 use super::rules::DataFormat;
-use super::{Done, Place, board, failure, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, output, store_args};
 
-/// So many of what was given up are tried again in one go.
+/// The most dead jobs that one `retry --all-dead` takes.
 const MAX_RETRIED: usize = 10_000;
 
-/// Lists what is owed to pull requests and features, tries it again, or ends it
+/// List, retry or cancel queued jobs
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    tollgate jobs                           all that is owed, and what was given up\n  \
+    tollgate jobs                           all queued, running, failed and dead jobs\n  \
     tollgate jobs list --state dead --repo acme/shop --format json\n  \
-    tollgate jobs retry pull-12             as if nothing had failed\n  \
+    tollgate jobs retry pull-12             retry now, with a fresh number of attempts\n  \
     tollgate jobs retry --all-dead\n  \
-    tollgate jobs cancel work-3-login       the feature waits for a person")]
+    tollgate jobs cancel work-3-login       the feature is paused")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     list: List,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Lists what is owed: what runs first, then what was given up, failed, or waits
+    /// List jobs: running first, then dead, failed and queued
     ///
     /// Example: `tollgate jobs list --state dead`
     List(List),
-    /// Has something done now that was given up or waits after a failure, with all its tries
+    /// Retry a dead or failed job now, with a fresh number of attempts
     ///
     /// Example: `tollgate jobs retry pull-12`
     Retry {
-        /// The job, by its name: `pull-12`, `post-5`, `work-3-login`
+        /// The job's ID, such as `pull-12`, `post-5` or `work-3-login`
         #[arg(required_unless_present = "all_dead")]
         job: Option<String>,
-        /// Everything that was given up
+        /// Retry all dead jobs
         #[arg(long, conflicts_with = "job")]
         all_dead: bool,
     },
-    /// Ends something that is owed, or forgets that it was given up
+    /// Cancel a job, or dismiss a dead one
     ///
     /// Example: `tollgate jobs cancel post-5`
     Cancel {
-        /// The job, by its name: `pull-12`, `post-5`, `work-3-login`
+        /// The job's ID, such as `pull-12`, `post-5` or `work-3-login`
         job: String,
     },
 }
 
 #[derive(clap::Args, PartialEq)]
 struct List {
-    /// Only in this state
+    /// List only jobs in this state
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// Only of this repository at the host, or this project
+    /// List only jobs of this repository or project
     #[arg(long, value_name = "NAME")]
     repo: Option<String>,
-    /// At most so many
+    /// The most jobs to list
     #[arg(long, value_name = "N", default_value_t = List::LIMIT)]
     limit: usize,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
 }
 
-/// How it stands with a job.
+/// The values of `--state`.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum State {
-    /// It waits for its turn
+    /// Waiting for a worker
     Queued,
-    /// Somebody works on it
+    /// Leased by a worker
     Running,
-    /// It failed, and is tried again by itself
+    /// Failed; retried automatically after a backoff
     Failed,
-    /// It was given up until somebody asks
+    /// Given up after too many failures; retried only on request
     Dead,
 }
 
@@ -102,22 +102,21 @@ impl State {
 
 impl List {
     const LIMIT: usize = 100;
+}
 
-    /// True when nothing was asked for in particular.
-    fn is_plain(&self) -> bool {
-        *self == Self { state: None, repo: None, limit: Self::LIMIT, format: DataFormat::Text }
+impl Default for List {
+    fn default() -> Self {
+        Self { state: None, repo: None, limit: Self::LIMIT, format: DataFormat::Text }
     }
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    if args.command.is_some() && !args.list.is_plain() {
-        return Err(failure::flags_before_command());
-    }
-    let settings = place.settings(None, Layer::default())?;
-    let is_there = memory::may_be_there(&memory::location(place, &settings, &args.store)?);
-    let board = || board::open(place, &args.store, Layer::default());
-    match args.command.unwrap_or(Command::List(args.list)) {
-        // To look is no reason to make a database.
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
+    let command = super::command_or_list(args.command, args.list, Command::List)?;
+    let settings = context.settings(None, Layer::default())?;
+    let is_there = store_args::may_exist(&store_args::location(context, &settings, &args.store)?);
+    let board = || board::open(context, &args.store, Layer::default());
+    match command {
+        // Listing does not create a database.
         Command::List(list) if !is_there => show(&[], list.format),
         Command::List(list) => {
             let (board, state) = (board()?, list.state.map(State::of_job));
@@ -126,41 +125,41 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         }
         Command::Retry { job: Some(job), .. } => {
             let id = parse(&job)?;
-            done(&id, jobs::retry(&board()?, &id, &board::who())?, "is in the queue again")
+            done(&id, jobs::retry(&board()?, &id, &board::actor())?, "queued again")
         }
         Command::Retry { job: None, .. } => retry_all(&board()?),
         Command::Cancel { job } => {
             let id = parse(&job)?;
-            done(&id, jobs::cancel(&board()?, &id, &board::who())?, "is not owed any more")
+            done(&id, jobs::cancel(&board()?, &id, &board::actor())?, "cancelled")
         }
     }
 }
 
 fn parse(job: &str) -> Result<JobId, Failure> {
     JobId::parse(job).ok_or_else(|| {
-        Failure::new(Kind::User, format!("`{}` is no name of a job", visible(job)))
-            .hint("They are called as in `pull-12`, `post-5` and `work-3-login`; `tollgate jobs` lists them.")
+        Failure::new(Kind::User, format!("`{}` is not a job ID", visible(job)))
+            .hint("Job IDs look like `pull-12`, `post-5` and `work-3-login`; `tollgate jobs` lists them.")
     })
 }
 
-fn done(id: &JobId, asked: Result<(), JobRefused>, what: &str) -> Result<Done, Failure> {
+fn done(id: &JobId, asked: Result<(), JobRefused>, what: &str) -> Result<Exit, Failure> {
     asked.map_err(|refused| {
         let message = match &refused {
             JobRefused::Unknown(_) => refused.to_string(),
             JobRefused::Not(why) => format!("`{id}`: {why}"),
         };
-        Failure::new(Kind::User, message).hint("`tollgate jobs` lists what is owed.")
+        Failure::new(Kind::User, message).hint("`tollgate jobs` lists the queued jobs.")
     })?;
     output::say(&format!("`{id}` {what}"));
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// Tries everything again that was given up. What cannot be is said, and holds up nothing else.
-fn retry_all(board: &Board) -> Result<Done, Failure> {
+/// Retries all dead jobs. A job that cannot be retried is reported and does not stop the others.
+fn retry_all(board: &Board) -> Result<Exit, Failure> {
     let query = JobQuery { state: Some(JobState::Dead), place: None, limit: MAX_RETRIED, now_ms: board.now() };
     let (mut n_done, mut n_refused) = (0_usize, 0_usize);
     for job in board.database().jobs(&query)? {
-        match jobs::retry(board, &job.id, &board::who())? {
+        match jobs::retry(board, &job.id, &board::actor())? {
             Ok(()) => n_done += 1,
             Err(refused) => {
                 n_refused += 1;
@@ -168,22 +167,22 @@ fn retry_all(board: &Board) -> Result<Done, Failure> {
             }
         }
     }
-    output::say(&format!("{n_done} in the queue again"));
-    Ok(if n_refused == 0 { Done::Fine } else { Done::No })
+    output::say(&format!("{n_done} queued again"));
+    Ok(if n_refused == 0 { Exit::Success } else { Exit::Negative })
 }
 
-fn show(jobs: &[Job], format: DataFormat) -> Result<Done, Failure> {
+fn show(jobs: &[Job], format: DataFormat) -> Result<Exit, Failure> {
     let text = match format {
         DataFormat::Json => format!("{:#}\n", json!({ "jobs": jobs.iter().map(as_json).collect::<Vec<_>>() })),
         DataFormat::Text => {
             if jobs.is_empty() {
-                output::say("nothing is owed, and nothing was given up");
+                output::say("no jobs");
             }
             jobs.iter().map(as_text).collect()
         }
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn as_text(job: &Job) -> String {
@@ -199,7 +198,7 @@ fn as_text(job: &Job) -> String {
     }
     if let (Some(owner), Some(until)) = (&job.owner, job.until_ms) {
         let _ = write!(text, ", held by {} until {}", visible(owner), when(until));
-    } else if let Some(next) = job.next_ms.filter(|next| *next > memory::now()) {
+    } else if let Some(next) = job.next_ms.filter(|next| *next > crate::cli::now_ms()) {
         let _ = write!(text, ", next {}", when(next));
     }
     text.push('\n');

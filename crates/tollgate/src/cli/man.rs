@@ -1,32 +1,32 @@
-//! `tollgate man`: manual pages, made from the same text as `--help`.
+//! `tollgate man`: manual pages, generated from the text of `--help`.
 
 use std::path::PathBuf;
 
 use tollgate_engine::failure::Failure;
 
-use super::{Done, failure, output};
+use super::{Exit, failure, output};
 
-/// Prints the manual page, or writes those of all commands to a folder
+/// Print the manual page, or write those of all commands to a directory
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate man | man -l -                        read the manual\n  \
     tollgate man --out ~/.local/share/man/man1     install it for yourself")]
 pub(crate) struct Args {
-    /// Write one page per command to this folder
+    /// Write one page per command to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, command: clap::Command) -> Result<Done, Failure> {
+pub(crate) fn run(args: &Args, command: clap::Command) -> Result<Exit, Failure> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(folder) = &args.out else {
         output::print(&page(command)?)?;
-        return Ok(Done::Fine);
+        return Ok(Exit::Success);
     };
     std::fs::create_dir_all(folder).map_err(|error| failure::cannot_write(&folder.display().to_string(), &error))?;
     write_pages(&command, "tollgate", folder)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn write_pages(command: &clap::Command, name: &str, folder: &std::path::Path) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `tollgate mcp`: the tools for agents, on standard input and output.
+//! `tollgate mcp`: the MCP server on standard input and output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,52 +9,52 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_server::mcp::{self, Connect, Folders, Mcp, Means};
 
-use super::{Done, Place, board, memory, output, review};
+use super::{CliContext, Exit, StoreArgs, board, output, review, store_args};
 
-/// Serves review tools to agents and editors (MCP) on standard input and output
+/// Serve review tools to agents and editors (MCP) on standard input and output
 ///
 /// Tools: review_change, list_findings, get_review, dismiss_finding, check_comment, create_comment, list_features,
-/// get_feature. They look at the folder it is started in and nowhere else, unless you allow more. It ends when its input
-/// ends. `create_comment` uses the token in `GITHUB_TOKEN` or `GH_TOKEN`, if there is one.
+/// get_feature. They read only the directory in which the server is started, unless `--allow` adds more. The server
+/// ends at the end of its input. `create_comment` uses the token in `GITHUB_TOKEN` or `GH_TOKEN`, if there is one.
 #[derive(clap::Args)]
-#[command(after_help = "Examples of how an agent is told to start it:\n  \
-    claude mcp add tollgate -- tollgate mcp          Claude Code, in the folder of the repository\n  \
+#[command(after_help = "Examples of how to register it with an agent:\n  \
+    claude mcp add tollgate -- tollgate mcp          Claude Code, in the directory of the repository\n  \
     codex mcp add tollgate -- tollgate mcp           Codex\n  \
     gemini mcp add tollgate tollgate mcp             Gemini CLI\n\n\
     opencode, in opencode.json:\n  \
     { \"mcp\": { \"tollgate\": { \"type\": \"local\", \"command\": [\"tollgate\", \"mcp\"] } } }\n\n\
     Others, in mcp.json:\n  \
     { \"mcpServers\": { \"tollgate\": { \"command\": \"tollgate\", \"args\": [\"-C\", \"/path/to/repository\", \"mcp\"] } } }\n\n\
-    `tollgate serve` has the same tools at http://127.0.0.1:7420/mcp, for the projects on its board:\n  \
+    `tollgate serve` offers the same tools at http://127.0.0.1:7420/mcp, for the projects on its board:\n  \
     claude mcp add --transport http tollgate http://127.0.0.1:7420/mcp --header \"Authorization: Bearer TOKEN\"\n\n\
-    Then say in AGENTS.md or CLAUDE.md: Before you stop, call `review_change` and fix what it finds.")]
+    Then add to AGENTS.md or CLAUDE.md: Before you stop, call `review_change` and fix its findings.")]
 pub(crate) struct Args {
-    /// Let tools look at this folder, too; can be repeated
+    /// Also let tools read this directory; can be repeated
     #[arg(long, value_name = "PATH")]
     allow: Vec<PathBuf>,
-    /// Let comments be put on pull requests of this repository, too, and not only of the origin; can be repeated
+    /// Also allow comments on pull requests of this repository, not only of the origin; can be repeated
     #[arg(long, value_name = "OWNER/NAME", value_parser = Repo::parse)]
     post_to: Vec<Repo>,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
-    // Keys and tokens are in our environment, and the agent that started us runs as the same user.
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
+    // Our environment holds keys and tokens, and the agent that started this process runs as the same user.
     tollgate_engine::process::seclude();
-    let settings = place.settings(None, Layer::default())?;
-    let store = memory::location(place, &settings, &args.store)?;
-    let data = board::data(place, &settings, &args.store)?;
-    let folders = Folders::new(&place.directory, &args.allow)?;
-    let means = Means::in_folders(board::home(place, data, Layer::default())?, store, folders);
+    let settings = context.settings(None, Layer::default())?;
+    let store = store_args::location(context, &settings, &args.store)?;
+    let data = board::data_folder(context, &settings, &args.store)?;
+    let folders = Folders::new(&context.directory, &args.allow)?;
+    let means = Means::in_folders(board::home(context, data, Layer::default())?, store, folders);
     output::end_cleanly_on_ctrl_c();
     mcp::serve(Mcp::new(means.connecting(connect(&settings), args.post_to.clone())))?;
-    // What is under way has nobody to answer to any more.
+    // The client is gone, so running reviews have no reader.
     tollgate_engine::process::stop_all();
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// The way to the code host that the operator configured, with the token of the environment; no other host is shown it.
+/// Connects to the configured forge with the token of the environment. Other hosts never receive the token.
 pub(crate) fn connect(settings: &Settings) -> Connect {
     let (github, token) = (settings.github.clone(), review::token().map(|(_, token)| token));
     Arc::new(move |pull: &PullRef| {

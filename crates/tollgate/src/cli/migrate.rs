@@ -1,4 +1,4 @@
-//! `tollgate migrate`: moves all that is kept from one database to another.
+//! `tollgate migrate`: copies all data from one database to another.
 
 use std::fmt::Write as _;
 
@@ -10,38 +10,38 @@ use tollgate_engine::store::Location;
 use tollgate_engine::store::copy::{self, Compared};
 
 use super::rules::DataFormat;
-use super::{Done, Place, memory, output};
+use super::{CliContext, Exit, output, store_args};
 
-/// Copies everything from one database to another, and checks that it arrived
+/// Copy all data from one database to another, and verify the copy
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate migrate --from sqlite:tollgate.db --to postgres://tollgate@db.example/tollgate\n  \
     tollgate migrate --from sqlite:tollgate.db --to postgres://tollgate@db.example/tollgate --check\n  \
     tollgate migrate --from postgres://tollgate@db.example/tollgate --to sqlite:back.db\n\n\
-    End servers and workers first: what they write while it is copied is not part of the copy. The target must be\n\
-    empty; when something goes wrong it stays so. The source is left as it is.\n\n\
-    Exit codes: 0 both hold the same, 1 `--check` found a difference.")]
+    Stop servers and workers first: rows written during the copy are not included. The target must be empty, and\n\
+    stays empty on failure. The source is not modified.\n\n\
+    Exit codes: 0 both databases are equal, 1 `--check` found a difference.")]
 pub(crate) struct Args {
-    /// What is copied: sqlite:FILE or postgres://…
+    /// The source: sqlite:FILE or postgres://…
     #[arg(long, value_name = "DATABASE")]
     from: String,
-    /// Where it goes: postgres://… or sqlite:FILE
+    /// The target: postgres://… or sqlite:FILE
     #[arg(long, value_name = "DATABASE")]
     to: String,
-    /// Copy nothing, and compare what both hold
+    /// Compare both databases without copying
     #[arg(long)]
     check: bool,
-    /// For people or for programs
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
 }
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
-    let (from, to) = (memory::parse(place, &args.from)?, memory::parse(place, &args.to)?);
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
+    let (from, to) = (store_args::parse_location(context, &args.from)?, store_args::parse_location(context, &args.to)?);
     let (tables, is_behind) = if args.check {
         (copy::compare(&from, &to)?, false)
     } else {
-        let settings = place.settings(None, Layer::default())?;
+        let settings = context.settings(None, Layer::default())?;
         let copied = copy::copy(&from, &to, &machine_name(&settings))?;
         (copied.tables, copied.is_behind)
     };
@@ -52,17 +52,17 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     })?;
     if is_behind {
         output::say(
-            "warning: something was written to the source meanwhile, and the copy does not have it; end all servers, \
-             and copy again into an empty database",
+            "warning: the source changed during the copy, and the copy is incomplete; stop all servers and copy again \
+             into an empty database",
         );
     }
     let n_rows: u64 = tables.iter().map(|table| table.target.rows).sum();
     output::say(&match (args.check, is_same) {
-        (false, _) => format!("copied {n_rows} rows from {from} to {to}; both hold the same"),
-        (true, true) => format!("{from} and {to} hold the same"),
-        (true, false) => format!("{from} and {to} do not hold the same"),
+        (false, _) => format!("copied {n_rows} rows from {from} to {to}; both databases are equal"),
+        (true, true) => format!("{from} and {to} are equal"),
+        (true, false) => format!("{from} and {to} differ"),
     });
-    Ok(if is_same { Done::Fine } else { Done::No })
+    Ok(if is_same { Exit::Success } else { Exit::Negative })
 }
 
 fn as_text(tables: &[Compared]) -> String {

@@ -1,4 +1,4 @@
-//! The one place that prints.
+//! Reading of input, writing of output, and the look of the terminal. No other module prints.
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -7,12 +7,12 @@ use tollgate_core::report::terminal::{Look, Paint, percent_encode};
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::Failure;
 
-use super::{Color, Place, failure};
+use super::{CliContext, Color, failure};
 
-/// Text that is not wrapped by a terminal is made for this many columns.
+/// The number of columns without a terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// Prints data. A reader that went away is no failure: `tollgate … | head` is fine.
+/// Prints data. A closed pipe is not a failure, as in `tollgate … | head`.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -23,24 +23,24 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says something beside the data.
+/// Prints a message to standard error, with control characters escaped.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", visible(text));
 }
 
-/// Prints data, or writes it to a file that is there whole or not at all.
-pub(crate) fn deliver(place: &Place, text: &str, file: Option<&Path>) -> Result<(), Failure> {
+/// Prints data, or writes it to a file atomically.
+pub(crate) fn deliver(context: &CliContext, text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
         Some(path) if path != Path::new("-") => {
-            let path = place.resolve(path);
-            // Whoever names a link, a device or a pipe means what is behind it.
+            let path = context.resolve(path);
+            // A link, a device or a pipe given as an argument is written through, not replaced.
             if is_special(&path) { write_into(&path, text) } else { write_file(&path, text) }
         }
         _ => print(text),
     }
 }
 
-/// Fails when a file cannot be written, before the work that is to be kept in it is done.
+/// Fails if a file cannot be written, before the work for its content is done.
 pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
     let try_it = || match path {
         _ if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -50,7 +50,7 @@ pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
     try_it().map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
 }
 
-/// A temporary file beside another.
+/// Creates a temporary file in the same directory.
 fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -59,7 +59,7 @@ fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(".tollgate-").tempfile_in(folder)
 }
 
-/// True for a link, a device or a pipe: a file put in its place would destroy it, `/dev/null` for everyone.
+/// True for a link, a device or a pipe, which a rename would destroy (`/dev/null` for the whole machine).
 fn is_special(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|entry| !entry.is_file() && !entry.is_dir())
 }
@@ -68,8 +68,8 @@ fn write_into(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
 }
 
-/// Writes a file by way of a temporary one beside it. A link is replaced and not followed: in a repository, somebody
-/// else may have put it there.
+/// Writes a file atomically, by a temporary file and a rename. A symbolic link is replaced and not followed: in a
+/// repository it is untrusted.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let mut file = temporary(path)?;
@@ -81,7 +81,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     write().map_err(|error| failure::cannot_write(&path.display().to_string(), &error))
 }
 
-/// Temporary files are private; a report is not.
+/// Makes a file world-readable: temporary files are private, reports are not.
 #[cfg(unix)]
 fn readable_by_all(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -93,7 +93,7 @@ fn readable_by_all(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file, or standard input for `-`; gives its name for people, too.
+/// Opens a file, or standard input for `-`, and returns its display name.
 pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Failure> {
     if path == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
@@ -103,7 +103,7 @@ pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Fai
     Ok((name, Box::new(file)))
 }
 
-/// Refuses to read standard input for two flags: the second would find nothing.
+/// Fails if two flags read standard input, because the second would get nothing.
 pub(crate) fn standard_input_once<'a>(
     inputs: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), Failure> {
@@ -125,12 +125,12 @@ pub(crate) fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Ends the program and everything it started when somebody presses Ctrl-C.
+/// Stops all child processes and exits on Ctrl-C.
 pub(crate) fn end_cleanly_on_ctrl_c() {
-    // Without a handler the program would end all the same, only git would be left to finish by itself.
+    // Without a handler, Ctrl-C ends the program too, but leaves git running.
     let _ = ctrlc::set_handler(|| {
         tollgate_engine::process::stop_all();
-        // Whatever is shown of the progress is over.
+        // Clears the progress line.
         let cleared = if io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "\n" };
         let _ = writeln!(io::stderr().lock(), "{cleared}interrupted");
         std::process::exit(130);
@@ -145,10 +145,10 @@ pub(crate) fn print_failure(failure: &Failure) {
     }
 }
 
-/// How standard output looks.
-pub(crate) fn look(place: &Place, root: Option<&Path>, verbose: bool) -> Look {
+/// The look of standard output: colors, width, links.
+pub(crate) fn look(context: &CliContext, root: Option<&Path>, verbose: bool) -> Look {
     let terminal = io::stdout().is_terminal();
-    let colour = match place.color {
+    let colour = match context.color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto if is_set("NO_COLOR") => false,
@@ -164,7 +164,7 @@ pub(crate) fn look(place: &Place, root: Option<&Path>, verbose: bool) -> Look {
     }
 }
 
-/// Set and neither empty nor `0`, as both conventions have it.
+/// True if a variable is set and neither empty nor `0`, by the conventions of `NO_COLOR` and `CLICOLOR_FORCE`.
 fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
@@ -175,7 +175,7 @@ fn width() -> usize {
     from_env.filter(|width| *width > 0).or_else(from_terminal).unwrap_or(PLAIN_WIDTH).clamp(30, 120)
 }
 
-/// False only where the locale says plainly that it is another encoding.
+/// False only if the locale names another encoding than UTF-8.
 fn unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

@@ -1,4 +1,4 @@
-//! `tollgate parse-answer`: what is understood of a model's or an agent's answer.
+//! `tollgate parse-answer`: parses the answer of a model or an agent.
 
 use std::path::{Path, PathBuf};
 
@@ -7,39 +7,39 @@ use tollgate_core::visible::visible;
 use tollgate_engine::failure::Failure;
 
 use super::rules::DataFormat;
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// Reads the answer of a model or an agent: its decision and its findings
+/// Parse the answer of a model or an agent: its decision and its findings
 ///
-/// Understood are the answer schema, JSON anywhere in a text (also cut off), a list of issues below `[APPROVED]` or
-/// `[REJECTED]`, the Markdown of a review, and comments on a pull request. Nothing is compared with a change.
+/// Accepts the answer schema, JSON anywhere in a text (also truncated), a list of issues below `[APPROVED]` or
+/// `[REJECTED]`, the Markdown of a review, and comments on a pull request. Does not verify findings against a change.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate parse-answer answer.txt\n  \
     my-agent review | tollgate parse-answer --format json\n  \
     pbpaste | tollgate parse-answer -\n\n\
-    Exit codes: 0 an answer was read, whatever it decides; 2 it cannot be read or is no review.")]
+    Exit codes: 0 the answer was parsed, approved or rejected; 2 it cannot be parsed or is not a review.")]
 pub(crate) struct Args {
     /// The answer; `-` is standard input
     #[arg(default_value = "-")]
     input: PathBuf,
-    /// For people or for programs; `tollgate schema parse-answer` describes the JSON
+    /// The output format; `tollgate schema parse-answer` describes the JSON
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     format: DataFormat,
 }
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     let is_stdin = args.input == Path::new("-");
     let name = if is_stdin { "standard input".to_owned() } else { args.input.display().to_string() };
-    let bytes = output::read_input(&place.resolve(&args.input), answer::MAX_BYTES as u64)?;
-    // A byte that is no text must not cost the findings around it.
+    let bytes = output::read_input(&context.resolve(&args.input), answer::MAX_BYTES as u64)?;
+    // An invalid byte must not cost the findings around it.
     let text = String::from_utf8_lossy(&bytes);
     let answer = answer::read(&text).map_err(|none| failure::no_answer(&name, &none))?;
     output::print(&match args.format {
         DataFormat::Text => visible(&in_words(&answer)).into_owned(),
         DataFormat::Json => answer::json::write(&answer),
     })?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn in_words(answer: &Answer) -> String {

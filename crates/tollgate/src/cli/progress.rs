@@ -1,4 +1,4 @@
-//! Progress on a terminal, for work that takes more than a second.
+//! The progress spinner on a terminal, shown for work that takes more than a second.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -8,22 +8,22 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_core::visible::visible;
 
-/// Work shorter than this shows nothing.
+/// Shorter work shows no spinner, so that quick commands do not flicker.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The thread that shows, and how it is told.
+/// The drawing thread and the channel to it.
 struct Running {
     words: Sender<String>,
     thread: JoinHandle<()>,
 }
 
-/// Shows how far the work is; gone when dropped.
+/// A progress spinner; dropping it clears the line.
 pub(crate) struct Progress {
     running: Option<Running>,
 }
 
 impl Progress {
-    /// Starts to watch, if standard error is a terminal.
+    /// Starts the spinner if standard error is a terminal.
     pub(crate) fn start() -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { running: None };
@@ -33,7 +33,7 @@ impl Progress {
         Self { running: Some(Running { words: sender, thread }) }
     }
 
-    /// Tells how far the work is. The words are made only where somebody sees them.
+    /// Updates the message, which is formatted only if there is a spinner.
     pub(crate) fn tell(&self, words: impl FnOnce() -> String) {
         if let Some(running) = &self.running {
             let _ = running.words.send(words());
@@ -64,7 +64,7 @@ fn show(receiver: &mpsc::Receiver<String>) {
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
         bar.set_style(style);
     }
-    // What is shown can name files of the change.
+    // The message can contain file names of the change, which are untrusted.
     bar.set_message(visible(&latest).into_owned());
     bar.enable_steady_tick(Duration::from_millis(120));
     while let Ok(words) = receiver.recv() {

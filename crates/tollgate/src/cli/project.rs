@@ -1,4 +1,4 @@
-//! `tollgate project`: the repositories on the board.
+//! `tollgate project`: the projects (repositories) of the board.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,62 +14,62 @@ use tollgate_server::board::{BoardDesk, project_json};
 use tollgate_server::desk::Desk as _;
 
 use super::rules::DataFormat;
-use super::{Done, Place, board, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, output};
 
-/// Adds, lists and removes the projects of the board
+/// Add, list and remove projects of the board
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    tollgate project add .                  put this repository on the board\n  \
-    tollgate project add ~/shop --ignore    and have git ignore the board's folders there\n  \
+    tollgate project add .                  add this repository to the board\n  \
+    tollgate project add ~/shop --ignore    also make git ignore the board's directories there\n  \
     tollgate project list\n  \
-    tollgate project remove 2               its folder and history stay")]
+    tollgate project remove 2               its directory and history are kept")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    store: memory::Flag,
-    /// For people or for programs
+    store: StoreArgs,
+    /// The output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, global = true)]
     format: DataFormat,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Puts a repository on the board, with the features it already has
+    /// Add a repository to the board, with its existing features
     ///
     /// Example: `tollgate project add ~/shop --name Shop`
     Add {
-        /// The top folder of the repository
+        /// The root directory of the repository
         path: PathBuf,
-        /// What to call it [default: the name of its folder]
+        /// The name of the project [default: the name of its directory]
         #[arg(long)]
         name: Option<String>,
-        /// Add the board's folders to `.git/info/exclude`, so that git does not show them
+        /// Add the board's directories to `.git/info/exclude`, so that git ignores them
         #[arg(long)]
         ignore: bool,
-        /// Take over a project that another machine added, which shares the database: its folder is here now
+        /// Take over a project that another machine added to the shared database and that moved to this one
         #[arg(long)]
         adopt: bool,
     },
-    /// Lists the projects
+    /// List the projects
     ///
     /// Example: `tollgate project list --format json`
     List,
-    /// Takes a project off the board; its folder and its history stay
+    /// Remove a project from the board; its directory and history are kept
     ///
     /// Example: `tollgate project remove 2`
     Remove {
-        /// The project, by its number or its folder
+        /// The project, by ID or directory
         #[arg(value_name = "ID|PATH")]
         project: String,
     },
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
-    let board = board::open(place, &args.store, Layer::default())?;
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
+    let board = board::open(context, &args.store, Layer::default())?;
     match args.command {
         Command::Add { path, name, ignore, adopt } => {
-            let path = place.resolve(&path);
+            let path = context.resolve(&path);
             let known = board.project_at(&path)?.filter(|known| path.canonicalize().ok().as_ref() == Some(&known.path));
             let added = match adopt {
                 true => board.adopt_project(&path, name.as_deref()),
@@ -81,7 +81,7 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
                 repository.ignore_board(&board.settings().pipeline.dir)?;
             }
             if known.is_some() {
-                output::say("it is on the board already");
+                output::say("the project is already on the board");
             }
             advise(&board, &project);
             show(&board, &[project], args.format)
@@ -89,33 +89,33 @@ pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
         Command::List => {
             let projects = board.projects()?;
             if projects.is_empty() {
-                output::say("there is no project yet; `tollgate project add PATH` adds one");
+                output::say("no projects yet; `tollgate project add PATH` adds one");
             }
             show(&board, &projects, args.format)
         }
         Command::Remove { project } => {
-            let project = board::named_project(place, &board, &project)?;
+            let project = board::named_project(context, &board, &project)?;
             board.remove_project(project.id).map_err(Refused::into_failure)?;
-            output::say(&format!("`{}` is off the board; `{}` stays as it is", project.name, project.path.display()));
-            Ok(Done::Fine)
+            output::say(&format!("removed `{}` from the board; `{}` is kept", project.name, project.path.display()));
+            Ok(Exit::Success)
         }
     }
 }
 
-/// Says what is still missing before anything can be done.
+/// Prints problems that keep the project from working: unreadable features, no agent.
 fn advise(board: &Board, project: &ProjectRow) {
     for broken in board.broken(project.id) {
-        output::say(&format!("`{}` cannot be read: {}", broken.name, broken.why));
+        output::say(&format!("cannot read `{}`: {}", broken.name, broken.why));
     }
     if board.settings().pipeline.agent.is_none() {
         output::say(
-            "no agent is set up to implement features; set `agent` in `[pipeline]` of your configuration \
-             (`tollgate doctor` says which are here)",
+            "no agent is configured to implement features; set `agent` in `[pipeline]` of your configuration \
+             (`tollgate doctor` lists the installed ones)",
         );
     }
 }
 
-fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Done, Failure> {
+fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Exit, Failure> {
     let text = match format {
         DataFormat::Json => {
             let desk = BoardDesk::new(board.clone());
@@ -131,7 +131,7 @@ fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Do
                 let n_features: usize = counts.iter().map(|(_, n)| n).sum();
                 let (name, path) = (visible(&project.name), project.path.display().to_string());
                 let features = if n_features == 1 { "feature" } else { "features" };
-                // One that moved is another project where it is now.
+                // A moved repository is a different project at its new path.
                 let gone = match &project.machine {
                     _ if board.is_here(project) => if project.path.is_dir() { "" } else { " (gone)" }.to_owned(),
                     Some(machine) => format!(" (on {})", visible(machine)),
@@ -148,5 +148,5 @@ fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Do
         }
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }

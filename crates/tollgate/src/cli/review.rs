@@ -1,4 +1,4 @@
-//! `tollgate review`: reviews a change and says whether it may pass.
+//! `tollgate review`: reviews a change and reports the gate as the exit code.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,123 +25,123 @@ use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
-use super::{Done, Place, asking, convert, memory, output};
+use super::{CliContext, Exit, StoreArgs, convert, model_options, output, store_args};
 
 mod post;
 mod pull;
 
 pub(crate) use pull::token;
 
-/// Reviews a change and says whether it may pass
+/// Review a change and report whether it passes the gate
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate review                       your branch and uncommitted work against the main branch\n  \
     tollgate review main..HEAD            a range\n  \
-    tollgate review --staged              what the next commit would contain\n  \
+    tollgate review --staged              the staged changes\n  \
     git diff | tollgate review --diff -   a patch\n  \
-    tollgate review --since-last          only what changed since the last review of this branch\n  \
+    tollgate review --since-last          only changes since the last review of this branch\n  \
     tollgate review --with ruff.sarif     with another tool's findings\n  \
-    tollgate review --reviewer claude     an agent or a model reviews, too; `tollgate doctor` lists them\n  \
+    tollgate review --reviewer claude     also ask an agent or a model; `tollgate doctor` lists them\n  \
     tollgate review --format summary --body-file pr.md   a comment for the pull request\n  \
-    tollgate review --pr https://github.com/owner/name/pull/12          a pull request, by its address\n  \
-    tollgate review --pr https://github.com/owner/name/pull/12 --post   and post what was found there\n  \
+    tollgate review --pr https://github.com/owner/name/pull/12          a pull request\n  \
+    tollgate review --pr https://github.com/owner/name/pull/12 --post   and post the findings there\n  \
     tollgate review --format html -o review.html\n\n\
-    Exit codes: 0 the change may pass, 1 it may not, 2 wrong use or bad input, 3 something failed.")]
+    Exit codes: 0 gate open, 1 gate closed, 2 usage error or bad input, 3 failure.")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// A pull request on GitHub, by its address; `GITHUB_TOKEN` or `GH_TOKEN` opens private repositories
+    /// A pull request on GitHub, by URL; private repositories need a token in `GITHUB_TOKEN` or `GH_TOKEN`
     #[arg(long, value_name = "URL", conflicts_with_all = ["range", "staged", "worktree", "diff", "title", "body_file"])]
     pr: Option<String>,
-    /// Post the summary, the comments and the check to the pull request; needs a token that may write
+    /// Post the summary, the comments and the check to the pull request; needs a token with write access
     #[arg(long, requires = "pr", conflicts_with = "print_prompt")]
     post: bool,
-    /// Take in findings of another tool: SARIF, rdjson, rdjsonl, tollgate's JSON or Markdown
+    /// Import findings of another tool: SARIF, rdjson, rdjsonl, tollgate's JSON or Markdown; can be repeated
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
-    /// Count findings taken in by `--with` also on lines that the change does not touch
+    /// Also count findings imported by `--with` on unchanged lines
     #[arg(long, requires = "with")]
     with_unchanged: bool,
-    /// How strict to be: the mildest finding that counts, how many comments, what is left out [default: balanced]
+    /// The review profile: minimum severity, number of comments, omitted categories [default: balanced]
     #[arg(long, value_enum, value_name = "PROFILE")]
     profile: Option<ProfileFlag>,
-    /// From which severity on a finding closes the gate [default: high]
+    /// The minimum severity that closes the gate [default: high]
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOnFlag>,
-    /// The form of the report
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Pretty)]
     format: ReportFormat,
     /// Write the report to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Look only at what changed since the last review of this branch, and tell new, resolved and still open apart
+    /// Review only changes since the last review of this branch, and mark findings as new, resolved or still open
     #[arg(long, conflicts_with = "no_store")]
     since_last: bool,
-    /// The title of the change; tags in it, as `[strict-review]` or `[WIP]`, say how to review
+    /// The title of the change; tags such as `[strict-review]` or `[WIP]` control the review
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// A file with the description of the change; `-` is standard input
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
     #[command(flatten)]
-    store: memory::Flag,
-    /// Neither read nor keep past reviews
+    store: StoreArgs,
+    /// Neither read nor store past reviews
     #[arg(long, conflicts_with = "store")]
     no_store: bool,
-    /// Ask this model or agent, too: `claude`, `openai`, … or one of your configuration; can be repeated
+    /// Also ask this model or agent: `claude`, `openai`, … or one from your configuration; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "offline")]
     reviewer: Vec<String>,
-    /// Print what models would be asked, and ask nobody
+    /// Print the prompts without sending them
     #[arg(long, conflicts_with_all = ["record", "replay", "offline"])]
     print_prompt: bool,
-    /// Keep what models were asked and what they answered in this file, secrets masked
+    /// Record prompts and answers in this file, with secrets redacted
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     record: Option<PathBuf>,
-    /// Take the models' answers from a record, without the network
+    /// Replay the answers from a recorded file, without network access
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Never use the network: no model or agent is asked
+    /// Disable the network: no model or agent is asked
     #[arg(long)]
     offline: bool,
-    /// Also list what was skipped or does not count, and why
+    /// Also list skipped files and withheld findings, with reasons
     #[arg(short, long)]
     verbose: bool,
 }
 
-/// Of larger files no line hashes are made.
+/// The largest file for which SARIF line hashes are computed.
 const MAX_SOURCE: u64 = 1 << 20;
 
-/// A larger description is refused.
+/// The largest description that is read.
 const MAX_BODY: u64 = 16 << 20;
 
-/// A larger patch is refused before it is cut by file.
+/// The largest patch that is read.
 const MAX_PATCH: u64 = 1 << 30;
 
-/// Which change is meant.
+/// Arguments that select the change.
 #[derive(clap::Args)]
 pub(crate) struct Source {
-    /// `A..B`, `A...B`, or `A` for everything since A
+    /// The commits to review: `A..B`, `A...B`, or `A` for everything since A
     #[arg(value_name = "RANGE", conflicts_with_all = ["staged", "worktree", "diff"])]
     range: Option<String>,
-    /// What is staged for the next commit
+    /// Only the staged changes
     #[arg(long, conflicts_with_all = ["worktree", "diff"])]
     staged: bool,
-    /// Uncommitted work alone, untracked files included
+    /// Only uncommitted work, including untracked files
     #[arg(long, conflicts_with = "diff")]
     worktree: bool,
-    /// A patch; `-` is standard input
+    /// A patch file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,
 }
 
-/// The forms of a report.
+/// The report formats.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For people at a terminal
+    /// Text for the terminal
     Pretty,
-    /// The review schema
+    /// JSON; `tollgate schema review` describes it
     Json,
-    /// The same for people and programs
+    /// Markdown, which tollgate can also read
     Markdown,
     /// SARIF 2.1.0
     Sarif,
@@ -149,17 +149,17 @@ pub(crate) enum ReportFormat {
     Rdjson,
     /// reviewdog's JSON, one finding per line
     Rdjsonl,
-    /// Annotations of a GitHub workflow run
+    /// Annotations for a GitHub workflow run
     Github,
-    /// JUnit's XML
+    /// JUnit XML
     Junit,
-    /// One self-contained page
+    /// A self-contained HTML page
     Html,
     /// A comment for a pull request
     Summary,
 }
 
-/// How strict to be.
+/// The review profiles.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProfileFlag {
     /// From Low on, 15 comments
@@ -197,14 +197,14 @@ impl From<ReportFormat> for Format {
     }
 }
 
-/// From which severity on a finding closes the gate.
+/// The values of `--fail-on`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FailOnFlag {
     Critical,
     High,
     Medium,
     Low,
-    /// The gate is always open
+    /// Never close the gate
     Never,
 }
 
@@ -220,40 +220,44 @@ impl From<FailOnFlag> for FailOnWord {
     }
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));
     let one_each = [("--diff", args.source.diff.as_deref()), ("--body-file", args.body_file.as_deref())];
     output::standard_input_once(one_each.into_iter().chain(with))?;
-    let asked =
-        asking::Flags { print: args.print_prompt, record: args.record.as_deref(), replay: args.replay.as_deref() };
+    let asked = model_options::Flags {
+        print: args.print_prompt,
+        record: args.record.as_deref(),
+        replay: args.replay.as_deref(),
+    };
     let variable = |name: &str| std::env::var(name).ok();
-    let asking = asking::prepare(place, &asked, &variable)?;
-    // What models say is paid for; it must not be lost for want of a folder.
+    let asking = model_options::prepare(context, &asked, &variable)?;
+    // Model answers cost money, so unwritable output files are detected before any request is sent.
     let mut files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
-    files.try_for_each(|file| output::can_write(&place.resolve(file)))?;
+    files.try_for_each(|file| output::can_write(&context.resolve(file)))?;
     if let Some(address) = &args.pr {
-        return pull::run(place, &args, address, asking);
+        return pull::run(context, &args, address, asking);
     }
-    let (forge, settings) = open(place, &args.source, flags(&args, &asking.tape))?;
+    let (forge, settings) = open(context, &args.source, flags(&args, &asking.tape))?;
     let root = forge.root().map(Path::to_owned);
-    let body = args.body_file.as_deref().map(|path| output::read_input(&place.resolve(path), MAX_BODY)).transpose()?;
+    let body =
+        args.body_file.as_deref().map(|path| output::read_input(&context.resolve(path), MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let subject = Subject {
+    let subject = ReviewInput {
         forge,
         title: args.title.as_deref(),
         body: body.as_deref(),
         standing: pipeline::Standing::Own,
-        memory: memory(place, &settings, &args),
+        memory: memory(context, &settings, &args),
     };
-    let mut made = review(place, &args, &settings, subject, asking)?;
+    let mut made = review(context, &args, &settings, subject, asking)?;
     if args.print_prompt {
-        return print_prompt(place, &args, &made.reviewed);
+        return print_prompt(context, &args, &made.reviewed);
     }
-    show(place, &args, &settings, &mut made, root.as_deref())
+    show(context, &args, &settings, &mut made, root.as_deref())
 }
 
-/// What is reviewed, and for whom.
-struct Subject<'a> {
+/// The inputs of a review.
+struct ReviewInput<'a> {
     forge: Local,
     title: Option<&'a str>,
     body: Option<&'a str>,
@@ -261,23 +265,23 @@ struct Subject<'a> {
     memory: Memory,
 }
 
-/// A finished review.
-struct Made {
+/// A finished review with its file contents and store.
+struct FinishedReview {
     reviewed: Reviewed,
-    /// A way to the files, for formats that want more of them.
+    /// Access to file contents, for formats that quote source lines.
     contents: Contents,
     memory: Memory,
 }
 
-/// Reviews, and keeps a record where one is wanted.
+/// Runs the review, and writes the recording if `--record` is given.
 fn review(
-    place: &Place,
+    context: &CliContext,
     args: &Args,
     settings: &Settings,
-    subject: Subject<'_>,
+    subject: ReviewInput<'_>,
     asking: Asking<'_>,
-) -> Result<Made, Failure> {
-    let (imported, withheld) = read_imported(place, &args.with, subject.forge.root())?;
+) -> Result<FinishedReview, Failure> {
+    let (imported, withheld) = read_imported(context, &args.with, subject.forge.root())?;
     output::end_cleanly_on_ctrl_c();
     let (outcome, contents, memory, record) = {
         let progress = Progress::start();
@@ -294,10 +298,10 @@ fn review(
             criteria: &[],
             memory: subject.memory,
             since_last: args.since_last,
-            executable: place.program()?,
+            executable: context.program()?,
             standing: subject.standing,
             asking,
-            clock: &memory::now,
+            clock: &crate::cli::now_ms,
             events: &events,
         };
         let outcome = pipeline::review_change(&mut world);
@@ -305,34 +309,34 @@ fn review(
         (outcome, world.forge.contents(), world.memory, record)
     };
     if let (Some(file), Some(record)) = (&args.record, record) {
-        output::deliver(place, &record, Some(file))?;
+        output::deliver(context, &record, Some(file))?;
     }
-    Ok(Made { reviewed: outcome?, contents, memory })
+    Ok(FinishedReview { reviewed: outcome?, contents, memory })
 }
 
-/// Prints the report, and ends as the gate wants it.
+/// Prints the report and converts the gate to an exit status.
 fn show(
-    place: &Place,
+    context: &CliContext,
     args: &Args,
     settings: &Settings,
-    made: &mut Made,
+    made: &mut FinishedReview,
     root: Option<&Path>,
-) -> Result<Done, Failure> {
-    let Made { reviewed, contents, .. } = made;
+) -> Result<Exit, Failure> {
+    let FinishedReview { reviewed, contents, .. } = made;
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
     }
-    if let Some(names) = asking::left_out(settings, args.offline) {
-        output::say(&format!("note: not asked, because of `--offline`: {names}"));
+    if let Some(names) = model_options::left_out(settings, args.offline) {
+        output::say(&format!("note: not asked because of `--offline`: {names}"));
     }
     if reviewed.change.is_empty() {
-        output::say(&format!("nothing to review: compared {}, and nothing differs", reviewed.change.compared));
+        output::say(&format!("nothing to review: no differences in {}", reviewed.change.compared));
         if args.format == ReportFormat::Pretty && args.output.is_none() {
-            return Ok(Done::Fine);
+            return Ok(Exit::Success);
         }
     }
     let sources = if args.format == ReportFormat::Sarif { sources(reviewed, contents) } else { HashMap::new() };
-    let shown = Shown {
+    let shown = ReportContext {
         files: &reviewed.change.files,
         sources: &sources,
         gate: reviewed.gate,
@@ -342,25 +346,25 @@ fn show(
         bot: &settings.bot,
         reviewed: Some(reviewed),
     };
-    let text = render(place, &reviewed.review, &shown, args.format.into());
-    output::deliver(place, &text, args.output.as_deref())?;
+    let text = render(context, &reviewed.review, &shown, args.format.into());
+    output::deliver(context, &text, args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
     }
     if args.record.is_some() && reviewed.runs.is_empty() {
-        output::say("note: nobody was asked, so there is nothing in the record");
+        output::say("note: no model or agent was asked, so the recording is empty");
     }
     conclude(reviewed, settings.fail_on)
 }
 
-/// Says what models and agents took, and ends as the gate wants it, or as a reviewer that failed.
-fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Done, Failure> {
+/// Prints the usage of models and agents, and returns the exit status of the gate or the failure of a reviewer.
+fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Exit, Failure> {
     for run in &reviewed.runs {
         output::say(&run.in_words());
     }
     let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || fail_on == FailOn::Never;
     let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
-    // The gate stays shut either way; what has to be mended first is not the change.
+    // The gate is not open either way; a failed reviewer has to be fixed before the change can be judged.
     let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
     for failure in failed {
         output::say(&format!("note: {failure}"));
@@ -370,55 +374,55 @@ fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Done, Failure> {
     }
     match last {
         Some(failure) => Err(failure),
-        None => Ok(if passes { Done::Fine } else { Done::No }),
+        None => Ok(if passes { Exit::Success } else { Exit::Negative }),
     }
 }
 
-/// Prints what models would be asked.
-fn print_prompt(place: &Place, args: &Args, reviewed: &Reviewed) -> Result<Done, Failure> {
+/// Prints the prompts that would be sent.
+fn print_prompt(context: &CliContext, args: &Args, reviewed: &Reviewed) -> Result<Exit, Failure> {
     for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
         output::say(&format!("note: {note}"));
     }
     if reviewed.sent.is_empty() {
-        output::say("nothing would be sent: there is no reviewer to ask, or nothing for it to look at");
+        output::say("no prompts: no reviewer is configured, or there is nothing to review");
     }
     let text = match args.format {
-        ReportFormat::Json => asking::prompt_json(&reviewed.sent),
-        _ => asking::prompt_text(&reviewed.sent),
+        ReportFormat::Json => model_options::prompt_json(&reviewed.sent),
+        _ => model_options::prompt_text(&reviewed.sent),
     };
-    output::deliver(place, &text, args.output.as_deref())?;
-    Ok(Done::Fine)
+    output::deliver(context, &text, args.output.as_deref())?;
+    Ok(Exit::Success)
 }
 
 /// The memory of past reviews. A review goes on without it.
-fn memory(place: &Place, settings: &Settings, args: &Args) -> Memory {
+fn memory(context: &CliContext, settings: &Settings, args: &Args) -> Memory {
     if args.no_store || args.source.diff.is_some() || !settings.remembers {
         return Memory::Off;
     }
-    match memory::location(place, settings, &args.store).and_then(|location| Store::open_at(&location)) {
+    match store_args::location(context, settings, &args.store).and_then(|location| Store::open_at(&location)) {
         Ok(store) => Memory::Open(store),
         Err(failure) => Memory::Unavailable(failure),
     }
 }
 
-/// Looks at the repository and reads the settings that hold in it.
-pub(crate) fn open(place: &Place, source: &Source, flags: Layer) -> Result<(Local, Settings), Failure> {
-    let trigger = trigger(place, source)?;
-    let forge = Local::open(&place.directory, trigger, Environment::of_process())?;
-    let settings = place.settings(forge.root(), flags)?;
+/// Opens the repository and loads its settings.
+pub(crate) fn open(context: &CliContext, source: &Source, flags: Layer) -> Result<(Local, Settings), Failure> {
+    let trigger = trigger(context, source)?;
+    let forge = Local::open(&context.directory, trigger, Environment::of_process())?;
+    let settings = context.settings(forge.root(), flags)?;
     Ok((forge, settings))
 }
 
-/// Reads the change alone.
-pub(crate) fn fetch(place: &Place, source: &Source) -> Result<Change, Failure> {
-    let (mut forge, settings) = open(place, source, Layer::default())?;
+/// Reads the change without reviewing it.
+pub(crate) fn fetch(context: &CliContext, source: &Source) -> Result<Change, Failure> {
+    let (mut forge, settings) = open(context, source, Layer::default())?;
     forge.fetch(&FetchOptions { base: settings.base.clone(), max_diff_bytes: settings.max_diff_bytes })
 }
 
-fn trigger(place: &Place, source: &Source) -> Result<Trigger, Failure> {
+fn trigger(context: &CliContext, source: &Source) -> Result<Trigger, Failure> {
     Ok(match source {
         Source { diff: Some(path), .. } => {
-            Trigger::Patch { name: path.display().to_string(), bytes: read_patch(place, path, MAX_PATCH)? }
+            Trigger::Patch { name: path.display().to_string(), bytes: read_patch(context, path, MAX_PATCH)? }
         }
         Source { range: Some(range), .. } => Trigger::Range(range.clone()),
         Source { staged: true, .. } => Trigger::Staged,
@@ -428,8 +432,8 @@ fn trigger(place: &Place, source: &Source) -> Result<Trigger, Failure> {
 }
 
 /// Reads a patch from a file or standard input.
-pub(crate) fn read_patch(place: &Place, path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
-    output::read_input(&place.resolve(path), limit)
+pub(crate) fn read_patch(context: &CliContext, path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    output::read_input(&context.resolve(path), limit)
 }
 
 fn flags(args: &Args, tape: &Tape) -> Layer {
@@ -443,20 +447,20 @@ fn flags(args: &Args, tape: &Tape) -> Layer {
     } else if let recorded = tape.reviewers()
         && !recorded.is_empty()
     {
-        // Without them the record would not be looked at, and the review taken for the one that was recorded.
+        // A replay without its recorded reviewers would ignore the recording and pass for the recorded review.
         flags.values.review.reviewers = Some(recorded);
     }
     flags
 }
 
 fn read_imported(
-    place: &Place,
+    context: &CliContext,
     files: &[PathBuf],
     root: Option<&Path>,
 ) -> Result<(Vec<Finding>, Vec<WithheldFinding>), Failure> {
     let (mut findings, mut withheld) = (Vec::new(), Vec::new());
     for file in files {
-        let read = convert::read_report(place, file, None, Strictness::Lenient, root)?;
+        let read = convert::read_report(context, file, None, Strictness::Lenient, root)?;
         for note in &read.notes {
             output::say(&format!("note: {}: {note}", file.display()));
         }
@@ -467,7 +471,7 @@ fn read_imported(
     Ok((findings, withheld))
 }
 
-/// The text of the files that have findings, as far as it can be had: line hashes are made of it.
+/// Reads the files with findings, as far as possible: SARIF line hashes are computed from them.
 fn sources(reviewed: &Reviewed, contents: &mut Contents) -> HashMap<FilePath, String> {
     let named: HashSet<&FilePath> = reviewed.review.findings.iter().map(|finding| &finding.location.file).collect();
     let files = reviewed.change.files.iter().map(|file| (FilePath::of_repo_path(file.path()), file));
@@ -480,35 +484,35 @@ fn sources(reviewed: &Reviewed, contents: &mut Contents) -> HashMap<FilePath, St
     sources
 }
 
-/// What a report shows beside the review.
-pub(crate) struct Shown<'a> {
+/// Additional inputs of the report renderers.
+pub(crate) struct ReportContext<'a> {
     pub(crate) files: &'a [FileDiff],
     pub(crate) sources: &'a HashMap<FilePath, String>,
     pub(crate) gate: Gate,
     pub(crate) root: Option<&'a Path>,
     pub(crate) verbose: bool,
-    /// True to show in full only what is new since the last review.
+    /// True to show only new findings in full.
     pub(crate) only_new: bool,
-    /// The name on comments.
+    /// The bot's name in comments.
     pub(crate) bot: &'a str,
-    /// How the review was made; `None` for one that was only read.
+    /// The run that produced the review; `None` for a review read from a file or the store.
     pub(crate) reviewed: Option<&'a Reviewed>,
 }
 
-impl<'a> Shown<'a> {
-    /// What there is to show of a review that was only read.
+impl<'a> ReportContext<'a> {
+    /// The inputs for a review that was read from a file or the store.
     pub(crate) fn read(gate: Gate, sources: &'a HashMap<FilePath, String>) -> Self {
         Self { files: &[], sources, gate, root: None, verbose: false, only_new: false, bot: BOT, reviewed: None }
     }
 }
 
 /// Renders a review in one of the formats.
-pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: Format) -> String {
+pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContext<'_>, format: Format) -> String {
     match format {
         Format::Pretty => {
             let only_new = shown.only_new;
-            let look = Look { only_new, ..output::look(place, shown.root, shown.verbose) };
-            // Without findings no line of the change is shown.
+            let look = Look { only_new, ..output::look(context, shown.root, shown.verbose) };
+            // Without findings, the report quotes no lines of the change.
             let masked = if review.findings.is_empty() { None } else { Some(mask::files(shown.files)) };
             let files = masked.as_deref().unwrap_or(shown.files);
             let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::told);
@@ -542,8 +546,8 @@ pub(crate) fn render(place: &Place, review: &Review, shown: &Shown<'_>, format: 
     }
 }
 
-/// The comment for a pull request. A clean change has none, one that was looked at in part only its figures.
-fn comment(review: &Review, shown: &Shown<'_>) -> String {
+/// Renders the pull request comment. A clean change has none; a partially reviewed one only its statistics.
+fn comment(review: &Review, shown: &ReportContext<'_>) -> String {
     if shown.gate == Gate::Skipped {
         return format!("{}\n", pipeline::SKIPPED);
     }
@@ -552,7 +556,7 @@ fn comment(review: &Review, shown: &Shown<'_>) -> String {
         None => present::stored_summary_text(review, shown.bot),
     };
     text.unwrap_or_else(|| {
-        output::say("note: there is nothing to report, so there is no comment");
+        output::say("note: no findings, so there is no comment");
         String::new()
     })
 }

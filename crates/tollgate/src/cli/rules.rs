@@ -1,4 +1,4 @@
-//! `tollgate rules`: what the embedded reviewer looks for.
+//! `tollgate rules`: the rules of the embedded reviewer.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use tollgate_engine::reviewer::embedded;
 use tollgate_rules::catalog::{self, Example, Kind, Rule};
 use tollgate_rules::example;
 
-use super::{Done, Place, failure, output};
+use super::{CliContext, Exit, failure, output};
 
-/// Lists, explains and tests the rules
+/// List, explain and test rules
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate rules                        all rules, by language\n  \
@@ -27,55 +27,55 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Lists the embedded rules
+    /// List the embedded rules
     ///
     /// Example: `tollgate rules list --language python --format json`
     List {
-        /// Only rules for this language, or `text` or `change`
+        /// List only rules for this language, or `text` or `change`
         #[arg(long)]
         language: Option<String>,
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
-    /// Shows one rule: what it finds, why, and its examples
+    /// Show one rule with its rationale and examples
     ///
     /// Example: `tollgate rules show js-async-foreach`
     Show {
-        /// The rule's name
+        /// The rule's ID
         id: String,
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
-    /// Runs rules on their own examples, and checks that your rules in `.tollgate/rules` can be used
+    /// Test rules on their examples, and validate your rules in `.tollgate/rules`
     ///
     /// Example: `tollgate rules test js-`
     Test {
-        /// Only rules whose name contains this
+        /// Test only rules whose ID contains this
         #[arg(default_value = "")]
         name: String,
     },
 }
 
-/// For people or for programs.
+/// The output formats of most commands.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFormat {
-    /// For people
+    /// Text for people
     #[value(alias = "pretty")]
     Text,
-    /// For programs
+    /// JSON for programs
     Json,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let list = Command::List { language: None, format: DataFormat::Text };
     match args.command.unwrap_or(list) {
-        Command::List { language, format } => list_rules(place, language.as_deref(), format),
-        Command::Show { id, format } => show(place, &id, format),
-        Command::Test { name } => test(place, &name),
+        Command::List { language, format } => list_rules(context, language.as_deref(), format),
+        Command::Show { id, format } => show(context, &id, format),
+        Command::Test { name } => test(context, &name),
     }
 }
 
-fn list_rules(place: &Place, language: Option<&str>, format: DataFormat) -> Result<Done, Failure> {
+fn list_rules(context: &CliContext, language: Option<&str>, format: DataFormat) -> Result<Exit, Failure> {
     let matches =
         |rule: &&Rule| language.is_none_or(|wanted| groups(rule).iter().any(|own| own.eq_ignore_ascii_case(wanted)));
     let rules: Vec<&Rule> = catalog::all().iter().filter(matches).collect();
@@ -84,14 +84,14 @@ fn list_rules(place: &Place, language: Option<&str>, format: DataFormat) -> Resu
         known.sort_unstable();
         known.dedup();
         return Err(failure::no_such_language(language.unwrap_or_default())
-            .hint(format!("There are rules for {}.", known.join(", "))));
+            .hint(format!("The languages are {}.", known.join(", "))));
     }
     if format == DataFormat::Json {
         let rules: Vec<Value> = rules.iter().map(|rule| as_json(rule)).collect();
         output::print(&format!("{:#}\n", Value::Array(rules)))?;
-        return Ok(Done::Fine);
+        return Ok(Exit::Success);
     }
-    let look = output::look(place, None, false);
+    let look = output::look(context, None, false);
     let mut text = String::new();
     let width = rules.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
     for rule in &rules {
@@ -100,10 +100,10 @@ fn list_rules(place: &Place, language: Option<&str>, format: DataFormat) -> Resu
     }
     let _ = writeln!(text, "\n{} rules; `tollgate rules show ID` explains one", rules.len());
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// The languages of a code rule, or what else it looks at.
+/// The languages of a code rule, or `text` or `change`.
 fn groups(rule: &Rule) -> Vec<&'static str> {
     match rule.kind() {
         Kind::Code => rule.languages.to_vec(),
@@ -112,21 +112,21 @@ fn groups(rule: &Rule) -> Vec<&'static str> {
     }
 }
 
-fn show(place: &Place, id: &str, format: DataFormat) -> Result<Done, Failure> {
+fn show(context: &CliContext, id: &str, format: DataFormat) -> Result<Exit, Failure> {
     let Some(rule) = catalog::find(id) else {
         let nearest = catalog::nearest(id);
         let hint = match nearest {
-            Some(nearest) => format!("Did you mean `{nearest}`? `tollgate rules` lists all."),
-            None => "`tollgate rules` lists all.".to_owned(),
+            Some(nearest) => format!("Did you mean `{nearest}`? `tollgate rules` lists all rules."),
+            None => "`tollgate rules` lists all rules.".to_owned(),
         };
         return Err(failure::no_such_rule(id).hint(hint));
     };
     let text = match format {
         DataFormat::Json => format!("{:#}\n", as_json(rule)),
-        DataFormat::Text => explain(rule, &output::look(place, None, false)),
+        DataFormat::Text => explain(rule, &output::look(context, None, false)),
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
 fn explain(rule: &Rule, look: &Look) -> String {
@@ -185,25 +185,25 @@ fn as_json(rule: &Rule) -> Value {
     })
 }
 
-fn test(place: &Place, name: &str) -> Result<Done, Failure> {
+fn test(context: &CliContext, name: &str) -> Result<Exit, Failure> {
     let rules: Vec<&Rule> = catalog::all().iter().filter(|rule| rule.id.contains(name)).collect();
     let problems: Vec<String> = rules.iter().flat_map(|rule| example::test(rule)).collect();
-    let user = match place.repository() {
+    let user = match context.repository() {
         Ok(forge) => {
-            let settings = place.settings(forge.root(), Layer::default())?;
-            embedded::check_user_rules(forge.root(), &place.program()?, settings.limits)?
+            let settings = context.settings(forge.root(), Layer::default())?;
+            embedded::check_user_rules(forge.root(), &context.program()?, settings.limits)?
         }
-        // Outside a repository there are no rules of one's own.
+        // Outside a repository there are no user rules.
         Err(_) => Vec::new(),
     };
     let mut text = problems.iter().map(|problem| format!("{problem}\n")).collect::<String>();
     let _ = writeln!(
         text,
-        "{} embedded rules tested, {} of your own can be used; {} problems",
+        "{} embedded rules tested, {} user rules valid; {} problems",
         rules.len(),
         user.len(),
         problems.len()
     );
     output::print(&text)?;
-    Ok(if problems.is_empty() { Done::Fine } else { Done::No })
+    Ok(if problems.is_empty() { Exit::Success } else { Exit::Negative })
 }

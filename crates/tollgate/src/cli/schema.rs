@@ -1,4 +1,4 @@
-//! `tollgate schema`: JSON Schemas of what is read and written.
+//! `tollgate schema`: JSON Schemas of all input and output formats.
 
 use clap::ValueEnum;
 use tollgate_core::report::json::schema;
@@ -6,15 +6,15 @@ use tollgate_core::{analysis, answer, comment, delta, intent};
 use tollgate_engine::config;
 use tollgate_engine::failure::Failure;
 
-use super::{Done, output};
+use super::{Exit, output};
 
-/// Prints a JSON Schema (2020-12) of one of the formats
+/// Print the JSON Schema (2020-12) of a format
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate schema review > review.schema.json\n  \
     tollgate schema config      for editors that complete .tollgate.toml")]
 pub(crate) struct Args {
-    /// What to describe
+    /// The format to describe
     #[arg(value_enum)]
     what: What,
 }
@@ -23,23 +23,23 @@ pub(crate) struct Args {
 enum What {
     /// One finding
     Finding,
-    /// A whole review, as `tollgate review --format json` writes it
+    /// A complete review, as `tollgate review --format json` writes it
     Review,
     /// The configuration file `.tollgate.toml`
     Config,
-    /// What `tollgate analyze --format json` prints
+    /// The output of `tollgate analyze --format json`
     Analysis,
-    /// What `tollgate intent --format json` prints
+    /// The output of `tollgate intent --format json`
     Intent,
-    /// What `tollgate delta --format json` prints
+    /// The output of `tollgate delta --format json`
     Delta,
-    /// What `tollgate check-comment --format json` prints
+    /// The output of `tollgate check-comment --format json`
     CheckComment,
-    /// What `tollgate parse-answer --format json` prints
+    /// The output of `tollgate parse-answer --format json`
     ParseAnswer,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let schema = match args.what {
         What::Finding => schema::finding(),
         What::Review => schema::review(),
@@ -51,5 +51,5 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         What::ParseAnswer => answer::json::schema(),
     };
     output::print(&format!("{schema:#}\n"))?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }

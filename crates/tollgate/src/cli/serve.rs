@@ -21,7 +21,7 @@ use tollgate_server::{Limits, Observer, ServerConfig};
 use self::crew::WORK_ENDS;
 pub(crate) use self::crew::{Crew, Hands, be_seated, end_when_asked};
 use super::demo::Demo;
-use super::{Done, Place, board, failure, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, failure, output};
 
 mod crew;
 mod follow;
@@ -34,7 +34,7 @@ const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Ad
 /// How long requests have to end; both together are less than the ten seconds that people wait.
 const ANSWERS_END: Duration = Duration::from_secs(3);
 
-/// Runs the board: agents, commits, reviews, and the API
+/// Serve the board and the API, and process the job queue: agents, commits, reviews
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate serve --demo              a sample project and a pretend agent: rejection, fix, approval, offline\n  \
@@ -62,22 +62,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", requires = "demo")]
     demo_dir: Option<PathBuf>,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
-pub(crate) fn run(place: &Place, args: Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
     let listen = address(&args)?;
-    let demo = args.demo.then(|| Demo::make(place, args.demo_dir.as_deref(), &args.store)).transpose()?;
+    let demo = args.demo.then(|| Demo::make(context, args.demo_dir.as_deref(), &args.store)).transpose()?;
     let board = match &demo {
-        Some(demo) => demo.open(place)?,
-        None => board::open(place, &args.store, args.hands.layer())?,
+        Some(demo) => demo.open(context)?,
+        None => board::open(context, &args.store, args.hands.layer())?,
     };
     let (seat, has_app) = be_seated(&board)?;
-    let token_file = board::token_file(place, &board);
+    let token_file = board::token_file(context, &board);
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
         listen,
@@ -106,7 +106,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn play(self, config: ServerConfig) -> Result<Done, Failure> {
+    fn play(self, config: ServerConfig) -> Result<Exit, Failure> {
         let (ask, asked) = mpsc::channel();
         end_when_asked(ask.clone());
         let ending = end(asked, &self.crew);
@@ -128,7 +128,7 @@ impl Stage {
         self.crew.stop();
         self.crew.wait();
         served?;
-        failed.map_or(Ok(Done::Fine), Err)
+        failed.map_or(Ok(Exit::Success), Err)
     }
 
     fn greet(&self, address: SocketAddr) {
@@ -216,7 +216,7 @@ impl Clock {
     }
 
     fn say(self, message: &str) {
-        output::say(&format!("{} {message}", self.time(memory::now())));
+        output::say(&format!("{} {message}", self.time(crate::cli::now_ms())));
     }
 
     fn time(self, millis: u64) -> String {

@@ -8,9 +8,9 @@ use std::sync::mpsc;
 use tollgate_engine::failure::Failure;
 
 use super::serve::{Clock, Crew, Hands, be_seated, end_when_asked};
-use super::{Done, Place, board, memory, output};
+use super::{CliContext, Exit, StoreArgs, board, output};
 
-/// Does the work of servers that share a database: agents, commits, reviews of pull requests
+/// Process the job queue of servers that share a database: agents, commits, reviews of pull requests
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate worker --database postgres://tollgate@db.example/tollgate\n  \
@@ -22,15 +22,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     hands: Hands,
     #[command(flatten)]
-    store: memory::Flag,
+    store: StoreArgs,
 }
 
-pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
-    let board = board::open(place, &args.store, args.hands.layer())?;
+    let board = board::open(context, &args.store, args.hands.layer())?;
     let (seat, _) = be_seated(&board)?;
     let (ask, asked) = mpsc::channel();
     end_when_asked(ask);
@@ -45,5 +45,5 @@ pub(crate) fn run(place: &Place, args: &Args) -> Result<Done, Failure> {
     }
     crew.stop();
     crew.wait();
-    begun.map(|()| Done::Fine)
+    begun.map(|()| Exit::Success)
 }

@@ -121,15 +121,15 @@ fn init_writes_the_workflow_once() {
     assert!(scratch.read(file).contains("tollgate review --pr"));
     scratch.write(file, "mine");
     let stderr = scratch.tollgate(&["init", "--github"]).expect_refused(2);
-    assert!(stderr.contains("already there") && stderr.contains("init --github --force"), "{stderr}");
+    assert!(stderr.contains("already exists") && stderr.contains("init --github --force"), "{stderr}");
     assert_eq!(scratch.read(file), "mine");
     let pinned = format!("our-org/tollgate@{}", "a".repeat(40));
     scratch.tollgate(&["init", "--github", "--force", "--action", &pinned]).expect(0);
     assert!(scratch.read(file).contains(&format!("uses: {pinned}\n")));
     let stderr = scratch.tollgate(&["init", "--github", "--action", "our-org/tollgate@v1"]).expect_refused(2);
     assert_snapshot!(stderr, @"
-    error: `our-org/tollgate@v1` does not name an action by its full commit
-    hint: Write `OWNER/NAME@` and the 40 digits of a commit: tags and branches can be made to mean another.
+    error: `our-org/tollgate@v1` is not an action pinned to a full commit hash
+    hint: Write `OWNER/NAME@` and a 40-digit commit hash: tags and branches can be moved.
     ");
 }
 

@@ -81,7 +81,7 @@ fn another_comment_passes_byte_for_byte() {
         assert!(ran.expect(0).contains("\"kind\": \"other\""));
     }
     let ran = scratch.tollgate_with(&["check-comment", "--bot", "Acme"], VALID.as_bytes(), &[]);
-    assert_eq!(ran.expect(0), "standard input: not a summary of a review, so no rule holds\n");
+    assert_eq!(ran.expect(0), "standard input: not a review summary, so no rule applies\n");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_cannot_be_repaired_is_left_alone() {
     insta::assert_snapshot!(stderr, @"
     c.md:3: a blank line is missing after `</summary>`, so this is shown as it is written (blank-line-after-summary)
     c.md:12: in `Verdict`: the verdict is green, but a finding that blocks is listed (verdict-mismatch)
-    not repaired: not all of this can be repaired without a change of meaning
+    not repaired: some problems cannot be repaired without changing the meaning
     ");
     assert_eq!(scratch.read("c.md"), broken);
 }

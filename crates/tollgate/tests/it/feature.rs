@@ -196,11 +196,11 @@ fn a_feature_waits_for_what_it_depends_on() {
     let second = add(&desk, "Second", &["--depends-on", short, "--priority", "1"]);
     for id in [&second, &first] {
         let ran = tollgate(&desk, &["feature", "start", id]);
-        assert!(ran.stderr.contains("no server works on this project; start one with `tollgate serve`"));
+        assert!(ran.stderr.contains("no server is running for this project; start one with `tollgate serve`"));
         assert!(ran.expect(0).contains("an agent is about to start on it"));
     }
     let listed = tollgate(&desk, &["feature", "list"]).expect(0);
-    assert!(listed.contains("waits until what it depends on is done"), "{listed}");
+    assert!(listed.contains("blocked by its dependencies"), "{listed}");
     let mut server = Server::start(&desk);
     server.hears("Second");
     server.hears("it passes the gate");
@@ -282,13 +282,13 @@ fn wrong_use_is_refused_with_what_to_do() {
             assert!(said.contains(text), "{args:?}: {said}");
         }
     }
-    check(&desk, &["feature", "list"], &["is in no project of the board", "tollgate project add PATH"]);
+    check(&desk, &["feature", "list"], &["is not in a project of the board", "tollgate project add PATH"]);
     assert!(!desk.path("data/tollgate/tollgate.db").exists(), "looking makes no board");
     check(&desk, &["project", "add", "../home"], &["home"]);
     check(&desk, &["project", "add", "nowhere"], &["nowhere"]);
     add_project(&desk);
     check(&desk, &["feature", "list", "--project", "77"], &["there is no project 77", "tollgate project list"]);
-    check(&desk, &["feature", "list", "--project", "../home"], &["is in no project of the board"]);
+    check(&desk, &["feature", "list", "--project", "../home"], &["is not in a project of the board"]);
     check(&desk, &["feature", "show", "nothing"], &["there is no feature `nothing`"]);
     check(&desk, &["feature", "add", " "], &["a feature needs a title or a description"]);
     check(&desk, &["feature", "add", "x", "--priority", "4"], &["4 is not in 1..=3"]);
@@ -297,7 +297,7 @@ fn wrong_use_is_refused_with_what_to_do() {
     check(&desk, &["feature", "approve", "x"], &["--reason"]);
     check(&desk, &["feature", "reject", "x"], &["--note"]);
     let ids = [add(&desk, "One", &[]), add(&desk, "Two", &[])];
-    check(&desk, &["feature", "show", "feature-"], &["is the beginning of several features", &ids[0]]);
+    check(&desk, &["feature", "show", "feature-"], &["is ambiguous", &ids[0]]);
     check(&desk, &["feature", "stop", &ids[0]], &["stopping it is not possible: it is in the backlog"]);
     check(&desk, &["project", "remove", "77"], &["there is no project 77"]);
 }
@@ -308,7 +308,7 @@ fn projects_come_and_go_with_their_features() {
     add_project(&desk);
     let id = add(&desk, "Stays", &[]);
     let ran = tollgate(&desk, &["project", "add", "."]);
-    assert!(ran.stderr.contains("it is on the board already"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the project is already on the board"), "{}", ran.stderr);
     let listed = tollgate(&desk, &["-C", "../home", "project", "list"]).expect(0);
     assert!(listed.starts_with("  1  project      1 feature "), "{listed}");
     tollgate(&desk, &["project", "remove", "."]).expect(0);
@@ -331,7 +331,7 @@ fn a_file_that_cannot_be_read_is_said_and_left_as_it_is() {
     let file = desk.path("project/.automaker/features").join(&id).join("feature.json");
     std::fs::write(&file, "{\"id\": ").unwrap();
     let ran = tollgate(&desk, &["feature", "list"]);
-    assert!(ran.stderr.contains("cannot be read"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot read"), "{}", ran.stderr);
     assert!(ran.expect(0).contains("cannot be read"));
     let refused = tollgate(&desk, &["feature", "start", &id]).expect_refused(2);
     assert!(refused.contains("its file cannot be read"), "{refused}");
@@ -352,12 +352,12 @@ fn what_a_page_offers_can_be_done_at_a_terminal() {
     let review: Value = serde_json::from_str(&run(&["export", &id, "json"]).expect(0)).unwrap();
     let print = review["findings"][0]["x_fingerprint"].as_str().unwrap().to_owned();
     run(&["undismiss", &id, &print]).expect(0);
-    assert!(run(&["undismiss", &id, &print]).expect_refused(2).contains("is not dismissed"));
+    assert!(run(&["undismiss", &id, &print]).expect_refused(2).contains("you have not dismissed"));
     assert!(run(&["prompt", &id]).expect(0).contains("eval"));
     run(&["dismiss", &id, "F001", "--reason", "the text is ours"]).expect(0);
     run(&["retry", &id]).expect(0);
     server.hears("it passes the gate");
-    assert!(run(&["edit", &id]).expect_refused(2).contains("nothing was said that could be changed"));
+    assert!(run(&["edit", &id]).expect_refused(2).contains("no field to change was given"));
     assert!(run(&["edit", &id, "--title", "Read it"]).expect(0).contains("Read it"));
     run(&["clean", &id]).expect(0);
     assert!(!desk.path("project/.worktrees").join(&id).exists());

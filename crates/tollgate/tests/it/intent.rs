@@ -88,30 +88,30 @@ fn wrong_use_is_said_and_ends_with_two() {
         scratch.tollgate(&args).expect_refused(2)
     };
     assert_snapshot!(refused(&["--commits", "text"]), @r"
-    error: `text` is no list of commits: line 1: expected the name of a commit and its title, as `git log --oneline` prints them
-    hint: Make one with `git log --oneline main..HEAD`, or name a range such as `main..HEAD`.
+    error: `text` is not a list of commits: line 1: expected the name of a commit and its title, as `git log --oneline` prints them
+    hint: Create one with `git log --oneline main..HEAD`, or give a range such as `main..HEAD`.
     ");
     assert_snapshot!(refused(&["--commits", "broken.jsonl"]), @r"
-    error: `broken.jsonl` is no list of commits: line 2: expected an object with `sha` and `message`: invalid type: integer `1`, expected a string
-    hint: Make one with `git log --oneline main..HEAD`, or name a range such as `main..HEAD`.
+    error: `broken.jsonl` is not a list of commits: line 2: expected an object with `sha` and `message`: invalid type: integer `1`, expected a string
+    hint: Create one with `git log --oneline main..HEAD`, or give a range such as `main..HEAD`.
     ");
     assert_snapshot!(refused(&["--commits", "main..nowhere"]), @r"
-    error: `main..nowhere` is no file, and as a range of commits: there is no revision `nowhere` here
+    error: `main..nowhere` is not a file, and as a range of commits: there is no revision `nowhere` here
     hint: Check the spelling, or run `git fetch` if it is on a remote.
     ");
     assert_snapshot!(refused(&["--commits=--output=x"]), @r"
-    error: `--output=x` is no file, and as a range of commits: `--output=x` is not a revision or a range of revisions
+    error: `--output=x` is not a file, and as a range of commits: `--output=x` is not a revision or a range of revisions
     hint: Write `A..B` to compare two revisions, `A...B` to compare B with where it left A, or `A` for all since A.
     ");
     assert_snapshot!(refused(&["--commits", "-", "--body-file", "-"]), @r"
     error: `--body-file` and `--commits` cannot both read standard input
-    hint: Write one of them to a file first.
+    hint: Save one of them to a file first.
     ");
     assert!(refused(&["--body-file", "nowhere.md"]).contains("cannot read"));
     assert!(scratch.tollgate(&["intent"]).expect_refused(2).contains("--title"));
     let outside = Scratch::folder();
     let ran = outside.tollgate(&["intent", "--title", "a", "--commits", "main..HEAD"]);
-    assert!(ran.expect_refused(2).contains("is no file, and as a range of commits: "));
+    assert!(ran.expect_refused(2).contains("is not a file, and as a range of commits: "));
 }
 
 #[test]

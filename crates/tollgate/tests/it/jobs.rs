@@ -59,7 +59,7 @@ fn what_was_given_up_is_seen_and_tried_again() {
 fn all_that_was_given_up_is_tried_again_at_once() {
     let scratch = owing();
     let ran = scratch.tollgate(&["jobs", "retry", "--all-dead"]);
-    assert_eq!((ran.code, ran.stderr.trim()), (0, "1 in the queue again"));
+    assert_eq!((ran.code, ran.stderr.trim()), (0, "1 queued again"));
     assert_eq!(states(&scratch, &["--state", "dead"]), Vec::<String>::new());
 }
 
@@ -71,7 +71,7 @@ fn what_is_ended_is_not_owed_any_more() {
     }
     assert_eq!(states(&scratch, &[]), Vec::<String>::new());
     let ran = scratch.tollgate(&["jobs"]);
-    assert_eq!((ran.code, ran.stderr.trim()), (0, "nothing is owed, and nothing was given up"));
+    assert_eq!((ran.code, ran.stderr.trim()), (0, "no jobs"));
     let refused = scratch.tollgate(&["jobs", "cancel", "pull-2"]).expect_refused(2);
     assert!(refused.contains("neither a review nor an answer is owed to it"), "{refused}");
 }
@@ -80,7 +80,7 @@ fn what_is_ended_is_not_owed_any_more() {
 fn what_is_no_job_is_said_and_nothing_is_made_to_look() {
     let scratch = Scratch::folder();
     let refused = scratch.tollgate(&["jobs", "retry", "twelve"]).expect_refused(2);
-    assert!(refused.contains("`twelve` is no name of a job") && refused.contains("`pull-12`"), "{refused}");
+    assert!(refused.contains("`twelve` is not a job ID") && refused.contains("`pull-12`"), "{refused}");
     scratch.tollgate(&["jobs"]).expect(0);
     assert!(!scratch.store().exists());
     let refused = scratch.tollgate(&["jobs", "retry", "pull-99"]).expect_refused(2);

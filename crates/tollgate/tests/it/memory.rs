@@ -264,7 +264,7 @@ fn a_damaged_memory_is_not_touched() {
 fn past_reviews_are_listed_shown_compared_and_exported() {
     let scratch = Scratch::on_a_branch();
     let empty = scratch.tollgate(&["history"]);
-    assert!(empty.stderr.contains("nothing is stored yet"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("no reviews yet"), "{}", empty.stderr);
     scratch.write("a.js", RUN).commit("add");
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("a.js", SAFE).commit("mend");
@@ -277,9 +277,9 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
         ["2  branch work  approved           nothing to report", "1  branch work  changes requested  1 High"]
     );
     let none = scratch.tollgate(&["history", "list", "--branch", "none"]);
-    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "there is no review of `none`\n"));
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no reviews of `none`\n"));
     assert!(scratch.tollgate(&["history", "--limit", "1", "--all"]).expect(0).starts_with('2'));
-    assert!(scratch.tollgate(&["history", "--all", "show", "1"]).expect_refused(2).contains("after the command"));
+    assert!(scratch.tollgate(&["history", "--all", "show", "1"]).expect_refused(2).contains("after the subcommand"));
 
     let report = scratch.tollgate(&["history", "show", "1"]).expect(0);
     assert!(report.contains("text computed at run time is executed as code"), "{report}");
@@ -295,7 +295,7 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
     assert_eq!(runs, [(&1.into(), &"CHANGES_REQUESTED".into()), (&2.into(), &"APPROVED".into())]);
 
     let refused = scratch.tollgate(&["history", "show", "9"]).expect_refused(2);
-    assert!(refused.contains("there is no review 9"), "{refused}");
+    assert!(refused.contains("no such review: 9"), "{refused}");
 }
 
 #[test]

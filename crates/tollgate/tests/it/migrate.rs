@@ -102,7 +102,7 @@ fn a_copy_that_fails_leaves_nothing() {
         assert!(said.contains("finding"), "{said}");
         let on_server = [("TOLLGATE_STORE_DATABASE", server)];
         let doctor = with(&desk, &on_server, &["doctor"]).stdout;
-        assert!(doctor.contains("; no tables yet, which the next start makes;"), "{doctor}");
+        assert!(doctor.contains("; no tables yet; the next start creates them;"), "{doctor}");
         let back = format!("sqlite:{}", desk.path("back.db").display());
         tollgate(&desk, &["migrate", "--from", &from, "--to", &back]).expect_refused(3);
         assert!(!desk.path("back.db").exists());
@@ -121,11 +121,11 @@ fn doctor_says_how_a_database_does_and_changes_nothing() {
         for _ in 0..2 {
             let said = line(server);
             let is_new = said.starts_with("ok ") && said.contains("PostgreSQL ") && said.contains("no tables yet");
-            assert!(is_new && said.contains("answers in ") && said.contains(":***@"), "{said}");
+            assert!(is_new && said.contains("; latency ") && said.contains(":***@"), "{said}");
         }
         tollgate(&desk, &["project", "list", "--database", server]).expect(0);
         let said = line(server);
-        assert!(said.contains("; tables of version 7; all rights that are needed; answers in "), "{said}");
+        assert!(said.contains("; tables of version 7; all required rights; latency "), "{said}");
         let nowhere = format!("{}nowhere", server.trim_end_matches("postgres"));
         assert!(line(&nowhere).starts_with("FAIL  database"), "{}", line(&nowhere));
         assert!(line(&server.replace("://postgres:", "://postgres:x")).contains("does not let us in"));

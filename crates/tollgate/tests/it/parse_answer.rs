@@ -97,15 +97,15 @@ fn what_is_no_answer_is_refused_by_name() {
     let refused = |text: &[u8]| scratch.tollgate_with(&["parse-answer"], text, &[]).expect_refused(2);
     assert_snapshot!(refused(b"I'm sorry, but I can't help with that."), @"
     error: `standard input`: the answer is no review but a refusal
-    hint: Ask for the review again once this is settled.
+    hint: Ask for the review again once this is resolved.
     ");
     assert_snapshot!(refused(b"Nice change."), @"
     error: `standard input`: the answer cannot be read: it has neither a decision nor a finding in any form that is understood
-    hint: Understood are the answer schema, JSON with `findings` and a `decision`, `**[APPROVED]**` or `**[REJECTED]**` with a list of issues, the Markdown of a review, and comments such as `src/a.rs (12): title` under a severity.
+    hint: Supported are the answer schema, JSON with `findings` and a `decision`, `**[APPROVED]**` or `**[REJECTED]**` with a list of issues, the Markdown of a review, and comments such as `src/a.rs (12): title` under a severity.
     ");
     assert_snapshot!(refused(b" \n"), @"
     error: `standard input`: the answer is empty
-    hint: Give the answer as a file or on standard input.
+    hint: Pass the answer as a file or on standard input.
     ");
     scratch.tollgate(&["parse-answer", "nowhere.txt"]).expect_refused(2);
 }

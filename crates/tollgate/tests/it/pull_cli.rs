@@ -139,7 +139,7 @@ fn a_token_is_shown_to_the_host_that_it_is_for_and_to_no_other() {
     world.hub.open("o/r", &Opening { files: &[("a.js", LOOP)], ..Opening::default() });
     let token = world.hub.token_of("ada");
     let stderr = world.run(&[], &[("GITHUB_TOKEN", &token)]).expect_refused(3);
-    assert!(stderr.contains("note: `GITHUB_TOKEN` is for https://github.com, and is not shown to"), "{stderr}");
+    assert!(stderr.contains("note: `GITHUB_TOKEN` is for https://github.com and is not sent to"), "{stderr}");
     let stderr = world.run(&["--post"], &[("GH_TOKEN", &token)]).expect_refused(2);
     assert!(stderr.contains("there is no token with which to post"), "{stderr}");
     world.run(&[], &[("GH_TOKEN", &token), ("GITHUB_SERVER_URL", &world.hub.url())]).expect(1);

@@ -266,7 +266,7 @@ fn a_server_without_work_leaves_it_to_others() {
     let mut server = Server::start_with(&desk, &["--no-work"]);
     server.hears("left to another process");
     let ran = tollgate(&desk, &["feature", "add", "Waits", "--start"]);
-    assert!(ran.stderr.contains("no server works on this project"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no server is running for this project"), "{}", ran.stderr);
     assert_eq!(server.end().0, Some(0));
 }
 

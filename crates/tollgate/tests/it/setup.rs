@@ -14,7 +14,7 @@ fn init_writes_a_configuration_that_changes_nothing_and_never_replaces_one() {
     assert!(rows.contains("review.fail_on") && !rows.contains("# .tollgate.toml"), "{rows}");
     scratch.write(".tollgate.toml", "[review]\nfail_on = \"low\"\n");
     let stderr = scratch.tollgate(&["init"]).expect_refused(2);
-    assert!(stderr.contains("already there") && stderr.contains("--force"), "{stderr}");
+    assert!(stderr.contains("already exists") && stderr.contains("--force"), "{stderr}");
     assert_eq!(scratch.read(".tollgate.toml"), "[review]\nfail_on = \"low\"\n");
 }
 

@@ -195,7 +195,7 @@ fn doctor_and_status_say_how_it_stands() {
     let refused = tollgate(&none, &["github", "status"]);
     assert_eq!(
         (refused.code, refused.stderr.trim()),
-        (1, "no GitHub App is set up; `tollgate github setup` makes one")
+        (1, "no GitHub App is set up; `tollgate github setup` creates one")
     );
     let desk = desk();
     let data = desk.path("data/tollgate").display().to_string();
@@ -224,14 +224,14 @@ fn doctor_and_status_say_how_it_stands() {
     ");
     let key = desk.path("data/tollgate/github/private-key.pem");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(github(&[]).contains("false private key: others can read `DATA/github/private-key.pem`"));
+    assert!(github(&[]).contains("false private key: `DATA/github/private-key.pem` is readable by other users"));
     make_private(&key);
     // Asked of a GitHub that knows the app, and may not let it do everything.
     let hub = Hub::start();
     let card = json!({ "id": hub.app_id(), "url": hub.url() }).to_string();
     std::fs::write(desk.path("data/tollgate/github/app.json"), card).unwrap();
     let said = github(&["--online"]);
-    assert!(said.contains("true permissions: GitHub knows the app as @tollgate; it may do what it needs"), "{said}");
+    assert!(said.contains("true permissions: authenticated as @tollgate, with all permissions"), "{said}");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn an_app_that_is_made_while_the_server_runs_is_noticed() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut lines, &mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
-    assert!(said.contains("the app `kodiai-test` is made (number 815)"), "{said}");
+    assert!(said.contains("created the app `kodiai-test` (ID 815)"), "{said}");
     assert!(said.contains(&format!("install it in repositories: {url}/apps/kodiai-test/installations/new")), "{said}");
     // The other server takes deliveries without being started again.
     eventually("the app is noticed", || deliver(&server, "ee-2", OPENED).unwrap().status == 202);

@@ -1,4 +1,4 @@
-//! The app that this server is at GitHub: its number, its key and its secret, and what it may do.
+//! Checks the GitHub App: its ID, private key, webhook secret and permissions.
 
 use std::path::Path;
 
@@ -7,22 +7,22 @@ use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::github::{Address, App, AppSettings};
 use tollgate_engine::forge::own_app::{self, OwnApp};
 
-use super::{Check, Found, Place};
+use super::{Check, CliContext, Found};
 
-/// Looks at the app; nothing is missed where there is none.
+/// Checks the app, if one is set up.
 pub(super) fn check_all(settings: &Settings, data: &Path, online: bool) -> Vec<Check> {
-    let app = match own_app::find(&settings.github, data, &Place::variables()) {
+    let app = match own_app::find(&settings.github, data, &CliContext::variables()) {
         Ok(Some(app)) => app,
         Ok(None) => {
-            let why = "no app is set up; `tollgate github setup` makes one".to_owned();
+            let why = "not set up; `tollgate github setup` creates an app".to_owned();
             return vec![Check { name: "app".to_owned(), found: Found::Missing(why) }];
         }
         Err(failure) => return vec![Check { name: "app".to_owned(), found: Found::Wrong(failure) }],
     };
     let name = app.card.slug.as_ref().map_or_else(String::new, |slug| format!(" @{slug}"));
-    let rotating = if app.secrets.len() > 1 { ", and the one before it is still taken" } else { "" };
+    let rotating = if app.secrets.len() > 1 { ", and the previous one is still accepted" } else { "" };
     let mut checks = vec![
-        Check::new("app", Ok(format!("number {}{name} at {}", app.card.id, app.card.url))),
+        Check::new("app", Ok(format!("ID {}{name} at {}", app.card.id, app.card.url))),
         Check::new("private key", key(&app)),
         Check::new("webhook secret", Ok(format!("{}{rotating}", app.secret_from))),
     ];
@@ -35,13 +35,13 @@ pub(super) fn check_all(settings: &Settings, data: &Path, online: bool) -> Vec<C
 fn key(app: &OwnApp) -> Result<String, Failure> {
     let path = app.key_file.display();
     if own_app::is_open_to_others(&app.key_file) {
-        return Err(Failure::new(Kind::Config, format!("others can read `{path}`"))
-            .hint(format!("Run `chmod 600 {path}`: whoever has the key can act as the app.")));
+        return Err(Failure::new(Kind::Config, format!("`{path}` is readable by other users"))
+            .hint(format!("Run `chmod 600 {path}`: the key lets its holder act as the app.")));
     }
     Ok(path.to_string())
 }
 
-/// Asks GitHub whether it knows the key, and what the app may do.
+/// Checks the key and the permissions of the app with GitHub.
 fn permissions(app: &OwnApp, github: &Github) -> Result<String, Failure> {
     let about = connect(app, github)?.about().map_err(|error| error.into_failure())?;
     let mut lacking = own_app::lacking(&about.permissions);
@@ -49,17 +49,14 @@ fn permissions(app: &OwnApp, github: &Github) -> Result<String, Failure> {
         lacking.push("contents: write, which `github.resolve_threads` needs".to_owned());
     }
     if lacking.is_empty() {
-        let told = about.events.len();
-        return Ok(format!(
-            "GitHub knows the app as @{}; it may do what it needs, and is told {told} events",
-            about.me.mention
-        ));
+        let n_events = about.events.len();
+        return Ok(format!("authenticated as @{}, with all permissions and {n_events} events", about.me.mention));
     }
-    Err(Failure::new(Kind::Config, format!("the app may not do all it needs; it lacks {}", lacking.join(", ")))
-        .hint("Add that on the app's page at GitHub, and have its owner accept it where it is installed."))
+    Err(Failure::new(Kind::Config, format!("the app lacks permissions: {}", lacking.join(", ")))
+        .hint("Add them on the app's page on GitHub, and accept the change in each installation."))
 }
 
-/// The app, ready to be asked.
+/// Creates a client that authenticates as the app.
 pub(crate) fn connect(app: &OwnApp, github: &Github) -> Result<App, Failure> {
     App::new(AppSettings {
         address: Address::parse(&app.card.url, app.card.api_url.as_deref())?,

@@ -1,4 +1,4 @@
-//! Which models and agents can be asked, and what the others lack.
+//! Checks the models and agents.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use tollgate_engine::reviewer::{look, trial};
 
 use super::{Check, Found};
 
-/// Looks at every reviewer that is set up or known by name, all at once: some programs take a second to say their version.
+/// Checks every configured and built-in reviewer concurrently: some programs take a second to print their version.
 pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
     let known = look::known(settings);
     let net = Net::new();
@@ -21,13 +21,13 @@ pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
         let checks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look::look(chosen, net, online))).collect();
         let results = checks.into_iter().zip(&known).map(|(check, chosen)| {
             let result =
-                check.join().unwrap_or_else(|_| Err(failure::reviewer(&chosen.name, "it cannot be looked at", None)));
+                check.join().unwrap_or_else(|_| Err(failure::reviewer(&chosen.name, "the check panicked", None)));
             let is_wanted = settings.reviewers.iter().any(|wanted| wanted.name == chosen.name);
             let is_own = settings.known_reviewers.contains(chosen);
             let found = match result {
                 Ok(words) => Found::Ok(words),
                 Err(failure) if is_wanted || is_own => Found::Wrong(failure),
-                // One of many that could be used, and is not missed.
+                // A built-in reviewer that is not configured is not required.
                 Err(failure) => Found::Missing(failure.message),
             };
             Check { name: chosen.name.clone(), found }
@@ -36,7 +36,7 @@ pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
     })
 }
 
-/// Shows that an agent cannot write: asks it to, and looks what happened.
+/// Verifies that an agent cannot write, by asking it to.
 pub(super) fn self_test(settings: &Settings, name: &str, program: &Path) -> Result<String, Failure> {
     let chosen = settings.reviewer(name)?;
     let (cancel, budget) = (CancellationToken::new(), &settings.budget);

@@ -1,4 +1,4 @@
-//! Features in a table.
+//! The table of `tollgate feature list`.
 //!
 //! ```text
 //! x7k2m9qpa  in_progress       ✗    Add login        an agent is at work on it
@@ -17,7 +17,7 @@ use crate::cli::board;
 /// Longer titles are cut.
 const MAX_TITLE: usize = 48;
 
-/// A line for each feature.
+/// Renders one line per feature.
 pub(super) fn table(cards: &[Card], look: &Look) -> String {
     let rows: Vec<[String; 5]> = cards.iter().map(|card| row(card, look)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -41,7 +41,7 @@ fn row(card: &Card, look: &Look) -> [String; 5] {
     [board::short(&card.id).to_owned(), status, marks, title, note(card)]
 }
 
-/// What is to be known beyond the column.
+/// The note in the last column: a problem, a pause, or the running work.
 fn note(card: &Card) -> String {
     if let Some(why) = &card.broken {
         return format!("cannot be read: {}", visible(why));
@@ -50,7 +50,7 @@ fn note(card: &Card) -> String {
     match (&card.problem, card.state.work, card.state.pause) {
         (Some(problem), Work::Nothing, Some(_)) => cut_to(&visible(first_line(problem)), 100),
         (None, Work::Nothing, Some(pause)) => pause.in_words().to_owned(),
-        _ if is_waiting => "waits until what it depends on is done".to_owned(),
+        _ if is_waiting => "blocked by its dependencies".to_owned(),
         (_, Work::Nothing, None) => String::new(),
         _ => card.state.in_words(),
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_where_each_feature_is_and_what_it_waits_for() {
+    fn the_list_shows_the_status_and_the_note_of_each_feature() {
         let state = |status: Status, work: Work| State { status, work, ..State::new() };
         let mut paused = state(Status::InProgress, Work::Nothing);
         paused.pause = Some(Pause::AgentFailed);
@@ -116,7 +116,7 @@ mod tests {
         let look = Look { paint, width: 100, verbose: false, only_new: false };
         assert_snapshot!(table(&cards, &look), @r"
         x7k2m9qpa  code_review       Add login                                          it is being reviewed
-        b          in_progress       Second                                             waits until what it depends on is done
+        b          in_progress       Second                                             blocked by its dependencies
         logout     in_progress  ✗!✓  Log out \u{1b}[2J                                  the agent ended with 1
         old        backlog           long long long long long long long long long lon…
         ");

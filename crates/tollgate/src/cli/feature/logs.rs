@@ -1,4 +1,4 @@
-//! What an agent said, as a whole or as it says it.
+//! `tollgate feature logs`: the output of an agent, complete or followed as it grows.
 
 use std::time::Duration;
 
@@ -8,18 +8,23 @@ use tollgate_engine::board::Refused;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::FeatureRow;
 
-use super::Scene;
-use crate::cli::{Done, output};
+use super::BoardContext;
+use crate::cli::{Exit, output};
 
-/// How often it is looked whether there is more.
+/// The poll interval of `--follow`, between notifications.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Option<u32>) -> Result<Done, Failure> {
+pub(super) fn run(
+    scene: &BoardContext<'_>,
+    row: &FeatureRow,
+    follow: bool,
+    asked: Option<u32>,
+) -> Result<Exit, Failure> {
     let (board, project) = (&scene.board, scene.project.id);
     let mut number = asked.unwrap_or(row.state.iteration.max(1));
     let (mut from, mut seen, mut last) = (0, 0, None);
     loop {
-        // Asked before the output is read, so that nothing is missed that was said before the end.
+        // The state is read before the output: output written before the work ended is then never missed.
         let now = board.feature(project, &row.id).map_err(Refused::into_failure)?;
         let output = board.output(project, &row.id, number, from).map_err(Refused::into_failure)?;
         last = output.text.chars().next_back().or(last);
@@ -44,13 +49,13 @@ pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, follow: bool, asked: Opti
         seen = board.database().last_seq()?;
     }
     if from == 0 {
-        output::say(&format!("no agent has said anything in iteration {number}"));
+        output::say(&format!("no agent output in iteration {number}"));
     }
     end_line(&mut last)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// What comes next begins a line of its own.
+/// Ends the current line of output, so that a message starts on its own line.
 fn end_line(last: &mut Option<char>) -> Result<(), Failure> {
     match last.take() {
         Some('\n') | None => Ok(()),

@@ -1,4 +1,4 @@
-//! What is decided about the findings of a feature, and what is taken away from its reviews.
+//! `tollgate feature edit`, `clean`, `dismiss`, `undismiss`, `export` and `prompt`.
 
 use std::path::PathBuf;
 
@@ -11,47 +11,47 @@ use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::history::Export;
 use tollgate_engine::store::board::FeatureRow;
 
-use super::Scene;
-use crate::cli::{Done, failure, output};
+use super::BoardContext;
+use crate::cli::{Exit, failure, output};
 
-/// What is to be different about a feature.
+/// The changed fields of a feature.
 #[derive(clap::Args)]
 pub(super) struct Edit {
-    /// The feature, or the beginning of its name
+    /// The feature's ID or a prefix of it
     pub(super) id: String,
     /// A short title
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// What is wanted
+    /// The description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The same from a file, or from standard input with `-`
+    /// Read the description from this file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
     description_file: Option<PathBuf>,
-    /// What exactly is required, from a file, or from standard input with `-`
+    /// Read the specification from this file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     spec_file: Option<PathBuf>,
-    /// 1 is most urgent, 3 least
+    /// The priority, from 1 (highest) to 3 (lowest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     priority: Option<u8>,
-    /// The group it is shown in
+    /// The category, by which the board groups features
     #[arg(long, value_name = "NAME")]
     category: Option<String>,
-    /// The model that works on it; an empty one is the default
+    /// The model that implements it; empty for the default
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 }
 
-/// The form of a review as a file.
+/// The export formats of a review.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Form {
-    /// For people, and read back by tollgate
+    /// Markdown, which tollgate can also read
     Markdown,
-    /// For programs
+    /// JSON
     Json,
-    /// For code scanning
+    /// SARIF, for code scanning
     Sarif,
-    /// One page that needs nothing else
+    /// A self-contained HTML page
     Html,
 }
 
@@ -66,8 +66,8 @@ impl Form {
     }
 }
 
-impl Scene<'_> {
-    pub(super) fn edit(&self, edit: Edit) -> Result<Done, Failure> {
+impl BoardContext<'_> {
+    pub(super) fn edit(&self, edit: Edit) -> Result<Exit, Failure> {
         let files = [("--description-file", &edit.description_file), ("--spec-file", &edit.spec_file)];
         output::standard_input_once(files.map(|(flag, file)| (flag, file.as_deref())))?;
         let row = self.find(&edit.id)?;
@@ -76,7 +76,7 @@ impl Scene<'_> {
             (text, _) => text,
         };
         let spec = edit.spec_file.as_deref().map(|file| self.read(file)).transpose()?;
-        // An empty text takes a key away where that means the default.
+        // An empty text removes a key whose absence means the default.
         let unless_empty = |text: String| if text.is_empty() { Value::Null } else { json!(text) };
         let pairs = [
             ("title", edit.title.map(|text| json!(text))),
@@ -91,21 +91,21 @@ impl Scene<'_> {
             return Err(failure::nothing_to_change());
         }
         let row = self.board.edit(self.project.id, &row.id, &edits, None).map_err(Refused::into_failure)?;
-        self.answer(&row)
+        self.print_row(&row)
     }
 
-    pub(super) fn clean(&self, row: &FeatureRow) -> Result<Done, Failure> {
+    pub(super) fn clean(&self, row: &FeatureRow) -> Result<Exit, Failure> {
         match self.board.clean(self.project.id, &row.id).map_err(Refused::into_failure)? {
             Removed::Done => {
-                output::say("its work tree is removed; its branch stays");
-                Ok(Done::Fine)
+                output::say("removed the work tree; the branch is kept");
+                Ok(Exit::Success)
             }
             Removed::Kept { uncommitted } => Err(failure::uncommitted(uncommitted)),
             Removed::NotOurs => Err(failure::not_our_worktree()),
         }
     }
 
-    /// The iteration that is meant: the one that was named, or the last that has a review.
+    /// Selects the given iteration, or the last one with a review.
     fn reviewed(&self, row: &FeatureRow, asked: Option<u32>) -> Result<u32, Failure> {
         let reviews = self.board.iterations(self.project.id, &row.id).map_err(Refused::into_failure)?;
         let last = reviews.iter().rfind(|review| !review.iteration.outdated).map(|review| review.iteration.number);
@@ -118,22 +118,22 @@ impl Scene<'_> {
         finding: &str,
         asked: Option<u32>,
         (who, reason): (&str, &str),
-    ) -> Result<Done, Failure> {
+    ) -> Result<Exit, Failure> {
         let place = (self.reviewed(row, asked)?, finding);
         let row = self.board.dismiss(self.project.id, &row.id, place, who, reason).map_err(Refused::into_failure)?;
         let (print, title) = (row.dismissal.fingerprint, row.dismissal.title());
         output::say(&format!("dismissed: {title} in {} ({print})", row.dismissal.file));
-        output::say("the next review leaves it out; `tollgate feature retry ID` has it made now");
-        Ok(Done::Fine)
+        output::say("the next review omits it; `tollgate feature retry ID` reviews now");
+        Ok(Exit::Success)
     }
 
-    pub(super) fn undismiss(&self, row: &FeatureRow, named: &str) -> Result<Done, Failure> {
+    pub(super) fn undismiss(&self, row: &FeatureRow, named: &str) -> Result<Exit, Failure> {
         let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
         if !self.board.withdraw(self.project.id, &row.id, print).map_err(Refused::into_failure)? {
             return Err(failure::not_dismissed(named));
         }
-        output::say("it counts again, from the next review on");
-        Ok(Done::Fine)
+        output::say("withdrew the dismissal; the finding counts from the next review on");
+        Ok(Exit::Success)
     }
 
     pub(super) fn export(
@@ -142,16 +142,16 @@ impl Scene<'_> {
         form: Form,
         asked: Option<u32>,
         file: Option<PathBuf>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Exit, Failure> {
         let number = self.reviewed(row, asked)?;
         let text = self.board.export(self.project.id, &row.id, number, form.export()).map_err(Refused::into_failure)?;
-        output::deliver(self.place, &text, file.as_deref())?;
-        Ok(Done::Fine)
+        output::deliver(self.context, &text, file.as_deref())?;
+        Ok(Exit::Success)
     }
 
-    pub(super) fn prompt(&self, row: &FeatureRow, finding: Option<&str>, asked: Option<u32>) -> Result<Done, Failure> {
+    pub(super) fn prompt(&self, row: &FeatureRow, finding: Option<&str>, asked: Option<u32>) -> Result<Exit, Failure> {
         let number = self.reviewed(row, asked)?;
         output::print(&self.board.prompt(self.project.id, &row.id, number, finding).map_err(Refused::into_failure)?)?;
-        Ok(Done::Fine)
+        Ok(Exit::Success)
     }
 }

@@ -1,4 +1,4 @@
-//! One feature: where it is, what its reviews said, where its files are.
+//! `tollgate feature show`: the status, reviews and files of one feature.
 
 use std::fmt::Write as _;
 
@@ -12,14 +12,14 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::{FeatureRow, TransitionRow};
 use tollgate_server::board::iteration_json;
 
-use super::Scene;
+use super::BoardContext;
 use crate::cli::rules::DataFormat;
-use crate::cli::{Done, board, output};
+use crate::cli::{Exit, board, output};
 
-/// So many findings of a review are named.
+/// The most findings that are listed per review.
 const MAX_FINDINGS: usize = 20;
 
-pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, with_history: bool) -> Result<Done, Failure> {
+pub(super) fn run(scene: &BoardContext<'_>, row: &FeatureRow, with_history: bool) -> Result<Exit, Failure> {
     let (board, project) = (&scene.board, scene.project.id);
     let rows = board.iterations(project, &row.id).map_err(Refused::into_failure)?;
     let iterations: Vec<Iteration> = rows.into_iter().map(|row| row.iteration).collect();
@@ -48,10 +48,10 @@ pub(super) fn run(scene: &Scene<'_>, row: &FeatureRow, with_history: bool) -> Re
         }
     };
     output::print(&text)?;
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-fn head(scene: &Scene<'_>, row: &FeatureRow) -> String {
+fn head(scene: &BoardContext<'_>, row: &FeatureRow) -> String {
     let document = Document::parse(&row.document).ok();
     let (title, project) = (visible(board::title(row)), visible(&scene.project.name));
     let mut text = format!("{title}\n{} of {project}\n\n", row.id);
@@ -118,7 +118,7 @@ fn review(text: &mut String, iteration: &Iteration) {
     criteria(text, &iteration.compliance);
     iteration.notes.iter().for_each(|note| said(text, note));
     if let Some(person) = &iteration.overridden {
-        said(text, &format!("{} let it pass all the same: {}", person.who, person.reason));
+        said(text, &format!("overridden by {}: {}", person.who, person.reason));
     }
 }
 
@@ -171,8 +171,8 @@ fn step_json(step: &TransitionRow) -> serde_json::Value {
     })
 }
 
-/// The files that are there, most telling first.
-fn files(text: &mut String, scene: &Scene<'_>, row: &FeatureRow) {
+/// Lists the existing files of a feature.
+fn files(text: &mut String, scene: &BoardContext<'_>, row: &FeatureRow) {
     let dir = &scene.board.settings().pipeline.dir;
     let folder = scene.project.path.join(dir).join("features").join(row.id.as_str());
     let mut names = vec!["feature.json".to_owned()];

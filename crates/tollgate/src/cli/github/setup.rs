@@ -1,4 +1,4 @@
-//! `tollgate github setup`: a server for as long as it takes to make an app.
+//! `tollgate github setup`: a temporary server for creating the GitHub App in a browser.
 
 use std::io::IsTerminal as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,34 +14,34 @@ use tollgate_server::access::token::{self, Token};
 use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::{Limits, ServerConfig};
 
-use super::super::{Done, Place, board, failure, memory, output};
+use super::super::{CliContext, Exit, StoreArgs, board, failure, output};
 
-/// How often it is looked whether the app is there.
+/// The poll interval for the new app.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long the browser has to load the last page.
+/// The time for the browser to load the last page before the server ends.
 const LAST_PAGE: Duration = Duration::from_secs(3);
 
-/// Leads through making an app, in a browser
+/// Create the GitHub App in a browser
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The organization whose app it is to be [default: your own account]
+    /// The organization that owns the app [default: your account]
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Where GitHub reaches this server: a proxy with TLS, or a tunnel
+    /// The public URL of this server: a TLS proxy or a tunnel
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Which GitHub
-    #[arg(long, help = "Which GitHub [default: https://github.com]", value_name = "URL")]
+    /// The GitHub server
+    #[arg(long, help = "The GitHub server [default: https://github.com]", value_name = "URL")]
     github_url: Option<String>,
-    /// Where to listen meanwhile [default: any free port of this machine]
+    /// The address of the temporary server [default: any free port on localhost]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 }
 
-pub(crate) fn run(place: &Place, args: Args, store: &memory::Flag) -> Result<Done, Failure> {
-    let board = board::open(place, store, layer(&args)?)?;
+pub(crate) fn run(context: &CliContext, args: Args, store: &StoreArgs) -> Result<Exit, Failure> {
+    let board = board::open(context, store, layer(&args)?)?;
     let data = board.home().data.clone();
-    let token_file = board::token_file(place, &board);
+    let token_file = board::token_file(context, &board);
     let token = token::load_or_create(&token_file)?;
     let config = ServerConfig {
         listen: address(args.listen.as_deref())?,
@@ -51,9 +51,9 @@ pub(crate) fn run(place: &Place, args: Args, store: &memory::Flag) -> Result<Don
     };
     let shutdown = CancellationToken::new();
     let asked = shutdown.clone();
-    // Without a handler the program would end all the same.
+    // Without a handler, Ctrl-C ends the program too.
     let _ = ctrlc::set_handler(move || asked.cancel());
-    // One that cannot be read is not the one that will be made.
+    // An unreadable app file counts as absent: it is not the app that is about to be created.
     let before = own_app::kept(&data).ok().flatten();
     let watch = Watch { data, before, shutdown: shutdown.clone() };
     let desk = Arc::new(BoardDesk::new(board.clone()).for_organization(args.org));
@@ -67,11 +67,11 @@ pub(crate) fn run(place: &Place, args: Args, store: &memory::Flag) -> Result<Don
     match made {
         Some(card) => {
             output::say(&next_steps(&card));
-            Ok(Done::Fine)
+            Ok(Exit::Success)
         }
         None => {
-            output::say("no app was made");
-            Ok(Done::No)
+            output::say("no app was created");
+            Ok(Exit::Negative)
         }
     }
 }
@@ -98,13 +98,13 @@ fn greet(address: SocketAddr, token: &Token, token_file: &std::path::Path) {
     if std::io::stderr().is_terminal() {
         output::say(&format!("open {page}#token={}", token.expose()));
     } else {
-        // What is not a terminal is kept by somebody.
+        // Other outputs may be logged, so the token is not printed.
         output::say(&format!("open {page}\nthe token to sign in is in {}", token_file.display()));
     }
-    output::say("it leads to GitHub, where you confirm; Ctrl-C gives up");
+    output::say("confirm the app on GitHub in the browser; Ctrl-C cancels");
 }
 
-/// Waits for the app.
+/// Waits for the new app.
 struct Watch {
     data: PathBuf,
     before: Option<Card>,
@@ -112,7 +112,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// The app that was made, or nothing when somebody gave up. Either way the server ends.
+    /// Returns the new app, or `None` after Ctrl-C. Stops the server in both cases.
     fn run(self) -> Option<Card> {
         while !self.shutdown.is_cancelled() {
             let made = own_app::kept(&self.data).ok().flatten().filter(|card| self.before.as_ref() != Some(card));
@@ -129,12 +129,12 @@ impl Watch {
 
 fn next_steps(card: &Card) -> String {
     let mut text = match &card.slug {
-        Some(slug) => format!("the app `{slug}` is made (number {})\n", card.id),
-        None => format!("the app is made (number {})\n", card.id),
+        Some(slug) => format!("created the app `{slug}` (ID {})\n", card.id),
+        None => format!("created the app (ID {})\n", card.id),
     };
     if let Some(url) = card.install_url() {
         text.push_str(&format!("install it in repositories: {url}\n"));
     }
-    text.push_str("run `tollgate serve`; one that runs already notices the app by itself");
+    text.push_str("run `tollgate serve`; a running server picks up the app by itself");
     text
 }

@@ -1,8 +1,8 @@
-//! `tollgate review --pr URL --post`: what was found is posted to the pull request.
+//! `tollgate review --pr URL --post`: publishes the review to the pull request, idempotently.
 //!
-//! What is there already is looked for first, by the marks in our own comments, so that a second run edits the summary
-//! and repeats no comment. A token that may not write, as a workflow has it on a pull request from a fork, leaves
-//! annotations of the workflow run and its summary instead.
+//! Existing comments are found by the markers in them, so that a second run edits the summary and repeats no comment.
+//! With a read-only token, as workflows get for pull requests from forks, the findings become annotations of the
+//! workflow run and its step summary.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -21,67 +21,72 @@ use tollgate_engine::pulls::post::{Post, What};
 use tollgate_engine::pulls::present::{self, Presenting};
 use tollgate_engine::pulls::publish::{InMemory, Published, Stop, Target, publish};
 
-use super::pull::Found;
+use super::pull::PullTarget;
 use crate::cli::{failure, output};
 
-/// How often it is tried while the host is in trouble that may pass.
+/// The number of attempts on transient errors of the forge.
 const MAX_TRIES: u32 = 3;
-/// A host that wants us to wait for longer is not waited for.
+/// The longest rate-limit pause that is waited for.
 const MAX_WAIT_MS: u64 = 60_000;
-/// What a host has done is in its lists after this.
+/// The delay after which the forge's lists contain a write whose response was lost.
 const LAG_MS: u64 = 10_000;
 const PAUSE_MS: u64 = 2_000;
-/// The most that a workflow takes as the summary of a step.
+/// GitHub's size limit for a step summary.
 const MAX_SUMMARY: u64 = 1 << 20;
 
-const READ_ONLY: &str = "note: this token may not write to the pull request, as on those from forks";
+const READ_ONLY: &str = "note: the token is read-only, as for pull requests from forks; nothing was posted";
 
-/// Posts a review, unless the pull request went on meanwhile. `before` are the findings of the last one.
-pub(super) fn post(found: &Found, settings: &Settings, reviewed: &Reviewed, before: &[Finding]) -> Result<(), Failure> {
+/// Posts a review, unless it is superseded by a newer commit. `before` are the findings of the prior review.
+pub(super) fn post(
+    found: &PullTarget,
+    settings: &Settings,
+    reviewed: &Reviewed,
+    before: &[Finding],
+) -> Result<(), Failure> {
     let Some(me) = ready(found)? else { return Ok(()) };
     let posts = posts(found, &me, settings, reviewed, before).map_err(HostError::into_failure)?;
     match send(found, settings, &me, posts)? {
-        Sent::All => Ok(()),
-        Sent::Forbidden => annotate(reviewed, settings),
+        PostResult::All => Ok(()),
+        PostResult::Forbidden => annotate(reviewed, settings),
     }
 }
 
-/// Posts that there is no review, because an author who may write wants none.
-pub(super) fn post_skipped(found: &Found, settings: &Settings) -> Result<(), Failure> {
+/// Posts that the review was skipped at the request of an author with write access.
+pub(super) fn post_skipped(found: &PullTarget, settings: &Settings) -> Result<(), Failure> {
     let Some(me) = ready(found)? else { return Ok(()) };
     let head = &found.pull.head;
     let note = note::skipped(&me.mention, head, Author::MayWrite);
     let comment = note.comment.map(|comment| Post::note(head, "skipped", comment));
     let check = Post::check(head, Some(note.conclusion), note.check, None);
-    if send(found, settings, &me, comment.into_iter().chain([check]).collect())? == Sent::Forbidden {
+    if send(found, settings, &me, comment.into_iter().chain([check]).collect())? == PostResult::Forbidden {
         output::say(READ_ONLY);
     }
     Ok(())
 }
 
-/// What came of it.
+/// The result of posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sent {
+enum PostResult {
     All,
-    /// The token of this workflow may not write.
+    /// The token is read-only.
     Forbidden,
 }
 
-/// Who we are, when the pull request is still where it was.
-fn ready(found: &Found) -> Result<Option<Me>, Failure> {
+/// The identity of our token, if the pull request is still open at the reviewed commit.
+fn ready(found: &PullTarget) -> Result<Option<Me>, Failure> {
     let now = found.host.pull(&found.at.repo, found.at.number).map_err(HostError::into_failure)?;
     if !now.is_open {
         output::say("note: nothing was posted: the pull request is closed");
         return Ok(None);
     }
     if now.head != found.pull.head {
-        output::say("note: nothing was posted: there is a newer push");
+        output::say("note: nothing was posted: superseded by a newer push");
         return Ok(None);
     }
     found.host.me().map(Some).map_err(HostError::into_failure)
 }
 
-fn send(found: &Found, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result<Sent, Failure> {
+fn send(found: &PullTarget, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result<PostResult, Failure> {
     let check_name = settings.github.check_name(&settings.bot);
     let target = Target {
         host: found.host.as_ref(),
@@ -90,33 +95,33 @@ fn send(found: &Found, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result
         number: found.at.number,
         check_name: &check_name,
     };
-    // Everybody may comment where they may write, but checks are made by apps alone: those are told apart.
+    // Any token with write access may comment, but only apps may create checks.
     let (checks, texts): (Vec<Post>, Vec<Post>) =
         posts.into_iter().partition(|post| matches!(post.what, What::Check { .. }));
-    let published = patiently(&target, &texts)?;
+    let published = publish_with_retries(&target, &texts)?;
     if is_forbidden(&published) && is_in_workflow() {
-        return Ok(Sent::Forbidden);
+        return Ok(PostResult::Forbidden);
     }
     if let Some((_, error)) = published.refused.into_iter().next() {
         return Err(error.into_failure());
     }
-    let checked = patiently(&target, &checks)?;
+    let checked = publish_with_retries(&target, &checks)?;
     if is_forbidden(&checked) {
-        // A clean review on a fork has nothing to post but this.
+        // The check is the only post of a clean review, so a fork is detected only here.
         if is_in_workflow() {
-            return Ok(Sent::Forbidden);
+            return Ok(PostResult::Forbidden);
         }
-        output::say("note: there is no check, which only apps and the tokens of workflows may make");
+        output::say("note: no check was created; only apps and workflow tokens may create one");
     } else if let Some((_, error)) = checked.refused.into_iter().next() {
         return Err(error.into_failure());
     }
     output::say(&format!("posted to {}", found.at));
-    Ok(Sent::All)
+    Ok(PostResult::All)
 }
 
-/// What is to be seen on the pull request.
+/// Renders the posts for the pull request.
 fn posts(
-    found: &Found,
+    found: &PullTarget,
     me: &Me,
     settings: &Settings,
     reviewed: &Reviewed,
@@ -134,7 +139,7 @@ fn posts(
     let said = marks(me, said.chain(reviews));
     let speaks_of =
         |mark: &Mark, of: &Sha| matches!(mark, Mark::Summary { head } | Mark::Review { head } if head == of);
-    // A review that was only printed is none that anybody here could compare with.
+    // A prior review that was never posted is not visible on the pull request.
     let is_seen = |last: &Sha| said.iter().any(|mark| speaks_of(mark, last));
     Ok(present::posts(&Presenting {
         reviewed,
@@ -150,20 +155,20 @@ fn posts(
     }))
 }
 
-/// The marks in what we wrote ourselves.
+/// The markers in our own comments.
 fn marks(me: &Me, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Mark> {
     texts.filter(|(author, _)| me.wrote(author)).flat_map(|(_, body)| Mark::all_in(&body)).collect()
 }
 
-/// Posts, and tries again what may pass. Each try looks first what is there.
-fn patiently(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> {
+/// Publishes with retries on transient errors. Each attempt first looks for already published posts.
+fn publish_with_retries(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> {
     let ledger = InMemory::default();
     let mut n_tries = 0;
     loop {
         n_tries += 1;
         match publish(target, posts, &ledger) {
             Ok(published) => return Ok(published),
-            Err(Stop::Host(error)) if n_tries < MAX_TRIES && error.may_pass() => match pause_ms(&error) {
+            Err(Stop::Host(error)) if n_tries < MAX_TRIES && error.may_pass() => match backoff_ms(&error) {
                 Some(ms) => std::thread::sleep(Duration::from_millis(ms)),
                 None => return Err(error.into_failure()),
             },
@@ -174,8 +179,8 @@ fn patiently(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> 
     }
 }
 
-/// How long to wait before the next try; `None` when that is too long.
-fn pause_ms(error: &HostError) -> Option<u64> {
+/// The backoff before the next attempt; `None` if it is too long.
+fn backoff_ms(error: &HostError) -> Option<u64> {
     match error.trouble {
         Trouble::Limited { wait_ms } => Some(wait_ms).filter(|ms| *ms <= MAX_WAIT_MS),
         Trouble::Unclear => Some(LAG_MS),
@@ -187,15 +192,15 @@ fn is_forbidden(published: &Published) -> bool {
     published.refused.iter().any(|(_, error)| error.trouble == Trouble::Forbidden)
 }
 
-/// True inside of a workflow of GitHub Actions, which reads what we print.
+/// True inside a GitHub Actions workflow, which parses standard output for commands.
 pub(super) fn is_in_workflow() -> bool {
     std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true")
 }
 
-/// Tells the workflow what the pull request cannot be told.
+/// Reports the findings as workflow annotations and step summary instead of comments.
 fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
     output::say(READ_ONLY);
-    output::say("note: the findings are annotations of this run instead");
+    output::say("note: the findings are reported as annotations of this workflow run");
     let annotations = report::github::write(&reviewed.review);
     output::print(&annotations.text)?;
     if let Some(note) = &annotations.note {
@@ -213,7 +218,7 @@ fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
     written.map_err(|problem| failure::cannot_write(&file.to_string_lossy(), &problem))
 }
 
-/// As much of a text as there is room for, by whole lines.
+/// Truncates a text to `room` bytes, at a line end.
 fn beginning(text: &str, room: usize) -> &str {
     if text.len() <= room {
         return text;
@@ -227,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_cut_by_lines_to_what_a_workflow_takes() {
+    fn step_summaries_are_truncated_at_line_ends() {
         assert_eq!(beginning("a\nb\n", 4), "a\nb\n");
         assert_eq!(beginning("a\nb\n", 3), "a\n");
         assert_eq!(beginning("ä\nö", 3), "ä\n");
@@ -236,8 +241,8 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_waited_for_but_not_for_ever() {
-        let pause = |trouble| pause_ms(&HostError::new(trouble, ""));
+    fn backoff_is_bounded() {
+        let pause = |trouble| backoff_ms(&HostError::new(trouble, ""));
         assert_eq!(pause(Trouble::Limited { wait_ms: 500 }), Some(500));
         assert_eq!(pause(Trouble::Limited { wait_ms: 3_600_000 }), None);
         assert_eq!(pause(Trouble::Unclear), Some(LAG_MS));

@@ -1,7 +1,7 @@
-//! `tollgate review --pr URL`: a pull request, fetched from its host and reviewed by what its base says.
+//! `tollgate review --pr URL`: fetches a pull request and reviews it by the settings of its base branch.
 //!
-//! The token in the environment is shown to one host only: the one that the operator configured (`github.url`), or that
-//! of the workflow in which this runs. Whoever gives us another address gets no token.
+//! The token of the environment is sent only to the configured host (`github.url`) or to the host of the surrounding
+//! workflow, never to another host named in a URL.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
@@ -20,60 +20,60 @@ use tollgate_engine::forge::remote::{self, Remote, Wanted};
 use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
 use tollgate_engine::store::{self, Ended, Outcome};
 
-use super::{Args, Made, ReportFormat, Subject, flags, post, print_prompt, review, show};
+use super::{Args, FinishedReview, ReportFormat, ReviewInput, flags, post, print_prompt, review, show};
 use crate::cli::progress::Progress;
-use crate::cli::{Done, Place, failure, memory, output};
+use crate::cli::{CliContext, Exit, failure, output, store_args};
 
-/// Larger settings are refused.
+/// The largest configuration file that is read from the base branch.
 const MAX_SETTINGS: u64 = 1 << 20;
-/// The variables that may hold a token, the likelier first.
+/// The environment variables with a token, in order of precedence.
 const TOKENS: [&str; 2] = ["GITHUB_TOKEN", "GH_TOKEN"];
 
-/// A pull request, and the way to it.
-pub(super) struct Found {
+/// A pull request and the client for its host.
+pub(super) struct PullTarget {
     pub(super) at: PullRef,
     address: Address,
     pub(super) host: Arc<dyn Host>,
-    /// As it was when it was fetched.
+    /// The pull request at the time of fetching.
     pub(super) pull: Pull,
 }
 
-/// The change of a pull request, here to be reviewed.
+/// The fetched change of a pull request.
 struct Fetched {
     remote: Remote,
-    /// What is compared: `A..B`.
+    /// The compared range, `A..B`.
     range: String,
     settings: Settings,
 }
 
-pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>) -> Result<Done, Failure> {
+pub(super) fn run(context: &CliContext, args: &Args, address: &str, asking: Asking<'_>) -> Result<Exit, Failure> {
     let flags = flags(args, &asking.tape);
-    let found = find(place, args, address)?;
+    let found = find(context, args, address)?;
     let Fetched { remote, range, settings } = fetch(args, &found, flags)?;
     let heeds_author = may_write(&found);
     if heeds_author && settings.allow_no_review && intent::skips_review(&found.pull.title) {
         return skip(args, &found, &settings);
     }
-    let started = memory::now();
+    let started = crate::cli::now_ms();
     let subject = subject(&found);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    let made = Subject {
+    let made = ReviewInput {
         forge: remote.local(&range, &found.pull.base)?,
         title: Some(&found.pull.title),
         body: Some(&found.pull.body),
         standing,
-        memory: super::memory(place, &settings, args),
+        memory: super::memory(context, &settings, args),
     };
-    let mut made = review(place, args, &settings, made, asking)?;
+    let mut made = review(context, args, &settings, made, asking)?;
     if args.print_prompt {
-        return print_prompt(place, args, &made.reviewed);
+        return print_prompt(context, args, &made.reviewed);
     }
     let before = before(&made);
     if let Err(failure) = remember(&mut made, &subject, started) {
         output::say(&format!("note: this review was not stored: {failure}"));
     }
-    let done = quoted(args, || show(place, args, &settings, &mut made, None));
-    // A cache that stays larger for once harms nobody.
+    let done = without_workflow_commands(args, || show(context, args, &settings, &mut made, None));
+    // Failing to shrink the cache is harmless; the next run tries again.
     let _ = remote::tidy(&cache()?, remote::DEFAULT_MAX_BYTES, &Environment::of_process());
     if args.post {
         post::post(&found, &settings, &made.reviewed, &before)?;
@@ -81,17 +81,17 @@ pub(super) fn run(place: &Place, args: &Args, address: &str, asking: Asking<'_>)
     done
 }
 
-/// Says that there is no review, because an author who may write wants none.
-fn skip(args: &Args, found: &Found, settings: &Settings) -> Result<Done, Failure> {
+/// Skips the review at the request of an author with write access.
+fn skip(args: &Args, found: &PullTarget, settings: &Settings) -> Result<Exit, Failure> {
     output::say(&format!("note: {}", pipeline::SKIPPED));
     if args.post {
         post::post_skipped(found, settings)?;
     }
-    Ok(Done::Fine)
+    Ok(Exit::Success)
 }
 
-/// Prints for people where a workflow reads along: what others wrote into their code must not be taken for its commands.
-fn quoted(args: &Args, print: impl FnOnce() -> Result<Done, Failure>) -> Result<Done, Failure> {
+/// Disables workflow commands while printing inside GitHub Actions: quoted code is untrusted and could contain some.
+fn without_workflow_commands(args: &Args, print: impl FnOnce() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
     let is_for_people = args.format == ReportFormat::Pretty && args.output.is_none();
     if !is_for_people || !post::is_in_workflow() {
         return print();
@@ -103,23 +103,23 @@ fn quoted(args: &Args, print: impl FnOnce() -> Result<Done, Failure>) -> Result<
     done
 }
 
-/// A number that nobody can know beforehand.
+/// An unpredictable number.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The findings of the review before, as far as it is known.
-fn before(made: &Made) -> Vec<Finding> {
+/// The findings of the prior review, if it is stored.
+fn before(made: &FinishedReview) -> Vec<Finding> {
     let (Memory::Open(store), Some(since)) = (&made.memory, &made.reviewed.since) else {
         return Vec::new();
     };
     store.run(since.run).ok().flatten().and_then(|run| run.review).map(|review| review.findings).unwrap_or_default()
 }
 
-/// Asks the host for the pull request.
-fn find(place: &Place, args: &Args, address: &str) -> Result<Found, Failure> {
+/// Looks up the pull request.
+fn find(context: &CliContext, args: &Args, address: &str) -> Result<PullTarget, Failure> {
     let at = PullRef::parse(address).map_err(|error| failure::not_a_pull_request(&error))?;
-    let settings = place.settings(None, Layer::default())?;
+    let settings = context.settings(None, Layer::default())?;
     let is_configured = at.host == settings.github.url;
     let address = Address::parse(&at.host, settings.github.api_url.as_deref().filter(|_| is_configured))?;
     let is_of_workflow = std::env::var("GITHUB_SERVER_URL").is_ok_and(|url| url.trim_end_matches('/') == at.host);
@@ -128,7 +128,7 @@ fn find(place: &Place, args: &Args, address: &str) -> Result<Found, Failure> {
         None => (TOKENS[0], None),
     };
     if token.is_some() && !is_configured && !is_of_workflow {
-        output::say(&format!("note: `{name}` is for {}, and is not shown to {}", settings.github.url, at.host));
+        output::say(&format!("note: `{name}` is for {} and is not sent to {}", settings.github.url, at.host));
         token = None;
     }
     if args.post && token.is_none() {
@@ -136,19 +136,19 @@ fn find(place: &Place, args: &Args, address: &str) -> Result<Found, Failure> {
     }
     let host = github::with_token(address.clone(), token, None);
     let pull = host.pull(&at.repo, at.number).map_err(HostError::into_failure)?;
-    Ok(Found { at, address, host, pull })
+    Ok(PullTarget { at, address, host, pull })
 }
 
-/// The token in the environment, and where it is.
+/// The token of the environment, with the name of its variable.
 pub(crate) fn token() -> Option<(&'static str, Hidden)> {
     let read = |name| Some((name, std::env::var(name).ok().filter(|token| !token.trim().is_empty())?));
     let (name, token) = TOKENS.into_iter().find_map(read)?;
     Some((name, Hidden::new(token.trim().to_owned())))
 }
 
-/// Fetches the change, and the settings of the branch it is for, so that it cannot change its own review.
-fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
-    let Found { at, address, host, pull } = found;
+/// Fetches the change, and the settings of its base branch: a change must not configure its own review.
+fn fetch(args: &Args, found: &PullTarget, flags: Layer) -> Result<Fetched, Failure> {
+    let PullTarget { at, address, host, pull } = found;
     let authorization = host.git_authorization(&at.repo).map_err(HostError::into_failure)?;
     let key = format!("{}/{}", address.name(), at.repo.key());
     let url = host.clone_url(&at.repo);
@@ -167,7 +167,7 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
         Some(Blob::TooLarge(_)) => return Err(failure::too_large(FILE_NAME, MAX_SETTINGS)),
         Some(Blob::Missing) | None => None,
     };
-    let mut settings = config::load_at(file, Place::config_dir().as_deref(), &Place::variables(), flags)?;
+    let mut settings = config::load_at(file, CliContext::config_dir().as_deref(), &CliContext::variables(), flags)?;
     if pull.is_fork(&at.repo) && args.reviewer.is_empty() {
         leave_out_agents(&mut settings);
     }
@@ -177,7 +177,8 @@ fn fetch(args: &Args, found: &Found, flags: Layer) -> Result<Fetched, Failure> {
     Ok(Fetched { range: format!("{merge_base}..{}", fetched.head), remote, settings })
 }
 
-/// An agent has a key and tools within reach of whatever a stranger wrote: it is asked when somebody says so.
+/// Removes agents from the reviewers of a fork: they have a key and tools, and the code is untrusted. `--reviewer` is
+/// the way to ask them anyway.
 fn leave_out_agents(settings: &mut Settings) {
     let n_before = settings.reviewers.len();
     settings.reviewers.retain(|chosen| !chosen.is_agent());
@@ -186,18 +187,18 @@ fn leave_out_agents(settings: &mut Settings) {
     }
 }
 
-/// Where fetched repositories are kept.
+/// The cache directory of fetched repositories.
 fn cache() -> Result<PathBuf, Failure> {
-    Ok(memory::data_folder().ok_or_else(failure::no_data_folder)?.with_file_name("remotes"))
+    Ok(store_args::default_file().ok_or_else(failure::no_data_folder)?.with_file_name("remotes"))
 }
 
-/// True when whoever wrote the pull request could merge it anyway; who cannot be asked about is a stranger.
-fn may_write(found: &Found) -> bool {
+/// True if the author has write access. If the permission cannot be read, the author is untrusted.
+fn may_write(found: &PullTarget) -> bool {
     matches!(found.host.permission(&found.at.repo, &found.pull.author), Ok(Permission::Write))
 }
 
-/// What reviews of the pull request are about, in the memory.
-fn subject(found: &Found) -> store::Subject {
+/// The key of the pull request's reviews in the store.
+fn subject(found: &PullTarget) -> store::Subject {
     store::Subject {
         repository: format!("{}/{}", found.address.name(), found.at.repo.key()),
         name: format!("pr {}", found.at.number),
@@ -205,10 +206,10 @@ fn subject(found: &Found) -> store::Subject {
     }
 }
 
-/// Stores the review, so that the next one can tell what is new.
-fn remember(made: &mut Made, subject: &store::Subject, started: u64) -> Result<(), Failure> {
+/// Stores the review, so that the next one can compute a delta.
+fn remember(made: &mut FinishedReview, subject: &store::Subject, started: u64) -> Result<(), Failure> {
     let Memory::Open(store) = &mut made.memory else { return Ok(()) };
     let version = env!("CARGO_PKG_VERSION");
     let outcome = Outcome::Completed(made.reviewed.completed());
-    store.record(&Ended { subject, time: (started, memory::now()), version, outcome }).map(drop)
+    store.record(&Ended { subject, time: (started, crate::cli::now_ms()), version, outcome }).map(drop)
 }

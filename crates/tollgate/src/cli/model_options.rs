@@ -1,4 +1,4 @@
-//! Models and agents in `tollgate review`: the flags, how it goes, what it took.
+//! Options of `tollgate review` for models and agents: recording, replaying and printing prompts.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -12,24 +12,24 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::pipeline::{Asking, Sent};
 use tollgate_engine::reviewer::tape::{self, Tape};
 
-use super::{Place, memory, output};
+use super::{CliContext, output, store_args};
 
-/// What the command line says about models and agents.
+/// The command-line flags for models and agents.
 pub(crate) struct Flags<'a> {
     pub(crate) print: bool,
     pub(crate) record: Option<&'a Path>,
     pub(crate) replay: Option<&'a Path>,
 }
 
-/// How models and agents are asked here.
+/// Prepares the requests to models and agents from the flags.
 pub(crate) fn prepare<'a>(
-    place: &Place,
+    context: &CliContext,
     flags: &Flags<'_>,
     variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
 ) -> Result<Asking<'a>, Failure> {
     let (tape, boundary) = match (flags.record, flags.replay) {
         (_, Some(file)) => {
-            let path = place.resolve(file);
+            let path = context.resolve(file);
             tape::read(&file.display().to_string(), &output::read_input(&path, tape::MAX_BYTES)?)?
         }
         (Some(_), None) => (Tape::recording(), boundary()),
@@ -49,23 +49,23 @@ pub(crate) fn prepare<'a>(
     })
 }
 
-/// Whom the configuration wants to be asked, and nobody asks.
+/// The configured reviewers that `--offline` disables, if any.
 pub(crate) fn left_out(settings: &Settings, offline: bool) -> Option<String> {
     let chosen = |shown: &&Shown| shown.key == "review.reviewers" && shown.value != "[]";
     settings.shown.iter().rfind(chosen).filter(|_| offline).map(|shown| shown.value.trim_matches(['[', ']']).to_owned())
 }
 
-/// A name that nobody can know beforehand, so that no text can pretend to end where it is quoted.
+/// A random prompt delimiter, so that untrusted text cannot fake the end of its quotation.
 fn boundary() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The prompts in the user's data folder.
+/// The file with the user's own prompts.
 fn own_prompts() -> Option<PathBuf> {
-    Some(memory::data_folder()?.with_file_name("settings.json"))
+    Some(store_args::default_file()?.with_file_name("settings.json"))
 }
 
-/// What would be sent, for people to read.
+/// Renders prompts for people.
 pub(crate) fn prompt_text(sent: &[Sent]) -> String {
     let mut text = String::new();
     for one in sent {
@@ -80,7 +80,7 @@ pub(crate) fn prompt_text(sent: &[Sent]) -> String {
     text
 }
 
-/// The same for programs.
+/// Renders prompts as JSON.
 pub(crate) fn prompt_json(sent: &[Sent]) -> String {
     let calls: Vec<_> = sent
         .iter()
