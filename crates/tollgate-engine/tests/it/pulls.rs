@@ -229,14 +229,14 @@ fn a_pull_request_is_reviewed_and_its_second_push_as_a_delta() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
     world.push_file("a.conf", "a\n");
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Re-Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**, resolved
+    at a.conf:1: **Major: merge conflict marker**, resolved
     check of a.conf: failure, 1 blocking finding (1 annotations)
     check of a.conf: success, No findings (0 annotations)
     ");
@@ -276,7 +276,7 @@ fn a_review_that_somebody_asks_for_again_says_nothing_twice() {
     comment: (another) @gate …
     comment: A full review begins. Its check tells how it ends.
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -296,7 +296,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of b.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: action_required, Not reviewed: there is a newer push (0 annotations)
     check of b.conf: failure, 1 blocking finding (1 annotations)
     ");
@@ -356,7 +356,7 @@ fn a_project_may_say_that_no_title_skips_a_review() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -424,11 +424,11 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: (another) @gate …
     comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
     comment: There is no finding `F009` here. There are:
-    comment: A finding is dismissed only with a reason: `@gate dismiss fp-d0a63a9c6c31708b-ce2949ae <reason>`
+    comment: A finding is dismissed only with a reason: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
-    comment: Dismissed: **merge conflict left in the file** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
     ");
     // It stays so.
@@ -440,11 +440,11 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: (another) @gate …
     comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
     comment: There is no finding `F009` here. There are:
-    comment: A finding is dismissed only with a reason: `@gate dismiss fp-d0a63a9c6c31708b-ce2949ae <reason>`
+    comment: A finding is dismissed only with a reason: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
-    comment: Dismissed: **merge conflict left in the file** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
     check of b.conf: success, No findings (0 annotations)
     ");
@@ -464,7 +464,7 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
     assert_snapshot!(world.seen(), @"
     comment: :green_circle: Nothing is left to say against a74d929.
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
     ");
     world.deliver(About::Thread { by: by("ann"), comment: root, resolved: false });
@@ -472,7 +472,7 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -491,10 +491,10 @@ fn everybody_may_ask_for_help_and_for_an_explanation() {
     comment: (another) @gate …
     comment: (another) @gate …
     comment: | write, at the beginning of a line | to |
-    comment: **Major: merge conflict left in the file**
+    comment: **Major: merge conflict marker**
     comment: I do not understand `reveiw`. Did you mean `@gate review`?
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -541,7 +541,7 @@ fn a_mark_that_somebody_else_wrote_means_nothing() {
     comment: (another) <!-- tollgate:summary head=a74d9290fd12608a07e090850293d2221e779c05 -->
     comment: Kodiai Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -578,7 +578,7 @@ fn what_was_closed_before_anything_was_said_is_said_when_it_is_opened_again() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of a.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     ");
 }

@@ -16,7 +16,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && n_before != n_after
             {
                 let message = format!(
-                    "public `{}` takes {n_after} arguments instead of {n_before}, not declared as breaking",
+                    "public `{}` now takes {n_after} arguments instead of {n_before}, without a breaking-change mark",
                     now.name
                 );
                 found.report(file, now.index..now.index + 1, Some(message));

@@ -14,7 +14,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             let n_more = gone.len().saturating_sub(MAX_PER_FILE);
             let more =
                 if number + 1 == MAX_PER_FILE && n_more > 0 { format!(" (and {n_more} more)") } else { String::new() };
-            let message = format!("public `{}` is removed{more}, not declared as breaking", public.name);
+            let message = format!("public `{}` removed{more} without a breaking-change mark", public.name);
             found.report(file, public.index..public.index + 1, Some(message));
         }
     }

@@ -35,7 +35,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 let Some((name, false)) = setting(&file.lines[index].text) else { continue };
                 let was_on = file.removed_in(block).any(|line| setting(&line.text) == Some((name.clone(), true)));
                 if was_on {
-                    let message = format!("`{name}` is switched to the unsafe side");
+                    let message = format!("security check disabled by `{name}`");
                     found.report(file, index..index + 1, Some(message));
                 }
             }

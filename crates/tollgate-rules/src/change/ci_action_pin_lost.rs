@@ -18,7 +18,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && !uses.is_pinned()
                 && pinned.contains(&uses.action)
             {
-                let message = format!("`{}` was pinned to a commit and is now `{}`", uses.action, uses.version);
+                let message = format!("`{}` no longer pinned to a commit, now `{}`", uses.action, uses.version);
                 found.report(file, index..index + 1, Some(message));
             }
         }

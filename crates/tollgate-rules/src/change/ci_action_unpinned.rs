@@ -25,11 +25,11 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 continue;
             }
             if BRANCHES.contains(&uses.version.as_str()) {
-                let message = format!("`{}` follows the branch `{}`", uses.action, uses.version);
+                let message = format!("`{}` not pinned to a commit but to the branch `{}`", uses.action, uses.version);
                 found.report(file, index..index + 1, Some(message));
             } else if pins {
                 let message =
-                    format!("`{}@{}` is not pinned to a commit as its neighbours are", uses.action, uses.version);
+                    format!("`{}@{}` not pinned to a commit, unlike the other actions", uses.action, uses.version);
                 found.report(file, index..index + 1, Some(message));
             }
         }

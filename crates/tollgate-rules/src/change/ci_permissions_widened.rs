@@ -24,12 +24,16 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         for (index, line) in file.added() {
             let text = line.text.as_ref();
             if ALL.is_match(text) {
-                found.report(file, index..index + 1, Some("the workflow's token may now write everything".to_owned()));
+                found.report(
+                    file,
+                    index..index + 1,
+                    Some("workflow token granted write access to everything".to_owned()),
+                );
             } else if let Some(scope) = SCOPE.captures(text).and_then(|groups| groups.get(1))
                 && !said.contains(scope.as_str())
                 && adds_to_permissions(file, index)
             {
-                let message = format!("the workflow's token may now write `{}`", scope.as_str());
+                let message = format!("workflow token granted write access to `{}`", scope.as_str());
                 found.report(file, index..index + 1, Some(message));
             }
         }
@@ -37,7 +41,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let gone = file.removed().find(|(_, line)| line.text.starts_with("permissions:"));
         let limits = file.lines.iter().any(|line| !line.is_removed() && ANY.is_match(&line.text));
         if let Some((index, _)) = gone.filter(|_| !limits && !removes_job(file)) {
-            let message = "`permissions` is removed, so the token gets the repository's default".to_owned();
+            let message = "`permissions` removed, so the workflow token gets the default permissions".to_owned();
             found.report(file, index..index + 1, Some(message));
         }
     }

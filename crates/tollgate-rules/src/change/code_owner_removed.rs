@@ -19,7 +19,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && !still.contains(&pattern)
                 && !removes_path(view, &pattern)
             {
-                let message = format!("`{pattern}` no longer has an owner of its own");
+                let message = format!("code owners of `{pattern}` removed");
                 found.report(file, index..index + 1, Some(message));
             }
         }

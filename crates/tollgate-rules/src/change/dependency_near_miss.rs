@@ -29,7 +29,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 continue;
             }
             if let Some(popular) = near_miss(ecosystem, &dependency.name) {
-                let message = format!("`{}` is nearly the name of the popular `{popular}`", dependency.name);
+                let message = format!("new dependency `{}` resembles the popular package `{popular}`", dependency.name);
                 found.report(file, dependency.index..dependency.index + 1, Some(message));
             }
         }

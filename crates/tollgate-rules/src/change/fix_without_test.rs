@@ -27,7 +27,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let first = file.lines.iter().position(|line| line.is_added() && !line.is_blank() && !line.is_comment());
         let test = tests.get(&(subject(&file.path), path::ending(&file.path)));
         if let (Some(index), Some(test)) = (first, test) {
-            let message = format!("a fix of what `{test}` tests, and no test is touched");
+            let message = format!("bug fix without a change to its test `{test}`");
             found.report(file, index..index + 1, Some(message));
             return;
         }

@@ -24,7 +24,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         if let Some((index, _)) = silenced.next() {
             let message = match silenced.count() {
                 0 => None,
-                n_more => Some(format!("a warning is silenced without a reason, and {n_more} more in this file")),
+                n_more => Some(format!("lint suppressed without a reason, and {n_more} more in this file")),
             };
             found.report(file, index..index + 1, message);
         }

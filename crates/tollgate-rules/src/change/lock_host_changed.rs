@@ -67,7 +67,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 .filter(|other| manifest::of_manifest(&other.path).is_some())
                 .any(|other| other.added().any(|(_, line)| line.text.contains(&host)));
             if !asked {
-                let message = format!("the lock file now takes a package from `{host}`");
+                let message = format!("lock file downloads a package from the new host `{host}`");
                 found.report(file, index..index + 1, Some(message));
             }
         }

@@ -15,7 +15,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         };
         let Some(lock) = lock_of(view, &file.path, ecosystem) else { continue };
         if let Some(index) = first_change(file, ecosystem) {
-            let message = format!("dependencies change, but `{lock}` does not");
+            let message = format!("manifest changed without its lock file `{lock}`");
             found.report(file, index..index + 1, Some(message));
         }
     }

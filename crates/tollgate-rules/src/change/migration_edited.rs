@@ -28,7 +28,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             // Deleted beside a new one: squashed or written anew before anyone ran it.
             Status::Deleted if adds_another() => {}
             Status::Deleted => {
-                found.report(file, 0..file.lines.len().min(1), Some("a migration is deleted".to_owned()));
+                found.report(file, 0..file.lines.len().min(1), Some("existing migration deleted".to_owned()));
             }
             _ => {
                 let first = file.lines.iter().position(|line| (line.is_added() || line.is_removed()) && tells(line));

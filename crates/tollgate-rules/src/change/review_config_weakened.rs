@@ -14,11 +14,11 @@ patterns! {
 pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in &view.files {
         if file.path.contains(".tollgate/rules/") && file.diff.status == Status::Deleted {
-            found.report(file, 0..1, Some("a rule of the review is deleted".to_owned()));
+            found.report(file, 0..1, Some("custom review rule deleted".to_owned()));
         }
         let dismissed = file.added().find(|(_, line)| line.text.trim_start().starts_with("[[dismissal"));
         if let Some((index, _)) = dismissed.filter(|_| file.path.ends_with(".tollgate/dismissals.toml")) {
-            found.report(file, index..index + 1, Some("findings of the review are dismissed for everyone".to_owned()));
+            found.report(file, index..index + 1, Some("review findings dismissed for the whole repository".to_owned()));
         }
         if crate::change::path::name(&file.path) != ".tollgate.toml" || !file.stays() {
             continue;

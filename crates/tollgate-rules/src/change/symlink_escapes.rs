@@ -7,7 +7,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     for file in view.files.iter().filter(|file| file.diff.new_mode == Some(0o120_000)) {
         for (index, line) in file.added() {
             if leaves(path::folder(&file.path), &line.text) {
-                let message = format!("the link points out of the repository, to `{}`", line.text.trim());
+                let message = format!("symbolic link points outside the repository, to `{}`", line.text.trim());
                 found.report(file, index..index + 1, Some(message));
             }
         }

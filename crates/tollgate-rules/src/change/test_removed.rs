@@ -42,8 +42,8 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let gone: Vec<&(usize, String)> = tests.iter().filter(gone).collect();
         let Some(&&(first, ref name)) = gone.first() else { continue };
         let message = match gone.len() {
-            1 => format!("the test `{name}` is deleted, the code it tests is not"),
-            n_tests => format!("{n_tests} tests are deleted, from `{name}` on; the code they test is not"),
+            1 => format!("test `{name}` removed while the code under test remains"),
+            n_tests => format!("{n_tests} tests removed, `{name}` first, while the code under test remains"),
         };
         found.report(file, first..first + 1, Some(message));
     }

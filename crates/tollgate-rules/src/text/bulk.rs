@@ -50,7 +50,7 @@ fn large(file: &File<'_>) -> Option<Hit> {
     if file.place().test || !file.enabled(LARGE) {
         return None;
     }
-    let message = format!("binary file of {} MB added", size.div_ceil(1 << 20));
+    let message = format!("large binary file added ({} MB)", size.div_ceil(1 << 20));
     let evidence = format!("binary file of {size} bytes");
     Some(Hit { message: Some(message), evidence, ..file.hit(LARGE, Some(1), b"") })
 }

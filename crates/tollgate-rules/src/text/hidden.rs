@@ -79,12 +79,12 @@ fn bidi(text: &str, tolerant: bool) -> Option<(&'static str, String)> {
         let legitimate = right_to_left && (tolerant || (!overrides && is_balanced(text)));
         return match (legitimate, tolerant) {
             (true, true) => None,
-            (true, false) => Some((BIDI_MARK, format!("{} sets the direction of text", name_of(control)))),
-            (false, _) => Some((BIDI, format!("{} turns the order in which text is shown", name_of(control)))),
+            (true, false) => Some((BIDI_MARK, format!("bidirectional control character {}", name_of(control)))),
+            (false, _) => Some((BIDI, format!("bidirectional control character {}", name_of(control)))),
         };
     }
     let mark = mark.filter(|_| !tolerant)?;
-    let message = format!("{} sets the direction of text", name_of(mark));
+    let message = format!("bidirectional mark {}", name_of(mark));
     Some(if right_to_left {
         (BIDI_MARK, message)
     } else {

@@ -117,9 +117,9 @@ fn rule_in(place: Place, secret: &Secret) -> Option<&'static str> {
 fn hit(rule: &str, line: Line<'_>, secret: &Secret, all: &[Secret]) -> Hit {
     let ranges: Vec<Range<usize>> = all.iter().map(|secret| secret.range.clone()).collect();
     let message = match rule {
-        IN_TEST => Some(format!("{} in a test, sample or document", secret.what)),
+        IN_TEST => Some(format!("{} in a test, example or document", secret.what)),
         "secret-generic-assignment" | "secret-url-password" => None,
-        _ => Some(format!("{} in the source", secret.what)),
+        _ => Some(format!("{} in source code", secret.what)),
     };
     Hit {
         rule: rule.to_owned(),

@@ -80,9 +80,9 @@ fn show_tells_a_person_all_there_is() {
 
     Iteration 1: rejected, TIME by tollgate/offline, commit COMMIT
       Reviewed 1 file: 1 error.
-      Fix: text computed at run time is executed as code (b.js:1).
+      Fix: dynamic code execution (b.js:1).
       Findings: 1 High
-        High      b.js:1  text computed at run time is executed as code
+        High      b.js:1  dynamic code execution
       Criteria:
         unclear  C1  it must not run it
 

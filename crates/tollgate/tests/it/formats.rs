@@ -35,7 +35,7 @@ fn every_written_format_that_can_be_read_gives_the_findings_back() {
         let json: serde_json::Value = serde_json::from_str(&ran.expect(0)).unwrap();
         let finding = &json["findings"][0];
         assert_eq!(finding["location"]["file"], "a.js", "{format}");
-        assert_eq!(finding["summary"], "async callback in `forEach` is never awaited", "{format}");
+        assert_eq!(finding["summary"], "async callback in `forEach` is not awaited", "{format}");
         assert_eq!(finding["x_rule"], "js-async-foreach", "{format}");
     }
 }

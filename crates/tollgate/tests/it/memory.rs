@@ -67,7 +67,7 @@ fn review_commit_review_rebase_review() {
     let first = head(&scratch);
     scratch.write("a.js", SAFE).commit("parse it");
     let heading = format!("## Re-review -- Changes since {first}");
-    let mended = ":white_check_mark: [MAJOR] a.js: text computed at run time is executed as code -- resolved";
+    let mended = ":white_check_mark: [MAJOR] a.js: dynamic code execution -- resolved";
     let remain = ":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open";
     let again =
         [&heading, "## What Changed", "## Resolved Findings", mended, "## Still Open", "## Verdict Update", remain];
@@ -91,7 +91,7 @@ fn review_commit_review_rebase_review() {
         .write("b.js", &SHELL.replace("exec(\"ls \" + req.query.dir)", "readdir(\".\", req.done)"))
         .commit("no shell");
     let heading = format!("## Re-review -- Changes since {third}");
-    let mended = ":white_check_mark: [CRITICAL] b.js: request data becomes part of a shell command -- resolved";
+    let mended = ":white_check_mark: [CRITICAL] b.js: command injection: request data in a shell command -- resolved";
     let green = ":green_circle: **Blockers resolved** -- Ready to merge";
     check_summary(
         &scratch,
@@ -282,7 +282,7 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
     assert!(scratch.tollgate(&["history", "--all", "show", "1"]).expect_refused(2).contains("after the subcommand"));
 
     let report = scratch.tollgate(&["history", "show", "1"]).expect(0);
-    assert!(report.contains("text computed at run time is executed as code"), "{report}");
+    assert!(report.contains("dynamic code execution"), "{report}");
     let stored: Value =
         serde_json::from_str(&scratch.tollgate(&["history", "show", "1", "--format", "json"]).expect(0)).unwrap();
     assert_eq!(stored["verdict"], "CHANGES_REQUESTED");
@@ -389,7 +389,7 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
 
     [[dismissal]]
     file = "a.js"
-    title = "text computed at run time is executed as code"
+    title = "dynamic code execution"
     evidence = "  return eval(input);"
     reason = "it is a calculator"
     "#);

@@ -54,10 +54,7 @@ fn a_model_and_the_rules_review_side_by_side() {
     let review = parsed(ran, 1);
     assert_eq!(
         told(&review),
-        [
-            "High src/a.js:2 text computed at run time is executed as code",
-            "High src/a.js:5 half of n is not a third of it"
-        ]
+        ["High src/a.js:2 dynamic code execution", "High src/a.js:5 half of n is not a third of it"]
     );
     assert_eq!(withheld(&review), ["unverified: the password is logged", "unverified: another file is wrong"]);
     assert_eq!(review["x_reviewers"][0]["tokens"], json!({ "input": 1000, "cached": 0, "output": 100 }));

@@ -134,8 +134,8 @@ fn findings_can_be_copied_as_a_task_for_an_agent() {
 
     ### ❌ Errors
     [data B: errors]
-    1. [CODE] text computed at run time is executed as code
-       - Any input that reaches this text runs with all rights of the program. Parse data with `JSON.parse`, look functions up in an object, or use a real expression parser.
+    1. [CODE] dynamic code execution
+       - Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
        - File: b.js:1
        - Code: export const f = (text) => eval(text);
     [end B]

@@ -15,7 +15,7 @@ fn the_demonstration_ends_approved_without_a_network() {
     let folder = desk.path("demo");
     let mut server = Server::start_with(&desk, &["--demo", "--demo-dir", &folder.display().to_string()]);
     server.hears("the review of iteration 1 rejects it: 1 error");
-    server.hears("SQL text is built from a value");
+    server.hears("SQL query built by string concatenation");
     server.hears("the review of iteration 2 approves it");
     server.hears("That was the loop");
     let (code, said) = server.end();

@@ -38,8 +38,8 @@ fn a_finding_whose_line_is_refused_stands_at_its_file_or_in_the_text() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of file.conf
-    at good.conf:1: **Major: merge conflict left in the file**
-    at line.conf:file: **Major: merge conflict left in the file**
+    at good.conf:1: **Major: merge conflict marker**
+    at line.conf:file: **Major: merge conflict marker**
     check of file.conf: failure, 3 blocking findings (3 annotations)
     ");
     let state = world.hub.state();
@@ -65,7 +65,7 @@ fn what_nobody_saw_of_an_earlier_head_is_said_of_the_next() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     review Comment of b.conf
-    at a.conf:1: **Major: merge conflict left in the file**
+    at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
     check of b.conf: failure, 1 blocking finding (1 annotations)
     ");

@@ -246,7 +246,7 @@ fn without_scripts_everything_can_be_read_and_commands_are_named() {
     let browser = site.open();
     browser.javascript_off();
     browser.go(&site.page_of(&id));
-    for words in ["Changes requested", "text computed at run time is executed as code", "eval(text)"] {
+    for words in ["Changes requested", "dynamic code execution", "eval(text)"] {
         browser.sees(words);
     }
     browser.sees(&format!("tollgate feature approve {id} --reason TEXT"));

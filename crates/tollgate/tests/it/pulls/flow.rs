@@ -54,8 +54,8 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ## Observations
 
     ### Major
-    a.js (1): text computed at run time is executed as code
-    Any input that reaches this text runs with all rights of the program. Parse data with `JSON.parse`, look functions up in an object, or use a real expression parser.
+    a.js (1): dynamic code execution
+    Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
     ## Verdict
     :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
@@ -80,13 +80,13 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     <!-- tollgate:summary head=22bf8bc6465dffff8b4ac31f3d8f4a5f9e0c96bd -->
     ");
     assert_snapshot!(seen.inline[0].body, @r"
-    **Major: text computed at run time is executed as code**
+    **Major: dynamic code execution**
 
-    Any input that reaches this text runs with all rights of the program. Parse data with `JSON.parse`, look functions up in an object, or use a real expression parser.
+    Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
     <sub>`js-eval-dynamic` · if this is wrong, reply `@tollgate dismiss` and why</sub>
 
-    <!-- tollgate:finding fp-8a16588577c11ffc-628a1187 -->
+    <!-- tollgate:finding fp-de25111f7976130d-628a1187 -->
     ");
 
     pull.push("more", &[("b.js", GOOD)]);
@@ -107,7 +107,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     Reviewed: core logic
 
     ## Resolved Findings
-    :white_check_mark: [MAJOR] a.js: text computed at run time is executed as code -- resolved
+    :white_check_mark: [MAJOR] a.js: dynamic code execution -- resolved
 
     ## Verdict Update
     :green_circle: **Blockers resolved** -- Ready to merge

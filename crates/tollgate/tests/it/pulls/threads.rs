@@ -66,7 +66,7 @@ fn check_without(hub: &Hub, settings: &str, expected_tries: usize) {
     pull.push("fix", &[("a.js", GOOD)]);
     let seen = station.settled(&pull);
     assert_eq!((seen.conclusion(), seen.problems()), (Some("failure"), Vec::new()));
-    let says = "## Resolved Findings\n:white_check_mark: [MAJOR] a.js: text computed at run time is executed as code -- resolved";
+    let says = "## Resolved Findings\n:white_check_mark: [MAJOR] a.js: dynamic code execution -- resolved";
     assert!(seen.summaries[0].body.contains(says), "{}", seen.summaries[0].body);
     assert_eq!((resolved(&seen), n_tries(hub)), (Vec::new(), expected_tries));
     let n_asked = hub.requests("graphql").len();
