@@ -1,15 +1,15 @@
-//! The board: features, and the gate each has to pass.
+//! The board: the application layer of features and their gate, shared by HTTP, MCP, pages and the command line.
 //!
 //! A project is a repository that the operator added. Its features are files that people and other programs may edit
-//! ([`folder`]); where they are on their way through the gate is in the database, which is the truth. What happens to a
-//! feature goes through one transition of the database, then its file is written anew (`projection`). Agents, commits
-//! and reviews are the work of a [`runner`]; everything else here only says what is to be done, so that the command line
-//! and the server can do the same, with or without a runner.
+//! ([`folder`]); their state at the gate is in the database, which is authoritative. Every change of a feature is one
+//! transition in the database, after which its file is rewritten (`projection`). Agents, commits and reviews are jobs
+//! of a [`runner`]; everything else here only enqueues, so that the command line and the server work the same with or
+//! without a runner.
 //!
 //! ```text
 //! person ──► Board ──► transition ──► database ──► projection ──► feature.json
 //!                                        │
-//!                         runner ◄───────┘ work that is owed
+//! runner ◄───────┘ queued jobs
 //! ```
 
 use std::collections::HashMap;
@@ -33,60 +33,60 @@ use crate::store::board::{
 };
 
 mod announce;
+mod artifacts;
+mod audit;
+mod available_actions;
 pub mod demo;
+pub mod diff_context;
 mod failure;
 pub mod folder;
-mod here;
-mod intake;
-mod judge;
-mod offered;
-mod preview;
+mod gate_result;
+mod host_affinity;
+mod import;
 mod projection;
+mod prompt_preview;
 mod prompts;
-mod record;
 pub mod runner;
-mod shown;
-pub mod source;
 mod time;
 mod work;
 
 use folder::Folder;
 
-pub use here::machine_name;
-pub use intake::{Edits, NewFeature};
-pub use offered::offers;
-pub use preview::{Draft, Previewed, Shown as ShownContext};
-pub use prompts::{InForce, Level, OwnPrompt, OwnPrompts, PromptsInForce};
-pub use record::{Audit, Try};
-pub use shown::{Output, Part};
+pub use artifacts::{Output, Part};
+pub use audit::{Audit, ReviewAttempt};
+pub use available_actions::available_actions;
+pub use host_affinity::machine_name;
+pub use import::{Edits, NewFeature};
+pub use prompt_preview::{ContextFile, Draft, PromptPreview};
+pub use prompts::{EffectivePrompt, EffectivePrompts, Level, OwnPrompt, OwnPrompts};
 pub use time::iso;
 
-/// What the board needs from outside.
+/// The environment of the board.
 #[derive(Debug, Clone)]
 pub struct Home {
-    /// This very program, which scans files and guards agents as a child of itself.
+    /// The executable of this program, which scans files and guards agents in child processes.
     pub executable: PathBuf,
-    /// Where the user keeps configuration.
+    /// The user's configuration directory.
     pub config_dir: Option<PathBuf>,
-    /// The variables of the environment.
+    /// The environment variables.
     pub variables: Vec<(String, String)>,
-    /// What the command line says.
+    /// The flags of the command line.
     pub flags: Layer,
-    /// Where transcripts and scratch files are kept.
+    /// The directory of transcripts and scratch files.
     pub data: PathBuf,
-    /// What git takes from the environment.
+    /// The environment of git.
     pub git: Environment,
     /// The time in milliseconds since 1970.
     pub clock: fn() -> u64,
 }
 
 impl Home {
-    /// The settings that hold whatever the project.
+    /// The settings without those of a project.
     pub fn settings(&self) -> Result<Settings, Failure> {
         self.settings_at(None)
     }
 
-    /// The settings of a project whose own file was read as of a commit.
+    /// The settings of a project, with its own file read at a commit.
     pub(crate) fn settings_at(&self, file: Option<Vec<u8>>) -> Result<Settings, Failure> {
         config::load_at(file, self.config_dir.as_deref(), &self.variables, self.flags.clone())
     }
@@ -96,7 +96,7 @@ impl Home {
     }
 }
 
-/// Something cannot be done.
+/// The reason why an operation on the board was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     /// There is no such project.
@@ -107,13 +107,13 @@ pub enum Refused {
     NoReview(u32),
     /// The review has no such finding.
     NoFinding(String),
-    /// Not where the feature is now.
+    /// The operation is not available in the feature's state.
     Illegal(Illegal),
-    /// Somebody else was faster; what is there now has this revision.
+    /// The feature was changed concurrently; its current revision.
     Stale(u64),
-    /// What was asked for makes no sense, in words.
+    /// The request is invalid.
     Invalid(String),
-    /// Something failed.
+    /// The operation failed.
     Failure(Failure),
 }
 
@@ -124,7 +124,7 @@ impl From<Failure> for Refused {
 }
 
 impl Refused {
-    /// The same for a person at a terminal.
+    /// Converts the error for the terminal.
     #[must_use]
     pub fn into_failure(self) -> Failure {
         match self {
@@ -133,13 +133,13 @@ impl Refused {
             Self::NoFeature(id) => Failure::new(Kind::User, format!("there is no feature `{id}`"))
                 .hint("`tollgate feature list` shows them."),
             Self::NoReview(number) => Failure::new(Kind::User, format!("iteration {number} has no review"))
-                .hint("`tollgate feature show ID` shows those that have one."),
+                .hint("`tollgate feature show ID` lists the reviews."),
             Self::NoFinding(id) => {
                 Failure::new(Kind::User, format!("the review has no finding `{}`", id.escape_debug()))
-                    .hint("Findings are called `F001`, `F002` and so on; what a criterion asks for is no finding.")
+                    .hint("Findings are named `F001`, `F002` and so on; an unmet criterion is not a finding.")
             }
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
-            Self::Stale(_) => Failure::new(Kind::User, "somebody else changed the feature in the meantime")
+            Self::Stale(_) => Failure::new(Kind::User, "the feature was changed in the meantime")
                 .hint("Look at it again and repeat what you did."),
             Self::Invalid(why) => Failure::new(Kind::User, why),
             Self::Failure(failure) => failure,
@@ -157,17 +157,17 @@ pub struct Board {
 struct Inner {
     database: Database,
     home: Home,
-    /// The settings that hold whatever the project.
+    /// The settings without those of a project.
     settings: Settings,
     folders: Mutex<HashMap<i64, Arc<Folder>>>,
-    /// Why folders of features cannot be read, by project and name.
+    /// The errors of unreadable feature folders, by project and name.
     broken: Mutex<HashMap<(i64, String), String>>,
-    /// Stops what runs here, by feature.
+    /// Cancels jobs that run in this process, by feature.
     running: Mutex<HashMap<(i64, FeatureId), CancellationToken>>,
-    /// Held by whoever makes or removes the demonstration.
+    /// Serializes creating and removing the demo.
     demo: Mutex<()>,
-    /// Texts of files that were looked at lately.
-    sources: source::Lately,
+    /// A cache of file texts.
+    sources: diff_context::RecentTexts,
 }
 
 impl Board {
@@ -175,44 +175,42 @@ impl Board {
     pub fn open(database: Database, home: Home) -> Result<Self, Failure> {
         let settings = home.settings()?;
         let (folders, broken, running) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (sources, demo) = (source::Lately::default(), Mutex::default());
+        let (sources, demo) = (diff_context::RecentTexts::default(), Mutex::default());
         Ok(Self { inner: Arc::new(Inner { database, home, settings, folders, broken, running, sources, demo }) })
     }
 
-    /// What is stored, and what is announced.
+    /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {
         &self.inner.database
     }
 
-    /// What the board needs from outside.
+    /// The environment of the board.
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.inner.home
     }
 
-    /// The time in milliseconds since 1970, by which everything here is stored and claims run out.
+    /// The time in milliseconds since 1970, by which rows are stamped and leases expire.
     ///
-    /// Several machines go by the clock of the database that they share.
+    /// Several machines use the clock of their shared database.
     #[must_use]
     pub fn now(&self) -> u64 {
         if self.database().place().file().is_some() { self.home().now() } else { self.database().now_ms() }
     }
 
-    /// The settings that hold whatever the project.
+    /// The settings without those of a project.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }
 
-    // Projects.
-
-    /// Adds a repository, and takes in the features it has already.
+    /// Adds a repository and imports its features.
     pub fn add_project(&self, path: &Path, name: Option<&str>) -> Result<ProjectRow, Refused> {
         self.put_on_board(path, name, false)
     }
 
-    /// The projects, in the order in which they were added.
+    /// The projects, in the order of adding.
     pub fn projects(&self) -> Result<Vec<ProjectRow>, Failure> {
         self.database().projects()
     }
@@ -222,7 +220,7 @@ impl Board {
         self.database().project(id)?.ok_or(Refused::NoProject(id))
     }
 
-    /// The project that has this folder, or holds it.
+    /// The project whose folder is `path` or contains it.
     pub fn project_at(&self, path: &Path) -> Result<Option<ProjectRow>, Failure> {
         let Ok(path) = path.canonicalize() else { return Ok(None) };
         for folder in path.ancestors() {
@@ -233,7 +231,7 @@ impl Board {
         Ok(None)
     }
 
-    /// Takes a project off the board. Its folder and what is stored of it stay.
+    /// Removes a project from the board. Its folder and its rows remain.
     pub fn remove_project(&self, id: i64) -> Result<(), Refused> {
         let busy = self.features(id, &CardFilter { limit: usize::MAX, ..CardFilter::default() })?;
         if let Some(card) = busy.iter().find(|card| card.state.work != machine::Work::Nothing) {
@@ -242,9 +240,7 @@ impl Board {
         if self.database().remove_project(id, self.now())? { Ok(()) } else { Err(Refused::NoProject(id)) }
     }
 
-    // Features.
-
-    /// The features of a project, as a list shows them.
+    /// The features of a project, as cards.
     pub fn features(&self, project: i64, filter: &CardFilter) -> Result<Vec<Card>, Refused> {
         self.project(project)?;
         Ok(self.database().cards(project, filter)?)
@@ -255,36 +251,36 @@ impl Board {
         self.database().feature(project, id)?.ok_or_else(|| Refused::NoFeature(id.to_string()))
     }
 
-    /// Its reviews, oldest first.
+    /// The reviews of a feature, oldest first.
     pub fn iterations(&self, project: i64, id: &FeatureId) -> Result<Vec<IterationRow>, Refused> {
         self.feature(project, id)?;
         Ok(self.database().iterations(project, id)?)
     }
 
-    /// What happened to it, oldest first.
+    /// The transitions of a feature, oldest first.
     pub fn history(&self, project: i64, id: &FeatureId) -> Result<Vec<TransitionRow>, Refused> {
         self.feature(project, id)?;
         Ok(self.database().transitions(project, id)?)
     }
 
-    /// A person wants it to be done.
+    /// Starts work on a feature.
     pub fn start(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
         self.act(project, id, Event::Start, who, Said::nothing())
     }
 
-    /// A person wants the work on it to end. What was done stays.
+    /// Stops work on a feature. Its commits remain.
     pub fn stop(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
         self.act(project, id, Event::Stop, who, Said::nothing())
     }
 
-    /// A person wants it to go on, and may say something to the agent.
+    /// Resumes a paused feature, optionally with a note to the agent.
     pub fn resume(&self, project: i64, id: &FeatureId, who: &str, note: Option<&str>) -> Result<FeatureRow, Refused> {
         let note = note.map(str::trim).filter(|note| !note.is_empty());
         let said = Said { note, to_agent: true, ..Said::nothing() };
         self.act(project, id, Event::Resume, who, said)
     }
 
-    /// A person lets it pass, whatever the review says.
+    /// Approves a feature regardless of its review.
     pub fn approve(&self, project: i64, id: &FeatureId, who: &str, reason: &str) -> Result<FeatureRow, Refused> {
         let reason = reason.trim();
         if reason.is_empty() {
@@ -301,7 +297,7 @@ impl Board {
         )
     }
 
-    /// A person sends it back to the agent.
+    /// Sends a feature back to the agent.
     pub fn reject(&self, project: i64, id: &FeatureId, who: &str, note: &str) -> Result<FeatureRow, Refused> {
         let note = note.trim();
         if note.is_empty() {
@@ -310,12 +306,12 @@ impl Board {
         self.act(project, id, Event::SendBack, who, Said { note: Some(note), to_agent: true, overridden: None })
     }
 
-    /// A person wants to have tried again what failed.
+    /// Retries a failed step of a feature.
     pub fn retry(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
         self.act(project, id, Event::Retry, who, Said::nothing())
     }
 
-    /// A person moves it to another column, where that is theirs to do.
+    /// Moves a feature to another column, where that is available.
     pub fn move_to(&self, project: i64, id: &FeatureId, who: &str, status: &Status) -> Result<FeatureRow, Refused> {
         let act = Act::Move(status.clone());
         let event = act.event().map_err(Refused::Illegal)?;
@@ -325,7 +321,7 @@ impl Board {
         })
     }
 
-    /// Something happens to a feature, and its file is written anew.
+    /// Applies an event of a person to a feature, and rewrites its file.
     fn act(
         &self,
         project: i64,
@@ -352,13 +348,13 @@ impl Board {
         let project = self.project(project)?;
         self.write_files(&project, id)?;
         if done.effects.contains(&Effect::Clean) {
-            // The work tree is in nobody's way; what cannot be removed now is removed on request.
+            // A worktree that cannot be removed now can be removed on request.
             let _ = self.clean(project.id, id);
         }
         Ok(done.feature)
     }
 
-    /// The one way in which anything happens to a feature here.
+    /// Applies an event to a feature: the only way in which its state changes.
     fn transition(
         &self,
         row: &FeatureRow,
@@ -417,7 +413,7 @@ impl Board {
         Ok(done)
     }
 
-    /// The rules by which a feature moves.
+    /// The state machine's rules for a feature.
     fn rules(&self, folder: &Folder, document: &[u8]) -> Rules {
         let document = Document::parse(document).ok();
         Rules {
@@ -439,7 +435,7 @@ impl Board {
         Ok(folder)
     }
 
-    /// Removes the work tree of a feature that nobody works on. Work that is not committed keeps it there.
+    /// Removes the worktree of an idle feature, unless it has uncommitted work.
     pub fn clean(&self, project: i64, id: &FeatureId) -> Result<Removed, Refused> {
         let (project, row) = (self.project(project)?, self.feature(project, id)?);
         if row.state.work != machine::Work::Nothing {
@@ -448,7 +444,7 @@ impl Board {
         self.check_here(&project)?;
         let repository = Repository::open(&project.path, self.home().git.clone())?;
         let branch = work::branch(&row)?;
-        // What staging left behind is of no use to anybody.
+        // Leftovers of staging are useless without the worktree.
         let _ = std::fs::remove_dir_all(self.scratch(project.id, id));
         match repository.worktree(&branch)? {
             Some(worktree) => Ok(repository.remove_worktree(&worktree)?),
@@ -456,18 +452,18 @@ impl Board {
         }
     }
 
-    /// Where the commits of a feature are staged.
+    /// The directory in which commits of a feature are staged.
     fn scratch(&self, project: i64, id: &FeatureId) -> PathBuf {
         self.home().data.join("gate").join(format!("{project}-{id}"))
     }
 
-    /// Where it is kept what reviewers of a feature were asked and said.
+    /// The directory of transcripts of a feature's reviewers.
     #[must_use]
     pub fn records(&self, project: i64, id: &FeatureId) -> PathBuf {
         self.home().data.join("records").join(format!("{project}-{id}"))
     }
 
-    /// Takes note of what ends the work on a feature.
+    /// Registers the cancellation token of a running job.
     fn register(&self, project: i64, feature: &FeatureId, cancel: &CancellationToken) {
         let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.insert((project, feature.clone()), cancel.clone());
@@ -478,7 +474,7 @@ impl Board {
         running.remove(&(project, feature.clone()));
     }
 
-    /// Ends what runs here for a feature. What runs elsewhere ends when it finds its claim gone.
+    /// Cancels the running job of a feature in this process. Elsewhere the lost lease ends it.
     fn end_work(&self, project: i64, feature: &FeatureId) {
         let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cancel) = running.get(&(project, feature.clone())) {
@@ -487,10 +483,10 @@ impl Board {
     }
 }
 
-/// What a person said with what they did.
+/// The note that accompanies a person's action.
 struct Said<'a> {
     note: Option<&'a str>,
-    /// True when it is meant for the agent.
+    /// True when the note is for the agent.
     to_agent: bool,
     overridden: Option<Override>,
 }
@@ -501,14 +497,14 @@ impl Said<'_> {
     }
 }
 
-/// What happens to a feature, with all that is stored beside it.
+/// An event with everything that is stored in its transaction.
 struct Change<'a> {
     event: Event,
     note: Option<String>,
     iteration: Option<NewIteration>,
     overridden: Option<Override>,
     set: Changes,
-    /// What is announced before what follows.
+    /// Events to announce before those of the transition.
     first: Vec<Announced<'a>>,
 }
 

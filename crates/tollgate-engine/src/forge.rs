@@ -1,17 +1,17 @@
-//! Where changes come from.
+//! The forge layer: reads changes from git repositories and code hosts.
 //!
-//! [`local`] reads a repository on this machine through the one hardened way to
-//! call git, [`git`]. Agents work in a [`project`], each in a [`worktree`], and
-//! what they did is committed by the [`gate`]. Pull requests are on a [`host`], of
-//! which [`github`] is one; what they are made of comes from there by [`remote`].
+//! [`local`] reads a repository on this machine through the hardened git wrapper, [`git`]. Agents work in a
+//! [`project`], each feature in its own [`worktree`], and their files are committed by the [`gate`].
+//! Pull requests live on a code [`host`], of which [`github`] is one; their commits come as partial clones by
+//! [`remote`].
 
+pub mod app_registration;
 pub mod gate;
 pub mod git;
 pub mod github;
 pub mod host;
 mod limits;
 pub mod local;
-pub mod own_app;
 pub mod project;
 pub mod remote;
 mod untracked;

@@ -1,13 +1,13 @@
-//! Pull requests on a code host: reviewed, and kept up to date there.
+//! Pull requests on a code host: enqueued by webhook deliveries, reviewed by workers, published through an outbox.
 //!
 //! ```text
-//! delivery ─► store ─► runner ─► work: read, fetch, review ─► store (review + posts) ─► publish
-//!                         └────► told: what people say to us, answered once
+//! delivery ─► inbox ─► worker ─► work: fetch, review ─► store (review + outbox entries) ─► publish
+//! └────► bot_commands: commands in comments, answered once
 //! ```
 //!
-//! What is owed is in the database; whoever claims it carries out all that was asked until then. A killed server costs
-//! time and nothing else: what was stored is published by the next one, which looks first what is there. The code host is
-//! asked through [`Host`] alone, git data comes by `git fetch`.
+//! Due work is in the database; the worker that leases a pull request handles everything enqueued until then. A killed
+//! server costs only time: its outbox entries are published by the next worker, which first looks for existing posts.
+//! The code host is called through [`Host`] alone, git data comes by `git fetch`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,78 +18,78 @@ use crate::board::Home;
 use crate::config::{Github, Settings};
 use crate::failure::Failure;
 use crate::forge::github::App;
-use crate::forge::host::{Asked, FailedDelivery, Host, IsOurs, Me};
+use crate::forge::host::{BotIdentity, FailedDelivery, FenceCheck, Host, HostResult};
 use crate::store::pulls::Limits;
 use crate::store::{Database, Subject};
 
+mod bot_commands;
+pub mod compose;
 mod failure;
 pub mod jobs;
 pub mod post;
-pub mod present;
 pub mod publish;
 mod reconcile;
 mod runner;
-mod told;
 mod work;
 
 pub use reconcile::Reconciled;
 pub use runner::{Runner, Tell};
 pub use work::Stepped;
 
-/// Hosts, one for each repository in whose name we may act.
+/// The code hosts, one for each repository in which the app acts.
 pub trait Hosts: Send + Sync {
-    /// The host of a repository, in the name of an installation of our app, to write there while that is ours to do.
-    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>>;
-    /// Who we are there.
-    fn me(&self) -> Asked<Me>;
-    /// Deliveries that could not be handed over, newest first, back to a time in milliseconds since 1970.
-    fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>>;
-    /// Asks to deliver once more.
-    fn redeliver(&self, id: u64) -> Asked<()>;
+    /// The host of a repository for an installation of our app; it refuses to write once `is_ours` returns false.
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: FenceCheck) -> HostResult<Arc<dyn Host>>;
+    /// Our identity.
+    fn me(&self) -> HostResult<BotIdentity>;
+    /// Webhook deliveries that failed, newest first, back to a time in milliseconds since 1970.
+    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>>;
+    /// Requests a redelivery.
+    fn redeliver(&self, id: u64) -> HostResult<()>;
 }
 
 impl Hosts for App {
-    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>> {
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: FenceCheck) -> HostResult<Arc<dyn Host>> {
         let installation = installation.map_or_else(|| self.installation_of(repo), Ok)?;
         Ok(self.host_while(installation, repo, is_ours))
     }
 
-    fn me(&self) -> Asked<Me> {
+    fn me(&self) -> HostResult<BotIdentity> {
         Self::me(self)
     }
 
-    fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
         Self::failed_deliveries(self, since_ms)
     }
 
-    fn redeliver(&self, id: u64) -> Asked<()> {
+    fn redeliver(&self, id: u64) -> HostResult<()> {
         Self::redeliver(self, id)
     }
 }
 
-/// Where pull requests are, and how we appear there.
+/// The code host and our appearance there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Where the host is, for links: `https://github.com`.
+    /// The web URL of the host: `https://github.com`.
     pub url: String,
-    /// The name of our check.
+    /// The name of our check run.
     pub check_name: String,
-    /// Where people reach this server, for links to it.
+    /// The public URL of this server, for links.
     pub public_url: Option<String>,
-    /// How many pull requests are worked on at once.
+    /// The number of pull requests processed at once.
     pub concurrency: usize,
-    /// How many of one repository and of one installation, on all machines together.
+    /// The concurrency limits per repository and per installation, across all machines.
     pub limits: Limits,
 }
 
 impl Site {
-    /// The host's name, without a scheme: `github.com`.
+    /// The name of the host without a scheme: `github.com`.
     #[must_use]
     pub fn name(&self) -> &str {
         self.url.split_once("://").map_or(self.url.as_str(), |(_, name)| name)
     }
 
-    /// How many pull requests of one kind are worked on at once, as the settings have it.
+    /// The concurrency limits in the settings.
     #[must_use]
     pub fn limits(github: &Github) -> Limits {
         let limit = |number: u32| (number > 0).then_some(number);
@@ -97,7 +97,7 @@ impl Site {
         Limits { of_repository, of_installation: limit(github.concurrency_per_installation) }
     }
 
-    /// What reviews of a pull request are about, in the memory.
+    /// The subject under which reviews of a pull request are stored.
     #[must_use]
     pub fn subject(&self, repo: &Repo, number: u64) -> Subject {
         let repository = format!("{}/{}", self.name(), repo.key());
@@ -114,38 +114,38 @@ pub struct Pulls {
 struct Inner {
     database: Database,
     home: Home,
-    /// The settings that hold whatever the repository.
+    /// The settings without those of a repository.
     settings: Settings,
     hosts: Arc<dyn Hosts>,
     site: Site,
 }
 
 impl Pulls {
-    /// The pull requests of a host.
+    /// Opens the pull requests of a host.
     pub fn open(database: Database, home: Home, hosts: Arc<dyn Hosts>, site: Site) -> Result<Self, Failure> {
         let settings = home.settings()?;
         Ok(Self { inner: Arc::new(Inner { database, home, settings, hosts, site }) })
     }
 
-    /// What is stored.
+    /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {
         &self.inner.database
     }
 
-    /// What is needed from outside.
+    /// The environment of the program.
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.inner.home
     }
 
-    /// Where pull requests are.
+    /// The code host.
     #[must_use]
     pub fn site(&self) -> &Site {
         &self.inner.site
     }
 
-    /// The settings that hold whatever the repository.
+    /// The settings without those of a repository.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
@@ -155,17 +155,17 @@ impl Pulls {
         self.inner.hosts.as_ref()
     }
 
-    /// The time in milliseconds since 1970; several machines go by the clock of the database that they share.
+    /// The time in milliseconds since 1970; several machines use the clock of their shared database.
     fn now(&self) -> u64 {
         if self.database().place().file().is_some() { (self.inner.home.clock)() } else { self.database().now_ms() }
     }
 
-    /// Where git data is kept.
+    /// The directory of partial clones.
     fn cache(&self) -> PathBuf {
         self.home().data.join("remotes")
     }
 
-    /// The name of a repository in the cache. What one installation may see another may not.
+    /// The cache key of a repository. Installations do not share data, because their access differs.
     fn cache_key(&self, installation: Option<u64>, repo: &Repo) -> String {
         let key = format!("{}/{}", self.site().name(), repo.key());
         installation.map_or_else(|| key.clone(), |installation| format!("{key}/{installation}"))

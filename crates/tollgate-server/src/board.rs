@@ -12,7 +12,7 @@ use tollgate_core::board::machine::{Status, Work};
 use tollgate_core::board::{Document, FeatureId, Iteration, Outcome};
 use tollgate_engine::board::{self, Board, Edits, Refused, iso};
 use tollgate_engine::failure::{Failure, Kind};
-use tollgate_engine::forge::github::tally;
+use tollgate_engine::forge::github::metrics as github_metrics;
 use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
@@ -172,7 +172,7 @@ impl Desk for BoardDesk {
         let work = database.work_counts()?.into_iter().map(|(work, n)| (work.as_str().to_owned(), n as u64)).collect();
         let agents = database.processes()?.len() as u64;
         let health = database.health(database.now_ms())?;
-        Ok(Figures { features, work, agents, health, github: tally::read() })
+        Ok(Figures { features, work, agents, health, github: github_metrics::read() })
     }
 
     fn projects(&self) -> Answer<Vec<Project>> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::github::tally;
+use tollgate_engine::forge::github::metrics as github_metrics;
 use tollgate_engine::store::Health;
 use utoipa::ToSchema;
 
@@ -492,7 +492,7 @@ pub struct Figures {
     /// What is owed, and how the database does.
     pub health: Health,
     /// What was asked of GitHub.
-    pub github: tally::Tallied,
+    pub github: github_metrics::RequestCounts,
 }
 
 /// The board, as the routes see it.

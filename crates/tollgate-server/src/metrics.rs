@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tollgate_engine::forge::own_app::EVENTS;
+use tollgate_engine::forge::app_registration::EVENTS;
 
 use crate::app::Served;
 use crate::desk::Figures;
@@ -163,7 +163,7 @@ mod tests {
             tallied: Tallied { too_late: 5, reconnects: 8, waiting: 9, ..Tallied::default() },
         };
         let github =
-            tollgate_engine::forge::github::tally::Tallied { answers: [1, 0, 0, 0, 2, 0], n_left: Some(4_999) };
+            tollgate_engine::forge::github::metrics::RequestCounts { answers: [1, 0, 0, 0, 2, 0], n_left: Some(4_999) };
         let (features, work) = (vec![("odd\"one".to_owned(), 2)], vec![("queued".to_owned(), 1)]);
         let figures = Figures { features, work, agents: 1, health, github };
         let gauges = Gauges { connections: 3, now_ms: 61_000, ..Gauges::default() };

@@ -1,7 +1,7 @@
-//! What is announced when something happened to a feature.
+//! Builds the events that announce a transition of a feature.
 //!
-//! The order of a review's events is fixed: completed, then one of approved, rejected and failed, then that it was the
-//! last round. That the status changed comes last, since everything before it explains why.
+//! The order of a review's events is fixed: completed, then approved, rejected or failed, then the iteration limit.
+//! The status change comes last, since the events before it are its causes.
 
 use tollgate_core::board::machine::{Effect, State};
 use tollgate_core::board::wire::{self, Announced};
@@ -9,7 +9,7 @@ use tollgate_core::board::{FeatureId, Iteration};
 
 use crate::store::board::NewEvent;
 
-/// One announcement about a feature.
+/// Builds one event about a feature.
 pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &Announced<'_>) -> NewEvent {
     NewEvent {
         project: Some(project),
@@ -19,16 +19,16 @@ pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &A
     }
 }
 
-/// What follows from a transition is announced.
+/// The inputs of a transition's events.
 pub(super) struct Telling<'a> {
     pub(super) project: i64,
     pub(super) path: &'a str,
     pub(super) feature: &'a FeatureId,
-    /// The review that was just finished.
+    /// The review that just finished.
     pub(super) iteration: Option<&'a Iteration>,
-    /// What went wrong, in words.
+    /// The error, in words.
     pub(super) problem: Option<&'a str>,
-    /// What is announced before everything else.
+    /// Events to announce first.
     pub(super) first: Vec<NewEvent>,
 }
 

@@ -1,7 +1,7 @@
-//! A sample project with a pretend agent, to see the loop without a key and without a network.
+//! The demo: a sample project with a scripted agent, without keys and network.
 //!
-//! The agent is a shell script. It first builds SQL out of what a user typed, which the gate rejects, and does it right
-//! when it is told so. Each demonstration has a folder of its own, so that nothing of the user's is touched:
+//! The agent is a shell script. It first builds SQL from user input, which the gate rejects, and then fixes it. Each
+//! demo has its own directory, so that nothing of the user's is touched:
 //!
 //! ```text
 //! <data>/demo/20260109-142200/
@@ -9,8 +9,8 @@
 //!   shop/        the project
 //! ```
 //!
-//! A project that lies so is the demonstration's, after a restart too: its agent is the script beside it, and nothing of
-//! the operator's configuration holds there, so that nobody is asked over a network. No other project ever gets that agent.
+//! A project in such a directory is a demo, also after a restart: its agent is the script, and the operator's
+//! configuration is ignored, so that no service is called. No other project uses that agent.
 
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -32,37 +32,37 @@ mod failure;
 
 /// The agent's name.
 const AGENT: &str = "demo-agent";
-/// What the agent does.
+/// The agent's script.
 const SCRIPT: &str = include_str!("demo/agent.sh");
 /// The project's files.
 const FILES: [(&str, &str); 2] =
     [("README.md", include_str!("demo/README.md")), ("shop.py", include_str!("demo/shop.py"))];
-/// What the agent is asked for.
+/// The title of the sample feature.
 pub const TITLE: &str = "Find customers by name";
-/// The same at length.
+/// The description of the sample feature.
 pub const DESCRIPTION: &str = include_str!("demo/feature.md");
-/// The folder of demonstrations in the data folder, and the names in each.
+/// The directory of demos in the data directory, and the names in each.
 const DEMOS: &str = "demo";
 const PROJECT: &str = "shop";
 const AGENT_FILE: &str = "agent.sh";
-/// The largest settings file of a project.
+/// The maximum size of a project's settings file.
 const MAX_CONFIG: u64 = 1024 * 1024;
-/// How many demonstrations may begin in the same second.
+/// The maximum number of demos in the same second.
 const MAX_AT_ONCE: u32 = 99;
-/// How long what runs may take to end before the folder is deleted.
+/// How long to wait for running jobs before the directory is deleted.
 const ENDS: Duration = Duration::from_secs(5);
-/// How often features are stopped that go on meanwhile.
+/// The maximum number of attempts to stop features.
 const MAX_STOPS: u32 = 20;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A demonstration on disk.
+/// A demo on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demo {
     folder: PathBuf,
 }
 
 impl Demo {
-    /// Makes the project and its agent, in a folder that is new or empty.
+    /// Creates the project and its agent in a new or empty directory.
     pub fn make(folder: &Path) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder).map_err(|error| failure::cannot_write(folder, &error))?;
         let folder = folder.canonicalize().map_err(|error| failure::cannot_write(folder, &error))?;
@@ -81,7 +81,7 @@ impl Demo {
         Ok(demo)
     }
 
-    /// A folder for another demonstration, which is not there yet.
+    /// A free directory for another demo.
     pub fn fresh_folder(data: &Path, now_ms: u64) -> Result<PathBuf, Failure> {
         let demos = data.join(DEMOS);
         let time: String = iso(now_ms).chars().take(19).filter(|found| !"-:".contains(*found)).collect();
@@ -91,7 +91,7 @@ impl Demo {
         fresh.ok_or_else(|| failure::folder_in_use(&demos))
     }
 
-    /// The demonstration that a project of the board is, if it is one.
+    /// The demo of a project, if it is one.
     fn of(project: &Path, data: &Path) -> Option<Self> {
         let folder = project.parent().filter(|_| project.file_name().is_some_and(|name| name == PROJECT))?;
         let data = data.canonicalize().ok()?;
@@ -100,7 +100,7 @@ impl Demo {
         (is_there && demo.script().is_file()).then_some(demo)
     }
 
-    /// Everything of it is in here.
+    /// Its directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -116,7 +116,7 @@ impl Demo {
         self.folder.join(AGENT_FILE)
     }
 
-    /// What is set for its project: the agent, and nothing else.
+    /// The configuration of its project: the agent, and nothing else.
     fn layer(&self) -> Layer {
         let mut layer = Layer { source: "the demonstration".to_owned(), ..Layer::default() };
         let command = Some(vec!["sh".to_owned(), self.script().to_string_lossy().into_owned()]);
@@ -139,7 +139,7 @@ impl Demo {
 }
 
 impl Board {
-    /// The settings of a project, its own file read as of a commit, so that nobody changes those of their own review.
+    /// The settings of a project, with its own file read at a commit, so that a change cannot affect its own review.
     pub(super) fn settings_as_of(
         &self,
         project: &ProjectRow,
@@ -157,25 +157,25 @@ impl Board {
         }
     }
 
-    /// Who implements the features of a project.
+    /// The agent that implements the features of a project.
     pub fn implementer(&self, project: &ProjectRow) -> Result<Option<Chosen>, Failure> {
         let demo = self.demo_of(project).map(|demo| Settings::of_layers(&[demo.layer()])).transpose()?;
         let settings = demo.as_ref().unwrap_or(self.settings());
         settings.pipeline.agent.as_deref().map(|name| settings.reviewer(name)).transpose()
     }
 
-    /// The demonstration that a project is, if it is one.
+    /// The demo of a project, if it is one.
     #[must_use]
     pub fn demo_of(&self, project: &ProjectRow) -> Option<Demo> {
         Demo::of(&project.path, &self.home().data)
     }
 
-    /// The project of the demonstration, when one is on the board.
+    /// The project of the demo on the board.
     pub fn demo(&self) -> Result<Option<ProjectRow>, Failure> {
         Ok(self.projects()?.into_iter().find(|project| self.demo_of(project).is_some()))
     }
 
-    /// Makes a demonstration in the data folder, and starts it beside the other projects. There is one at a time.
+    /// Creates a demo in the data directory and starts it. Only one can exist.
     pub fn load_demo(&self, who: &str) -> Result<(ProjectRow, FeatureRow), Refused> {
         let _one_at_a_time = self.inner.demo.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(project) = self.demo()? {
@@ -189,7 +189,7 @@ impl Board {
         self.begin_demo(&demo, who)
     }
 
-    /// Puts a demonstration on the board and starts its feature.
+    /// Adds a demo to the board and starts its feature.
     pub fn begin_demo(&self, demo: &Demo, who: &str) -> Result<(ProjectRow, FeatureRow), Refused> {
         let project = self.add_project(&demo.project(), Some("shop (demo)"))?;
         let repository = Repository::open(&project.path, self.home().git.clone())?;
@@ -201,9 +201,9 @@ impl Board {
         Ok((project, row))
     }
 
-    /// Ends the demonstration: what runs in it is stopped, its project leaves the board, and its folder is deleted.
+    /// Removes the demo: stops its jobs, removes its project, and deletes its directory.
     ///
-    /// False when there is none.
+    /// False when there is no demo.
     pub fn remove_demo(&self, who: &str) -> Result<bool, Refused> {
         let _one_at_a_time = self.inner.demo.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(project) = self.demo()? else { return Ok(false) };
@@ -212,17 +212,17 @@ impl Board {
         self.remove_project(project.id)?;
         self.wait_until_ended(project.id, &features);
         self.inner.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(&project.id);
-        // A server that was started for the demonstration alone keeps its database in that folder.
+        // A server started for the demo alone has its database in that directory.
         if let Some(demo) = demo.filter(|demo| Some(demo.folder()) != self.home().data.canonicalize().ok().as_deref()) {
-            // The project is off the board; what is left of its folder is in nobody's way.
+            // The project is already removed; leftovers do no harm.
             let _ = std::fs::remove_dir_all(demo.folder());
         }
         Ok(true)
     }
 
-    /// Stops whatever is worked on in a project, and says which features it has.
+    /// Stops all jobs of a project and returns its features.
     fn stop_all(&self, project: i64, who: &str) -> Result<Vec<FeatureId>, Refused> {
-        // The runner may be faster, so that what is stopped has just gone on to the next piece of work.
+        // A worker may be faster, so that a stopped feature has already started its next job.
         for _ in 0..MAX_STOPS {
             let cards = self.features(project, &CardFilter { limit: usize::MAX, ..CardFilter::default() })?;
             let busy: Vec<_> = cards.iter().filter(|card| card.state.work != Work::Nothing).collect();
@@ -239,7 +239,7 @@ impl Board {
         Err(Refused::Invalid("its features are still worked on".to_owned()))
     }
 
-    /// Waits until nothing runs here for these features, within a bound.
+    /// Waits for jobs of these features in this process, with a time limit.
     fn wait_until_ended(&self, project: i64, features: &[FeatureId]) {
         let deadline = Instant::now() + ENDS;
         let runs = || {
@@ -262,7 +262,7 @@ mod tests {
         let demo = Demo::make(&Demo::fresh_folder(data.path(), 1_767_968_520_000).unwrap()).unwrap();
         assert!(demo.folder().ends_with("demo/20260109-142200"), "{demo:?}");
         assert_eq!(Demo::of(&demo.project(), data.path()).as_ref(), Some(&demo));
-        // The same folders in a project of the operator's are nothing but folders.
+        // The same directory layout elsewhere is not a demo.
         let other = tempfile::tempdir().unwrap();
         assert_eq!(Demo::of(&demo.project(), other.path()), None);
         assert_eq!(Demo::of(&demo.folder().join("other"), data.path()), None);

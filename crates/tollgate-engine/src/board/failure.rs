@@ -1,4 +1,4 @@
-//! What goes wrong on the board, said to a person.
+//! Failures of the board.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tollgate_core::board::FeatureId;
 use crate::failure::{Failure, Kind};
 use crate::store::board::ProjectRow;
 
-/// The folder of a project is on another machine.
+/// The project's folder is on another machine.
 pub(super) fn elsewhere(project: &ProjectRow) -> Failure {
     let (path, name) = (project.path.display(), &project.name);
     match &project.machine {
@@ -15,12 +15,12 @@ pub(super) fn elsewhere(project: &ProjectRow) -> Failure {
             Failure::new(Kind::User, format!("`{name}` is a project of the machine `{machine}`, in `{path}` there"))
                 .hint("Ask a server on that machine, or run the command there.")
         }
-        None => Failure::new(Kind::User, format!("no machine has said that `{name}`, in `{path}`, is its project"))
+        None => Failure::new(Kind::User, format!("no machine has adopted the project `{name}` in `{path}`"))
             .hint("Run `tollgate project add PATH` on the machine that has the folder."),
     }
 }
 
-/// Nobody knows whether a new feature was stored; its file is there.
+/// It is unknown whether a new feature was stored; its file was written.
 pub(super) fn stored_later(failure: Failure) -> Failure {
     failure.hint(
         "The file of the feature is written. It comes to the board as soon as the database can be reached: look for it \
@@ -28,25 +28,25 @@ pub(super) fn stored_later(failure: Failure) -> Failure {
     )
 }
 
-/// Nobody is set up to implement features.
+/// No agent is configured.
 pub(super) fn no_agent() -> Failure {
-    Failure::new(Kind::Config, "no agent is set up to implement features")
-        .hint("Set `agent` in `[pipeline]` of your configuration; `tollgate doctor` says which agents are here.")
+    Failure::new(Kind::Config, "no agent is configured to implement features")
+        .hint("Set `agent` in `[pipeline]` of your configuration; `tollgate doctor` lists the installed agents.")
 }
 
-/// Who is to implement features cannot.
+/// The configured agent is a service.
 pub(super) fn not_an_agent(name: &str) -> Failure {
     Failure::new(Kind::Config, format!("`{name}` is a service, and a service cannot change files"))
         .hint("Set `agent` in `[pipeline]` to an agent, as `claude` or `codex`, or to one with a `command`.")
 }
 
-/// The branch of a feature has a name that is none.
+/// The branch name of a feature is invalid.
 pub(super) fn bad_branch(name: &str, why: &str) -> Failure {
     Failure::new(Kind::User, format!("the branch `{}` cannot be used: {why}", name.escape_debug()))
         .hint("Give the feature another `branchName`, or none.")
 }
 
-/// The branch from which features start is not there.
+/// The target branch does not exist.
 pub(super) fn no_target(project: &Path, name: Option<&str>) -> Failure {
     match name {
         Some(name) => Failure::new(Kind::User, format!("`{}` has no branch `{name}`", project.display()))
@@ -56,7 +56,7 @@ pub(super) fn no_target(project: &Path, name: Option<&str>) -> Failure {
     }
 }
 
-/// The system gives no thread.
+/// No thread could be started.
 pub(super) fn no_thread(error: &std::io::Error) -> Failure {
     Failure::new(Kind::External, format!("no thread could be started: {error}"))
 }
@@ -66,19 +66,19 @@ pub(super) fn gone(id: &FeatureId) -> Failure {
     Failure::new(Kind::User, format!("the file of `{id}` is gone"))
 }
 
-/// The branch has lost its commits.
+/// The branch of the feature is gone.
 pub(super) fn no_branch(name: &str) -> Failure {
     Failure::new(Kind::User, format!("the branch `{name}` is gone"))
         .hint("Put it back, or move the feature to the backlog and start it again.")
 }
 
-/// The work tree was removed, and with it what was not committed.
+/// The worktree was removed together with uncommitted work.
 pub(super) fn no_worktree(branch: &str) -> Failure {
     Failure::new(Kind::User, format!("the work tree of the branch `{branch}` is gone"))
-        .hint("Try again, and the agent starts from what the branch has.")
+        .hint("Try again, and the agent starts from the branch.")
 }
 
-/// A part of the program gave up.
+/// A worker panicked.
 pub(super) fn mistake() -> Failure {
-    Failure::new(Kind::Internal, "the program made a mistake").hint("The server's log says where; please report it.")
+    Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")
 }

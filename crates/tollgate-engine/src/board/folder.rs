@@ -1,19 +1,19 @@
-//! The project folder, which a person can read and edit and which Automaker knows.
+//! The project folder: the feature files on disk, compatible with Automaker.
 //!
 //! ```text
 //! .automaker/
-//!   settings.json                      prompts of the project, among much that is not ours
-//!   pipeline.json                      the steps behind the gate
-//!   tollgate.lock                      held by the server that works on the project
-//!   .trash/<id>-<n>/                   features that were deleted
+//! settings.json                      prompts of the project, among other keys
+//! pipeline.json                      the pipeline steps after the gate
+//! tollgate.lock                      lock of the server that runs the project's jobs
+//! .trash/<id>-<n>/                   deleted features
 //!   features/<id>/
-//!     feature.json                     the card; a few keys are ours
-//!     agent-output.md                  what the agent says, and agent-output-iteration-N.md
-//!     code-review-iteration-N.md       what the gate said, and code-review-iteration-N.diff
+//! feature.json                     the card; only a few keys are written by tollgate
+//! agent-output.md                  the agent's transcript, and agent-output-iteration-N.md
+//! code-review-iteration-N.md       the review, and code-review-iteration-N.diff
 //! ```
 //!
-//! Everything is opened below a folder that is held open; links are refused by name. Files are replaced as a whole and
-//! made durable. Whether a feature may be where its file says is not decided here.
+//! Everything is opened relative to a directory handle, and symbolic links are refused. Files are replaced atomically
+//! and synced. This module does not check whether a feature's state is legal.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,74 +21,74 @@ use std::time::Duration;
 use tollgate_core::board::{Document, DocumentError, FeatureId};
 
 mod attachment;
+mod cleanup;
+mod dir_handle;
 mod edit;
 mod failure;
 mod lock;
-mod place;
 mod settings;
-mod sweep;
 pub mod watch;
 
 pub use attachment::Attachment;
-use edit::{Trouble, Way};
+pub use dir_handle::Stamp;
+use dir_handle::{DirHandle, Found, Kind};
+use edit::{EditError, Way};
 pub use lock::Lock;
-pub use place::Stamp;
-use place::{Found, Kind, Place};
 pub use settings::update_file;
 
 use crate::failure::Failure;
 
-/// The name of the project folder, unless a team has its own.
+/// The default name of the project folder.
 pub const DEFAULT_NAME: &str = ".automaker";
-/// The most features that are read.
+/// The maximum number of features.
 pub const MAX_FEATURES: usize = 100_000;
 
 const FEATURES: &str = "features";
 const FEATURE: &str = "feature.json";
 const TRASH: &str = ".trash";
-/// The most deleted features of one name.
+/// The maximum number of deleted features of one name.
 const MAX_TRASH: u32 = 10_000;
-/// How long a folder that another process writes in is waited for.
+/// How long to wait for the lock of another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The folder of a project.
 #[derive(Debug)]
 pub struct Folder {
-    project: Place,
+    project: DirHandle,
     name: String,
 }
 
-/// A feature as it is on disk.
+/// A feature file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Its name, in the file and of its folder.
+    /// Its id, in the file and of its folder.
     pub id: FeatureId,
     /// Its card.
     pub document: Document,
     /// The SHA-256 of the file.
     pub hash: [u8; 32],
-    /// How the file looked when it was read.
+    /// The file's stamp when it was read.
     pub stamp: Stamp,
 }
 
-/// A feature that cannot be read.
+/// A feature folder that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// The name of its folder, which need not be one of a feature.
+    /// The name of the folder, which need not be a feature id.
     pub name: String,
-    /// Why, in words.
+    /// The reason.
     pub why: String,
 }
 
 impl Folder {
-    /// Opens the folder of a project; `name` is usually [`DEFAULT_NAME`].
+    /// Opens a project folder; `name` is usually [`DEFAULT_NAME`].
     pub fn open(project: &Path, name: &str) -> Result<Self, Failure> {
         let folder = Self::new(project, name)?;
         folder.features()?;
         Ok(folder)
     }
 
-    /// Opens the folder of a project, and makes what is missing of it.
+    /// Opens a project folder and creates missing parts.
     pub fn make(project: &Path, name: &str) -> Result<Self, Failure> {
         let made = Self::new(project, name)?;
         make_folder(&made.project, name)?;
@@ -101,17 +101,17 @@ impl Folder {
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {
             return Err(failure::bad_name(name));
         }
-        let place = Place::open(project).map_err(|error| failure::unreadable(project, &error))?;
-        Ok(Self { project: place, name: name.to_owned() })
+        let handle = DirHandle::open(project).map_err(|error| failure::unreadable(project, &error))?;
+        Ok(Self { project: handle, name: name.to_owned() })
     }
 
-    /// Where the features are.
+    /// The directory of the features.
     #[must_use]
     pub fn features_path(&self) -> std::path::PathBuf {
         self.project.path().join(&self.name).join(FEATURES)
     }
 
-    /// Hands over every feature and every folder that should be one, by name.
+    /// Visits every feature folder, by name.
     pub fn visit(&self, take: &mut dyn FnMut(Result<Held, Broken>)) -> Result<(), Failure> {
         let features = self.features()?;
         let (names, is_cut) = list(&features)?;
@@ -129,7 +129,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Every feature, and every folder that should be one.
+    /// Reads every feature folder.
     pub fn scan(&self) -> Result<(Vec<Held>, Vec<Broken>), Failure> {
         let (mut held, mut broken) = (Vec::new(), Vec::new());
         self.visit(&mut |found| match found {
@@ -139,24 +139,24 @@ impl Folder {
         Ok((held, broken))
     }
 
-    /// A feature as it is now; none when there is no such folder.
+    /// Reads a feature; `None` without such a folder.
     pub fn read(&self, id: &FeatureId) -> Result<Option<Held>, Broken> {
         self.read_named(id.as_str())
     }
 
-    /// What is in a folder of that name now, which may come from [`Folder::stamps`] or the watcher.
+    /// Reads a feature folder by name, for example from [`Folder::stamps`] or the watcher.
     pub fn read_named(&self, name: &str) -> Result<Option<Held>, Broken> {
         let broken = |why: String| Broken { name: name.to_owned(), why };
         let features = self.features().map_err(|failure| broken(failure.message))?;
         look(&features, name, Kind::Folder)
     }
 
-    /// How the files of all features look from outside.
+    /// The stamps of all feature files.
     pub fn stamps(&self) -> Result<Vec<(String, Option<Stamp>)>, Failure> {
         let features = self.features()?;
         let (names, _) = list(&features)?;
         let stamp = |(name, kind): (String, Kind)| {
-            // A link is looked at itself, so that nothing is asked about what it points to.
+            // A symbolic link is stamped itself and not followed.
             let stamp = match kind {
                 Kind::Link => features.stamp(None, &name),
                 _ => features.stamp(Some(&name), FEATURE),
@@ -166,48 +166,48 @@ impl Folder {
         Ok(names.into_iter().map(stamp).collect())
     }
 
-    /// How the file of a feature looks from outside; none when there is none.
+    /// The stamp of a feature file, if it exists.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let is_name = !name.contains(['/', '\\', '\0']);
         let features = self.features().ok().filter(|_| is_name)?;
         match features.folder(name) {
-            Ok(Found::Is(place)) => place.stamp(None, FEATURE),
+            Ok(Found::Is(handle)) => handle.stamp(None, FEATURE),
             Ok(Found::Link) => features.stamp(None, name),
             Ok(Found::Missing | Found::Other) | Err(_) => None,
         }
     }
 
-    /// Edits a feature's card as it is now.
+    /// Edits a feature file.
     ///
-    /// The edit must not mind being done twice: when somebody else wrote meanwhile, it is done to their version again.
-    /// A card that cannot be read is left as it is.
+    /// The edit must be idempotent: after a concurrent write it is applied again to the new version. An unreadable
+    /// file is left as it is.
     pub fn update(
         &self,
         id: &FeatureId,
         edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,
     ) -> Result<Held, Failure> {
-        let place = self.feature(id)?;
+        let handle = self.feature(id)?;
         let edit = |document: &mut Document| {
             check_id(document, id.as_str())?;
-            edit(document).map_err(Trouble::Refused)
+            edit(document).map_err(EditError::Refused)
         };
-        let loaded = edit::update(&place, FEATURE, &edit, Way::Exchange);
-        let loaded = loaded.map_err(|trouble| failure::unwritable(&place.path().join(FEATURE), &trouble))?;
+        let loaded = edit::update(&handle, FEATURE, &edit, Way::Exchange);
+        let loaded = loaded.map_err(|error| failure::unwritable(&handle.path().join(FEATURE), &error))?;
         Ok(Held { id: id.clone(), document: loaded.document, hash: loaded.hash, stamp: loaded.stamp })
     }
 
-    /// Makes a feature, which must not be there yet.
+    /// Creates a feature, which must not exist.
     pub fn create(&self, id: &FeatureId, document: &Document) -> Result<Held, Failure> {
         let features = self.features()?;
         let path = features.path().join(id.as_str()).join(FEATURE);
-        let unwritable = |trouble: Trouble| failure::unwritable(&path, &trouble);
+        let unwritable = |error: EditError| failure::unwritable(&path, &error);
         check_id(document, id.as_str()).map_err(unwritable)?;
         features.make_folder(id.as_str()).map_err(|error| unwritable(error.into()))?;
-        let place = folder(&features, id.as_str())?;
-        let made = edit::create(&place, FEATURE, document);
+        let handle = folder(&features, id.as_str())?;
+        let made = edit::create(&handle, FEATURE, document);
         if made.is_err() {
-            // An empty folder would be shown as a broken feature; one that is not empty stays.
+            // An empty folder would show as a broken feature; a folder with files is kept.
             let _ = features.remove_folder(id.as_str());
         }
         if !made.map_err(unwritable)? {
@@ -221,10 +221,10 @@ impl Folder {
     /// Moves a feature with all its files to the trash.
     pub fn delete(&self, id: &FeatureId) -> Result<(), Failure> {
         let (root, features) = (self.root()?, self.features()?);
-        let place = self.feature(id)?;
-        let unwritable = |trouble: Trouble| failure::unwritable(place.path(), &trouble);
-        let guard = place.hold(PATIENCE).map_err(|error| unwritable(error.into()))?;
-        let _guard = guard.ok_or_else(|| unwritable(Trouble::Busy))?;
+        let handle = self.feature(id)?;
+        let unwritable = |error: EditError| failure::unwritable(handle.path(), &error);
+        let guard = handle.hold(PATIENCE).map_err(|error| unwritable(error.into()))?;
+        let _guard = guard.ok_or_else(|| unwritable(EditError::Busy))?;
         root.make_folder(TRASH).map_err(|error| unwritable(error.into()))?;
         let trash = folder(&root, TRASH)?;
         for number in 1..=MAX_TRASH {
@@ -237,38 +237,39 @@ impl Folder {
         Err(failure::full_trash(trash.path()))
     }
 
-    /// Clears away what processes that were killed left behind, and says how much that was.
+    /// Deletes leftovers of killed processes and returns their number.
     ///
-    /// Names that begin with `.tollgate-` and no others are looked at; what somebody else wrote just then is put back.
+    /// Only names that begin with `.tollgate-` are considered; a concurrent write of another program is restored.
     pub fn sweep(&self) -> Result<usize, Failure> {
         let (root, features) = (self.root()?, self.features()?);
-        let trash = |place: &Place, temp: &str| {
+        let trash = |handle: &DirHandle, temp: &str| {
             root.make_folder(TRASH)?;
             let Found::Is(trash) = root.folder(TRASH)? else {
                 return Err(std::io::ErrorKind::NotADirectory.into());
             };
-            place.move_new(temp, &trash, temp.trim_start_matches('.')).map(|_| ())
+            handle.move_new(temp, &trash, temp.trim_start_matches('.')).map(|_| ())
         };
-        // What cannot be swept is in nobody's way; it is tried again next time.
-        let swept = |place: &Place, name: &str| sweep::sweep(place, name, &|temp| trash(place, temp)).unwrap_or(0);
+        // Leftovers do no harm; the next run tries again.
+        let swept =
+            |handle: &DirHandle, name: &str| cleanup::clean_up(handle, name, &|temp| trash(handle, temp)).unwrap_or(0);
         let mut n_swept = swept(&root, settings::SETTINGS);
         for (name, _) in list(&features)?.0.into_iter().filter(|(_, kind)| *kind == Kind::Folder) {
-            if let Ok(Found::Is(place)) = features.folder(&name) {
-                n_swept += swept(&place, FEATURE);
+            if let Ok(Found::Is(handle)) = features.folder(&name) {
+                n_swept += swept(&handle, FEATURE);
             }
         }
         Ok(n_swept)
     }
 
-    fn root(&self) -> Result<Place, Failure> {
+    fn root(&self) -> Result<DirHandle, Failure> {
         folder(&self.project, &self.name)
     }
 
-    fn features(&self) -> Result<Place, Failure> {
+    fn features(&self) -> Result<DirHandle, Failure> {
         folder(&self.root()?, FEATURES)
     }
 
-    fn feature(&self, id: &FeatureId) -> Result<Place, Failure> {
+    fn feature(&self, id: &FeatureId) -> Result<DirHandle, Failure> {
         let features = self.features()?;
         match features.folder(id.as_str()) {
             Ok(Found::Missing) => Err(failure::no_feature(id.as_str())),
@@ -277,10 +278,10 @@ impl Folder {
     }
 }
 
-fn folder(place: &Place, name: &str) -> Result<Place, Failure> {
-    let path = place.path().join(name);
-    match place.folder(name) {
-        Ok(Found::Is(place)) => Ok(place),
+fn folder(handle: &DirHandle, name: &str) -> Result<DirHandle, Failure> {
+    let path = handle.path().join(name);
+    match handle.folder(name) {
+        Ok(Found::Is(handle)) => Ok(handle),
         Ok(Found::Missing) => Err(failure::no_folder(&path)),
         Ok(Found::Link) => Err(failure::is_link(&path)),
         Ok(Found::Other) => Err(failure::not_a_folder(&path)),
@@ -288,43 +289,43 @@ fn folder(place: &Place, name: &str) -> Result<Place, Failure> {
     }
 }
 
-fn make_folder(place: &Place, name: &str) -> Result<(), Failure> {
-    let made = place.make_folder(name).and_then(|()| place.sync());
-    made.map_err(|error| failure::unwritable(&place.path().join(name), &error.into()))
+fn make_folder(handle: &DirHandle, name: &str) -> Result<(), Failure> {
+    let made = handle.make_folder(name).and_then(|()| handle.sync());
+    made.map_err(|error| failure::unwritable(&handle.path().join(name), &error.into()))
 }
 
-/// The entries that are or should be features, by name, and whether there are too many.
-fn list(features: &Place) -> Result<(Vec<(String, Kind)>, bool), Failure> {
+/// The sorted feature folders, and whether there are too many.
+fn list(features: &DirHandle) -> Result<(Vec<(String, Kind)>, bool), Failure> {
     let listed = features.list(MAX_FEATURES).map_err(|error| failure::unreadable(features.path(), &error));
     let (mut names, is_cut) = listed?;
-    // What begins with a dot is no feature, and neither is a file that somebody put there.
+    // Hidden entries and plain files are not features.
     names.retain(|(name, kind)| !name.starts_with('.') && matches!(kind, Kind::Folder | Kind::Link));
     names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     Ok((names, is_cut))
 }
 
-fn look(features: &Place, name: &str, kind: Kind) -> Result<Option<Held>, Broken> {
+fn look(features: &DirHandle, name: &str, kind: Kind) -> Result<Option<Held>, Broken> {
     let broken = |why: String| Broken { name: name.to_owned(), why };
     if kind == Kind::Link {
-        return Err(broken(Trouble::Link.to_string()));
+        return Err(broken(EditError::Link.to_string()));
     }
     let id = FeatureId::parse(name).map_err(|error| broken(format!("its name cannot be used: {error}")))?;
-    let place = match features.folder(name) {
-        Ok(Found::Is(place)) => place,
+    let handle = match features.folder(name) {
+        Ok(Found::Is(handle)) => handle,
         Ok(Found::Missing) => return Ok(None),
-        Ok(Found::Link) => return Err(broken(Trouble::Link.to_string())),
+        Ok(Found::Link) => return Err(broken(EditError::Link.to_string())),
         Ok(Found::Other) => return Err(broken("it is not a folder".to_owned())),
         Err(error) => return Err(broken(error.to_string())),
     };
-    let loaded = edit::load(&place, FEATURE, edit::HALF_WRITTEN).and_then(|loaded| {
+    let loaded = edit::load(&handle, FEATURE, edit::HALF_WRITTEN).and_then(|loaded| {
         check_id(&loaded.document, name)?;
         Ok(loaded)
     });
-    let loaded = loaded.map_err(|trouble| broken(format!("`{FEATURE}`: {trouble}")))?;
+    let loaded = loaded.map_err(|error| broken(format!("`{FEATURE}`: {error}")))?;
     Ok(Some(Held { id, document: loaded.document, hash: loaded.hash, stamp: loaded.stamp }))
 }
 
-fn check_id(document: &Document, name: &str) -> Result<(), Trouble> {
-    let id = document.id().map_err(Trouble::Broken)?;
-    if id.as_str() == name { Ok(()) } else { Err(Trouble::OtherId(id.to_string())) }
+fn check_id(document: &Document, name: &str) -> Result<(), EditError> {
+    let id = document.id().map_err(EditError::Broken)?;
+    if id.as_str() == name { Ok(()) } else { Err(EditError::OtherId(id.to_string())) }
 }

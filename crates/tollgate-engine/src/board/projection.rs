@@ -1,7 +1,7 @@
-//! What is stored about features, written into their folders.
+//! The projection of the database into the feature folders.
 //!
-//! The review files come first, then `feature.json`, which names them. A file that is newer than what is about to be
-//! written is left alone, so two programs that write at once do no harm.
+//! Review files are written first, then `feature.json`, which names them. A file newer than the row is left alone, so
+//! concurrent writers do no harm.
 
 use tollgate_core::board::machine::{State, Status, Work};
 use tollgate_core::board::spec::{self, DiffRef, Spec};
@@ -9,22 +9,12 @@ use tollgate_core::board::{Document, DocumentError, FeatureId, Iteration};
 use tollgate_core::report;
 
 use super::folder::{Attachment, Folder};
-use super::{Board, intake, iso};
+use super::{Board, import, iso};
 use crate::failure::Failure;
 use crate::store::board::{FeatureRow, IterationRow, ProjectRow, Projected};
 
 impl Board {
-    /// Writes everything that files do not say yet.
-    pub fn write_all_files(&self) -> Result<(), Failure> {
-        for behind in self.database().unprojected()? {
-            if let Some(project) = self.database().project(behind.project)? {
-                self.write_files(&project, &behind.feature)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes what is stored about a feature into its folder, if that is behind.
+    /// Writes a feature's row into its folder, if the file is behind.
     pub(super) fn write_files(&self, project: &ProjectRow, id: &FeatureId) -> Result<(), Failure> {
         let Some(row) = self.database().feature(project.id, id)? else { return Ok(()) };
         if row.projected_rev >= row.rev || row.broken.is_some() {
@@ -40,7 +30,7 @@ impl Board {
         let written = self.review_json(&row, &shown);
         let at = iso(self.now());
         let held = folder.update(id, &|document| {
-            if intake::rev(document).is_some_and(|rev| rev > row.rev) {
+            if import::rev(document).is_some_and(|rev| rev > row.rev) {
                 return Ok(());
             }
             put(document, &row.state, written.as_deref(), &at)
@@ -49,7 +39,7 @@ impl Board {
         self.database().mark_projected(project.id, id, row.rev, Some(projected))
     }
 
-    /// The reviews of a feature, one for each number: of several the last one, and none that is outdated.
+    /// The valid reviews of a feature: the last one of each iteration, without outdated ones.
     pub(super) fn standing_iterations(&self, project: i64, id: &FeatureId) -> Result<Vec<IterationRow>, Failure> {
         let mut standing: Vec<IterationRow> = Vec::new();
         for row in self.database().iterations(project, id)? {
@@ -61,7 +51,7 @@ impl Board {
         Ok(standing)
     }
 
-    /// Writes the files of one review, and gives back its diff as `feature.json` has it.
+    /// Writes the files of one review and returns its diff reference for `feature.json`.
     fn write_review(&self, folder: &Folder, row: &FeatureRow, stored: &IterationRow) -> Result<DiffRef, Failure> {
         let number = stored.iteration.number;
         let title = if row.facts.title.is_empty() { &row.facts.first_line } else { &row.facts.title };
@@ -92,7 +82,7 @@ impl Board {
     }
 }
 
-/// Writes a file unless it is there as it is to be.
+/// Writes a file if its content differs.
 fn write_changed(folder: &Folder, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
     match folder.head(id, what, bytes.len() + 1) {
         Ok(Some(present)) if present == bytes => Ok(()),
@@ -100,7 +90,7 @@ fn write_changed(folder: &Folder, id: &FeatureId, what: Attachment, bytes: &[u8]
     }
 }
 
-/// Puts where a feature is into its file, and nothing else.
+/// Writes the state of a feature into its document, and nothing else.
 fn put(document: &mut Document, state: &State, written: Option<&str>, at: &str) -> Result<(), DocumentError> {
     let was_waiting = document.status() == Status::WaitingApproval;
     if document.status() != state.status {

@@ -1,7 +1,7 @@
-//! A team's own prompts for reviews, read and stored where boards keep them.
+//! Custom review prompts, stored in `settings.json` as other boards do.
 //!
-//! Those for all projects are in `settings.json` of the data folder, those of a project in `settings.json` of its folder.
-//! Nothing else in these files is touched, and what could not be used is not stored.
+//! The global prompts are in the data directory, those of a project in its folder. Other keys of these files are
+//! preserved, and unusable prompts are not stored.
 
 use std::cell::Cell;
 use std::io::Read as _;
@@ -17,76 +17,76 @@ use crate::failure::{Failure, Kind};
 use crate::reviewer::prompts;
 use crate::store::board::ProjectRow;
 
-/// Where the prompts are in the file.
+/// The path of the prompts in the file.
 const PATH: [&str; 2] = ["promptCustomization", "codeReview"];
 const SYSTEM: &str = "reviewSystemPrompt";
 const TEMPLATE: &str = "reviewPromptTemplate";
-/// The file of the data folder.
+/// The file in the data directory.
 const FILE: &str = "settings.json";
-/// A larger file is none of ours.
+/// The maximum size of the file.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A prompt, and whether it is used.
+/// A custom prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnPrompt {
-    /// False when the default is used, and this one only kept.
+    /// False when the default is used instead.
     pub enabled: bool,
     /// The text.
     pub value: String,
 }
 
-/// The prompts that a team wrote; one that is missing was never written.
+/// The custom prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OwnPrompts {
-    /// Who the reviewer is to be.
+    /// The system prompt.
     pub system: Option<OwnPrompt>,
-    /// How it is asked.
+    /// The prompt template.
     pub template: Option<OwnPrompt>,
 }
 
-/// Where a prompt comes from.
+/// The source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// From nobody: it is the default.
+    /// The default.
     Default,
-    /// From those for all projects.
+    /// The global prompts.
     All,
-    /// From the project's own.
+    /// The project's own prompts.
     Project,
 }
 
-/// A prompt that is used, and where it comes from.
+/// A prompt in use, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InForce {
-    /// Where it comes from.
+pub struct EffectivePrompt {
+    /// Its source.
     pub level: Level,
     /// The text.
     pub text: String,
 }
 
-/// The prompts that are used.
+/// The prompts in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptsInForce {
-    /// Who the reviewer is to be.
-    pub system: InForce,
-    /// How it is asked.
-    pub template: InForce,
-    /// What is stored and cannot be used, in words.
+pub struct EffectivePrompts {
+    /// The system prompt.
+    pub system: EffectivePrompt,
+    /// The prompt template.
+    pub template: EffectivePrompt,
+    /// Errors of unusable prompts.
     pub notes: Vec<String>,
 }
 
 impl OwnPrompts {
-    /// Another number for other prompts, so that whoever edits them can tell whether somebody else did meanwhile.
+    /// A revision for optimistic concurrency: other prompts have another revision.
     #[must_use]
     pub fn revision(&self) -> u64 {
         let part = |prompt: &Option<OwnPrompt>| prompt.as_ref().map(|prompt| (prompt.enabled, prompt.value.clone()));
         let text = json!([part(&self.system), part(&self.template)]).to_string();
         let hash = Sha256::digest(text.as_bytes());
-        // As many bits as every reader of JSON keeps.
+        // 48 bits, which every JSON reader keeps exactly.
         hash.iter().take(6).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    /// Refuses prompts that could not be used.
+    /// Refuses unusable prompts.
     pub fn check(&self) -> Result<(), String> {
         let used = |prompt: &Option<OwnPrompt>| prompt.as_ref().filter(|prompt| prompt.enabled).cloned();
         if used(&self.system).is_some_and(|prompt| prompt.value.trim().is_empty()) {
@@ -100,7 +100,7 @@ impl OwnPrompts {
 }
 
 impl Board {
-    /// The prompts for all projects, or of one.
+    /// The global prompts, or those of a project.
     pub fn prompts(&self, project: Option<i64>) -> Result<OwnPrompts, Refused> {
         let document = match project {
             Some(project) => self.folder(&self.project(project)?)?.settings()?,
@@ -109,11 +109,11 @@ impl Board {
         Ok(document.as_ref().map(read).unwrap_or_default())
     }
 
-    /// Stores the prompts for all projects, or of one, if those that are there still have the revision that is known.
+    /// Stores the global prompts, or those of a project, if the stored ones still have the known revision.
     pub fn set_prompts(&self, project: Option<i64>, prompts: &OwnPrompts, known: Option<u64>) -> Result<(), Refused> {
         prompts.check().map_err(Refused::Invalid)?;
         let other = Cell::new(None);
-        // Asked where the file is held, so that of two who save at once one is told.
+        // Checked under the file's lock, so that of two concurrent saves one fails.
         let edit = |document: &mut Document| {
             let revision = read(document).revision();
             other.set(Some(revision).filter(|revision| known.is_some_and(|known| known != *revision)));
@@ -126,8 +126,8 @@ impl Board {
         other.get().map_or(Ok(()), |revision| Err(Refused::Stale(revision)))
     }
 
-    /// The prompts that reviews of a project are made with, or those of all projects that have none of their own.
-    pub fn prompts_in_force(&self, project: Option<i64>) -> Result<PromptsInForce, Refused> {
+    /// The prompts in use for a project, or for all projects without their own.
+    pub fn prompts_in_force(&self, project: Option<i64>) -> Result<EffectivePrompts, Refused> {
         let own = match project {
             Some(project) => self.folder(&self.project(project)?)?.settings()?,
             None => None,
@@ -138,18 +138,18 @@ impl Board {
             .map(|(name, document)| (*name, document.as_ref().map_or("{}", Document::as_str).as_bytes()));
         let read = prompts::read(&texts);
         let in_force = |text: Option<String>, from: Option<usize>, default: &str| match (text, from) {
-            (Some(text), Some(0)) => InForce { level: Level::All, text },
-            (Some(text), Some(_)) => InForce { level: Level::Project, text },
-            (Some(_) | None, _) => InForce { level: Level::Default, text: default.to_owned() },
+            (Some(text), Some(0)) => EffectivePrompt { level: Level::All, text },
+            (Some(text), Some(_)) => EffectivePrompt { level: Level::Project, text },
+            (Some(_) | None, _) => EffectivePrompt { level: Level::Default, text: default.to_owned() },
         };
-        Ok(PromptsInForce {
+        Ok(EffectivePrompts {
             system: in_force(read.system, read.from.system, DEFAULT_SYSTEM),
             template: in_force(read.template, read.from.template, DEFAULT_TEMPLATE),
             notes: read.notes,
         })
     }
 
-    /// The prompts that would hold in a project if a draft were stored.
+    /// The prompts in use for a project if a draft were stored.
     pub(super) fn drafted(&self, project: &ProjectRow, draft: &Draft) -> Result<prompts::Prompts, Refused> {
         let empty = || Document::new([]).map_err(|error| Refused::Invalid(error.to_string()));
         let mut document = empty()?;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_used_is_refused_unless_it_is_switched_off() {
+    fn an_unusable_prompt_is_refused_unless_it_is_disabled() {
         check(None, None, Ok(()));
         check(prompt(true, "You review."), prompt(true, "See {gitDiff}"), Ok(()));
         check(prompt(true, " \n"), None, Err("`reviewSystemPrompt` is enabled and empty"));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_again_and_the_rest_of_the_file_stays() {
+    fn stored_prompts_round_trip_and_other_keys_are_preserved() {
         let text = "{\n  \"theme\": \"dark\",\n  \"promptCustomization\": { \"autoMode\": { \"x\": 1 } },\n  \"z\": [1,2]\n}\n";
         let mut document = Document::parse(text.as_bytes()).unwrap();
         let mine = OwnPrompts { system: prompt(true, "Be \"kind\"\n"), template: prompt(false, "later") };

@@ -1,9 +1,9 @@
-//! Times as the board's files have them.
+//! Timestamps in the board's files.
 
 use ::time::OffsetDateTime;
 use ::time::macros::format_description;
 
-/// A time in milliseconds since 1970 as `2026-01-09T14:22:00.000Z`.
+/// Formats milliseconds since 1970 as `2026-01-09T14:22:00.000Z`.
 #[must_use]
 pub fn iso(ms: u64) -> String {
     let form = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");

@@ -1,8 +1,8 @@
-//! The work that is owed to a feature, one piece at a time.
+//! Runs one leased job of a feature: implement, commit or review.
 //!
-//! A piece begins with a claim and ends with a transition in the claim's name. What somebody else decided meanwhile
-//! (a person stopped it, another runner took it) makes that transition fail, and then there is nothing more to do.
-//! Whatever is done before it can be done again: a crash costs time, nothing else.
+//! A job begins with a lease and ends with a transition that checks the fencing token. If the feature was changed
+//! meanwhile (stopped by a person, leased by another worker), the transition fails and the job ends. Everything before
+//! the transition is idempotent: a crash costs only time.
 
 use std::sync::Arc;
 
@@ -26,22 +26,22 @@ mod review;
 pub(super) use implement::boundary;
 pub(super) use review::subject;
 
-/// Who is named in the records of what happens by itself.
+/// The actor of automatic transitions.
 pub(super) const RUNNER: &str = "tollgate";
-/// How long to wait before what could not be stored is tried again.
+/// The delay before a transition that could not be stored is retried.
 const AGAIN_MS: u64 = 5_000;
 
-/// A piece of work.
+/// A job.
 pub(super) struct Job<'a> {
     board: &'a Board,
     claim: &'a Claim,
     project: ProjectRow,
     folder: Arc<Folder>,
-    /// Ends it: somebody stopped it, or the program ends.
+    /// Cancels the job: a person stopped it, or the program shuts down.
     cancel: &'a CancellationToken,
 }
 
-/// Does a piece of work.
+/// Runs a job.
 pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
     crate::process::panic_point("work");
     let done = Job::new(board, claim, cancel).and_then(|job| match claim.work {
@@ -49,33 +49,33 @@ pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> R
         Work::Stepping => job.step(),
         Work::Committing | Work::CommittingStep => job.commit(),
         Work::Reviewing => job.review(),
-        // Whoever was at it is gone.
+        // The worker of this job crashed.
         Work::Implementing => job.interrupted(),
         Work::Nothing => Ok(()),
     });
     match done {
         Ok(()) => Ok(()),
-        // Somebody else decided meanwhile.
+        // The feature was changed meanwhile.
         Err(Refused::Stale(_) | Refused::Illegal(_) | Refused::NoFeature(_) | Refused::NoProject(_)) => Ok(()),
         Err(other) => {
-            // What can be told was told with a transition; this one could not be stored.
+            // Reportable failures are stored by a transition; this one could not be.
             try_again(board, claim)?;
             Err(other.into_failure())
         }
     }
 }
 
-/// Gives a piece of work back, to be tried again in a while.
+/// Releases the lease for a retry after a delay.
 pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
     let again = board.now().saturating_add(AGAIN_MS);
     board.database().release(claim.token, again).map(drop)
 }
 
-/// Leaves a piece of work to a person, because we made the same mistake twice.
+/// Hands a job to a person after the second panic.
 pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
     let done = Job::new(board, claim, cancel).and_then(|job| {
         let Feature { row, .. } = job.feature()?;
-        // What was claimed may have led on to the next piece before it went wrong.
+        // The job may have progressed to the next step before it panicked.
         let event = match row.state.work {
             Work::Queued | Work::Implementing => Event::AgentFailed,
             Work::Stepping => Event::StepFailed,
@@ -88,7 +88,7 @@ pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) 
     done.map_err(Refused::into_failure)
 }
 
-/// What a piece of work is about, as it is now.
+/// The feature of a job, in its current state.
 pub(super) struct Feature {
     pub(super) row: FeatureRow,
     pub(super) document: Document,
@@ -113,7 +113,7 @@ impl<'a> Job<'a> {
         Repository::open(&self.project.path, self.board.home().git.clone())
     }
 
-    /// The work tree of a feature that was begun.
+    /// The worktree of a started feature.
     fn worktree(&self, repository: &Repository, row: &FeatureRow) -> Result<Worktree, Failure> {
         let branch = branch(row)?;
         let Some(worktree) = repository.worktree(&branch)? else {
@@ -126,20 +126,20 @@ impl<'a> Job<'a> {
         Ok(worktree)
     }
 
-    /// Something happened, in the name of the claim; then the files are written anew.
+    /// Applies an event under the lease, then rewrites the files.
     fn happened(&self, row: &FeatureRow, hold: Hold, change: Change<'_>) -> Result<Transitioned, Refused> {
         let done = self.board.transition(row, RUNNER, Some((self.claim.token, hold)), change)?;
         crate::process::crash_point("transition-before-files");
-        // What is stored is the truth; files that could not be written are written later.
+        // The database is authoritative; a failed projection is repeated later.
         let _ = self.board.write_files(&self.project, self.id());
         crate::process::crash_point("transition-files-written");
         Ok(done)
     }
 
-    /// Something failed, and a person has to know.
+    /// Reports a failure to the person.
     fn failed(&self, row: &FeatureRow, event: Event, failure: &Failure) -> Result<(), Refused> {
         if handles::were_missing(failure) {
-            // No person can do anything about it, and soon it may work.
+            // File handles are short: a person cannot fix it, and a retry may succeed.
             return Err(Refused::Failure(failure.clone()));
         }
         let mut change = Change::of(event);
@@ -147,7 +147,7 @@ impl<'a> Job<'a> {
         self.happened(row, Hold::LetGo, change).map(drop)
     }
 
-    /// Whoever worked on it was interrupted.
+    /// The worker of the job was interrupted.
     fn interrupted(&self) -> Result<(), Refused> {
         let Feature { row, .. } = self.feature()?;
         self.happened(&row, Hold::LetGo, Change::of(Event::Interrupted)).map(drop)
@@ -173,7 +173,7 @@ impl Feature {
     }
 }
 
-/// The branch on which a feature is made.
+/// The branch of a feature.
 pub(super) fn branch(row: &FeatureRow) -> Result<Branch, Failure> {
     match &row.branch {
         Some(name) => Branch::parse(name).map_err(|error| failure::bad_branch(name, &error.to_string())),
@@ -181,7 +181,7 @@ pub(super) fn branch(row: &FeatureRow) -> Result<Branch, Failure> {
     }
 }
 
-/// A failure in one text.
+/// A failure and its hint in one text.
 fn in_words(failure: &Failure) -> String {
     match &failure.hint {
         Some(hint) => format!("{}. {hint}", failure.message),

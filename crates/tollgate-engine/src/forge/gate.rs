@@ -1,19 +1,20 @@
-//! The gate's commit: what an agent left in its worktree becomes one commit on the branch of its feature.
+//! Gate commits: turns the files an agent left in its worktree into one commit on the branch of its feature.
 //!
 //! `git add`, `commit` and `status` run programs that an agent can plant (hooks, filters, a file system monitor …). So
-//! the commit is made by plumbing, with a git folder of our own that shares only objects and branches, and an index of
-//! our own. In it:
+//! the commit is made with git plumbing, in a private git directory that shares only objects and branches, and with a
+//! private index:
 //!
 //! - Bytes are stored as they are, unless `.gitattributes` or the plain values `core.autocrlf` and `core.eol` of the
 //!   repository or its operator say how lines end.
-//! - The only filter that runs is Git LFS, when the operator's own configuration names it. A changed file that asks for
-//!   another filter which somebody configured is refused: what the filter hides would be stored in the open.
-//! - Links are stored as links, submodules stay as they were, files that a sparse checkout leaves out stay too.
+//! - The only filter that runs is Git LFS, when the operator's own configuration names it. A changed file that asks
+//!   for another configured filter is refused, because its content would be committed unfiltered, for example
+//!   unencrypted.
+//! - Symbolic links are stored as links; submodules and files outside a sparse checkout stay as they were.
 //! - A repository inside the tree is refused.
-//! - The same attempt always makes the same commit: its time is passed in. A commit that no branch points to yet is
-//!   garbage and nothing else.
+//! - The commit is idempotent: the same attempt always makes the same commit, because its time is passed in. A commit
+//!   that no branch points to yet is unreachable garbage.
 //!
-//! The project's own hooks are not run here; whoever wants them runs them with the agent's limits.
+//! The project's own hooks are not run here; `agent` runs them within the agent's limits.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,8 @@ use tollgate_core::sha::Sha;
 
 use crate::failure::Failure;
 use crate::forge::git::Git;
-use crate::forge::project::own::Tree;
-use crate::forge::project::{Branch, Own, Project, Settings, failure, sha_of};
+use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::{Branch, PrivateGitDir, Project, Settings, failure, sha_of};
 use crate::forge::worktree::Worktree;
 use crate::forge::worktree::changed;
 
@@ -32,49 +33,49 @@ mod index;
 
 pub use author::Author;
 
-/// How far back a commit of ours is looked for.
+/// How many commits of a branch are searched for an attempt.
 const MAX_LOOKED_AT: &str = "--max-count=20";
-/// What stands before the name of the attempt, in the last lines of a message.
+/// The trailer that names the attempt.
 const ATTEMPT: &str = "Tollgate-Attempt: ";
 
-/// What is to be committed, and how.
+/// The input of a gate commit.
 #[derive(Debug, Clone)]
 pub struct GateCommit<'a> {
-    /// Where the files are.
+    /// The worktree with the files.
     pub worktree: &'a Worktree,
-    /// A folder of ours for the index, one for each worktree, to which no agent has access. What is left in it makes
-    /// the next commit faster.
+    /// A private directory for the index, one per worktree, which agents cannot access. Its content speeds up the next
+    /// commit.
     pub scratch: &'a Path,
-    /// The whole message. Its last lines should have `Tollgate-Attempt: <attempt>`, so that [`find_attempt`] finds it.
+    /// The whole message. Its trailers should include `Tollgate-Attempt: <attempt>`, so that [`find_attempt`] finds
+    /// it.
     pub message: &'a str,
-    /// Who to name, instead of whom git's configuration names.
+    /// The author, instead of the one in git's configuration.
     pub author: Option<Author>,
-    /// When, in seconds since 1970; the same for each try at one attempt.
+    /// The commit time in seconds since 1970; the same for each retry of an attempt.
     pub time: u64,
-    /// Where the branch must be, when that matters. Otherwise what the agent itself committed becomes the parent.
+    /// The commit the branch must point to. With `None`, commits that the agent made itself become the parent.
     pub expected_parent: Option<&'a Sha>,
-    /// The folder of the board, which is never committed: `.automaker`.
+    /// The directory of the board, which is never committed: `.automaker`.
     pub board_dir: &'a str,
 }
 
-/// What there is to commit.
+/// The result of staging a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Staged {
-    /// Nothing: the files are those of the branch.
+    /// No changes: the files match the branch.
     Nothing,
-    /// A tree that is not the branch's.
+    /// A tree that differs from the branch.
     Tree {
-        /// Its name.
+        /// The name of the tree.
         tree: Sha,
-        /// The tip of the branch; `None` when it has no commit yet.
+        /// The tip of the branch; `None` while it has no commits.
         parent: Option<Sha>,
-        /// A copy of the index that it was made from, which hooks may see and change: the next [`stage`] starts from
-        /// the original.
+        /// A copy of the index for hooks to read and change; the next [`stage`] starts from the original.
         index: PathBuf,
     },
 }
 
-/// Stores the files of the worktree, without touching it, its index or its branch.
+/// Writes the files of the worktree as a tree, without touching the worktree, its index or its branch.
 pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     let worktree = gate.worktree;
     worktree.verify()?;
@@ -83,9 +84,10 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
         return Err(failure::branch_moved(worktree.branch().as_str()));
     }
     let sparse = changed::sparse(worktree)?;
-    let index = index::place(gate.scratch, sparse.is_empty())?;
-    let settings = Settings::read(worktree.place())?;
-    let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    let index = index::index_path(gate.scratch, sparse.is_empty())?;
+    let settings = Settings::read(worktree.paths())?;
+    let own =
+        PrivateGitDir::to_work(worktree.paths(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
     let git = own.git();
     changed::load(git, parent.as_ref(), &sparse)?;
     let mut changed = changed::look(git)?;
@@ -97,7 +99,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     filter::refuse(git, &settings, &changed.written, worktree.path())?;
     changed::feed(git, &["update-index", "--force-remove", "-z", "--stdin"], &changed.removed)?;
     changed::feed(git, &["update-index", "--add", "--remove", "-z", "--stdin"], &changed.written)?;
-    // Objects that a partial clone left out may be missing, as they are in the parent.
+    // Objects that a partial clone omitted may be missing, as they are in the parent.
     let tree = sha_of("write-tree", &git.run(&["write-tree", "--missing-ok"])?)?;
     if tree == tree_of(git, parent.as_ref(), worktree)? {
         return Ok(Staged::Nothing);
@@ -105,9 +107,9 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     Ok(Staged::Tree { tree, parent, index: index::copy(&index)? })
 }
 
-/// Makes a commit of what was staged and moves the branch to it, if the branch is still where it was.
+/// Commits the staged tree and moves the branch to it, if the branch still points to the parent.
 ///
-/// Afterwards the worktree's own index is that of the commit; no file is touched.
+/// Afterwards the worktree's own index matches the commit; no file is touched.
 pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Failure> {
     let Staged::Tree { tree, parent, index } = staged else {
         return Ok(None);
@@ -118,45 +120,46 @@ pub fn commit(gate: &GateCommit<'_>, staged: &Staged) -> Result<Option<Sha>, Fai
     crate::process::crash_point("commit-before-ref-update");
     let nothing = "0".repeat(commit.as_str().len());
     let from = parent.as_ref().map_or(nothing.as_str(), Sha::as_str);
-    worktree.place().move_branch(worktree.branch(), &commit, from)?;
+    worktree.paths().move_branch(worktree.branch(), &commit, from)?;
     index::hand_over(index, worktree);
     Ok(Some(commit))
 }
 
-/// Makes the worktree's own index that of its branch, without touching a file: for a commit that was found again after
-/// a crash, which may have come before this was done.
+/// Resets the worktree's own index to its branch without touching a file: for a commit found after a crash that may
+/// have happened before this was done.
 pub fn settle(worktree: &Worktree, scratch: &Path) -> Result<(), Failure> {
     worktree.verify()?;
     let tip = tip(worktree)?;
     let sparse = changed::sparse(worktree)?;
-    let index = index::place(scratch, sparse.is_empty())?;
-    let settings = Settings::read(worktree.place())?;
-    let own = Own::to_work(worktree.place(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    let index = index::index_path(scratch, sparse.is_empty())?;
+    let settings = Settings::read(worktree.paths())?;
+    let own =
+        PrivateGitDir::to_work(worktree.paths(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
     changed::load(own.git(), tip.as_ref(), &sparse)?;
     changed::look(own.git())?;
     index::hand_over(&index, worktree);
     Ok(())
 }
 
-/// The tip of the branch. There is none only as long as the repository has no commits: a commit without a parent in
-/// place of a branch that somebody deleted would leave its history behind.
+/// The tip of the branch. It is missing only while the repository has no commits: a root commit in place of a deleted
+/// branch would drop its history.
 fn tip(worktree: &Worktree) -> Result<Option<Sha>, Failure> {
-    let (place, branch) = (worktree.place(), worktree.branch());
-    let tip = place.tip(branch)?;
-    if tip.is_none() && place.has_commits()? {
+    let (paths, branch) = (worktree.paths(), worktree.branch());
+    let tip = paths.tip(branch)?;
+    if tip.is_none() && paths.has_commits()? {
         return Err(failure::branch_gone(branch.as_str()));
     }
     Ok(tip)
 }
 
-/// The commit that an attempt made, among the last ones of a branch.
+/// Finds the commit of an attempt among the last commits of a branch.
 ///
-/// The name of the attempt should be one that an agent cannot guess, or the agent could have made the commit.
+/// The name of the attempt must be unguessable for agents, or an agent could have forged the commit.
 pub fn find_attempt(project: &Project, branch: &Branch, attempt: &str) -> Result<Option<Sha>, Failure> {
     let Some(tip) = project.branch_head(branch)? else {
         return Ok(None);
     };
-    let own = Own::to_read(project.place())?;
+    let own = PrivateGitDir::to_read(project.paths())?;
     let format = "--format=tformat:%H%n%B";
     let args =
         ["log", "-z", MAX_LOOKED_AT, format, "--encoding=UTF-8", "--no-patch", "--end-of-options", tip.as_str(), "--"];
@@ -172,19 +175,19 @@ pub fn find_attempt(project: &Project, branch: &Branch, attempt: &str) -> Result
     Ok(None)
 }
 
-/// True when the last lines of a message name this attempt.
+/// True when the trailers of a message name this attempt.
 fn is_attempt(message: &str, attempt: &str) -> bool {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     last.lines().any(|line| line.strip_prefix(ATTEMPT).is_some_and(|found| found.trim_end() == attempt))
 }
 
 fn write_commit(gate: &GateCommit<'_>, tree: &Sha, parent: Option<&Sha>) -> Result<Sha, Failure> {
-    let place = gate.worktree.place();
+    let paths = gate.worktree.paths();
     let author = match &gate.author {
         Some(author) => author.clone(),
-        None => Author::configured(&Settings::read(place)?),
+        None => Author::configured(&Settings::read(paths)?),
     };
-    let own = Own::to_read(place)?;
+    let own = PrivateGitDir::to_read(paths)?;
     let git = author.sign(own.git().clone(), gate.time);
     let mut args = vec!["commit-tree", tree.as_str()];
     args.extend(parent.iter().flat_map(|parent| ["-p", parent.as_str()]));
@@ -193,18 +196,18 @@ fn write_commit(gate: &GateCommit<'_>, tree: &Sha, parent: Option<&Sha>) -> Resu
     if answer.ok { sha_of("commit-tree", &answer.stdout) } else { Err(git.explain(&args, &answer.stderr)) }
 }
 
-/// The tree of a commit; that without files when there is none.
+/// The tree of a commit, or the empty tree without one.
 fn tree_of(git: &Git, commit: Option<&Sha>, worktree: &Worktree) -> Result<Sha, Failure> {
     match commit {
         Some(commit) => {
             let tree = format!("{commit}^{{tree}}");
             sha_of("rev-parse", &git.run(&["rev-parse", "--verify", "--end-of-options", &tree])?)
         }
-        None => worktree.place().empty_tree(),
+        None => worktree.paths().empty_tree(),
     }
 }
 
-/// True for a folder and what is in it.
+/// True for a directory and everything below it.
 fn is_below(path: &[u8], folder: &str) -> bool {
     let rest = path.strip_prefix(folder.trim_matches('/').as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

@@ -1,16 +1,13 @@
-//! The one way to call git.
+//! The hardened wrapper around every git command.
 //!
-//! A repository can name programs in a dozen places (hooks, filters, diff
-//! drivers, a file system monitor, a pager …), and whoever wrote the change may
-//! have written those too. So every call goes through here: arguments as a
-//! list, an environment of our own, no global or system configuration, no
-//! hooks, no filters, no external diffs, no prompts, no network, and limits on
-//! time and on what is read. Only [`super::remote`] may use the network, by one
-//! protocol, and is watched while it does.
+//! A repository can name programs in a dozen places (hooks, filters, diff drivers, a file system monitor, a pager …),
+//! and the author of a change may have written those too. So every call goes through here: arguments as a list, a
+//! clean environment, no global or system configuration, no hooks, no filters, no external diffs, no prompts, no
+//! network, and limits on time and output. Only [`super::remote`] may use the network, by one protocol and under a
+//! watchdog.
 //!
-//! What the operator says about where the repository is (`GIT_DIR` and the
-//! like, which git itself sets for hooks) is passed on; of the operator's own
-//! configuration only a few plain values are ([`Git::adopt_settings`]).
+//! Variables that locate the repository (`GIT_DIR` and the like, which git itself sets for hooks) are passed on; of
+//! the operator's own configuration only a few plain values are ([`Git::adopt_settings`]).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Seek as _, Write as _};
@@ -32,19 +29,19 @@ pub use log::Commits;
 pub(crate) use settings::Value;
 pub(in crate::forge) use watch::{Watched, Watching};
 
-/// How long one git command may take.
+/// The time limit of one git command.
 const WALL: Duration = Duration::from_secs(120);
-/// How much of a short answer is read.
+/// The maximum size of a buffered output.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
-/// How much of what git says about an error is kept.
+/// The maximum size of a kept error output.
 const MAX_STDERR: usize = 16 * 1024;
 
-/// Variables with which the operator, or git on its way into a hook, says where the repository is.
+/// Variables that locate the repository, set by the operator or by git for hooks.
 const WHERE: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
-/// Where the objects of a push are that is not accepted yet; passed on only inside such a hook.
+/// The quarantine of a push that is not accepted yet; passed on only inside such a hook.
 const QUARANTINE: [&str; 3] = ["GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
 
-/// Variables with which the operator says how the network is reached and which certificates are trusted.
+/// Proxy and certificate variables of the operator.
 const NETWORK: [&str; 11] = [
     "http_proxy",
     "https_proxy",
@@ -59,7 +56,7 @@ const NETWORK: [&str; 11] = [
     "SSL_CERT_DIR",
 ];
 
-/// Settings that hold whatever the repository's configuration says.
+/// Settings that override the repository's configuration.
 const FIXED: [&str; 18] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -81,18 +78,18 @@ const FIXED: [&str; 18] = [
     "status.submoduleSummary=false",
 ];
 
-/// What we take from the environment of the program, as data.
+/// The parts of the process environment that git needs, as data.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Where programs are.
+    /// `PATH`.
     pub path: Option<OsString>,
-    /// The operator's home.
+    /// `HOME`.
     pub home: Option<OsString>,
-    /// Where the operator keeps configuration.
+    /// `XDG_CONFIG_HOME`.
     pub config_home: Option<OsString>,
-    /// What is said about where the repository is.
+    /// Variables that locate the repository.
     pub repository: Vec<(&'static str, OsString)>,
-    /// How the network is reached, for the calls that may use it.
+    /// Network variables, for calls that may use the network.
     pub network: Vec<(&'static str, OsString)>,
 }
 
@@ -109,23 +106,17 @@ impl Environment {
         let plain = |name| std::env::var_os(name);
         Self { path: plain("PATH"), home: plain("HOME"), config_home: plain("XDG_CONFIG_HOME"), repository, network }
     }
-
-    /// True when somebody said where the repository is, so that nothing is searched for.
-    #[must_use]
-    pub fn names_repository(&self) -> bool {
-        self.repository.iter().any(|(name, _)| *name == "GIT_DIR")
-    }
 }
 
-/// Git, in one folder.
+/// Git in one directory.
 #[derive(Debug, Clone)]
 pub struct Git {
     dir: PathBuf,
     environment: Environment,
-    /// Configuration that is only known at run time, as pairs: keys may hold any character.
+    /// Configuration known only at run time, as pairs: keys may hold any character.
     overrides: Vec<(String, String)>,
     config_files: ConfigFiles,
-    /// The one protocol by which the network may be used; `None` for hardly any call.
+    /// The only allowed network protocol; `None` for almost every call.
     protocol: Option<&'static str>,
 }
 
@@ -136,14 +127,14 @@ enum ConfigFiles {
     Operators,
 }
 
-/// What a finished command said.
+/// The output of a finished command.
 #[derive(Debug)]
-pub struct Answer {
+pub struct GitOutput {
     /// Its standard output.
     pub stdout: Vec<u8>,
     /// The beginning of its standard error.
     pub stderr: String,
-    /// True when it ended with 0.
+    /// True when the exit code was 0.
     pub ok: bool,
 }
 
@@ -160,7 +151,7 @@ impl Git {
         }
     }
 
-    /// The same, for a repository whose git folder is named instead of searched for.
+    /// Names the git directory instead of searching for it.
     #[must_use]
     pub fn at_git_dir(mut self, git_dir: &Path) -> Self {
         self.environment.repository.retain(|(name, _)| *name != "GIT_DIR");
@@ -168,14 +159,14 @@ impl Git {
         self
     }
 
-    /// The same, run in another folder.
+    /// Runs git in another directory.
     #[must_use]
     pub(crate) fn in_folder(mut self, dir: &Path) -> Self {
         dir.clone_into(&mut self.dir);
         self
     }
 
-    /// The same with one more variable in the environment of git, for what has no other way in.
+    /// Adds a variable to the environment of git.
     #[must_use]
     pub(crate) fn with_variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.environment.repository.retain(|(known, _)| *known != name);
@@ -183,38 +174,38 @@ impl Git {
         self
     }
 
-    /// The same with one more setting, which holds whatever any configuration says.
+    /// Adds a setting that overrides all configuration files.
     #[must_use]
     pub(crate) fn with_setting(mut self, key: &str, value: &str) -> Self {
         self.overrides.push((key.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same, allowed to use the network by one protocol and no other.
+    /// Allows the network by one protocol.
     #[must_use]
     pub(in crate::forge) fn over(mut self, protocol: &'static str) -> Self {
         self.protocol = Some(protocol);
         self
     }
 
-    /// What we took from the environment.
+    /// The environment of the calls.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Runs a command and gives back what it said, also when it failed.
-    pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Answer, Failure> {
+    /// Runs a command and returns its output, also when it failed.
+    pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<GitOutput, Failure> {
         self.answer(args, Stdio::null())
     }
 
-    /// The same with something to read.
-    pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Answer, Failure> {
+    /// Runs a command with standard input.
+    pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<GitOutput, Failure> {
         let file = input_file(input).map_err(|error| failure::git(&name_of(args), &error.to_string()))?;
         self.answer(args, file.into())
     }
 
-    fn answer<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio) -> Result<Answer, Failure> {
+    fn answer<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio) -> Result<GitOutput, Failure> {
         let mut stdout = Vec::new();
         let mut too_much = false;
         let (ok, stderr) = self.stream(args, stdin, &mut |chunk| {
@@ -227,22 +218,22 @@ impl Git {
         if too_much {
             return Err(failure::git_too_much(&name_of(args), MAX_ANSWER));
         }
-        Ok(Answer { stdout, stderr, ok })
+        Ok(GitOutput { stdout, stderr, ok })
     }
 
-    /// Runs a command that must succeed and gives back its output.
+    /// Runs a command that must succeed and returns its output.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, Failure> {
         let answer = self.ask(args)?;
         if answer.ok { Ok(answer.stdout) } else { Err(self.explain(args, &answer.stderr)) }
     }
 
-    /// Runs a command that must succeed; `take` is given its output piece by piece and says whether to go on.
+    /// Runs a command that must succeed; `take` receives its output in chunks and returns whether to continue.
     pub fn run_into<S: AsRef<OsStr>>(&self, args: &[S], take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Failure> {
         let (ok, stderr) = self.stream(args, Stdio::null(), take)?;
         if ok { Ok(()) } else { Err(self.explain(args, &stderr)) }
     }
 
-    /// The failure that git's words mean.
+    /// Converts git's error output into a failure.
     pub fn explain<S: AsRef<OsStr>>(&self, args: &[S], stderr: &str) -> Failure {
         let said = |text: &str| stderr.contains(text);
         if said("dubious ownership") {
@@ -326,7 +317,7 @@ impl Git {
     }
 }
 
-/// The search path without `.` and the like, which would find a `git` that the repository brings along.
+/// Removes relative directories from the search path: `.` would find a `git` that the repository contains.
 fn absolute_folders(path: &OsStr) -> Option<OsString> {
     std::env::join_paths(std::env::split_paths(path).filter(|folder| folder.is_absolute())).ok()
 }
@@ -335,7 +326,7 @@ pub(in crate::forge) fn null_device() -> &'static str {
     if cfg!(windows) { "NUL" } else { "/dev/null" }
 }
 
-/// Something to read, as a file instead of a pipe: neither side has to wait for the other.
+/// Standard input as a file instead of a pipe, so that neither side has to wait for the other.
 fn input_file(input: &[u8]) -> io::Result<std::fs::File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(input)?;

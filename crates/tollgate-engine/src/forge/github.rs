@@ -1,18 +1,18 @@
-//! GitHub: the only place that talks to it.
+//! The GitHub client; no other module talks to GitHub.
 //!
 //! ```text
-//! address            where it is: github.com, or a server of one's own
-//! request, client    what is asked, and asking it: size, time, tries
-//! limits, clock      how often
-//! trouble            what refusals mean
-//! key, app           who we are, and tokens
-//! wire, graph        what is sent and what comes, over REST and GraphQL
-//! hosted             all of it as a [`Host`]
-//! manifest           making an app
-//! delivery           what GitHub tells us by itself
+//! address            URLs of github.com or a self-hosted server
+//! request, client    requests with size limits, timeouts and retries
+//! limits, clock      rate limits
+//! error              classification of error responses
+//! key, app           app authentication and installation tokens
+//! wire, graphql      request and response bodies of REST and GraphQL
+//! host               the [`Host`] implementation
+//! manifest           app creation from a manifest
+//! delivery           webhook deliveries
 //! ```
 //!
-//! Changes never come from here: git fetches them. Nothing is remembered but tokens and how often we asked.
+//! Commits are not fetched from here but by git. The only state is a cache of tokens and the rate limit counters.
 
 mod address;
 mod app;
@@ -20,41 +20,41 @@ mod client;
 mod clock;
 mod date;
 pub mod delivery;
-mod graph;
-mod hosted;
+mod error;
+mod graphql;
+mod host;
 mod key;
 mod limits;
 mod manifest;
+pub mod metrics;
 mod request;
-pub mod tally;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod wire;
 
 use std::sync::{Arc, OnceLock};
 
 use client::Client;
 use clock::MachineClock;
-use hosted::{Hosted, Role};
+use host::{AuthMode, GithubHost};
 use limits::Limits;
 
-use super::host::{Hidden, Host, Me};
+use super::host::{BotIdentity, Host, Secret};
 
 pub use address::Address;
 pub use app::{AboutApp, App, AppSettings};
 pub use clock::Clock;
 pub use manifest::{NewApp, convert_manifest};
 
-/// A list has at most so many pages.
+/// The maximum number of pages of a list.
 const MAX_PAGES: usize = 30;
-/// And so many items.
+/// The maximum number of items of a list.
 const MAX_ITEMS: usize = MAX_PAGES * 100;
 
-/// GitHub, in the name of whoever has a token: a person, or a workflow. Without one, what everybody may see.
+/// GitHub with a token of a person or a workflow, or anonymously without one.
 #[must_use]
-pub fn with_token(address: Address, token: Option<Hidden>, me: Option<Me>) -> Arc<dyn Host> {
+pub fn with_token(address: Address, token: Option<Secret>, me: Option<BotIdentity>) -> Arc<dyn Host> {
     let client = Client::new(address, Arc::new(MachineClock::new()));
     let me = me.map(OnceLock::from).unwrap_or_default();
-    Arc::new(Hosted::new(client, Arc::new(Limits::default()), Role::Holder { token, me }))
+    Arc::new(GithubHost::new(client, Arc::new(Limits::default()), AuthMode::Holder { token, me }))
 }

@@ -1,8 +1,7 @@
-//! A code host: where pull requests are, and what we may do there.
+//! The code host interface: reads pull requests and writes comments, reviews and checks.
 //!
-//! One interface for all hosts, of which GitHub is the first. Calls wait for their answer; whoever
-//! waits does so on a thread of their own. Each call is made once: whether it is made again is decided by those who know
-//! what it would mean, with the help of [`Trouble`].
+//! One trait for all hosts, of which GitHub is the first. Calls block, so callers run them on worker threads. Each
+//! call is made once: the caller decides about a retry by the [`HostErrorKind`].
 
 use std::sync::Arc;
 
@@ -10,85 +9,79 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Annotation, Conclusion, Inline};
 use tollgate_core::sha::Sha;
 
-mod trouble;
+mod error;
 
-pub use trouble::{HostError, Trouble};
+pub use error::{HostError, HostErrorKind};
 
-/// Something that was asked of a host.
-pub type Asked<T> = Result<T, HostError>;
+/// The result of a call to a host.
+pub type HostResult<T> = Result<T, HostError>;
 
-/// Whether what is to be written at a host is still ours to write. It is asked at the last moment, and must be quick.
-pub type IsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
+/// The fence of a writer: false once its lease was lost. Called right before each write, so it must be quick.
+pub type FenceCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// A code host, in the name of somebody.
+/// A code host, authenticated as one identity.
 pub trait Host: Send + Sync {
-    // Reading.
-
-    /// Who we are there: the author of what we write.
-    fn me(&self) -> Asked<Me>;
-    /// A pull request as it is now.
-    fn pull(&self, repo: &Repo, number: u64) -> Asked<Pull>;
-    /// Open pull requests, those that changed last first, at most so many.
-    fn open_pulls(&self, repo: &Repo, at_most: usize) -> Asked<Vec<Pull>>;
-    /// The commits of a pull request, oldest first; hosts list 250 at most.
-    fn commits(&self, repo: &Repo, number: u64) -> Asked<Vec<PullCommit>>;
-    /// What somebody may do in a repository.
-    fn permission(&self, repo: &Repo, login: &str) -> Asked<Permission>;
+    /// The identity under which we write.
+    fn me(&self) -> HostResult<BotIdentity>;
+    /// The current state of a pull request.
+    fn pull(&self, repo: &Repo, number: u64) -> HostResult<Pull>;
+    /// Open pull requests, most recently updated first, at most `at_most`.
+    fn open_pulls(&self, repo: &Repo, at_most: usize) -> HostResult<Vec<Pull>>;
+    /// The commits of a pull request, oldest first; hosts list at most 250.
+    fn commits(&self, repo: &Repo, number: u64) -> HostResult<Vec<PullCommit>>;
+    /// The permission of a user in a repository.
+    fn permission(&self, repo: &Repo, login: &str) -> HostResult<Permission>;
     /// The comments of the conversation, oldest first.
-    fn comments(&self, repo: &Repo, number: u64) -> Asked<Vec<Comment>>;
+    fn comments(&self, repo: &Repo, number: u64) -> HostResult<Vec<Comment>>;
     /// The reviews, oldest first.
-    fn reviews(&self, repo: &Repo, number: u64) -> Asked<Vec<PostedReview>>;
-    /// The comments at lines and files, oldest first.
-    fn line_comments(&self, repo: &Repo, number: u64) -> Asked<Vec<Comment>>;
-    /// The threads at lines, as far as the host can tell.
-    fn threads(&self, repo: &Repo, number: u64) -> Asked<Vec<Thread>>;
-    /// Our checks of a commit that have this name, oldest first.
-    fn checks(&self, repo: &Repo, head: &Sha, name: &str) -> Asked<Vec<Check>>;
+    fn reviews(&self, repo: &Repo, number: u64) -> HostResult<Vec<PostedReview>>;
+    /// The review comments at lines and files, oldest first.
+    fn line_comments(&self, repo: &Repo, number: u64) -> HostResult<Vec<Comment>>;
+    /// The review threads.
+    fn threads(&self, repo: &Repo, number: u64) -> HostResult<Vec<Thread>>;
+    /// Our check runs of a commit with this name, oldest first.
+    fn checks(&self, repo: &Repo, head: &Sha, name: &str) -> HostResult<Vec<Check>>;
 
-    // Writing. None of these may be done twice; all of them leave something that can be looked for.
+    // Writes. None is idempotent; each leaves a marker by which a retry finds it.
 
     /// Writes a comment into the conversation.
-    fn comment(&self, repo: &Repo, number: u64, body: &str) -> Asked<u64>;
+    fn comment(&self, repo: &Repo, number: u64, body: &str) -> HostResult<u64>;
     /// Replaces the text of a comment of ours.
-    fn edit_comment(&self, repo: &Repo, comment: u64, body: &str) -> Asked<()>;
-    /// Removes a comment of ours.
-    fn delete_comment(&self, repo: &Repo, comment: u64) -> Asked<()>;
-    /// Writes a review with all its comments at lines in one request; those at files as a whole cannot be in it.
-    fn review(&self, repo: &Repo, number: u64, review: &NewReview<'_>) -> Asked<u64>;
-    /// Writes one comment at lines or at a file.
-    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> Asked<u64>;
-    /// Removes a comment of ours at lines.
-    fn delete_line_comment(&self, repo: &Repo, comment: u64) -> Asked<()>;
-    /// Answers in the thread that began with a comment.
-    fn reply(&self, repo: &Repo, number: u64, root: u64, body: &str) -> Asked<u64>;
+    fn edit_comment(&self, repo: &Repo, comment: u64, body: &str) -> HostResult<()>;
+    /// Deletes a comment of ours.
+    fn delete_comment(&self, repo: &Repo, comment: u64) -> HostResult<()>;
+    /// Writes a review with its line comments in one request; comments at whole files cannot be part of it.
+    fn review(&self, repo: &Repo, number: u64, review: &NewReview<'_>) -> HostResult<u64>;
+    /// Writes one review comment at lines or at a file.
+    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> HostResult<u64>;
+    /// Deletes a review comment of ours.
+    fn delete_line_comment(&self, repo: &Repo, comment: u64) -> HostResult<()>;
+    /// Replies in the thread of a review comment.
+    fn reply(&self, repo: &Repo, number: u64, root: u64, body: &str) -> HostResult<u64>;
     /// Resolves a thread.
-    fn resolve(&self, repo: &Repo, thread: &str) -> Asked<()>;
-    /// Begins a check.
-    fn begin_check(&self, repo: &Repo, check: &NewCheck<'_>) -> Asked<u64>;
-    /// Says more about a check, or ends it. Annotations are added to those it has, at most 50 at a time.
-    fn update_check(&self, repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> Asked<()>;
+    fn resolve(&self, repo: &Repo, thread: &str) -> HostResult<()>;
+    /// Creates a check run.
+    fn begin_check(&self, repo: &Repo, check: &NewCheck<'_>) -> HostResult<u64>;
+    /// Updates or completes a check run. Annotations are appended, at most 50 per call.
+    fn update_check(&self, repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> HostResult<()>;
 
-    // Git.
-
-    /// Where git fetches the repository from.
+    /// The URL for `git fetch`.
     fn clone_url(&self, repo: &Repo) -> String;
-    /// The value of the `Authorization` header with which git may fetch it; `None` when anybody may.
-    fn git_authorization(&self, repo: &Repo) -> Asked<Option<Hidden>>;
+    /// The `Authorization` header for `git fetch`; `None` for public access.
+    fn git_authorization(&self, repo: &Repo) -> HostResult<Option<Secret>>;
 
-    // Deliveries.
-
-    /// Deliveries that the host could not hand over, newest first, back to a time in milliseconds since 1970.
-    fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>>;
-    /// Asks the host to deliver once more.
-    fn redeliver(&self, id: u64) -> Asked<()>;
+    /// Webhook deliveries that failed, newest first, back to a time in milliseconds since 1970.
+    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>>;
+    /// Requests a redelivery.
+    fn redeliver(&self, id: u64) -> HostResult<()>;
 }
 
-/// A secret on its way: it is never shown.
+/// A secret, redacted in `Debug`.
 #[derive(Clone)]
-pub struct Hidden(String);
+pub struct Secret(String);
 
-impl Hidden {
-    /// Keeps a secret.
+impl Secret {
+    /// Wraps a secret.
     #[must_use]
     pub fn new(secret: String) -> Self {
         Self(secret)
@@ -101,25 +94,25 @@ impl Hidden {
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("(hidden)")
     }
 }
 
-/// Who we are at a host.
+/// The identity under which we act at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Me {
-    /// The name under which we write: `tollgate[bot]`.
+pub struct BotIdentity {
+    /// The login under which we write: `tollgate[bot]`.
     pub login: String,
-    /// The name that people put behind `@`: `tollgate`.
+    /// The name for mentions, without `@`: `tollgate`.
     pub mention: String,
-    /// Our app, when we are one; only its comments are ours then.
+    /// The number of our app; then only comments of this app are ours.
     pub app: Option<u64>,
 }
 
-impl Me {
-    /// True when we wrote it. The app decides where the host names it, the name of the author otherwise.
+impl BotIdentity {
+    /// True when `author` is this identity: by app where the host names one, by login otherwise.
     #[must_use]
     pub fn wrote(&self, author: &Author) -> bool {
         match (self.app, author.app) {
@@ -129,46 +122,46 @@ impl Me {
     }
 }
 
-/// Who wrote something.
+/// The author of a comment or review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// The name.
+    /// The login.
     pub login: String,
-    /// The app through which it was written.
+    /// The app through which the text was written.
     pub app: Option<u64>,
-    /// True for programs.
+    /// True for bots.
     pub is_bot: bool,
 }
 
-/// A pull request as it is now.
+/// The current state of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pull {
     /// Its number.
     pub number: u64,
     /// Its title.
     pub title: String,
-    /// What the author says about it.
+    /// Its description.
     pub body: String,
-    /// Whose it is.
+    /// The login of its author.
     pub author: String,
-    /// True while it can be merged or pushed to.
+    /// True until it is closed or merged.
     pub is_open: bool,
-    /// True for one that is not ready.
+    /// True for a draft.
     pub is_draft: bool,
     /// The commit at its head.
     pub head: Sha,
-    /// The branch it is to be merged into.
+    /// The target branch.
     pub base_branch: String,
-    /// The commit at the head of that branch, as the host has it; it moves. The merge base counts.
+    /// The tip of the target branch, which moves; reviews use the merge base.
     pub base: Sha,
-    /// Where its commits come from; `None` when that was deleted.
+    /// The repository of the head branch; `None` when it was deleted.
     pub from: Option<Repo>,
-    /// How many commits and files it has.
+    /// The number of commits and files.
     pub size: (u64, u64),
 }
 
 impl Pull {
-    /// True when its commits come from elsewhere than `repo`.
+    /// True when the head branch is in another repository than `repo`.
     #[must_use]
     pub fn is_fork(&self, repo: &Repo) -> bool {
         self.from.as_ref() != Some(repo)
@@ -184,126 +177,126 @@ pub struct PullCommit {
     pub message: String,
 }
 
-/// What somebody may do in a repository.
+/// The permission of a user in a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
-    /// Nothing.
+    /// No access.
     None,
-    /// Look.
+    /// Read access.
     Read,
-    /// Push, merge, decide.
+    /// Write access: push and merge.
     Write,
 }
 
-/// A comment of the conversation or at lines.
+/// A comment in the conversation or at lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
     /// Its number.
     pub id: u64,
-    /// Who wrote it.
+    /// Its author.
     pub author: Author,
-    /// What it says.
+    /// Its text.
     pub body: String,
-    /// The comment it answers, for one in a thread.
+    /// The comment it replies to.
     pub answers: Option<u64>,
 }
 
-/// A review that somebody wrote.
+/// A published review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostedReview {
     /// Its number.
     pub id: u64,
-    /// Who wrote it.
+    /// Its author.
     pub author: Author,
-    /// What it says.
+    /// Its text.
     pub body: String,
-    /// The commit it is about.
+    /// The reviewed commit.
     pub head: Option<Sha>,
 }
 
-/// A thread at lines.
+/// A review thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The host's name for it.
+    /// The host's identifier.
     pub id: String,
-    /// The comment that began it.
+    /// The first comment.
     pub root: u64,
-    /// True when somebody resolved it.
+    /// True when it is resolved.
     pub is_resolved: bool,
-    /// True when we may.
+    /// True when we have the permission to resolve it.
     pub may_resolve: bool,
 }
 
-/// A review to be written.
+/// A new review.
 #[derive(Debug, Clone, Copy)]
 pub struct NewReview<'a> {
-    /// The commit it is about.
+    /// The reviewed commit.
     pub head: &'a Sha,
-    /// What it says, with its mark. Never empty.
+    /// Its text with our marker. Never empty.
     pub body: &'a str,
-    /// What it does.
-    pub act: Act,
-    /// Its comments, each at lines.
+    /// The review event.
+    pub act: ReviewEvent,
+    /// Its line comments.
     pub comments: &'a [Inline],
 }
 
-/// What a review does.
+/// The event of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// Says something.
+pub enum ReviewEvent {
+    /// Comments without a verdict.
     Comment,
     /// Approves.
     Approve,
-    /// Asks for changes.
+    /// Requests changes.
     RequestChanges,
 }
 
-/// A check of a commit.
+/// A check run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// Its number.
     pub id: u64,
-    /// Our own name for it.
+    /// Our idempotency key for it.
     pub external_id: String,
-    /// True once it has ended.
+    /// True once it has completed.
     pub is_completed: bool,
-    /// How it ended, in the host's word.
+    /// The host's word for the conclusion.
     pub conclusion: Option<String>,
     /// How many annotations it has.
     pub n_annotations: usize,
 }
 
-/// A check to be begun.
+/// A new check run.
 #[derive(Debug, Clone, Copy)]
 pub struct NewCheck<'a> {
     /// The commit.
     pub head: &'a Sha,
     /// Its name.
     pub name: &'a str,
-    /// Our own name for it.
+    /// Our idempotency key for it.
     pub external_id: &'a str,
-    /// Where people read more.
+    /// The page with details.
     pub details_url: Option<&'a str>,
-    /// What it says: a title and a summary.
+    /// The title and the summary.
     pub says: (&'a str, &'a str),
 }
 
-/// More about a check.
+/// An update of a check run.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckUpdate<'a> {
-    /// How it ends; `None` while it goes on.
+    /// The conclusion; `None` while in progress.
     pub conclusion: Option<Conclusion>,
-    /// What it says: a title and a summary.
+    /// The title and the summary.
     pub says: (&'a str, &'a str),
-    /// More annotations, at most 50.
+    /// Annotations to append, at most 50.
     pub annotations: &'a [Annotation],
 }
 
-/// A delivery that did not arrive.
+/// A webhook delivery that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedDelivery {
-    /// The host's number, to ask for it once more.
+    /// The host's number, for a redelivery.
     pub id: u64,
-    /// The name it keeps when it is delivered once more.
+    /// The GUID, which redeliveries share.
     pub guid: String,
 }

@@ -1,39 +1,38 @@
-//! A diff of any size, kept up to a limit.
+//! Collects a diff of any size up to a limit.
 //!
-//! A diff that is too large is cut by file: a file whose part does not fit is
-//! left out and remembered by its header, and smaller ones after it are still
-//! kept. Content lines of a diff begin with a mark, so a line that begins with
-//! `diff --git` always begins a file.
+//! A diff that is too large is cut by file: a file that does not fit is left out and remembered by its header, and
+//! smaller ones after it are still kept. Content lines of a diff begin with a marker, so a line that begins with `diff
+//! --git` always begins a file.
 
-/// The most that is remembered of the files that were left out.
+/// The maximum size of the headers of omitted files.
 const MAX_HEADERS: usize = 16 * 1024 * 1024;
-/// A header line longer than this is no header line.
+/// The maximum length of a header line.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Collects a diff piece by piece.
+/// Collects a diff in chunks.
 #[derive(Debug)]
 pub(crate) struct Collector {
     limit: usize,
     kept: Vec<u8>,
-    /// The headers of the files that were left out.
+    /// The headers of the omitted files.
     headers: Vec<u8>,
-    /// What is being cut, once the limit was met.
+    /// The state of cutting, once the limit was reached.
     cutting: Option<Cutting>,
 }
 
 #[derive(Debug, Default)]
 struct Cutting {
-    /// The part of the file that is being read; only its header once it is known not to fit.
+    /// The current file; only its header once it is known not to fit.
     file: Vec<u8>,
     fits: bool,
     in_header: bool,
-    /// The beginning of a line whose end has not come yet.
+    /// An incomplete line.
     line: Vec<u8>,
-    /// True in the middle of a line too long to be kept in `line`.
+    /// True in the middle of a line too long for `line`.
     mid_line: bool,
 }
 
-/// A diff, and the headers of the files that were too much.
+/// A diff, and the headers of the omitted files.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Collected {
     pub(crate) diff: Vec<u8>,
@@ -45,7 +44,7 @@ impl Collector {
         Self { limit, kept: Vec::new(), headers: Vec::new(), cutting: None }
     }
 
-    /// Takes the next piece; false when there is no use in going on.
+    /// Adds a chunk; false when no more is needed.
     pub(crate) fn take(&mut self, chunk: &[u8]) -> bool {
         if self.cutting.is_none() {
             self.kept.extend_from_slice(chunk);
@@ -60,7 +59,7 @@ impl Collector {
         self.cut(chunk)
     }
 
-    /// Everything that was taken.
+    /// Returns the collected diff.
     pub(crate) fn finish(mut self) -> Collected {
         if let Some(mut cutting) = self.cutting.take() {
             let line = std::mem::take(&mut cutting.line);
@@ -123,7 +122,7 @@ impl Collector {
     }
 }
 
-/// Where the header of a file's part ends: before its first hunk.
+/// The offset of the first hunk of a file.
 fn header_end(file: &[u8]) -> usize {
     let mut at = 0;
     for line in file.split_inclusive(|&byte| byte == b'\n') {
@@ -135,7 +134,7 @@ fn header_end(file: &[u8]) -> usize {
     file.len()
 }
 
-/// Where the last file begins whose predecessors all fit.
+/// The offset of the last file whose predecessors all fit.
 fn last_file_start(diff: &[u8], limit: usize) -> usize {
     let mark = b"\ndiff --";
     let within = &diff[..diff.len().min(limit.saturating_add(mark.len() - 1))];

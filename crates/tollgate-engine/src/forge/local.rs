@@ -1,6 +1,6 @@
-//! Changes in a repository on this machine, or in a patch.
+//! Reads changes from a repository on this machine, or from a patch.
 //!
-//! | trigger | what is compared |
+//! | trigger | comparison |
 //! |---|---|
 //! | default | the merge base with the main branch, and the working tree |
 //! | `A..B` | A and B |
@@ -8,11 +8,10 @@
 //! | `A` | A and the working tree, so everything since A |
 //! | staged | `HEAD` and the index |
 //! | worktree | `HEAD` and the working tree |
-//! | patch | whatever the patch says |
+//! | patch | the content of the patch |
 //!
-//! The working tree includes untracked files that are not ignored. On the main
-//! branch itself the default compares with what was last pushed, or, if there
-//! is nothing new, only uncommitted work.
+//! The working tree includes untracked files that are not ignored. On the main branch itself the default compares with
+//! its upstream or, if nothing is unpushed, only uncommitted work.
 
 use std::path::{Path, PathBuf};
 
@@ -27,72 +26,72 @@ use crate::forge::git::{Commits, Environment, Git};
 use crate::forge::limits::{Collected, Collector};
 use crate::forge::untracked;
 
-mod absent;
 mod base;
 mod contents;
-mod copy;
+mod export;
 mod generated;
 mod guidance;
 mod hidden;
 mod identity;
-mod known;
+mod incremental;
+mod missing_blobs;
 mod open;
 mod range;
 
-pub(in crate::forge) use absent::Absent;
 pub(in crate::forge) use base::empty_tree;
 pub use contents::Contents;
 pub(crate) use generated::ATTRIBUTES;
 pub(crate) use guidance::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
-pub use known::{HasFile, Known};
+pub use incremental::{HasFile, Known};
+pub(in crate::forge) use missing_blobs::Absent;
 use range::Range;
 
-/// What to review.
+/// The source of the change to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
-    /// What differs from the merge base with the main branch, uncommitted work included.
+    /// The difference from the merge base with the main branch, uncommitted work included.
     Default,
     /// A range as git writes it: `A..B`, `A...B`, or `A` for everything since A.
     Range(String),
-    /// What is staged.
+    /// Staged changes.
     Staged,
     /// All uncommitted work.
     Worktree,
     /// A patch.
     Patch {
-        /// Where it came from, for people.
+        /// The source of the patch, for messages.
         name: String,
         /// The patch.
         bytes: Vec<u8>,
     },
 }
 
-/// What the settings say about reading a change.
+/// The settings for reading a change.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
     /// The branch to compare with, instead of the main branch.
     pub base: Option<String>,
-    /// The largest diff that is read.
+    /// The maximum size of a diff.
     pub max_diff_bytes: usize,
 }
 
-/// A repository on this machine, looked at for one trigger.
+/// A repository on this machine, opened for one trigger.
 #[derive(Debug, Clone)]
 pub struct Local {
     git: Git,
     trigger: Trigger,
     range: Option<Range>,
     repository: Option<Repository>,
-    /// What of the change is not here, and what keeps the rest of it here.
+    /// Files whose blobs are missing, and the lock that protects the others from eviction.
     absent: Absent,
-    /// The commit that says how to review, where that is not the one before the change.
+    /// The commit whose settings and guidance apply, if not the base of the change.
     judge: Option<Sha>,
 }
 
-/// What is known about the repository.
+/// The facts about a repository.
 #[derive(Debug, Clone)]
 struct Repository {
-    /// The top of the working tree; `None` when there is none.
+    /// The root of the working tree; `None` for a bare repository.
     root: Option<PathBuf>,
     git_dir: PathBuf,
     common_dir: PathBuf,
@@ -102,11 +101,11 @@ struct Repository {
     head: Option<Sha>,
     /// The name of the branch; `None` when `HEAD` is detached.
     branch: Option<String>,
-    /// What the sides of the range stand for, then its merge bases.
+    /// The commits of the range's sides, then its merge bases.
     revisions: Vec<Sha>,
 }
 
-/// What is compared with what.
+/// The two sides of a comparison.
 #[derive(Debug)]
 struct Comparison {
     base: Sha,
@@ -119,7 +118,7 @@ struct Comparison {
     uncommitted: bool,
 }
 
-/// Where the files after the change are.
+/// The location of the files after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum After {
     Commit(Sha),
@@ -128,7 +127,7 @@ enum After {
 }
 
 impl Local {
-    /// Looks at the repository that holds `dir`. A patch can be reviewed outside of one.
+    /// Opens the repository of `dir`. A patch needs none.
     pub fn open(dir: &Path, trigger: Trigger, environment: Environment) -> Result<Self, Failure> {
         let range = match &trigger {
             Trigger::Range(text) => Some(Range::parse(text)?),
@@ -143,13 +142,13 @@ impl Local {
         Ok(Self { git, trigger, range, repository, absent: Absent::default(), judge: None })
     }
 
-    /// The top of the working tree, if there is one.
+    /// The root of the working tree, if any.
     #[must_use]
     pub fn root(&self) -> Option<&Path> {
         self.repository.as_ref()?.root.as_deref()
     }
 
-    /// The folder that all working trees of the repository share, where hooks are.
+    /// The git directory that all worktrees share, with the hooks.
     #[must_use]
     pub fn common_dir(&self) -> Option<&Path> {
         Some(&self.repository.as_ref()?.common_dir)
@@ -165,13 +164,13 @@ impl Local {
         self.read(comparison, options)
     }
 
-    /// Reads what is compared.
+    /// Reads the diff of a comparison.
     fn read(&self, comparison: Comparison, options: &FetchOptions) -> Result<Change, Failure> {
         let collected = self.diff(&comparison, options.max_diff_bytes, &[])?;
         self.understand(comparison, options, collected)
     }
 
-    /// Makes a change of what git said, and of what it does not know yet.
+    /// Builds the change from git's diff and the untracked files.
     fn understand(
         &self,
         comparison: Comparison,
@@ -202,7 +201,7 @@ impl Local {
         })
     }
 
-    /// A way to the files' full text after the change that was fetched.
+    /// Access to the full text of files after the change.
     #[must_use]
     pub fn contents(&self) -> Contents {
         match (&self.trigger, self.root()) {
@@ -212,9 +211,9 @@ impl Local {
         }
     }
 
-    /// Every path in the repository before the change, for rules that ask what else there is.
+    /// Every path in the repository before the change, for rules about other files.
     ///
-    /// Empty when that cannot be had: the rules are silent then, and nothing else depends on it.
+    /// Empty on failure: these rules are skipped then, and nothing else depends on it.
     #[must_use]
     pub fn paths_before(&self, change: &Change) -> Vec<String> {
         if self.repository.is_none() || change.base.is_null() || change.is_empty() {
@@ -233,12 +232,12 @@ impl Local {
         paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
     }
 
-    /// The commits of a change that was fetched, the oldest first; none for a patch and on a branch without commits.
+    /// The commits of a change, oldest first; none for a patch and on a branch without commits.
     pub fn commits(&self, change: &Change) -> Result<Commits, Failure> {
         self.commits_between(&change.base, &change.head)
     }
 
-    /// The commits of the range that was asked for, the oldest first: what its second side has and its first has not.
+    /// The commits of the given range, oldest first: those of its second side that its first lacks.
     pub fn commits_of_range(&self) -> Result<Commits, Failure> {
         let repository = self.repository()?;
         let side = |index: usize| repository.revisions.get(index).ok_or_else(|| failure::git_unreadable("rev-parse"));
@@ -263,7 +262,7 @@ impl Local {
         self.repository.as_ref().ok_or_else(|| failure::git_unreadable("rev-parse"))
     }
 
-    /// Runs `git diff` so that its output is the same for everyone.
+    /// Runs `git diff` with reproducible output.
     fn diff(&self, comparison: &Comparison, limit: usize, more: &[&std::ffi::OsStr]) -> Result<Collected, Failure> {
         let mut collector = Collector::new(limit);
         self.run_diff(comparison, more, &mut |chunk| collector.take(chunk))?;
@@ -276,7 +275,7 @@ impl Local {
         more: &[&std::ffi::OsStr],
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Failure> {
-        let raw = more.contains(&std::ffi::OsStr::new(known::RAW));
+        let raw = more.contains(&std::ffi::OsStr::new(incremental::RAW));
         let flags = DIFF.iter().filter(|arg| !(raw && **arg == "--patch")).copied();
         let mut args: Vec<&std::ffi::OsStr> = ["diff"].into_iter().chain(flags).map(AsRef::as_ref).collect();
         let (base, head);
@@ -300,10 +299,10 @@ impl Local {
     }
 }
 
-/// A longer list of paths is not worth its time.
+/// The maximum size of a list of paths.
 const MAX_PATH_LIST: usize = 16 * 1024 * 1024;
 
-/// What to say to `git diff` and its kin so that every setting that could change the output is explicit.
+/// Arguments of `git diff` and `diff-tree` that make every setting explicit.
 pub(super) const DIFF: [&str; 19] = [
     "--patch",
     "--no-ext-diff",
@@ -322,7 +321,7 @@ pub(super) const DIFF: [&str; 19] = [
     "--inter-hunk-context=0",
     "--no-relative",
     "--submodule=short",
-    // Looking into a submodule would run git there, with the submodule's own configuration.
+    // A recursive diff would run git in the submodule, with the submodule's own configuration.
     "--ignore-submodules=dirty",
     "-O/dev/null",
 ];
@@ -338,7 +337,7 @@ fn read_patch(name: &str, bytes: &[u8], options: &FetchOptions) -> Result<Change
     Ok(change)
 }
 
-/// Reads the bytes of a diff; what was cut or cannot be understood is said.
+/// Parses a diff; truncated and unparsable parts become notes.
 fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
     let (files, refused) = diff::parse(collected.diff);
     let (cut, _) = diff::parse(collected.left_out);

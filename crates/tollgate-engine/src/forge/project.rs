@@ -1,7 +1,7 @@
-//! A repository in which agents work, as far as git is concerned: branches, commits, what changed between them.
+//! A project's git repository: branches, commits, diffs and blobs.
 //!
-//! Everything is read through a git folder of our own (`own`), because an agent can write the repository's. Worktrees
-//! are next door in [`crate::forge::worktree`], commits in [`crate::forge::gate`].
+//! Everything is read through a private git directory (`private_git_dir`), because agents can write the repository's.
+//! Worktrees are in [`crate::forge::worktree`], commits in [`crate::forge::gate`].
 
 use std::path::{Path, PathBuf};
 
@@ -15,109 +15,109 @@ mod branch;
 mod exclude;
 pub(in crate::forge) mod failure;
 mod open;
-pub(in crate::forge) mod own;
 pub(in crate::forge) mod pointer;
+pub(in crate::forge) mod private_git_dir;
 mod reference;
 mod settings;
 
 pub use branch::{Branch, BranchError};
 pub(in crate::forge) use open::check_entry;
-pub(in crate::forge) use own::Own;
+pub(in crate::forge) use private_git_dir::PrivateGitDir;
 pub(in crate::forge) use settings::Settings;
 
-/// The longest text that is tried as the name of a revision.
+/// The maximum length of a revision.
 const MAX_REVISION: usize = 512;
 
 /// A repository that the operator added as a project.
 #[derive(Debug, Clone)]
 pub struct Project {
-    place: Place,
+    paths: GitPaths,
 }
 
-/// Where a repository is, and what does not change about it.
+/// The directories of a repository and its fixed properties.
 #[derive(Debug, Clone)]
-pub(in crate::forge) struct Place {
-    /// The top of the checkout.
+pub(in crate::forge) struct GitPaths {
+    /// The root of the checkout.
     pub(in crate::forge) root: PathBuf,
-    /// The git folder of that checkout.
+    /// The git directory of the checkout.
     pub(in crate::forge) git_dir: PathBuf,
-    /// The git folder that all worktrees share.
+    /// The git directory that all worktrees share.
     pub(in crate::forge) common: PathBuf,
     sha256: bool,
     shallow: bool,
-    /// Without a word about where the repository is.
+    /// The environment without variables that locate a repository.
     environment: Environment,
     /// Git in the repository itself, for plain values of its configuration.
     git: Git,
 }
 
-/// What changed between two commits.
+/// The diff of two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    /// The beginning of it, as `git diff` prints it.
+    /// The beginning of the output of `git diff`.
     pub bytes: Vec<u8>,
-    /// How long the whole is.
+    /// The size of the whole diff.
     pub n_bytes: u64,
-    /// True when the whole is longer than what is here.
+    /// True when the diff was truncated.
     pub cut: bool,
 }
 
 impl Project {
-    /// Opens the repository whose top `path` is.
+    /// Opens the repository whose root is `path`.
     ///
-    /// Refused are: a folder that is not the top, a bare repository, a submodule, a `.git` that is a link or leads to a
-    /// folder that does not lead back. A branch without commits is fine, and so is whatever is going on in the main
-    /// checkout, since nothing is done there.
+    /// Refuses a subdirectory, a bare repository, a submodule, and a `.git` that is a link or points to a directory
+    /// that does not point back. A branch without commits is fine, and so is any state of the main checkout, since it
+    /// is never touched.
     pub fn open(path: &Path, environment: Environment) -> Result<Self, Failure> {
-        Ok(Self { place: open::look(path, environment)? })
+        Ok(Self { paths: open::look(path, environment)? })
     }
 
-    /// The top of the checkout; canonical.
+    /// The canonical root of the checkout.
     #[must_use]
     pub fn root(&self) -> &Path {
-        &self.place.root
+        &self.paths.root
     }
 
-    /// True when older commits are not here, so that a merge base may be missing.
+    /// True for a shallow clone, in which a merge base may be missing.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
-        self.place.shallow
+        self.paths.shallow
     }
 
-    /// The tree without files: what the first commit is compared with.
+    /// The empty tree, as the base of the first commit.
     pub fn empty_tree(&self) -> Result<Sha, Failure> {
-        self.place.empty_tree()
+        self.paths.empty_tree()
     }
 
-    /// The branch that is checked out at the root; features start from it when nothing else is set.
+    /// The branch checked out at the root; the default start of features.
     #[must_use]
     pub fn head_branch(&self) -> Option<String> {
-        match pointer::head(&self.place.git_dir) {
+        match pointer::head(&self.paths.git_dir) {
             Ok(pointer::Head::Branch(name)) => Some(name),
             Ok(pointer::Head::Other) | Err(_) => None,
         }
     }
 
-    /// The commit that goes by a name; `None` when there is none.
+    /// Resolves a revision to a commit.
     pub fn resolve(&self, revision: &str) -> Result<Option<Sha>, Failure> {
         if revision.is_empty() || revision.len() > MAX_REVISION || revision.contains(['\0', '\n']) {
             return Ok(None);
         }
-        let own = Own::to_read(&self.place)?;
+        let own = PrivateGitDir::to_read(&self.paths)?;
         let peeled = format!("{revision}^{{commit}}");
         let answer = own.git().ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled])?;
         Ok(if answer.ok { Some(sha_of("rev-parse", &answer.stdout)?) } else { None })
     }
 
-    /// The commit at the tip of a branch; `None` when there is no such branch, or no commit on it yet.
+    /// The tip of a branch; `None` without such a branch or without commits.
     pub fn branch_head(&self, branch: &Branch) -> Result<Option<Sha>, Failure> {
-        self.place.tip(branch)
+        self.paths.tip(branch)
     }
 
-    /// The commit where a branch left its target; `None` when they have none in common.
+    /// The merge base; `None` for unrelated histories.
     pub fn merge_base(&self, target: &Sha, commit: &Sha) -> Result<Option<Sha>, Failure> {
         let args = ["merge-base", target.as_str(), commit.as_str()];
-        let own = Own::to_read(&self.place)?;
+        let own = PrivateGitDir::to_read(&self.paths)?;
         let answer = own.git().ask(&args)?;
         match (answer.ok, answer.stderr.trim().is_empty()) {
             (true, _) => sha_of("merge-base", &answer.stdout).map(Some),
@@ -126,13 +126,13 @@ impl Project {
         }
     }
 
-    /// What changed from one commit (or tree) to another, at most `max_bytes` of it.
+    /// The diff of two commits or trees, at most `max_bytes` of it.
     pub fn diff(&self, base: &Sha, commit: &Sha, max_bytes: usize) -> Result<Diff, Failure> {
         let mut args = vec!["diff-tree", "-r"];
         args.extend(DIFF);
         args.extend(["--end-of-options", base.as_str(), commit.as_str(), "--"]);
         let mut diff = Diff { bytes: Vec::new(), n_bytes: 0, cut: false };
-        Own::to_read(&self.place)?.git().run_into(&args, &mut |chunk| {
+        PrivateGitDir::to_read(&self.paths)?.git().run_into(&args, &mut |chunk| {
             let room = max_bytes.saturating_sub(diff.bytes.len()).min(chunk.len());
             diff.bytes.extend_from_slice(&chunk[..room]);
             diff.n_bytes += chunk.len() as u64;
@@ -142,9 +142,9 @@ impl Project {
         Ok(diff)
     }
 
-    /// A file as of a commit. A link is not followed: it is [`Blob::Missing`].
+    /// A file of a commit. A symbolic link is [`Blob::Missing`].
     pub fn blob(&self, commit: &Sha, path: &str, max_bytes: u64) -> Result<Blob, Failure> {
-        let own = Own::to_read(&self.place)?;
+        let own = PrivateGitDir::to_read(&self.paths)?;
         let git = own.git().clone().with_variable("GIT_LITERAL_PATHSPECS", "1");
         let args = ["ls-tree", "-z", "--full-tree", "--end-of-options", commit.as_str(), "--", path];
         let listed = git.run(&args)?;
@@ -160,34 +160,34 @@ impl Project {
         }
     }
 
-    /// Files by the names of their blobs, in the same order.
+    /// Blobs by name, in the same order.
     pub fn blobs(&self, names: &[&str], max_bytes: u64) -> Result<Vec<Blob>, Failure> {
-        let own = Own::to_read(&self.place)?;
+        let own = PrivateGitDir::to_read(&self.paths)?;
         let mut blobs = own.git().blobs()?;
         names.iter().map(|name| blobs.read(name, max_bytes)).collect()
     }
 
-    /// Has git ignore the folders of the board in every checkout of this repository, without a change to its files.
+    /// Makes git ignore the board's directories in every checkout of this repository.
     ///
-    /// For operators who ask for it: the lines are added to `.git/info/exclude`, and those that are there stay.
+    /// Opt-in: the patterns are appended to `.git/info/exclude`.
     pub fn ignore_board(&self, board_dir: &str) -> Result<(), Failure> {
-        exclude::add(&self.place.common, &[&format!("/{}/", board_dir.trim_matches('/')), "/.worktrees/"])
+        exclude::add(&self.paths.common, &[&format!("/{}/", board_dir.trim_matches('/')), "/.worktrees/"])
     }
 
-    pub(in crate::forge) fn place(&self) -> &Place {
-        &self.place
+    pub(in crate::forge) fn paths(&self) -> &GitPaths {
+        &self.paths
     }
 }
 
-impl Place {
-    /// Plain values of the repository's and the operator's configuration, of the keys that match.
+impl GitPaths {
+    /// Values of the matching keys in the repository's and the operator's configuration.
     pub(in crate::forge) fn values(&self, pattern: &str) -> Result<Vec<Value>, Failure> {
         self.git.values(pattern)
     }
 
-    /// The commit at the tip of a branch.
+    /// The tip of a branch.
     pub(in crate::forge) fn tip(&self, branch: &Branch) -> Result<Option<Sha>, Failure> {
-        let own = Own::to_read(self)?;
+        let own = PrivateGitDir::to_read(self)?;
         let peeled = format!("{}^{{commit}}", branch.reference());
         let answer = own.git().ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled])?;
         Ok(if answer.ok { Some(sha_of("rev-parse", &answer.stdout)?) } else { None })
@@ -195,37 +195,37 @@ impl Place {
 
     /// True when the branch of the main checkout has commits.
     pub(in crate::forge) fn has_commits(&self) -> Result<bool, Failure> {
-        let own = Own::to_read(self)?;
+        let own = PrivateGitDir::to_read(self)?;
         Ok(own.git().ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.ok)
     }
 
-    /// The tree without files.
+    /// The empty tree.
     pub(in crate::forge) fn empty_tree(&self) -> Result<Sha, Failure> {
         empty_tree(self.sha256)
     }
 
-    /// Git in a worktree, with the repository's own folder: for reading its index only.
+    /// Git in a worktree with the repository's own git directory, for reading its index only.
     pub(in crate::forge) fn git_in(&self, path: &Path, git_dir: &Path) -> Git {
         Git::new(path, self.environment.clone()).at_git_dir(git_dir).with_variable("GIT_WORK_TREE", path)
     }
 
-    /// Moves a branch from one commit to another, all zeros standing for none.
+    /// Moves a branch by compare-and-swap; zeros mean that it does not exist.
     pub(in crate::forge) fn move_branch(&self, branch: &Branch, to: &Sha, from: &str) -> Result<(), Failure> {
         let reference = branch.reference();
         reference::refuse_links(&self.common, &reference)?;
-        let own = Own::to_read(self)?;
+        let own = PrivateGitDir::to_read(self)?;
         let args = ["update-ref", "--no-deref", "--end-of-options", &reference, to.as_str(), from];
         let answer = own.git().ask(&args)?;
         if answer.ok { Ok(()) } else { Err(reference::explain(&self.common, branch, &answer.stderr)) }
     }
 
-    /// The folder below which our worktrees are.
+    /// The parent directory of our worktrees.
     pub(in crate::forge) fn worktrees(&self) -> PathBuf {
         self.root.join(".worktrees")
     }
 }
 
-/// The one object name that a command printed.
+/// Parses the single object name that a command printed.
 pub(in crate::forge) fn sha_of(command: &str, stdout: &[u8]) -> Result<Sha, Failure> {
     let text = String::from_utf8_lossy(stdout);
     Sha::parse(text.lines().next().unwrap_or_default()).map_err(|_| shared::git_unreadable(command))

@@ -1,7 +1,6 @@
-//! Files that git does not know yet, as a diff.
+//! Writes a diff of untracked files.
 //!
-//! `git diff` leaves untracked files out, so their part is written here, the
-//! way git would write it if they had been added.
+//! `git diff` omits untracked files, so their diff is written here as git would write it after `git add`.
 
 use std::path::Path;
 
@@ -10,12 +9,12 @@ use tollgate_core::path::{FilePath, RepoPath};
 
 use crate::tree::{self, Entry};
 
-/// More untracked files than this are a missing line in `.gitignore`, not a change.
+/// More untracked files than this mean a missing line in `.gitignore`.
 const MAX_FILES: usize = 5_000;
-/// How far git looks for a NUL to tell binary files from text.
+/// The number of bytes that git searches for a NUL to detect binary files.
 const SNIFFED: usize = 8_000;
 
-/// Untracked files as a diff, and what was left out.
+/// The diff of untracked files, and the omitted ones.
 #[derive(Debug, Default)]
 pub(crate) struct Untracked {
     pub(crate) diff: Vec<u8>,
@@ -56,7 +55,7 @@ fn add(untracked: &mut Untracked, root: &Path, path: &[u8], max_bytes: usize) ->
         Ok(Entry::File { content, executable }) => (if executable { 0o100_755 } else { 0o100_644 }, content),
         Ok(Entry::Link(target)) => (0o120_000, target),
         Ok(Entry::TooLarge(_)) => return Err("the change is larger than the limit for diffs".to_owned()),
-        // Gone since git listed it, or nothing git could store.
+        // Deleted since git listed it, or a special file.
         Ok(Entry::Other) => return Ok(()),
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
@@ -69,7 +68,7 @@ fn add(untracked: &mut Untracked, root: &Path, path: &[u8], max_bytes: usize) ->
     Ok(())
 }
 
-/// Writes a new file the way git does.
+/// Writes a new file as git does.
 fn write(diff: &mut Vec<u8>, path: &[u8], mode: u32, content: &[u8]) {
     let (old, new) = (quoted(b"a/", path), quoted(b"b/", path));
     let mut line = |parts: &[&[u8]]| {
@@ -87,7 +86,7 @@ fn write(diff: &mut Vec<u8>, path: &[u8], mode: u32, content: &[u8]) {
     }
     let n_lines = content.split_inclusive(|&byte| byte == b'\n').count();
     let span = if n_lines == 1 { "1".to_owned() } else { format!("1,{n_lines}") };
-    // Git ends a name that has a space with a tab, for programs that split at spaces.
+    // Git ends a name with a space by a tab, for programs that split at spaces.
     let tab: &[u8] = if path.contains(&b' ') { b"\t" } else { b"" };
     line(&[b"--- /dev/null"]);
     line(&[b"+++ ", &new, tab]);
@@ -101,12 +100,12 @@ fn write(diff: &mut Vec<u8>, path: &[u8], mode: u32, content: &[u8]) {
     }
 }
 
-/// True for what git would call a binary file.
+/// True for binary files by git's heuristic.
 pub(crate) fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(SNIFFED)].contains(&0)
 }
 
-/// A path as git writes it in a diff: in C quotes when it has unusual bytes.
+/// A path in git's C-style quoting.
 fn quoted(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     let plain = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
     if path.iter().all(plain) {
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_limit_is_left_out_by_name() {
+    fn files_beyond_the_limit_are_listed_by_name() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("large"), "x\n".repeat(500)).unwrap();
         std::fs::write(root.path().join("small"), "x\n").unwrap();

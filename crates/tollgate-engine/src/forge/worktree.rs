@@ -1,7 +1,7 @@
-//! Worktrees: the folders in which agents work, one for each feature.
+//! Git worktrees: the directories in which agents work, one per feature.
 //!
-//! They are made and removed in our own code, to git's layout, instead of by `git worktree`, which runs hooks and
-//! filters of the repository. Files are written by git through a folder of our own ([`crate::forge::project`]).
+//! They are created and removed by our own code in git's layout, because `git worktree` runs the repository's hooks
+//! and filters. Git writes the files through a private git directory ([`crate::forge::project`]).
 //!
 //! ```text
 //! <project>/.worktrees/user-auth/                   the files
@@ -9,16 +9,16 @@
 //! <project>/.git/worktrees/user-auth/               HEAD, index, gitdir, commondir
 //! ```
 //!
-//! The main checkout is never touched, and work that is not committed is never thrown away. Files kept by Git LFS are
-//! pointers in a new worktree: nothing is downloaded here.
+//! The main checkout is never touched, and uncommitted work is never deleted. Git LFS files are pointers in a new
+//! worktree: nothing is downloaded.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::forge::project::own::Tree;
 use crate::forge::project::pointer::{self, Head};
-use crate::forge::project::{Branch, Own, Place, Project, Settings, check_entry, failure};
+use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::{Branch, GitPaths, PrivateGitDir, Project, Settings, check_entry, failure};
 
 pub(in crate::forge) mod changed;
 mod ensure;
@@ -27,34 +27,34 @@ mod remove;
 
 pub use remove::Removed;
 
-/// More worktrees than anybody has.
+/// The maximum number of worktrees.
 const MAX_WORKTREES: usize = 10_000;
-/// What stands in the lock of an entry whose files are not all there yet.
+/// The lock reason of an entry whose files are incomplete.
 const MAKING: &[u8] = b"tollgate is making this worktree";
 
-/// A folder in which an agent works.
+/// The working directory of an agent.
 #[derive(Debug, Clone)]
 pub struct Worktree {
     path: PathBuf,
     branch: Branch,
     git_dir: PathBuf,
-    place: Place,
+    paths: GitPaths,
 }
 
-/// A worktree that git knows of.
+/// A worktree in git's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Where its files are, or were.
+    /// The path of its files, even when they are gone.
     pub path: PathBuf,
-    /// Its branch; `None` when it is on none.
+    /// Its branch; `None` when detached.
     pub branch: Option<String>,
-    /// False when the folder is gone.
+    /// False when the directory is gone.
     pub exists: bool,
-    /// True when somebody locked it, or it is still being made.
+    /// True when it is locked or still being made.
     pub locked: bool,
 }
 
-/// What the repository knows about one of its worktrees.
+/// The repository's entry of a worktree.
 #[derive(Debug)]
 struct Known {
     git_dir: PathBuf,
@@ -64,7 +64,7 @@ struct Known {
 }
 
 impl Worktree {
-    /// The top of its files; canonical.
+    /// The canonical root of its files.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -76,18 +76,18 @@ impl Worktree {
         &self.branch
     }
 
-    /// Its own git folder, inside that of the repository.
+    /// Its git directory, inside the repository's.
     #[must_use]
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    pub(in crate::forge) fn place(&self) -> &Place {
-        &self.place
+    pub(in crate::forge) fn paths(&self) -> &GitPaths {
+        &self.paths
     }
 
-    /// Sees that this is still the right tree, to be called before each use: no link on the way, its `.git` leads to
-    /// its entry in the repository and back, its `HEAD` is its branch, and it is not the main checkout.
+    /// Verifies the worktree, before each use: no symbolic link in its path, its `.git` points to its entry and back,
+    /// its `HEAD` is its branch, and it is not the main checkout.
     pub fn verify(&self) -> Result<(), Failure> {
         self.check().map_err(|problem| failure::not_the_worktree(&self.path, &problem))?;
         let unreadable = |error: io::Error| failure::not_the_worktree(&self.path, &error.to_string());
@@ -109,37 +109,36 @@ impl Worktree {
         if self.path.canonicalize().ok().as_deref() != Some(&self.path) {
             return Err("a link is on the way to it".to_owned());
         }
-        if self.place.root.starts_with(&self.path) || self.place.common.starts_with(&self.path) {
+        if self.paths.root.starts_with(&self.path) || self.paths.common.starts_with(&self.path) {
             return Err("it holds the main checkout".to_owned());
         }
         let named = pointer::git_dir_of(&self.path).map_err(|error| format!("its `.git` cannot be read: {error}"))?;
-        let is_entry = self.git_dir.parent() == Some(&self.place.common.join("worktrees")) && is_folder(&self.git_dir);
+        let is_entry = self.git_dir.parent() == Some(&self.paths.common.join("worktrees")) && is_folder(&self.git_dir);
         if !is_entry || named.and_then(|named| named.canonicalize().ok()).as_deref() != Some(&self.git_dir) {
             return Err("its `.git` leads elsewhere".to_owned());
         }
-        check_entry(&self.place.common, &self.git_dir, &self.path)
+        check_entry(&self.paths.common, &self.git_dir, &self.path)
     }
 
-    /// False when no hook has a say in commits: there is none where git looks for them by itself, and nothing says that it
-    /// looks elsewhere.
+    /// False when no commit hook can exist: the default hook directory has none, and `core.hooksPath` is not set.
     pub fn may_have_hooks(&self) -> Result<bool, Failure> {
-        let hooks = self.place.common.join("hooks");
+        let hooks = self.paths.common.join("hooks");
         if ["pre-commit", "commit-msg"].iter().any(|name| hooks.join(name).symlink_metadata().is_ok()) {
             return Ok(true);
         }
-        Ok(!self.place.values("^core\\.hookspath$")?.is_empty())
+        Ok(!self.paths.values("^core\\.hookspath$")?.is_empty())
     }
 
-    /// How many files are changed, deleted or new, and not committed. Ignored files do not count.
+    /// The number of changed, deleted or new files that are not committed. Ignored files do not count.
     ///
-    /// The worktree's own index is not asked, since it can be told to look away.
+    /// The worktree's own index is not used, since it can be set to hide changes.
     pub fn uncommitted(&self) -> Result<usize, Failure> {
         self.verify()?;
         let scratch = tempfile::tempdir().map_err(|error| failure::no_scratch(&std::env::temp_dir(), &error))?;
         let index = scratch.path().join("index");
-        let settings = Settings::read(&self.place)?;
-        let own = Own::to_work(&self.place, Tree { path: &self.path, index: &index, settings: &settings })?;
-        let tip = self.place.tip(&self.branch)?;
+        let settings = Settings::read(&self.paths)?;
+        let own = PrivateGitDir::to_work(&self.paths, Tree { path: &self.path, index: &index, settings: &settings })?;
+        let tip = self.paths.tip(&self.branch)?;
         changed::load(own.git(), tip.as_ref(), &changed::sparse(self)?)?;
         let changed = changed::look(own.git())?;
         Ok(changed.removed.len()
@@ -150,9 +149,9 @@ impl Worktree {
 }
 
 impl Project {
-    /// The worktrees that git knows of, the main checkout left out.
+    /// Lists the worktrees except the main checkout.
     pub fn worktrees(&self) -> Result<Vec<Listed>, Failure> {
-        let known = known(self.place())?;
+        let known = known(self.paths())?;
         let listed = known.into_iter().filter_map(|known| {
             let path = known.checkout?;
             let branch = match known.head {
@@ -164,10 +163,10 @@ impl Project {
         Ok(listed.collect())
     }
 
-    /// The worktree of a branch, if there is one and it is in order.
+    /// The worktree of a branch, if it exists and is valid.
     pub fn worktree(&self, branch: &Branch) -> Result<Option<Worktree>, Failure> {
         let is_it = |known: &Known| matches!(&known.head, Head::Branch(name) if name == branch.as_str());
-        let Some(known) = known(self.place())?.into_iter().find(is_it) else {
+        let Some(known) = known(self.paths())?.into_iter().find(is_it) else {
             return Ok(None);
         };
         let Some(path) = known.checkout.as_deref().and_then(|path| path.canonicalize().ok()) else {
@@ -176,15 +175,15 @@ impl Project {
         if known.lock.as_deref() == Some(MAKING) {
             return Ok(None);
         }
-        let worktree = Worktree { path, branch: branch.clone(), git_dir: known.git_dir, place: self.place().clone() };
+        let worktree = Worktree { path, branch: branch.clone(), git_dir: known.git_dir, paths: self.paths().clone() };
         worktree.verify()?;
         Ok(Some(worktree))
     }
 }
 
-/// Reads what the repository knows about its worktrees.
-fn known(place: &Place) -> Result<Vec<Known>, Failure> {
-    let folder = place.common.join("worktrees");
+/// Reads the repository's worktree entries.
+fn known(paths: &GitPaths) -> Result<Vec<Known>, Failure> {
+    let folder = paths.common.join("worktrees");
     let failed = |error: io::Error| failure::no_worktree(&folder, &error);
     if std::fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(failure::linked_git(&folder));
@@ -197,7 +196,7 @@ fn known(place: &Place) -> Result<Vec<Known>, Failure> {
     let mut all = Vec::new();
     for entry in entries.take(MAX_WORKTREES) {
         let entry = entry.map_err(failed)?;
-        // What is not a folder, also what is a link to one, is not git's.
+        // Git's entries are directories, not links to them.
         if !entry.file_type().map_err(failed)?.is_dir() {
             continue;
         }

@@ -1,29 +1,29 @@
-//! What goes wrong with pull requests, said to a person.
+//! Failures of pull requests.
 
 use crate::failure::{Failure, Kind};
 
-/// A pull request that has nothing in common with what it is to be merged into.
+/// The pull request and its target branch have unrelated histories.
 pub(super) fn no_merge_base(branch: &str) -> Failure {
     Failure::new(Kind::User, format!("the pull request and `{branch}` have no commit in common"))
-        .hint("Rebase it onto the branch that it is to be merged into.")
+        .hint("Rebase it onto its target branch.")
 }
 
-/// The system gives no thread.
+/// No thread could be started.
 pub(super) fn no_thread(error: &std::io::Error) -> Failure {
     Failure::new(Kind::External, format!("no thread could be started: {error}"))
 }
 
-/// A part of the program gave up.
+/// A worker panicked.
 pub(super) fn mistake() -> Failure {
-    Failure::new(Kind::Internal, "the program made a mistake").hint("The server's log says where; please report it.")
+    Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")
 }
 
-/// The repository's own settings are too much to be settings.
+/// The repository's settings file is too large.
 pub(super) fn large_settings(file: &str) -> Failure {
     crate::failure::bad_config(file, "the file is larger than 1 MiB")
 }
 
-/// What was stored cannot be read.
+/// A stored outbox entry cannot be parsed.
 pub(super) fn unreadable_post(why: &str) -> Failure {
-    Failure::new(Kind::Internal, format!("what was to be posted cannot be read: {why}"))
+    Failure::new(Kind::Internal, format!("the outbox entry cannot be read: {why}"))
 }

@@ -1,6 +1,6 @@
-//! What is owed, seen and moved by a person: tried again, or ended.
+//! Retries and cancels queued jobs on request of a person.
 //!
-//! What a feature is owed moves with the feature; what a pull request is owed ends where people see it.
+//! A job of a feature follows the feature's state machine; cancelling a job of a pull request completes its check run.
 
 use tollgate_core::pull::note;
 
@@ -9,7 +9,7 @@ use crate::board::{Board, Refused};
 use crate::store::jobs::{Asked, JobId, JobRefused};
 use crate::store::pulls::NewPost;
 
-/// Has something done now that was given up or waits after a failure, as if nothing had failed.
+/// Retries a job now that failed or was given up, with its retry counters reset.
 pub fn retry(board: &Board, id: &JobId, who: &str) -> Asked {
     let now_ms = board.now();
     match id {
@@ -19,7 +19,7 @@ pub fn retry(board: &Board, id: &JobId, who: &str) -> Asked {
     }
 }
 
-/// Ends something that is owed, or forgets that it was given up.
+/// Cancels a queued job, or dismisses one that was given up.
 pub fn cancel(board: &Board, id: &JobId, who: &str) -> Asked {
     let now_ms = board.now();
     match id {

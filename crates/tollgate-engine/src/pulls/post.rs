@@ -1,4 +1,4 @@
-//! What is posted on a pull request, and how it is written down until it is there.
+//! Outbox entries: the posts of a pull request, and their stored form.
 //!
 //! ```text
 //! {"body":"…","act":"comment","inline":[{"path":"a.rs","at":{"start":3,"line":4,"side":"right"},"body":"…","key":"fp-…"}]}
@@ -10,54 +10,54 @@ use tollgate_core::pull::ask::Place;
 use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
 use tollgate_core::sha::Sha;
 
-use crate::forge::host::Act;
+use crate::forge::host::ReviewEvent;
 use crate::store::pulls::{NewPost, PostKind};
 
-/// Something that is to be seen on a pull request.
+/// A post on a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
     /// The commit it is about.
     pub head: Sha,
-    /// Which one of its kind: what has the same key is the same thing.
+    /// Its idempotency key within its kind.
     pub key: String,
-    /// What it is.
-    pub what: What,
+    /// Its content.
+    pub what: PostContent,
 }
 
-/// What is to be seen.
+/// The content of a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum PostContent {
     /// The summary in the conversation.
     Summary(String),
-    /// A review with comments at lines.
+    /// A review with line comments.
     Review {
-        /// What it says.
+        /// Its text.
         body: String,
-        /// What it does.
-        act: Act,
-        /// Its comments.
+        /// Its review event.
+        act: ReviewEvent,
+        /// Its line comments.
         inline: Vec<Inline>,
     },
-    /// One comment at lines or at a file.
+    /// One review comment at lines or at a file.
     Inline(Inline),
     /// A note in the conversation.
     Note(String),
-    /// An answer to somebody.
+    /// A reply to a comment.
     Reply {
-        /// To which comment.
+        /// The comment.
         to: Place,
-        /// What it says.
+        /// The text.
         body: String,
     },
-    /// The thread of a finding is resolved. The finding is the key.
+    /// Resolves the thread of a finding, which is the key.
     Resolve,
-    /// The check of the commit.
+    /// The check run of the commit.
     Check {
-        /// How it ends; `None` while it goes on.
+        /// The conclusion; `None` while in progress.
         conclusion: Option<Conclusion>,
-        /// What it says.
+        /// The title, summary and annotations.
         text: CheckText,
-        /// Where people read more.
+        /// The page with details.
         details_url: Option<String>,
     },
 }
@@ -66,67 +66,67 @@ impl Post {
     /// The summary.
     #[must_use]
     pub fn summary(head: &Sha, body: String) -> Self {
-        Self { head: head.clone(), key: String::new(), what: What::Summary(body) }
+        Self { head: head.clone(), key: String::new(), what: PostContent::Summary(body) }
     }
 
     /// The review of a commit.
     #[must_use]
-    pub fn review(head: &Sha, body: String, act: Act, inline: Vec<Inline>) -> Self {
-        Self { head: head.clone(), key: head.to_string(), what: What::Review { body, act, inline } }
+    pub fn review(head: &Sha, body: String, act: ReviewEvent, inline: Vec<Inline>) -> Self {
+        Self { head: head.clone(), key: head.to_string(), what: PostContent::Review { body, act, inline } }
     }
 
-    /// One comment.
+    /// One review comment.
     #[must_use]
     pub fn inline(head: &Sha, inline: Inline) -> Self {
-        Self { head: head.clone(), key: inline.key.clone(), what: What::Inline(inline) }
+        Self { head: head.clone(), key: inline.key.clone(), what: PostContent::Inline(inline) }
     }
 
-    /// A note about a commit; `what` says in a word what it is about.
+    /// A note about a commit; `what` names its topic.
     #[must_use]
     pub fn note(head: &Sha, what: &str, body: String) -> Self {
-        Self { head: head.clone(), key: format!("{head} {what}"), what: What::Note(body) }
+        Self { head: head.clone(), key: format!("{head} {what}"), what: PostContent::Note(body) }
     }
 
-    /// An answer.
+    /// A reply.
     #[must_use]
     pub fn reply(head: &Sha, to: Place, body: String) -> Self {
         let key = match to {
             Place::Conversation(comment) => format!("conversation {comment}"),
             Place::Thread { comment, .. } => format!("thread {comment}"),
         };
-        Self { head: head.clone(), key, what: What::Reply { to, body } }
+        Self { head: head.clone(), key, what: PostContent::Reply { to, body } }
     }
 
-    /// The thread of a finding is resolved.
+    /// Resolves the thread of a finding.
     #[must_use]
     pub fn resolve(head: &Sha, key: &str) -> Self {
-        Self { head: head.clone(), key: key.to_owned(), what: What::Resolve }
+        Self { head: head.clone(), key: key.to_owned(), what: PostContent::Resolve }
     }
 
-    /// The check of a commit.
+    /// The check run of a commit.
     #[must_use]
     pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckText, details_url: Option<&str>) -> Self {
         let details_url = details_url.map(str::to_owned);
-        Self { head: head.clone(), key: head.to_string(), what: What::Check { conclusion, text, details_url } }
+        Self { head: head.clone(), key: head.to_string(), what: PostContent::Check { conclusion, text, details_url } }
     }
 
-    /// The same, to be stored.
+    /// Converts the post into an outbox entry.
     #[must_use]
     pub fn stored(&self) -> NewPost {
         let (kind, body) = self.what.written();
-        let is_final = !matches!(self.what, What::Check { conclusion: None, .. });
+        let is_final = !matches!(self.what, PostContent::Check { conclusion: None, .. });
         NewPost { head: self.head.clone(), kind, key: self.key.clone(), body, is_final }
     }
 
-    /// Reads what was stored; an error says what is wrong with it.
+    /// Parses an outbox entry.
     pub fn read(stored: &NewPost) -> Result<Self, String> {
-        let what = What::read(stored.kind, &stored.body).map_err(|error| error.to_string())?;
+        let what = PostContent::read(stored.kind, &stored.body).map_err(|error| error.to_string())?;
         Ok(Self { head: stored.head.clone(), key: stored.key.clone(), what })
     }
 }
 
-impl What {
-    /// What is stored of it.
+impl PostContent {
+    /// The kind and serialized content.
     #[must_use]
     pub fn written(&self) -> (PostKind, String) {
         match self {
@@ -166,9 +166,9 @@ impl What {
             PostKind::Review => {
                 let ReviewV1 { body, act, inline } = serde_json::from_str(body)?;
                 let act = match act.as_str() {
-                    "approve" => Act::Approve,
-                    "request-changes" => Act::RequestChanges,
-                    _ => Act::Comment,
+                    "approve" => ReviewEvent::Approve,
+                    "request-changes" => ReviewEvent::RequestChanges,
+                    _ => ReviewEvent::Comment,
                 };
                 Self::Review { body, act, inline: inline.into_iter().map(Inline::from).collect() }
             }
@@ -182,7 +182,7 @@ impl What {
             PostKind::Check => {
                 let CheckV1 { conclusion, title, summary, annotations, details_url } = serde_json::from_str(body)?;
                 let known = [Conclusion::Success, Conclusion::Failure, Conclusion::ActionRequired, Conclusion::Neutral];
-                // A word that nobody knows must not let anything pass.
+                // An unknown conclusion must not pass the gate.
                 let conclusion = conclusion.map(|word| {
                     known.into_iter().find(|known| known.as_str() == word).unwrap_or(Conclusion::ActionRequired)
                 });
@@ -194,15 +194,15 @@ impl What {
 }
 
 fn json(value: &impl Serialize) -> String {
-    // These forms hold nothing that JSON cannot say.
+    // These types serialize without errors.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn act_word(act: Act) -> &'static str {
+fn act_word(act: ReviewEvent) -> &'static str {
     match act {
-        Act::Comment => "comment",
-        Act::Approve => "approve",
-        Act::RequestChanges => "request-changes",
+        ReviewEvent::Comment => "comment",
+        ReviewEvent::Approve => "approve",
+        ReviewEvent::RequestChanges => "request-changes",
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_back() {
+    fn stored_posts_round_trip() {
         let head = head();
         let at = Some(Span { start: 2, line: 5, side: Side::Left });
         let annotation = Annotation {
@@ -333,7 +333,7 @@ mod tests {
         check(&Post::summary(&head, "# a\n".to_owned()));
         check(&Post::note(&head, "skipped", "b".to_owned()));
         check(&Post::resolve(&head, "fp-1"));
-        for act in [Act::Comment, Act::Approve, Act::RequestChanges] {
+        for act in [ReviewEvent::Comment, ReviewEvent::Approve, ReviewEvent::RequestChanges] {
             check(&Post::review(&head, "b".to_owned(), act, vec![inline(at), inline(None)]));
         }
         check(&Post::inline(&head, inline(at)));
@@ -350,7 +350,7 @@ mod tests {
         let text = CheckText { title: String::new(), summary: String::new(), annotations: Vec::new() };
         let mut stored = Post::check(&head(), Some(Conclusion::Success), text, None).stored();
         stored.body = stored.body.replace("success", "splendid");
-        let What::Check { conclusion, .. } = Post::read(&stored).unwrap().what else { panic!("no check") };
+        let PostContent::Check { conclusion, .. } = Post::read(&stored).unwrap().what else { panic!("no check") };
         assert_eq!(conclusion, Some(Conclusion::ActionRequired));
         stored.body = "{".to_owned();
         assert!(Post::read(&stored).is_err());

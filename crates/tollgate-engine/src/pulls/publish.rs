@@ -1,122 +1,123 @@
-//! What is to be seen on a pull request comes to be seen there, once.
+//! Publishes outbox entries to the forge exactly once.
 //!
-//! For each post: look for our own mark, see whether the work is still ours, note that it is being posted, post it, look
-//! again and remove what is there twice, note its number. Whoever is killed in between leaves it so that the next one
-//! finds out what happened. Nothing here knows where that is noted: a server keeps a [`Ledger`] in its database, the
-//! command line one in memory.
+//! For each post: search for our own marker, check the lease, mark the entry as posting, post it, search again and
+//! delete duplicates, and store the host's number. After a crash at any point, the next worker can tell what happened.
+//! A server keeps its [`Outbox`] in the database, the command line in memory.
 //!
-//! A host may refuse a review because of one of its comments; then the comments are posted one by one, those that it
-//! still refuses at their file, and what is left in the text: no finding is lost.
+//! A host may reject a review because of one of its comments; then the comments are posted one by one, rejected ones
+//! at their file, and the rest in the text of the review: no finding is lost.
 
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::check_id;
 use tollgate_core::sha::Sha;
 
-use super::post::{Post, What};
+use super::post::{Post, PostContent};
 use crate::failure::Failure;
-use crate::forge::host::{Host, HostError, Me, Trouble};
+use crate::forge::host::{BotIdentity, Host, HostError, HostErrorKind};
 use crate::process;
 
 mod check;
 mod conversation;
-mod ledger;
+mod existing;
+mod outbox;
 mod review;
-mod seen;
 
-pub use ledger::{InMemory, Ledger};
-use seen::Seen;
+use existing::ExistingPosts;
+pub use outbox::{MemoryOutbox, Outbox};
 
-/// Where something is posted.
+/// The pull request to publish to.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The host.
     pub host: &'a dyn Host,
-    /// Who we are there.
-    pub me: &'a Me,
+    /// Our identity.
+    pub me: &'a BotIdentity,
     /// The repository.
     pub repo: &'a Repo,
     /// The pull request.
     pub number: u64,
-    /// The name of our check.
+    /// The name of our check run.
     pub check_name: &'a str,
 }
 
-/// Why it does not go on.
+/// The reason why a job stops early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
-    /// The work is somebody else's by now.
+pub enum JobError {
+    /// The lease was lost to another worker.
     LeaseLost,
-    /// The host did not do it, and may later.
+    /// The host failed, perhaps temporarily.
     Host(HostError),
-    /// Something of ours failed.
+    /// A failure of our own.
     Failure(Failure),
 }
 
-impl From<HostError> for Stop {
+impl From<HostError> for JobError {
     fn from(error: HostError) -> Self {
         Self::Host(error)
     }
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for JobError {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
 }
 
-/// What was posted, and what could not be.
+/// The result of publishing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// How many posts are there now.
+    /// The number of published posts.
     pub n_done: usize,
-    /// How many were refused and are tried once more later.
+    /// The number of rejected posts that are retried later.
     pub n_later: usize,
-    /// What cannot be posted, and why.
+    /// The posts that were rejected for good, with the errors.
     pub refused: Vec<(String, HostError)>,
 }
 
 impl Target<'_> {
-    /// Our own name for the check of a commit.
+    /// Our idempotency key for the check run of a commit.
     fn external_id(&self, head: &Sha) -> String {
         check_id(self.number, head)
     }
 }
 
-/// Posts what is not there yet, in its order.
+/// Publishes the posts that do not exist yet, in order.
 ///
-/// It ends early when the work is not ours any more, and when the host is in trouble that may pass; what is done by then
-/// is noted, and calling it again goes on where it ended. What the host refuses for good does not hold up the rest.
-pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Result<Published, Stop> {
-    let mut seen = Seen::new(*target);
+/// Stops early when the lease is lost or the host fails temporarily; progress is stored, so the next call resumes. A
+/// post that the host rejects for good does not block the others.
+pub fn publish(target: &Target<'_>, posts: &[Post], outbox: &dyn Outbox) -> Result<Published, JobError> {
+    let mut existing = ExistingPosts::new(*target);
     let mut published = Published::default();
     for post in posts {
         let done = match &post.what {
-            What::Summary(body) => conversation::summary(&mut seen, post, body, ledger),
-            What::Note(body) => conversation::note(&mut seen, post, body, ledger),
-            What::Reply { to, body } => conversation::reply(&mut seen, post, *to, body, ledger),
-            What::Review { body, act, inline } => review::review(&mut seen, post, (body, *act, inline), ledger),
-            What::Inline(inline) => review::inline(&mut seen, post, inline, ledger),
-            What::Resolve => review::resolve(&mut seen, post),
-            What::Check { conclusion, text, details_url } => {
-                check::check(&mut seen, post, (*conclusion, text, details_url.as_deref()), ledger)
+            PostContent::Summary(body) => conversation::summary(&mut existing, post, body, outbox),
+            PostContent::Note(body) => conversation::note(&mut existing, post, body, outbox),
+            PostContent::Reply { to, body } => conversation::reply(&mut existing, post, *to, body, outbox),
+            PostContent::Review { body, act, inline } => {
+                review::review(&mut existing, post, (body, *act, inline), outbox)
+            }
+            PostContent::Inline(inline) => review::inline(&mut existing, post, inline, outbox),
+            PostContent::Resolve => review::resolve(&mut existing, post),
+            PostContent::Check { conclusion, text, details_url } => {
+                check::check(&mut existing, post, (*conclusion, text, details_url.as_deref()), outbox)
             }
         };
         match done {
             Ok(remote) => {
                 process::crash_point("post-before-ack");
-                ledger.done(post, remote)?;
+                outbox.done(post, remote)?;
                 published.n_done += 1;
             }
-            Err(Stop::Host(error)) if error.may_pass() => {
-                // What may have been done is looked for the next time, what was surely not is simply due again.
-                if error.trouble != Trouble::Unclear {
-                    ledger.put_back(post, &error.message)?;
+            Err(JobError::Host(error)) if error.may_pass() => {
+                // If the outcome is unknown, the next attempt looks first; otherwise the post is simply due again.
+                if error.kind != HostErrorKind::Unclear {
+                    outbox.put_back(post, &error.message)?;
                 }
-                return Err(Stop::Host(error));
+                return Err(JobError::Host(error));
             }
-            Err(Stop::Host(error)) => {
-                // Hosts refuse for reasons that pass, too: a commit that they do not know yet, a right that comes later.
-                if ledger.refused(post, &error.message)? {
+            Err(JobError::Host(error)) => {
+                // Some rejections are temporary: a commit that the host does not know yet, a missing permission.
+                if outbox.refused(post, &error.message)? {
                     published.n_later += 1;
                 } else {
                     published.refused.push((post.key.clone(), error));
@@ -128,10 +129,10 @@ pub fn publish(target: &Target<'_>, posts: &[Post], ledger: &dyn Ledger) -> Resu
     Ok(published)
 }
 
-/// Notes that it is being posted, if it is still ours to post.
-fn about_to(post: &Post, ledger: &dyn Ledger) -> Result<(), Stop> {
-    if !ledger.is_ours()? {
-        return Err(Stop::LeaseLost);
+/// Checks the lease and marks the entry as posting.
+fn mark_posting(post: &Post, outbox: &dyn Outbox) -> Result<(), JobError> {
+    if !outbox.is_ours()? {
+        return Err(JobError::LeaseLost);
     }
-    ledger.posting(post)
+    outbox.posting(post)
 }

@@ -1,8 +1,7 @@
-//! What no delivery told us is found out: on start, and every few minutes.
+//! Reconciles with the code host what no delivery reported: at startup and every few minutes.
 //!
-//! Deliveries that the host could not hand over are asked for once more; open pull requests of repositories that we know
-//! are looked through for heads that nobody reviewed. What is due in the database, or was left by who is gone, is found
-//! by the runner without this.
+//! Requests redelivery of failed webhook deliveries, and searches open pull requests of known repositories for heads
+//! that were not reviewed. Jobs whose lease expired are found by the worker without this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,31 +13,31 @@ use crate::failure::Failure;
 use crate::forge::remote;
 use crate::store::pulls::PullRow;
 
-/// Deliveries are asked for from so long ago when nobody knows since when; a host keeps them no longer.
+/// How far back failed deliveries are listed the first time; hosts keep them no longer.
 const FIRST_LOOK_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
-/// What was delivered just now may still be on its way.
+/// Overlap with the previous run, for deliveries that were in flight.
 const OVERLAP_MS: u64 = 60_000;
-/// So many deliveries are asked for once more in one go.
+/// The maximum number of redeliveries per run.
 const MAX_REDELIVERED: usize = 500;
-/// So many pull requests, and repositories of them, are looked through in one go.
+/// The maximum number of pull requests and repositories per run.
 const MAX_PULLS: usize = 1_000;
 const MAX_REPOS: usize = 100;
-/// So many of each repository.
+/// The maximum number of open pull requests per repository.
 const MAX_OPEN: usize = 100;
 
-/// What was found out.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// How many deliveries were asked for once more.
+    /// The number of requested redeliveries.
     pub n_redelivered: usize,
-    /// How many pull requests are to be looked at.
+    /// The number of enqueued pull requests.
     pub n_wanted: usize,
-    /// What could not be found out, for people.
+    /// Errors, for people.
     pub problems: Vec<String>,
 }
 
 impl Pulls {
-    /// Finds out what no delivery told us, since a time in milliseconds since 1970.
+    /// Reconciles deliveries and open pull requests since a time in milliseconds since 1970.
     pub fn reconcile(&self, since_ms: Option<u64>) -> Result<Reconciled, Failure> {
         let mut found = Reconciled::default();
         let now = self.now();
@@ -53,7 +52,7 @@ impl Pulls {
             }
         }
         self.database().prune_quota(now)?;
-        if let Err(failure) = remote::tidy(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
+        if let Err(failure) = remote::evict(&self.cache(), remote::DEFAULT_MAX_BYTES, &self.home().git) {
             found.problems.push(failure.message);
         }
         Ok(found)
@@ -68,7 +67,7 @@ impl Pulls {
             }
         };
         for delivery in failed.iter().take(MAX_REDELIVERED) {
-            // It may have arrived, and only our answer did not.
+            // The delivery may have arrived, and only our response was lost.
             if self.database().knows_delivery(&delivery.guid)? {
                 continue;
             }
@@ -83,7 +82,7 @@ impl Pulls {
         Ok(())
     }
 
-    /// Looks for heads of a repository that nobody reviewed. What cannot be found out is given back in words.
+    /// Enqueues pull requests of a repository whose head was not reviewed. An error of the host is returned as text.
     fn look_through(
         &self,
         repo: &Repo,

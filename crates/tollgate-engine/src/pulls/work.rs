@@ -1,7 +1,7 @@
-//! What is owed to one pull request is done: people are answered, its head is reviewed, and what is to be seen is posted.
+//! Processes one leased pull request: answers bot commands, reviews the head, publishes the outbox.
 //!
-//! Every step can be done again by whoever comes after us; those that must not happen twice are stored first. The order
-//! is: what we were told, then the review, then what is to be posted, of this and of earlier work.
+//! Every step is idempotent or stored before it takes effect, so the next worker can repeat it. The order is: bot
+//! commands, the review, then the outbox, including entries of earlier jobs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -15,12 +15,12 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::note;
 use tollgate_core::sha::Sha;
 
-use super::post::{Post, What};
-use super::publish::{self, Ledger, Stop, Target};
-use super::{Pulls, failure, told};
+use super::post::{Post, PostContent};
+use super::publish::{self, JobError, Outbox, Target};
+use super::{Pulls, bot_commands, failure};
 use crate::config::Settings;
 use crate::failure::Failure;
-use crate::forge::host::{Host, HostError, Me, Pull, Trouble};
+use crate::forge::host::{BotIdentity, Host, HostError, HostErrorKind, Pull};
 use crate::forge::remote::Remote;
 use crate::process;
 use crate::store::pulls::{Claim, Fenced, FencingToken, NextClaim, PostKind, PostState, PullRow};
@@ -29,36 +29,36 @@ mod review;
 
 pub(super) use review::details_url;
 
-/// How long one review may take.
+/// The time limit of a review.
 const LONGEST_REVIEW: Duration = Duration::from_secs(30 * 60);
-/// A host's lists lag: what may have been posted is looked for only this long after.
+/// A host's lists lag: a post with an unknown outcome is searched for only after this time.
 const LAG_MS: u64 = 10_000;
-/// What a host refuses so often is given up. Being about to post counts, too.
+/// A post is given up after this many rejections. Attempts to post count, too.
 const MAX_REFUSED: u32 = 8;
-/// How long to wait when a host is in trouble; twice as long each time.
+/// The backoff after an error of the host, doubled each time.
 const TROUBLE_MS: u64 = 5_000;
-/// And at most.
+/// The maximum backoff.
 const MAX_TROUBLE_MS: u64 = 5 * 60_000;
 
-/// What came of looking whether something is owed.
+/// The result of one step of the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stepped {
-    /// Nothing is owed now.
+    /// No job was due.
     Idle,
-    /// Something was done about this pull request.
+    /// A job of this pull request was processed.
     Worked(i64),
 }
 
-/// What those who watch over a piece of work know of it.
+/// The state of a running job that its heartbeat watches.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Ends all of it: the claim is gone, or the program ends.
+    /// Cancels the job: the lease was lost, or the program shuts down.
     pub(super) cancel: CancellationToken,
-    /// Until when the claim is good, as far as we heard.
+    /// The end of the lease, as far as known.
     until_ms: AtomicU64,
-    /// Up to what the review that is under way carries out; nothing is under way at 0.
+    /// The last request that the running review covers; 0 without a review.
     up_to: AtomicI64,
-    /// Ends the review, and since when it goes on.
+    /// Cancels the review, and its start.
     review: Mutex<Option<(CancellationToken, Instant)>>,
     timed_out: AtomicBool,
 }
@@ -69,17 +69,17 @@ impl Watch {
         Arc::new(Self { cancel, until_ms: until_ms.into(), up_to, review: Mutex::default(), timed_out })
     }
 
-    /// The claim is good until then.
+    /// Extends the lease after a heartbeat.
     pub(super) fn hold_until(&self, until_ms: u64) {
         self.until_ms.store(until_ms, Ordering::SeqCst);
     }
 
-    /// Whether the claim is good, as far as can be told without asking: whoever slept past its end finds out by this.
+    /// True while the lease is valid by the clock alone: a worker that slept past its end notices without a query.
     fn is_ours(&self, now_ms: u64) -> bool {
         now_ms <= self.until_ms.load(Ordering::SeqCst)
     }
 
-    /// A review begins that carries out what was asked up to here.
+    /// Starts a review that covers all requests up to `up_to`.
     fn begin(&self, up_to: i64) -> CancellationToken {
         let cancel = self.cancel.child_token();
         self.up_to.store(up_to, Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl Watch {
         *self.review.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends a review that is not wanted any more because something newer is, or that takes too long.
+    /// Cancels a review that is superseded by a newer request, or exceeds its time limit.
     pub(super) fn look(&self, wanted: i64) {
         let up_to = self.up_to.load(Ordering::SeqCst);
         let review = self.review.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,9 +107,9 @@ impl Watch {
 }
 
 impl Pulls {
-    /// Does what is owed to the pull request whose turn it is, on this thread.
+    /// Processes the next due pull request on this thread.
     ///
-    /// A server lets a [`Runner`](super::Runner) do this on many; tests take one step at a time.
+    /// A server runs this on many threads by a [`Runner`](super::Runner); tests take single steps.
     pub fn step(&self, owner: &str) -> Result<Stepped, Failure> {
         let Some(claim) = self.claim_next(owner, Vec::new())? else { return Ok(Stepped::Idle) };
         let pull = claim.pull.id;
@@ -118,7 +118,7 @@ impl Pulls {
         Ok(Stepped::Worked(pull))
     }
 
-    /// Claims the pull request whose turn it is, but for those that are still worked on here.
+    /// Leases the next due pull request, except those still in progress here.
     pub(super) fn claim_next(&self, owner: &str, except: Vec<i64>) -> Result<Option<Claim>, Failure> {
         let lease_ms = u64::try_from(process::lease().as_millis()).unwrap_or(u64::MAX);
         let (owner, limits) = (owner.to_owned(), self.site().limits);
@@ -126,22 +126,22 @@ impl Pulls {
     }
 }
 
-/// Does what is owed to a pull request that was claimed, and gives the claim back.
+/// Processes a leased pull request and releases the lease.
 pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(), Failure> {
     process::crash_point("pull-claimed");
     let (database, token, troubles) = (pulls.database(), claim.token, claim.pull.troubles);
     let worked = begin(pulls, claim, watch).and_then(|job| job.all());
     let late = |fenced: Fenced<()>| fenced.map(|_| ());
     match worked {
-        Ok(Then::LetGo { not_before_ms }) => {
+        Ok(AfterJob::Release { not_before_ms }) => {
             process::crash_point("pull-before-release");
             late(database.release_pull(token, not_before_ms))?;
             process::crash_point("pull-released");
             Ok(())
         }
-        // Whoever has it now does it; what was given back is not ours to give.
-        Ok(Then::Gone) | Err(Stop::LeaseLost) => Ok(()),
-        Err(Stop::Host(error)) => {
+        // Another worker holds the lease; nothing to release.
+        Ok(AfterJob::Released) | Err(JobError::LeaseLost) => Ok(()),
+        Err(JobError::Host(error)) => {
             late(database.release_after_failure(
                 token,
                 &error.message,
@@ -149,7 +149,7 @@ pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(),
             ))?;
             Err(error.into_failure())
         }
-        Err(Stop::Failure(failure)) => {
+        Err(JobError::Failure(failure)) => {
             let later = pulls.now().saturating_add(TROUBLE_MS);
             late(database.release_after_failure(token, &failure.message, later))?;
             Err(failure)
@@ -157,25 +157,25 @@ pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(),
     }
 }
 
-/// How long to wait after trouble with a host.
+/// The backoff after an error of the host.
 fn wait_ms(error: &HostError, troubles: u32) -> u64 {
     let usual = (TROUBLE_MS << troubles.min(8)).min(MAX_TROUBLE_MS);
-    match error.trouble {
-        Trouble::Limited { wait_ms } => wait_ms.clamp(1_000, 60 * 60_000),
-        Trouble::Unclear => LAG_MS.max(usual),
+    match error.kind {
+        HostErrorKind::Limited { wait_ms } => wait_ms.clamp(1_000, 60 * 60_000),
+        HostErrorKind::Unclear => LAG_MS.max(usual),
         _ => usual,
     }
 }
 
-/// What becomes of the claim.
-enum Then {
-    /// It is given back.
-    LetGo { not_before_ms: u64 },
-    /// It was given back already.
-    Gone,
+/// The lease after a job.
+enum AfterJob {
+    /// It is to be released.
+    Release { not_before_ms: u64 },
+    /// It was released already.
+    Released,
 }
 
-/// A piece of work.
+/// A job: a leased pull request.
 pub(super) struct Job<'a> {
     pub(super) pulls: &'a Pulls,
     pub(super) token: FencingToken,
@@ -183,22 +183,22 @@ pub(super) struct Job<'a> {
     pub(super) repo: Repo,
     pub(super) number: u64,
     pub(super) host: Arc<dyn Host>,
-    pub(super) me: Me,
+    pub(super) me: BotIdentity,
     pub(super) installation: Option<u64>,
     watch: &'a Watch,
 }
 
-fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Job<'a>, Stop> {
+fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Job<'a>, JobError> {
     let PullRow { id, repo, number, installation, .. } = claim.pull;
     let me = pulls.hosts().me()?;
-    // By the clock that the claim was made by, which need not be this machine's.
+    // The fence uses the clock of the lease, which may be the database's.
     let (clock, claimed) = (pulls.clone(), Arc::clone(watch));
     let host = match pulls.hosts().host(installation, &repo, Arc::new(move || claimed.is_ours(clock.now()))) {
-        // Nobody lets us in any more; whoever does again delivers again.
+        // The app was removed from the repository; a new installation sends new deliveries.
         Err(error) if !error.may_pass() => {
             let finished = review::nothing(claim.pull.wanted, Some(error.message.clone()), pulls.now());
             let _ = pulls.database().finish_review(claim.token, finished)?;
-            return Err(Stop::Host(error));
+            return Err(JobError::Host(error));
         }
         host => host?,
     };
@@ -206,32 +206,32 @@ fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Jo
 }
 
 impl Job<'_> {
-    fn all(&self) -> Result<Then, Stop> {
-        told::answer_all(self)?;
+    fn all(&self) -> Result<AfterJob, JobError> {
+        bot_commands::answer_all(self)?;
         let row = self.row()?;
         let is_due = row.review_at_ms <= self.pulls.now();
         if row.is_owed() && is_due {
             let reviewed = review::review(self, &row);
             self.watch.end();
             match reviewed? {
-                review::Ended::Stored => process::crash_point("review-stored"),
-                review::Ended::PutOff => return Ok(Then::Gone),
-                review::Ended::NotWanted => return Ok(Then::LetGo { not_before_ms: 0 }),
+                review::ReviewResult::Stored => process::crash_point("review-stored"),
+                review::ReviewResult::PutOff => return Ok(AfterJob::Released),
+                review::ReviewResult::NotWanted => return Ok(AfterJob::Release { not_before_ms: 0 }),
             }
         }
         if self.watch.cancel.is_cancelled() {
-            return Ok(Then::LetGo { not_before_ms: 0 });
+            return Ok(AfterJob::Release { not_before_ms: 0 });
         }
         self.publish()
     }
 
-    /// The pull request as it is stored now.
-    pub(super) fn row(&self) -> Result<PullRow, Stop> {
-        self.pulls.database().pull(self.id)?.ok_or(Stop::LeaseLost)
+    /// The stored state of the pull request.
+    pub(super) fn row(&self) -> Result<PullRow, JobError> {
+        self.pulls.database().pull(self.id)?.ok_or(JobError::LeaseLost)
     }
 
-    /// The pull request as the host has it.
-    fn pull(&self) -> Result<Pull, Stop> {
+    /// The host's state of the pull request.
+    fn pull(&self) -> Result<Pull, JobError> {
         Ok(self.host.pull(&self.repo, self.number)?)
     }
 
@@ -240,18 +240,18 @@ impl Job<'_> {
         Target { host: self.host.as_ref(), me: &self.me, repo: &self.repo, number: self.number, check_name }
     }
 
-    /// Posts what is due, unless the pull request has moved on.
-    fn publish(&self) -> Result<Then, Stop> {
+    /// Publishes the due outbox entries, unless the head has moved.
+    fn publish(&self) -> Result<AfterJob, JobError> {
         let due = self.pulls.database().posts_due(self.id)?;
-        // Somebody was about to post it and was killed, or never heard how it went. The host may show it only later.
+        // The outcome of these entries is unknown after a crash or timeout, and the host's lists may lag.
         let begun = due.iter().filter(|row| row.state == PostState::Posting).map(|row| row.since_ms + LAG_MS).max();
         if let Some(settled) = begun.filter(|settled| *settled > self.pulls.now()) {
-            return Ok(Then::LetGo { not_before_ms: settled.min(self.pulls.now() + LAG_MS) });
+            return Ok(AfterJob::Release { not_before_ms: settled.min(self.pulls.now() + LAG_MS) });
         }
         let of_head = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
         if let Some(head) = due.iter().find(|row| of_head(row.post.kind)).map(|row| row.post.head.clone()) {
             if !self.is_still_head(&head)? {
-                return Ok(Then::LetGo { not_before_ms: 0 });
+                return Ok(AfterJob::Release { not_before_ms: 0 });
             }
             process::crash_point("post-head-checked");
         }
@@ -268,33 +268,33 @@ impl Job<'_> {
                 }
             }
         }
-        let ledger = InDatabase { pulls: self.pulls, token: self.token, ids };
-        let published = publish::publish(&self.target(), &posts, &ledger)?;
+        let outbox = DatabaseOutbox { pulls: self.pulls, token: self.token, ids };
+        let published = publish::publish(&self.target(), &posts, &outbox)?;
         let later = if published.n_later > 0 { self.pulls.now().saturating_add(LAG_MS) } else { 0 };
-        Ok(Then::LetGo { not_before_ms: later })
+        Ok(AfterJob::Release { not_before_ms: later })
     }
 
-    /// Sees to it that nothing is said of a commit that is not the head any more, nor of what is closed.
-    fn is_still_head(&self, head: &Sha) -> Result<bool, Stop> {
+    /// Verifies that a commit is still the head of an open pull request, before anything is published about it.
+    fn is_still_head(&self, head: &Sha) -> Result<bool, JobError> {
         let pull = self.pull()?;
         if pull.head == *head && pull.is_open {
             return Ok(true);
         }
-        // What made it so may never have been delivered.
+        // The delivery of the change may have been lost.
         self.pulls.database().request_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
         self.take_up(&pull)?;
         Ok(false)
     }
 
-    /// Takes up the commit at the head; what is said of others ends.
-    fn take_up(&self, pull: &Pull) -> Result<(), Stop> {
+    /// Records the current head; posts about other commits are superseded.
+    fn take_up(&self, pull: &Pull) -> Result<(), JobError> {
         let note = note::superseded(&pull.head);
         let superseded = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored().body;
         fenced(self.pulls.database().take_up_head(self.token, &pull.head, &pull.base_branch, &superseded))
     }
 
-    /// Posts one thing now. It is stored first.
-    fn post_now(&self, post: &Post) -> Result<(), Stop> {
+    /// Stores one post and publishes it at once.
+    fn post_now(&self, post: &Post) -> Result<(), JobError> {
         let stored = post.stored();
         let (kind, key) = (stored.kind, stored.key.clone());
         fenced(self.pulls.database().put_posts(self.token, vec![stored]))?;
@@ -302,18 +302,18 @@ impl Job<'_> {
         let Some(row) = rows.into_iter().find(|row| row.post.kind == kind && row.post.key == key) else {
             return Ok(());
         };
-        let ledger = InDatabase {
+        let outbox = DatabaseOutbox {
             pulls: self.pulls,
             token: self.token,
             ids: HashMap::from([((kind, key), (row.id, row.remote_id))]),
         };
-        publish::publish(&self.target(), std::slice::from_ref(post), &ledger)?;
+        publish::publish(&self.target(), std::slice::from_ref(post), &outbox)?;
         Ok(())
     }
 }
 
-/// The settings of the branch that a pull request is for, as they were at the last review. When they are not to be had any
-/// more, those that hold everywhere, and every finding closes the gate: nothing may pass that the project would not let.
+/// The settings of the target branch at the last review. If they are unavailable, the server's settings with the
+/// strictest gate: nothing may pass that the project would reject.
 pub(super) fn settings_of(job: &Job<'_>, row: &PullRow) -> Settings {
     let at = || {
         let (pulls, key) = (job.pulls, job.pulls.cache_key(job.installation, &job.repo));
@@ -328,27 +328,27 @@ pub(super) fn settings_of(job: &Job<'_>, row: &PullRow) -> Settings {
     })
 }
 
-/// What only whoever holds the claim may do: who does not, stops.
-pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, Stop> {
-    done?.map_err(|_| Stop::LeaseLost)
+/// Converts a fencing error: the job stops when the lease was lost.
+pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, JobError> {
+    done?.map_err(|_| JobError::LeaseLost)
 }
 
-/// Notes in the database how far posting has come.
-struct InDatabase<'a> {
+/// The outbox in the database.
+struct DatabaseOutbox<'a> {
     pulls: &'a Pulls,
     token: FencingToken,
-    /// The number of each post here and, once it was posted, at the host.
+    /// The row of each post and, once published, its number at the host.
     ids: HashMap<(PostKind, String), (i64, Option<u64>)>,
 }
 
-impl InDatabase<'_> {
+impl DatabaseOutbox<'_> {
     fn id(&self, post: &Post) -> i64 {
-        // One that is not among them is no row, and changes none.
+        // An unknown post has no row, so nothing is updated.
         self.ids.get(&(kind_of(&post.what), post.key.clone())).map_or(-1, |(id, _)| *id)
     }
 }
 
-impl Ledger for InDatabase<'_> {
+impl Outbox for DatabaseOutbox<'_> {
     fn is_ours(&self) -> Result<bool, Failure> {
         self.pulls.database().holds_pull(self.token, self.pulls.now())
     }
@@ -357,36 +357,36 @@ impl Ledger for InDatabase<'_> {
         self.ids.get(&(kind_of(&post.what), post.key.clone()))?.1
     }
 
-    fn posting(&self, post: &Post) -> Result<(), Stop> {
+    fn posting(&self, post: &Post) -> Result<(), JobError> {
         fenced(self.pulls.database().begin_post(self.token, self.id(post), self.pulls.now()))
     }
 
-    fn done(&self, post: &Post, remote: Option<u64>) -> Result<(), Stop> {
+    fn done(&self, post: &Post, remote: Option<u64>) -> Result<(), JobError> {
         fenced(self.pulls.database().end_post(self.token, self.id(post), remote))
     }
 
-    fn put_back(&self, post: &Post, problem: &str) -> Result<(), Stop> {
+    fn put_back(&self, post: &Post, problem: &str) -> Result<(), JobError> {
         fenced(self.pulls.database().put_back_post(self.token, self.id(post), problem))
     }
 
-    fn refused(&self, post: &Post, problem: &str) -> Result<bool, Stop> {
+    fn refused(&self, post: &Post, problem: &str) -> Result<bool, JobError> {
         fenced(self.pulls.database().refuse_post(self.token, self.id(post), problem, MAX_REFUSED))
     }
 }
 
-fn kind_of(what: &What) -> PostKind {
+fn kind_of(what: &PostContent) -> PostKind {
     match what {
-        What::Summary(_) => PostKind::Summary,
-        What::Review { .. } => PostKind::Review,
-        What::Inline(_) => PostKind::Inline,
-        What::Note(_) => PostKind::Note,
-        What::Reply { .. } => PostKind::Reply,
-        What::Resolve => PostKind::Resolve,
-        What::Check { .. } => PostKind::Check,
+        PostContent::Summary(_) => PostKind::Summary,
+        PostContent::Review { .. } => PostKind::Review,
+        PostContent::Inline(_) => PostKind::Inline,
+        PostContent::Note(_) => PostKind::Note,
+        PostContent::Reply { .. } => PostKind::Reply,
+        PostContent::Resolve => PostKind::Resolve,
+        PostContent::Check { .. } => PostKind::Check,
     }
 }
 
-/// A mistake of ours ended a piece of work: the claim is given back, and it counts as a failure.
+/// Releases the lease of a job that panicked; it counts as a failed attempt.
 pub(super) fn gave_up(pulls: &Pulls, token: FencingToken) -> Result<(), Failure> {
     let mistake = failure::mistake();
     let later = pulls.now().saturating_add(MAX_TROUBLE_MS);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn who_slept_past_the_end_of_a_claim_knows_it_without_asking() {
+    fn a_worker_that_slept_past_its_lease_notices_without_a_query() {
         let watch = Watch::new(CancellationToken::new(), 30_000);
         assert!(watch.is_ours(30_000) && !watch.is_ours(30_001));
         watch.hold_until(60_000);
@@ -423,11 +423,11 @@ mod tests {
 
     #[test]
     fn a_host_in_trouble_is_left_alone_for_longer_and_longer() {
-        let wait = |trouble: Trouble, troubles| wait_ms(&HostError::new(trouble, ""), troubles);
-        assert_eq!([0, 1, 2, 99].map(|n| wait(Trouble::Unavailable, n)), [5_000, 10_000, 20_000, 300_000]);
-        assert_eq!([0, 1, 2].map(|n| wait(Trouble::Unclear, n)), [10_000, 10_000, 20_000]);
+        let wait = |kind: HostErrorKind, troubles| wait_ms(&HostError::new(kind, ""), troubles);
+        assert_eq!([0, 1, 2, 99].map(|n| wait(HostErrorKind::Unavailable, n)), [5_000, 10_000, 20_000, 300_000]);
+        assert_eq!([0, 1, 2].map(|n| wait(HostErrorKind::Unclear, n)), [10_000, 10_000, 20_000]);
         assert_eq!(
-            [0, 90_000, u64::MAX].map(|ms| wait(Trouble::Limited { wait_ms: ms }, 3)),
+            [0, 90_000, u64::MAX].map(|ms| wait(HostErrorKind::Limited { wait_ms: ms }, 3)),
             [1_000, 90_000, 3_600_000]
         );
     }

@@ -13,7 +13,7 @@ use tollgate_core::pull::command::Command;
 use tollgate_core::sha::Sha;
 use tollgate_engine::board::Home;
 use tollgate_engine::config::Layer;
-use tollgate_engine::forge::host::{FailedDelivery, Pull, Trouble};
+use tollgate_engine::forge::host::{FailedDelivery, HostErrorKind, Pull};
 use tollgate_engine::pulls::{Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::{Limits, NewDelivery};
@@ -288,7 +288,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     world.push("feat: a");
     world.changed();
     // The check has begun; then what is commented on cannot be asked.
-    world.hub.state().faults.insert(5, Fault::Refuse(Trouble::Unavailable));
+    world.hub.state().faults.insert(5, Fault::Refuse(HostErrorKind::Unavailable));
     later(3_000);
     world.pulls.step("me").unwrap_err();
     assert_eq!(world.hub.state().calls.last(), Some(&"line_comments"));
@@ -312,7 +312,7 @@ fn a_head_that_moved_before_anything_was_said_is_not_spoken_of() {
     // The review is stored, and nothing of it is posted.
     let n_calls = world.hub.state().calls.len();
     for call in n_calls + 5..n_calls + 12 {
-        world.hub.state().faults.insert(call, Fault::Refuse(Trouble::Unavailable));
+        world.hub.state().faults.insert(call, Fault::Refuse(HostErrorKind::Unavailable));
     }
     let _ = world.pulls.step("me");
     world.hub.state().faults.clear();
@@ -565,7 +565,7 @@ fn what_was_closed_before_anything_was_said_is_said_when_it_is_opened_again() {
     world.changed();
     later(3_000);
     // The review is stored; then the host does not answer.
-    world.hub.state().faults = (6..60).map(|call| (call, Fault::Refuse(Trouble::Unavailable))).collect();
+    world.hub.state().faults = (6..60).map(|call| (call, Fault::Refuse(HostErrorKind::Unavailable))).collect();
     world.pulls.step("me").unwrap_err();
     world.hub.state().faults.clear();
     world.edit(|pull| pull.is_open = false);

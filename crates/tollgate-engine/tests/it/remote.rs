@@ -9,9 +9,9 @@ use tollgate_core::change::Change;
 use tollgate_core::sha::Sha;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Blob, Environment};
-use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::forge::host::Secret;
 use tollgate_engine::forge::local::{FetchOptions, Local};
-use tollgate_engine::forge::remote::{self, Fetched, Remote, Wanted};
+use tollgate_engine::forge::remote::{self, FetchRequest, Fetched, Remote};
 
 use crate::scratch::Scratch;
 
@@ -75,11 +75,11 @@ impl World {
     }
 
     fn remote(&self) -> Remote {
-        let authorization = Hidden::new(AUTHORIZATION.to_owned());
+        let authorization = Secret::new(AUTHORIZATION.to_owned());
         self.open(Some(&authorization)).unwrap()
     }
 
-    fn open(&self, authorization: Option<&Hidden>) -> Result<Remote, Failure> {
+    fn open(&self, authorization: Option<&Secret>) -> Result<Remote, Failure> {
         let url = format!("{}/repo", self.server.url);
         Remote::open(&self.cache(), "host/owner/repo", &url, authorization, self.scratch.environment())
     }
@@ -89,7 +89,7 @@ impl World {
     }
 
     fn fetch_with(&self, head: &Sha, more: &[Sha], cancel: &CancellationToken) -> Result<Fetched, Failure> {
-        self.remote().fetch(&Wanted { number: 1, head, base_branch: "main", base: &self.base, more }, cancel)
+        self.remote().fetch(&FetchRequest { number: 1, head, base_branch: "main", base: &self.base, more }, cancel)
     }
 
     /// Fetches and reads the change.
@@ -180,7 +180,7 @@ fn only_what_is_reviewed_is_fetched_and_only_once() {
     world.branch();
     let head = world.commit("b.txt", "b\n");
     let remote = world.remote();
-    let wanted = Wanted { number: 1, head: &head, base_branch: "main", base: &base, more: &[] };
+    let wanted = FetchRequest { number: 1, head: &head, base_branch: "main", base: &base, more: &[] };
     let fetched = remote.fetch(&wanted, &CancellationToken::new()).unwrap();
     assert_eq!(fetched.merge_base, Some(base.clone()));
     let read = |path: &str| remote.file(&base, path, 1_000).unwrap();
@@ -201,7 +201,7 @@ fn who_wants_to_look_around_gets_the_other_files_too() {
     world.branch();
     let head = world.commit("b.txt", "b\n");
     let (remote, cancel) = (world.remote(), CancellationToken::new());
-    let wanted = Wanted { number: 1, head: &head, base_branch: "main", base: &base, more: &[] };
+    let wanted = FetchRequest { number: 1, head: &head, base_branch: "main", base: &base, more: &[] };
     remote.fetch(&wanted, &cancel).unwrap();
     let names = |place: &str| {
         let into = world.scratch.beside(place);
@@ -324,7 +324,7 @@ fn the_cache_is_kept_at_a_size_and_what_is_used_is_left_alone() {
     world.branch();
     let head = world.commit("b.txt", "b\n");
     let fetched = world.fetch(&head).unwrap();
-    let tidy = |most| remote::tidy(&world.cache(), most, &Environment::of_process()).unwrap();
+    let tidy = |most| remote::evict(&world.cache(), most, &Environment::of_process()).unwrap();
     let in_use = world.local(&fetched);
     assert_eq!((tidy(0).n_removed, tidy(u64::MAX).n_removed), (0, 0));
     drop(in_use);
@@ -342,7 +342,7 @@ fn many_packs_become_one_and_nothing_is_lost() {
         heads.push(world.commit("b.txt", format!("{number}\n")));
         world.fetch(heads.last().unwrap()).unwrap();
     }
-    let tidied = remote::tidy(&world.cache(), u64::MAX, &Environment::of_process()).unwrap();
+    let tidied = remote::evict(&world.cache(), u64::MAX, &Environment::of_process()).unwrap();
     assert_eq!(tidied.n_packed, 1);
     let packs = std::fs::read_dir(world.folder().join("objects/pack")).unwrap().flatten();
     assert_eq!(packs.filter(|entry| entry.file_name().to_string_lossy().ends_with(".pack")).count(), 1);

@@ -13,7 +13,7 @@ const MAX_CATEGORIES: usize = 100;
 
 impl Cards for BoardDesk {
     fn offers(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<Offer>> {
-        self.board.offers(self.row(project)?.id, feature).map_err(refusal)
+        self.board.available_actions(self.row(project)?.id, feature).map_err(refusal)
     }
 
     fn frame(&self, project: ProjectId) -> Answer<Frame> {

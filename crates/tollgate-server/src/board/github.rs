@@ -1,8 +1,8 @@
 //! The app of a real board.
 
+use tollgate_engine::forge::app_registration::{self, AppRecord, AppRequest, ExistingApp};
 use tollgate_engine::forge::github::{Address, convert_manifest};
 use tollgate_engine::forge::host::HostError;
-use tollgate_engine::forge::own_app::{self, Card, Earlier, Wish};
 
 use super::BoardDesk;
 use crate::desk::Answer;
@@ -26,10 +26,10 @@ impl Github for BoardDesk {
             troubled: self.board.database().failing_pulls(MAX_TROUBLED)?,
             ..AppState::default()
         };
-        Ok(match own_app::find(github, &home.data, &home.variables) {
+        Ok(match app_registration::find(github, &home.data, &home.variables) {
             Ok(None) => state,
             Ok(Some(app)) => AppState {
-                is_key_open: own_app::is_open_to_others(&app.key_file),
+                is_key_open: app_registration::is_open_to_others(&app.key_file),
                 key_file: Some(app.key_file.display().to_string()),
                 secret_from: Some(app.secret_from),
                 public_url: app.card.public_url.clone().or(state.public_url),
@@ -40,13 +40,13 @@ impl Github for BoardDesk {
         })
     }
 
-    fn make_app(&self, wish: &Wish, code: &str, earlier: Earlier) -> Answer<Card> {
+    fn make_app(&self, wish: &AppRequest, code: &str, earlier: ExistingApp) -> Answer<AppRecord> {
         // The interface is where the configuration has it only for the GitHub that the configuration names.
         let github = &self.board.settings().github;
         let api_url = github.api_url.clone().filter(|_| github.url == wish.url());
         let address = Address::parse(wish.url(), api_url.as_deref())?;
         let made = convert_manifest(&address, code).map_err(HostError::into_failure)?;
-        let card = Card {
+        let card = AppRecord {
             id: made.id,
             slug: Some(made.slug),
             // A page of another site is not what is linked to.
@@ -55,7 +55,7 @@ impl Github for BoardDesk {
             api_url,
             public_url: Some(wish.public_url().to_owned()),
         };
-        own_app::keep(&self.board.home().data, &card, &made.pem, &made.webhook_secret, earlier)?;
+        app_registration::keep(&self.board.home().data, &card, &made.pem, &made.webhook_secret, earlier)?;
         Ok(card)
     }
 }

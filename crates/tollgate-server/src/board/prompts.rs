@@ -1,13 +1,13 @@
 //! Prompts of the API and of the board.
 
 use tollgate_core::prompt::{self, DEFAULT_SYSTEM, DEFAULT_TEMPLATE};
-use tollgate_engine::board::{self, InForce, OwnPrompt, OwnPrompts};
+use tollgate_engine::board::{self, EffectivePrompt, OwnPrompt, OwnPrompts};
 
 use crate::desk::setup::{Level, UsedPrompt, UsedPrompts};
 use crate::desk::{Prompt, Prompts, PromptsInForce};
 
 /// The prompts of the board for clients, with the defaults and what is odd about them.
-pub(super) fn shown(own: OwnPrompts, used: board::PromptsInForce) -> PromptsInForce {
+pub(super) fn shown(own: OwnPrompts, used: board::EffectivePrompts) -> PromptsInForce {
     let template = own.template.as_ref().filter(|template| template.enabled);
     let mut notes = template.map(|template| prompt::odd_about(&template.value)).unwrap_or_default();
     notes.extend(own.check().err());
@@ -26,7 +26,7 @@ pub(super) fn shown(own: OwnPrompts, used: board::PromptsInForce) -> PromptsInFo
     }
 }
 
-fn in_force(prompt: InForce) -> UsedPrompt {
+fn in_force(prompt: EffectivePrompt) -> UsedPrompt {
     let level = match prompt.level {
         board::Level::Default => Level::Default,
         board::Level::All => Level::All,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::commit::{self, Commit};
-use tollgate_engine::board::{Draft, Previewed, Refused, iso};
+use tollgate_engine::board::{Draft, PromptPreview, Refused, iso};
 use tollgate_engine::config::EMBEDDED;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::gate::Author;
@@ -199,7 +199,7 @@ impl Setup for BoardDesk {
 }
 
 /// What a reviewer would be told, as the API shows it.
-fn previewed(shown: Previewed) -> Preview {
+fn previewed(shown: PromptPreview) -> Preview {
     let first = |text: fn(&tollgate_engine::pipeline::Sent) -> &String| {
         Excerpt::of(shown.first.as_ref().map(text).map_or("", String::as_str))
     };

@@ -1,7 +1,7 @@
 //! What the pages about GitHub ask for: which app we are, and to become one.
 
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
+use tollgate_engine::forge::app_registration::{AppRecord, AppRequest, ExistingApp};
 use tollgate_engine::store::pulls::FailingPull;
 
 use crate::desk::Answer;
@@ -10,7 +10,7 @@ use crate::desk::Answer;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AppState {
     /// The app, once there is one.
-    pub app: Option<Card>,
+    pub app: Option<AppRecord>,
     /// What is wrong with it.
     pub problem: Option<Failure>,
     /// True when deliveries are taken.
@@ -41,5 +41,5 @@ pub trait Github {
     /// How it stands with the app that we are.
     fn app_state(&self) -> Answer<AppState>;
     /// Changes the code that GitHub handed back for an app, and keeps it. Over the network, and within a bound.
-    fn make_app(&self, wish: &Wish, code: &str, earlier: Earlier) -> Answer<Card>;
+    fn make_app(&self, wish: &AppRequest, code: &str, earlier: ExistingApp) -> Answer<AppRecord>;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::board::FeatureId;
-use tollgate_engine::board::source::{Shown, Source, Wanted};
+use tollgate_engine::board::diff_context::{BlobRequest, ReviewedDiff, Source};
 
 use crate::desk::{Answer, Part, ProjectId};
 
@@ -11,7 +11,7 @@ use crate::desk::{Answer, Part, ProjectId};
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
 pub trait Sources {
     /// The files of an iteration's change, secrets covered.
-    fn shown(&self, project: ProjectId, feature: &FeatureId, iteration: u32, part: Part) -> Answer<Arc<Shown>>;
+    fn shown(&self, project: ProjectId, feature: &FeatureId, iteration: u32, part: Part) -> Answer<Arc<ReviewedDiff>>;
     /// What the repository has of some texts, in the order in which they are asked for.
-    fn sources(&self, project: ProjectId, wanted: &[Wanted]) -> Answer<Vec<Source>>;
+    fn sources(&self, project: ProjectId, wanted: &[BlobRequest]) -> Answer<Vec<Source>>;
 }

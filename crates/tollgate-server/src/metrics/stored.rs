@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
-use tollgate_engine::forge::github::tally;
+use tollgate_engine::forge::github::metrics as github_metrics;
 use tollgate_engine::store::tally::{SECONDS, WRITES};
 use tollgate_engine::store::{Health, Tallied};
 
@@ -131,10 +131,10 @@ fn database(page: &mut Page, health: &Health) {
     }
 }
 
-fn github(page: &mut Page, tallied: &tally::Tallied) {
+fn github(page: &mut Page, tallied: &github_metrics::RequestCounts) {
     let help = "Answers of GitHub to this process, by class of status; `none` is no answer at all.";
     let mut answers = page.family("tollgate_github_answers_total", Type::Counter, help);
-    for (class, n) in tally::CLASSES.iter().zip(tallied.answers) {
+    for (class, n) in github_metrics::CLASSES.iter().zip(tallied.answers) {
         answers.sample(&[("status", class)], n);
     }
     let help = "How many requests GitHub allows before it wants none for a while, by its last answer.";

@@ -19,7 +19,7 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::path::RepoPath;
 use tollgate_core::visible::grouped;
-use tollgate_engine::board::source::{Shown, Source, Wanted};
+use tollgate_engine::board::diff_context::{BlobRequest, ReviewedDiff, Source};
 use tollgate_engine::failure::{Failure, Kind};
 
 use crate::desk::{Answer, Desk, Part, ProjectId, Refusal};
@@ -199,9 +199,15 @@ pub(crate) fn section(desk: &dyn Desk, of: &Of, options: &Options, findings: Vec
 }
 
 /// A way to the texts of files.
-type Read<'a> = dyn Fn(&[Wanted]) -> Answer<Vec<Source>> + 'a;
+type Read<'a> = dyn Fn(&[BlobRequest]) -> Answer<Vec<Source>> + 'a;
 
-fn compose(shown: &Shown, of: &Of, options: &Options, findings: Vec<FindingView>, read: &Read<'_>) -> Answer<Markup> {
+fn compose(
+    shown: &ReviewedDiff,
+    of: &Of,
+    options: &Options,
+    findings: Vec<FindingView>,
+    read: &Read<'_>,
+) -> Answer<Markup> {
     let mut page = Paper::new(read, of, options.view, shown, findings);
     let files = page.files(0)?;
     let sum = |n: fn(&FileDiff) -> u32| shown.files.iter().map(|file| u64::from(n(file))).sum();
@@ -247,7 +253,7 @@ struct Paper<'a> {
     read: &'a Read<'a>,
     of: &'a Of,
     view: View,
-    shown: &'a Shown,
+    shown: &'a ReviewedDiff,
     findings: Findings,
     marks: Vec<Option<Marks>>,
     /// The findings of each file, until they are placed.
@@ -256,7 +262,7 @@ struct Paper<'a> {
 }
 
 impl<'a> Paper<'a> {
-    fn new(read: &'a Read<'a>, of: &'a Of, view: View, shown: &'a Shown, findings: Vec<FindingView>) -> Self {
+    fn new(read: &'a Read<'a>, of: &'a Of, view: View, shown: &'a ReviewedDiff, findings: Vec<FindingView>) -> Self {
         let mut findings = Findings::new(findings);
         let anchored = |mut finding: FindingView| {
             if !finding.id.is_empty() {
@@ -403,12 +409,12 @@ impl<'a> Paper<'a> {
             let is_text = !file.binary && !file.is_submodule();
             let wanted = |blob: &Option<String>, path: &Option<RepoPath>| {
                 let path = path.as_ref().unwrap_or(file.path()).as_bytes().to_vec();
-                blob.clone().filter(|_| is_text).map(|blob| Wanted { blob, path })
+                blob.clone().filter(|_| is_text).map(|blob| BlobRequest { blob, path })
             };
             [wanted(&file.old_blob, &file.old_path), wanted(&file.new_blob, &file.new_path)]
         };
-        let asked: Vec<[Option<Wanted>; 2]> = indices.iter().map(|&index| blobs(index)).collect();
-        let wanted: Vec<Wanted> = asked.iter().flatten().flatten().cloned().collect();
+        let asked: Vec<[Option<BlobRequest>; 2]> = indices.iter().map(|&index| blobs(index)).collect();
+        let wanted: Vec<BlobRequest> = asked.iter().flatten().flatten().cloned().collect();
         let mut sources = if wanted.is_empty() { Vec::new() } else { (self.read)(&wanted)? }.into_iter();
         let found = asked.into_iter().map(|[old, new]| {
             let mut found = Found::default();
@@ -440,7 +446,10 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, source: Option<Source>) -> Option<std::sync::Arc<tollgate_engine::board::source::Text>> {
+    fn take(
+        &mut self,
+        source: Option<Source>,
+    ) -> Option<std::sync::Arc<tollgate_engine::board::diff_context::SourceText>> {
         match source? {
             Source::Text(text) => return Some(text),
             Source::TooLarge(size) => {

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
-use tollgate_engine::forge::own_app::{EVENTS, PERMISSIONS, Permission};
+use tollgate_engine::forge::app_registration::{EVENTS, PERMISSIONS, Permission};
 
 use crate::app::now;
 use crate::extract::Query;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::config::github::URL;
-use tollgate_engine::forge::own_app::{Earlier, Wish};
+use tollgate_engine::forge::app_registration::{AppRequest, ExistingApp};
 use utoipa::ToSchema;
 
 use crate::extract::Body;
@@ -96,13 +96,14 @@ pub(crate) async fn begin(
     headers: HeaderMap,
     Body(new): Body<NewSetup>,
 ) -> Result<Response, Problem> {
-    let wish = Wish::parse(new.github_url.as_deref().unwrap_or(URL), &new.public_url, new.organization.as_deref())
-        .map_err(|wrong| Problem::new(Kind::Unprocessable, wrong.to_string()))?;
+    let wish =
+        AppRequest::parse(new.github_url.as_deref().unwrap_or(URL), &new.public_url, new.organization.as_deref())
+            .map_err(|wrong| Problem::new(Kind::Unprocessable, wrong.to_string()))?;
     let state = app.call(|desk| desk.app_state()).await?;
     if (state.app.is_some() || state.problem.is_some()) && !new.replace {
         return Err(Problem::new(Kind::Conflict, "an app is set up already").hint("`replace` puts it aside."));
     }
-    let earlier = if new.replace { Earlier::PutAside } else { Earlier::Stays };
+    let earlier = if new.replace { ExistingApp::Replace } else { ExistingApp::Keep };
     let name = app.pending.begin(Setup { wish, earlier, from: origin(&headers) })?;
     let page = format!("/github/setup/{name}");
     Ok((StatusCode::CREATED, [(header::LOCATION, page.clone())], Json(SetupBody { page })).into_response())

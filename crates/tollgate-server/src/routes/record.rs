@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{Covered, Looked as Became};
-use tollgate_engine::board::{Audit, Try};
+use tollgate_engine::board::{Audit, ReviewAttempt};
 use tollgate_engine::reviewer::tape::Told;
 use utoipa::{IntoParams, ToSchema};
 
@@ -81,7 +81,7 @@ pub(crate) struct ExchangeBody {
 
 impl From<Audit> for AuditBody {
     fn from(audit: Audit) -> Self {
-        let of_try = |one: Try| TryBody {
+        let of_try = |one: ReviewAttempt| TryBody {
             file: one.file.to_string_lossy().into_owned(),
             exchanges: one.told.into_iter().map(ExchangeBody::from).collect(),
             more: one.n_more,

@@ -8,7 +8,7 @@ use tollgate_core::board::machine::{self, Event, Rules, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome};
 use tollgate_engine::board::Audit;
 use tollgate_engine::failure::{Failure, Kind};
-use tollgate_engine::forge::own_app;
+use tollgate_engine::forge::app_registration;
 use tollgate_engine::store::board as stored;
 use tollgate_engine::store::board::Facts;
 use tollgate_engine::store::jobs::Job;
@@ -57,7 +57,7 @@ struct Kept {
     delivered: BTreeMap<String, Delivery>,
     no_app: bool,
     /// The app that was made, with the code it was made of.
-    made: Option<(own_app::Card, String)>,
+    made: Option<(app_registration::AppRecord, String)>,
     troubled: Vec<FailingPull>,
     jobs: Vec<Job>,
     next: u64,

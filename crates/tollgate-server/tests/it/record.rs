@@ -7,7 +7,7 @@ use tollgate_core::board::{Compliance, Iteration, Outcome, Remark};
 use tollgate_core::coverage::{Covered, Looked as Became};
 use tollgate_core::finding::{Category, LineRange, Severity};
 use tollgate_core::path::FilePath;
-use tollgate_engine::board::{Audit, Try};
+use tollgate_engine::board::{Audit, ReviewAttempt};
 use tollgate_engine::reviewer::tape::{Place, Told, ToldReply};
 use tollgate_server::desk::record::{Asked, Looked};
 
@@ -96,7 +96,7 @@ pub(crate) fn audit() -> Audit {
             cost: None,
         }),
     };
-    let one = Try { file: "/data/review-1-4.jsonl".into(), told: vec![told], n_more: 0, problem: None };
+    let one = ReviewAttempt { file: "/data/review-1-4.jsonl".into(), told: vec![told], n_more: 0, problem: None };
     Audit { tries: vec![one], n_older: 0 }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use tollgate_core::visible::visible;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::own_app::{self, OwnApp};
+use tollgate_engine::forge::app_registration::{self, RegisteredApp};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::FailingPull;
 
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
 fn status(context: &CliContext, store: &StoreArgs, format: DataFormat) -> Result<Exit, Failure> {
     let settings = context.settings(None, Layer::default())?;
     let data = board::data_folder(context, &settings, store)?;
-    let found = own_app::find(&settings.github, &data, &CliContext::variables())?;
+    let found = app_registration::find(&settings.github, &data, &CliContext::variables())?;
     let check = settings.github.check_name(&settings.bot);
     let location = store_args::location(context, &settings, store)?;
     // Before the first delivery there may be no database, and a status query does not create one.
@@ -84,7 +84,7 @@ fn status(context: &CliContext, store: &StoreArgs, format: DataFormat) -> Result
     Ok(if found.is_some() { Exit::Success } else { Exit::Negative })
 }
 
-fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
+fn as_text(app: &RegisteredApp, check: &str, troubled: &[FailingPull]) -> String {
     let card = &app.card;
     let mut text = format!("app      {} at {}\n", card.id, card.url);
     let mut line = |name: &str, value: &str| _ = writeln!(text, "{name:<8} {value}");
@@ -98,7 +98,7 @@ fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
     if let Some(url) = card.install_url() {
         line("install", &url);
     }
-    if own_app::is_open_to_others(&app.key_file) {
+    if app_registration::is_open_to_others(&app.key_file) {
         line("warning", "the key is readable by other users; run `chmod 600` on its file");
     }
     for one in troubled {
@@ -109,7 +109,7 @@ fn as_text(app: &OwnApp, check: &str, troubled: &[FailingPull]) -> String {
     text
 }
 
-fn as_json(app: Option<&OwnApp>, check: &str, troubled: &[FailingPull]) -> String {
+fn as_json(app: Option<&RegisteredApp>, check: &str, troubled: &[FailingPull]) -> String {
     let trouble = |one: &FailingPull| {
         json!({
             "repository": one.repo.to_string(),
@@ -127,7 +127,7 @@ fn as_json(app: Option<&OwnApp>, check: &str, troubled: &[FailingPull]) -> Strin
             "slug": app.card.slug,
             "check": check,
             "keyFile": app.key_file.display().to_string(),
-            "keyIsOpenToOthers": own_app::is_open_to_others(&app.key_file),
+            "keyIsOpenToOthers": app_registration::is_open_to_others(&app.key_file),
             "secretFrom": app.secret_from,
             "secrets": app.secrets.len(),
             "publicUrl": app.card.public_url,

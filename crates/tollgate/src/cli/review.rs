@@ -18,7 +18,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
 use tollgate_engine::pipeline::{self, Asking, Event, Memory, Reviewed, SinceLast, World};
-use tollgate_engine::pulls::present;
+use tollgate_engine::pulls::compose;
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::tape::Tape;
 use tollgate_engine::store::Store;
@@ -552,8 +552,8 @@ fn comment(review: &Review, shown: &ReportContext<'_>) -> String {
         return format!("{}\n", pipeline::SKIPPED);
     }
     let text = match shown.reviewed {
-        Some(reviewed) => present::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
-        None => present::stored_summary_text(review, shown.bot),
+        Some(reviewed) => compose::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
+        None => compose::stored_summary_text(review, shown.bot),
     };
     text.unwrap_or_else(|| {
         output::say("note: no findings, so there is no comment");

@@ -2,7 +2,7 @@
 
 use tollgate_core::board::FeatureId;
 use tollgate_engine::board::runner::Runner;
-use tollgate_engine::board::{Board, Draft, Level, NewFeature, OwnPrompt, OwnPrompts, Previewed, Refused};
+use tollgate_engine::board::{Board, Draft, Level, NewFeature, OwnPrompt, OwnPrompts, PromptPreview, Refused};
 
 use crate::desk::{Desk, settled, works};
 use crate::stub::Stub;
@@ -41,7 +41,7 @@ fn reviewed() -> Reviewed {
 }
 
 impl Reviewed {
-    fn preview(&self, draft: Option<&Draft>) -> Result<Previewed, Refused> {
+    fn preview(&self, draft: Option<&Draft>) -> Result<PromptPreview, Refused> {
         self.board.preview(self.project, &self.feature, draft)
     }
 }

@@ -128,7 +128,7 @@ fn a_private_pull_request_needs_a_token_of_somebody_who_may_read_it() {
     world.hub.make_private("o/r");
     world.hub.open("o/r", &Opening { files: &[("a.js", LOOP)], ..Opening::default() });
     let stderr = world.review(&[], None).expect_refused(3);
-    assert!(stderr.contains("hint: Check the address, and that the token may see the repository."), "{stderr}");
+    assert!(stderr.contains("hint: Check the address, and that the token can read the repository."), "{stderr}");
     assert_eq!(summaries(&world.json(Some(&world.hub.token_of("ada")), 1)), ["High a.js"]);
 }
 
@@ -229,7 +229,7 @@ fn on_a_fork_whose_token_may_only_read_the_findings_are_annotations() {
     assert_eq!(pull.seen_by(WORKFLOWS).summaries.len(), 0);
     // Somebody at home is told instead.
     let stderr = world.run(&["--post"], &env[..2]).stderr;
-    assert!(stderr.contains("hint: Check what the token or app may do in this repository."), "{stderr}");
+    assert!(stderr.contains("hint: Check the permissions of the token or app in this repository."), "{stderr}");
 }
 
 #[test]

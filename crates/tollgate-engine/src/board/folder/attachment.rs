@@ -1,25 +1,25 @@
-//! Files beside a feature's card: what agents said, and what the gate said of it.
+//! Attachments of a feature: transcripts and reviews beside its card.
 
 use std::fmt;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use tollgate_core::board::FeatureId;
 
-use super::edit::{self, Trouble};
-use super::place::Found;
+use super::dir_handle::Found;
+use super::edit::{self, EditError};
 use super::{Folder, failure};
 use crate::failure::Failure;
 
 /// A file beside `feature.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Attachment {
-    /// What the review of an iteration says, for people.
+    /// The review of an iteration, in Markdown.
     Review(u32),
-    /// What it reviewed, as a whole.
+    /// The reviewed diff of an iteration.
     Diff(u32),
-    /// What the agent of an iteration said.
+    /// The transcript of an iteration.
     Output(u32),
-    /// What the agent said last, where Automaker looks for it.
+    /// The latest transcript, at Automaker's path.
     LastOutput,
 }
 
@@ -36,43 +36,43 @@ impl fmt::Display for Attachment {
 }
 
 impl Folder {
-    /// Writes a file beside a feature's card, as a whole.
+    /// Writes an attachment atomically.
     pub fn write(&self, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
-        let place = self.feature(id)?;
+        let handle = self.feature(id)?;
         let name = what.to_string();
-        let written = edit::write(&place, &name, bytes);
-        written.map_err(|trouble| failure::unwritable(&place.path().join(name), &trouble))
+        let written = edit::write(&handle, &name, bytes);
+        written.map_err(|error| failure::unwritable(&handle.path().join(name), &error))
     }
 
-    /// Adds to a file beside a feature's card, for what is still being said. It is not made durable.
+    /// Appends to an attachment, without syncing.
     pub fn append(&self, id: &FeatureId, what: Attachment, bytes: &[u8]) -> Result<(), Failure> {
-        let place = self.feature(id)?;
+        let handle = self.feature(id)?;
         let name = what.to_string();
-        let unwritable = |trouble: Trouble| failure::unwritable(&place.path().join(&name), &trouble);
-        let mut file = match place.file_to_append(&name).map_err(|error| unwritable(error.into()))? {
+        let unwritable = |error: EditError| failure::unwritable(&handle.path().join(&name), &error);
+        let mut file = match handle.file_to_append(&name).map_err(|error| unwritable(error.into()))? {
             Found::Is(file) => file,
-            Found::Link => return Err(unwritable(Trouble::Link)),
-            Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
+            Found::Link => return Err(unwritable(EditError::Link)),
+            Found::Missing | Found::Other => return Err(unwritable(EditError::NotAFile)),
         };
         file.write_all(bytes).map_err(|error| unwritable(error.into()))
     }
 
-    /// The first bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
+    /// The first `max_bytes` of an attachment, if it exists.
     pub fn head(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
         Ok(self.part(id, what, max_bytes, |_| 0)?.map(|(_, bytes)| bytes))
     }
 
-    /// The last bytes of a file beside a feature's card, `max_bytes` at most; none when there is no such file.
+    /// The last `max_bytes` of an attachment, if it exists.
     pub fn tail(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<Vec<u8>>, Failure> {
         Ok(self.end(id, what, max_bytes)?.map(|(_, bytes)| bytes))
     }
 
-    /// The same, and the place where they begin.
+    /// The last `max_bytes` of an attachment, and their offset.
     pub fn end(&self, id: &FeatureId, what: Attachment, max_bytes: usize) -> Result<Option<(u64, Vec<u8>)>, Failure> {
         self.part(id, what, max_bytes, |len| len.saturating_sub(max_bytes as u64))
     }
 
-    /// The bytes of a file beside a feature's card from a place on, `max_bytes` at most; none when there is no such file.
+    /// At most `max_bytes` of an attachment from an offset on, if it exists.
     pub fn after(
         &self,
         id: &FeatureId,
@@ -90,14 +90,14 @@ impl Folder {
         max_bytes: usize,
         start: impl Fn(u64) -> u64,
     ) -> Result<Option<(u64, Vec<u8>)>, Failure> {
-        let place = self.feature(id)?;
-        let path = place.path().join(what.to_string());
+        let handle = self.feature(id)?;
+        let path = handle.path().join(what.to_string());
         let unreadable = |error: io::Error| failure::unreadable(&path, &error);
-        let mut file = match place.file(&what.to_string()).map_err(unreadable)? {
+        let mut file = match handle.file(&what.to_string()).map_err(unreadable)? {
             Found::Is(file) => file,
             Found::Missing => return Ok(None),
-            Found::Link => return Err(failure::broken(&path, &Trouble::Link.to_string())),
-            Found::Other => return Err(failure::broken(&path, &Trouble::NotAFile.to_string())),
+            Found::Link => return Err(failure::broken(&path, &EditError::Link.to_string())),
+            Found::Other => return Err(failure::broken(&path, &EditError::NotAFile.to_string())),
         };
         let len = file.metadata().map_err(unreadable)?.len();
         let start = start(len);

@@ -1,9 +1,9 @@
-//! What goes wrong with a project folder, said to a person.
+//! Failures of the project folder.
 
 use std::io;
 use std::path::Path;
 
-use super::edit::Trouble;
+use super::edit::EditError;
 use crate::failure::{Failure, Kind};
 
 pub(super) fn bad_name(name: &str) -> Failure {
@@ -30,8 +30,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 pub(super) fn no_feature(id: &str) -> Failure {
-    Failure::new(Kind::User, format!("there is no feature `{id}`"))
-        .hint("`tollgate feature list` shows those there are.")
+    Failure::new(Kind::User, format!("there is no feature `{id}`")).hint("`tollgate feature list` lists the features.")
 }
 
 pub(super) fn feature_exists(id: &str) -> Failure {
@@ -54,28 +53,28 @@ pub(super) fn cannot_watch(error: &io::Error) -> Failure {
         .hint("The machine is short of threads; end other programs and try again.")
 }
 
-/// A file is not what it should be.
+/// The file is broken.
 pub(super) fn broken(path: &Path, why: &str) -> Failure {
     Failure::new(Kind::User, format!("`{}` cannot be read: {why}", path.display()))
-        .hint("Put the file right by hand; it was left as it is.")
+        .hint("Fix the file by hand; it was not changed.")
 }
 
-/// A file that is there cannot be edited or written.
-pub(super) fn unwritable(path: &Path, trouble: &Trouble) -> Failure {
+/// The file cannot be edited or written.
+pub(super) fn unwritable(path: &Path, error: &EditError) -> Failure {
     let path = path.display();
-    let failure = |kind| Failure::new(kind, format!("cannot write `{path}`: {trouble}"));
-    match trouble {
-        Trouble::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
-            failure(Kind::External).hint("Make room on the disk; what was there is unchanged.")
+    let failure = |kind| Failure::new(kind, format!("cannot write `{path}`: {error}"));
+    match error {
+        EditError::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
+            failure(Kind::External).hint("Free some disk space; the old file is unchanged.")
         }
-        Trouble::Io(_) => failure(Kind::External).hint("What was there is unchanged."),
-        Trouble::Contended | Trouble::Busy => failure(Kind::External).hint("Try again; what was there is unchanged."),
-        Trouble::Refused(_) => failure(Kind::User),
-        Trouble::Missing
-        | Trouble::Link
-        | Trouble::NotAFile
-        | Trouble::TooLarge(_)
-        | Trouble::Broken(_)
-        | Trouble::OtherId(_) => failure(Kind::User).hint("Put the file right by hand; it was left as it is."),
+        EditError::Io(_) => failure(Kind::External).hint("The old file is unchanged."),
+        EditError::Contended | EditError::Busy => failure(Kind::External).hint("Try again; the old file is unchanged."),
+        EditError::Refused(_) => failure(Kind::User),
+        EditError::Missing
+        | EditError::Link
+        | EditError::NotAFile
+        | EditError::TooLarge(_)
+        | EditError::Broken(_)
+        | EditError::OtherId(_) => failure(Kind::User).hint("Fix the file by hand; it was not changed."),
     }
 }

@@ -1,23 +1,23 @@
-//! One server for a project: `tollgate.lock`, which holds the number of its process.
+//! The lock of a project: `tollgate.lock`, with the process number of the server that holds it.
 
 use std::io::{Read as _, Write as _};
 
-use super::edit::Trouble;
-use super::place::Found;
+use super::dir_handle::Found;
+use super::edit::EditError;
 use super::{Folder, failure};
 use crate::failure::Failure;
 use crate::lock;
 
 const LOCK: &str = "tollgate.lock";
 
-/// Keeps a project for this process until it is dropped.
+/// The lock of a project, released when dropped.
 #[derive(Debug)]
 pub struct Lock {
     _kept: lock::Lock,
 }
 
 impl Folder {
-    /// True when some process keeps the project.
+    /// True when a process holds the lock.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         match self.root().and_then(|root| root.file(LOCK).map_err(|error| failure::unreadable(root.path(), &error))) {
@@ -26,21 +26,21 @@ impl Folder {
         }
     }
 
-    /// Keeps the project for this process, if no other does, and sweeps it.
+    /// Takes the lock if it is free, and deletes leftovers.
     pub fn lock(&self) -> Result<Lock, Failure> {
         let root = self.root()?;
         let path = root.path().join(LOCK);
-        let unwritable = |trouble: Trouble| failure::unwritable(&path, &trouble);
+        let unwritable = |error: EditError| failure::unwritable(&path, &error);
         let file = match root.file_to_keep(LOCK).map_err(|error| unwritable(error.into()))? {
             Found::Is(file) => file,
-            Found::Link => return Err(unwritable(Trouble::Link)),
-            Found::Missing | Found::Other => return Err(unwritable(Trouble::NotAFile)),
+            Found::Link => return Err(unwritable(EditError::Link)),
+            Found::Missing | Found::Other => return Err(unwritable(EditError::NotAFile)),
         };
         let kept = match lock::Lock::alone(file).map_err(|error| unwritable(error.into()))? {
             Ok(kept) => kept,
             Err(file) => {
                 let mut pid = String::new();
-                // Only said to a person, so that an unreadable one does not matter.
+                // Only for the message, so errors are ignored.
                 let _ = (&file).take(20).read_to_string(&mut pid);
                 let pid: String = pid.chars().take_while(char::is_ascii_digit).collect();
                 return Err(failure::held(root.path(), &pid));

@@ -1,8 +1,8 @@
-//! Notices what others do to the cards of a project.
+//! Watches the feature files of a project for changes of other programs.
 //!
-//! The operating system says where something happened, and every few seconds all cards are looked at from outside, so
-//! that nothing is missed where it says nothing: network file systems, too many folders, a lost event. Cards are not
-//! read here. Our own writes are noticed like everybody's.
+//! File system notifications trigger a check, debounced; in addition all files are polled every few seconds, so that
+//! nothing is missed where notifications fail: network file systems, too many directories, a lost event. Files are not
+//! read here. Our own writes are noticed as well.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -16,28 +16,28 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::{FEATURE, Folder, Stamp, failure};
 use crate::failure::Failure;
 
-/// How often all cards are looked at.
+/// The polling interval.
 pub const EVERY: Duration = Duration::from_secs(5);
-/// How long it has to be quiet before a change is told, and how long it is kept back at most.
+/// The debounce: how long it has to be quiet before a change is reported, and the maximum delay.
 const QUIET: Duration = Duration::from_millis(50);
 const MAX_DELAY: Duration = Duration::from_millis(500);
-/// How many notices of the operating system wait; when there are more, all cards are looked at.
+/// The maximum number of queued notifications; beyond it all files are checked.
 const MAX_WAITING: usize = 4096;
-/// How many changes wait for whoever listens; what comes then is told later, together.
+/// The maximum number of unread reports; later changes are merged.
 const MAX_UNHEARD: usize = 16;
-/// A card that is written twice within this time may look the same, so it is told again.
+/// Two writes within this time may leave the same stamp, so the file is reported again.
 const SAME_TICK: Duration = Duration::from_millis(100);
 
-/// What changed.
+/// A report of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// The folders whose cards are new, other or gone.
+    /// The feature folders whose files were created, changed or deleted.
     pub names: BTreeSet<String>,
-    /// What a person should know, once: why changes are noticed late.
+    /// A warning, sent once: why changes are noticed late.
     pub note: Option<String>,
 }
 
-/// Watches a project until it is dropped.
+/// A watcher, stopped when dropped.
 #[derive(Debug)]
 pub struct Watcher {
     wake: SyncSender<Wake>,
@@ -46,17 +46,17 @@ pub struct Watcher {
 
 #[derive(Debug)]
 enum Wake {
-    /// Something happened in the folder of a card, or anywhere.
+    /// A notification about a feature folder, or about anything.
     Touched(Option<String>),
-    /// The operating system cannot say all.
+    /// Notifications are incomplete.
     Deaf(String),
     Stop,
 }
 
 impl Watcher {
-    /// Begins to watch; `every` is usually [`EVERY`].
+    /// Starts a watcher; `every` is usually [`EVERY`].
     ///
-    /// What is there now is no change: whoever reads the cards after this misses nothing.
+    /// The current state is not a change: reading the files afterwards misses nothing.
     pub fn start(folder: Arc<Folder>, every: Duration) -> Result<(Self, Receiver<Changes>), Failure> {
         let (wake, woken) = sync_channel(MAX_WAITING);
         let (tell, told) = sync_channel(MAX_UNHEARD);
@@ -65,7 +65,7 @@ impl Watcher {
         if let Err(why) = &listener {
             eye.say_deaf(why, every);
         }
-        // Looked at after listening began, so that what happens between is not missed.
+        // Checked after the watch began, so that nothing in between is missed.
         eye.look_at_all();
         eye.pending.names.clear();
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
@@ -79,7 +79,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // The queue may be full, and then whoever empties it makes room.
+        // The queue may be full; the watcher thread drains it.
         let _ = self.wake.send(Wake::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -87,11 +87,11 @@ impl Drop for Watcher {
     }
 }
 
-/// What is known of the cards.
+/// The known state of the files.
 struct Eye {
     folder: Arc<Folder>,
     seen: HashMap<String, Stamp>,
-    /// Cards that were written so short a time before they were seen that they have to be told again.
+    /// Files written so shortly before the check that a second write could go unnoticed; they are reported again.
     fresh: BTreeSet<String>,
     pending: Changes,
     is_deaf: bool,
@@ -134,7 +134,7 @@ impl Eye {
         self.pending != Changes::default()
     }
 
-    /// Tells what is to be told, now or later; false when nobody listens any more.
+    /// Reports pending changes, now or later; false when the receiver is gone.
     fn tell(&mut self, tell: &SyncSender<Changes>) -> bool {
         if !self.is_telling() {
             return true;
@@ -156,7 +156,7 @@ impl Eye {
         }
     }
 
-    /// Compares some cards, or all, with what was seen of them.
+    /// Compares some files, or all, with their known stamps.
     fn look_at(&mut self, names: Option<BTreeSet<String>>) {
         let Some(names) = names else {
             return self.look_at_all();
@@ -168,7 +168,7 @@ impl Eye {
     }
 
     fn look_at_all(&mut self) {
-        // When the folder cannot be read now, it is tried again; its cards are not gone for that.
+        // An unreadable directory is checked again later; its files do not count as deleted.
         let Ok(stamps) = self.folder.stamps() else {
             return;
         };
@@ -198,9 +198,9 @@ impl Eye {
     }
 }
 
-/// What was touched since it was last quiet.
+/// The notifications since the last quiet period.
 struct Touched {
-    /// None when it can be anything.
+    /// `None` means all files.
     names: Option<BTreeSet<String>>,
     first: Instant,
     last: Instant,
@@ -228,7 +228,7 @@ impl Touched {
 }
 
 fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatcher, String> {
-    // The system may name the folder by another path than we do.
+    // The system may report another path of the directory.
     let features = features.canonicalize().unwrap_or(features);
     let root = features.clone();
     let lost = std::sync::atomic::AtomicBool::new(false);
@@ -241,7 +241,7 @@ fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatche
             Err(error) => vec![Wake::Deaf(error.to_string())],
         };
         for message in wakes {
-            // What does not fit is made good by looking at everything, as soon as there is room to say so.
+            // A lost notification is made up for by checking everything, once the queue has room.
             let message = if lost.swap(false, Relaxed) { Wake::Touched(None) } else { message };
             if wake.try_send(message).is_err() {
                 lost.store(true, Relaxed);
@@ -254,7 +254,7 @@ fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatche
     Ok(watcher)
 }
 
-/// The card that a path is about; none when it is about none.
+/// The feature of a path, if any.
 fn touched(root: &Path, path: &Path) -> Option<Wake> {
     let Ok(below) = path.strip_prefix(root) else {
         return Some(Wake::Touched(None));
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(touched.names, None);
     }
 
-    /// What a look finds after something was done to the cards, without any notice of the system.
+    /// A watcher without notifications, after its first check.
     fn eye(folder: &Arc<Folder>) -> Eye {
         let mut eye = Eye::new(Arc::clone(folder));
         eye.look_at_all();
@@ -316,9 +316,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
         let put = |name: &str, text: &str| {
-            let place = folder.features_path().join(name);
-            std::fs::create_dir_all(&place).unwrap();
-            std::fs::write(place.join(FEATURE), text).unwrap();
+            let handle = folder.features_path().join(name);
+            std::fs::create_dir_all(&handle).unwrap();
+            std::fs::write(handle.join(FEATURE), text).unwrap();
         };
         for name in ["same", "other", "gone", "gone-with-folder"] {
             put(name, "{}");
@@ -332,7 +332,7 @@ mod tests {
         eye.look_at_all();
         let told: Vec<String> = std::mem::take(&mut eye.pending).names.into_iter().collect();
         assert_eq!(told, ["gone", "gone-with-folder", "new", "other"]);
-        // Those that may have been written twice in one tick of the clock are told once more, and then no more.
+        // Files possibly written twice in one clock tick are reported once more.
         eye.look_at_all();
         let again = std::mem::take(&mut eye.pending).names;
         assert!(again.iter().all(|name| name == "new" || name == "other"), "{again:?}");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_listens_late_is_told_all_at_once() {
+    fn a_slow_receiver_gets_merged_changes() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
         let mut eye = eye(&folder);

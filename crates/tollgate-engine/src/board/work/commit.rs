@@ -1,12 +1,12 @@
-//! What an agent did is committed, once.
+//! Commits an agent's work exactly once.
 //!
-//! The same attempt makes the same commit: its time is that of the attempt, and the attempt is named in the message. So
-//! a crash at any point leads to one commit: one that no branch has is garbage, one that the branch has is found again.
+//! The commit of an attempt is idempotent: its time is that of the attempt, which the message names. So a crash at any
+//! point leads to one commit: an unreferenced one is garbage, and one on the branch is found again.
 
 use tollgate_core::board::commit::{self as message, Commit};
 use tollgate_core::board::machine::{Event, Status, Work};
 
-use super::super::{Change, Refused, judge};
+use super::super::{Change, Refused, gate_result};
 use super::{Feature, Job, implement};
 use crate::agent::{self, HookLimits, HookResult, HookRun};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::process;
 use crate::reviewer::team::{self, Way};
 use crate::store::board::{Field, Hold, NewIteration};
 
-/// What came of it.
+/// The result of committing.
 enum Done {
     Commit(String),
     Nothing,
@@ -25,14 +25,14 @@ enum Done {
 }
 
 impl Job<'_> {
-    /// Commits what the agent did.
+    /// Commits the agent's work.
     pub(super) fn commit(&self) -> Result<(), Refused> {
         process::panic_point("commit");
         let feature = self.feature()?;
         let is_step = feature.row.state.work == Work::CommittingStep;
         let done = self.make_commit(&feature);
         if self.cancel.is_cancelled() && !matches!(done, Ok(Done::Commit(_))) {
-            // Somebody stopped it, or the program ends, and its hooks with it: it is made again.
+            // Stopped by a person, or by a shutdown that also ended the hooks: the job is repeated.
             let _ = self.board.database().release(self.claim.token, 0);
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Job<'_> {
             Done::Nothing => {
                 let at = super::super::iso(self.board.now());
                 let criteria = feature.criteria();
-                let iteration = judge::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
+                let iteration = gate_result::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
                 let mut change = Change::of(Event::NothingChanged);
                 change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
                 change
@@ -75,7 +75,7 @@ impl Job<'_> {
         let worktree = self.worktree(&repository, &feature.row)?;
         let attempt = format!("{}-{}", self.id(), self.claim.attempt);
         let scratch = self.board.scratch(self.project.id, self.id());
-        // An agent could forge the name; what is reviewed is the tip of the branch either way.
+        // An agent could forge the name; the tip of the branch is reviewed in any case.
         if let Some(commit) = gate::find_attempt(&repository, worktree.branch(), &attempt)? {
             gate::settle(&worktree, &scratch)?;
             return Ok(Done::Commit(commit.as_str().to_owned()));
@@ -102,7 +102,7 @@ impl Job<'_> {
                     return Ok(Done::Refused(format!("The hook `{hook}` refused the commit:\n{output}")));
                 }
             }
-            // A hook may have put things right.
+            // A hook may have fixed files.
             staged = gate::stage(&commit)?;
         }
         commit.message = &told;
@@ -110,7 +110,7 @@ impl Job<'_> {
         Ok(made.map_or(Done::Nothing, |commit| Done::Commit(commit.as_str().to_owned())))
     }
 
-    /// An agent may have committed by itself; then there is nothing left to commit, and yet something to review.
+    /// An agent may have committed by itself; then nothing is left to commit, but there is something to review.
     fn committed_by_agent(
         &self,
         repository: &Repository,
@@ -133,7 +133,7 @@ impl Job<'_> {
         let chosen = self.board.implementer(&self.project).ok().flatten();
         let prepared = chosen.map(|chosen| team::prepare(&chosen, &|name| std::env::var(name).ok()).way);
         let Some(Way::Agent(agent)) = prepared else {
-            // Whose environment they would get is not known any more.
+            // Hooks run in the agent's environment, which is unknown without an agent.
             return Err(super::super::failure::no_agent());
         };
         let cancel = self.cancel.child_token();

@@ -1,4 +1,4 @@
-//! An agent implements a feature, repairs it, or does a step behind the gate.
+//! Runs an agent that implements a feature, fixes findings, or does a pipeline step.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Mutex;
@@ -26,20 +26,20 @@ use crate::process::handles;
 use crate::reviewer::team::{self, Way};
 use crate::store::board::{FeatureRow, Field, Hold};
 
-/// The last bytes of what an agent said that the next one is told.
+/// The maximum size of the previous transcript in a prompt.
 const MAX_OUTPUT: usize = 16 * 1024;
-/// How often what an agent says is announced.
+/// How often output is announced.
 const TELL_EVERY: Duration = Duration::from_millis(250);
-/// The most of it in one announcement.
+/// The maximum size of one announcement.
 const TELL_BYTES: usize = 8 * 1024;
-/// How often a transcript that is not long is written into its file.
+/// How often a short transcript is written to its file.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
-/// A longer one is written when it has grown by a quarter.
+/// A longer transcript is written when it has grown by a quarter.
 const LONG: usize = 256 * 1024;
-/// The most an agent may print.
+/// The maximum size of a transcript.
 const MAX_TRANSCRIPT: usize = 50_000_000;
 
-/// Everything that is ready before an agent starts.
+/// The preparations for an agent.
 struct Ready {
     agent: Agent,
     worktree: Worktree,
@@ -48,7 +48,7 @@ struct Ready {
 }
 
 impl Job<'_> {
-    /// Has the feature implemented, or repaired.
+    /// Implements the feature, or fixes its findings.
     pub(super) fn implement(&self) -> Result<(), Refused> {
         let feature = self.feature()?;
         if self.is_over_budget(&feature.row) {
@@ -74,12 +74,12 @@ impl Job<'_> {
         self.agent_ended(&feature.row, done, Event::AgentDone, Event::AgentFailed)
     }
 
-    /// Has a step behind the gate done.
+    /// Runs a pipeline step after the gate.
     pub(super) fn step(&self) -> Result<(), Refused> {
         let feature = self.feature()?;
         let Status::Step(id) = &feature.row.state.status else { return Ok(()) };
         let Some(step) = self.folder.steps().0.into_iter().find(|step| step.id == *id) else {
-            // It is not configured any more: there is nothing to do.
+            // The step was removed from the configuration.
             return self.happened(&feature.row, Hold::LetGo, Change::of(Event::StepDone)).map(drop);
         };
         let ready = match self.ready(&feature) {
@@ -116,12 +116,12 @@ impl Job<'_> {
                 self.commit()
             }
             Err(failure) if failure.why == Why::Cancelled => {
-                // Stopped by a person, in which case this is refused; or the program ends.
+                // Stopped by a person, in which case this transition is illegal; or by a shutdown.
                 let mut change = Change::of(Event::Interrupted);
                 change.first.push(Announced::AgentFinished { iteration, result: "interrupted", error: None });
                 self.happened(row, Hold::LetGo, change).map(drop)
             }
-            // It never began, and soon it may; no person can do anything about it.
+            // The agent did not start for want of file handles: a person cannot fix it, and a retry may succeed.
             Err(failure) if failure.why == Why::Setup && handles::were_missing(&call_failure(&failure)) => {
                 Err(Refused::Failure(call_failure(&failure)))
             }
@@ -136,7 +136,7 @@ impl Job<'_> {
         }
     }
 
-    /// The agent and the work tree.
+    /// Prepares the agent and the worktree.
     fn ready(&self, feature: &Feature) -> Result<Ready, Failure> {
         let board = self.board;
         let mut chosen = board.implementer(&self.project)?.ok_or_else(failure::no_agent)?;
@@ -156,7 +156,7 @@ impl Job<'_> {
             Some(base) => base.clone(),
             None => match repository.resolve(&target)? {
                 Some(commit) => commit.as_str().to_owned(),
-                // Nothing was ever committed: the feature is the first that is.
+                // The repository has no commits: the feature is the first.
                 None if wanted.is_none() => String::new(),
                 None => return Err(failure::no_target(&self.project.path, Some(&target))),
             },
@@ -209,13 +209,13 @@ impl Job<'_> {
         Ok(brief::step(&task, &step.name, &step.instructions, &output))
     }
 
-    /// The end of what an agent said in an iteration.
+    /// The end of the transcript of an iteration.
     fn last_output(&self, iteration: u32) -> Result<String, Refused> {
         let bytes = self.folder.tail(self.id(), Attachment::Output(iteration), MAX_OUTPUT)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Runs the agent, tells what it says, and keeps it.
+    /// Runs the agent, and announces and stores its output.
     fn run_agent(&self, row: &FeatureRow, ready: &Ready, prompt: &str) -> Result<Implemented, CallFailure> {
         let pipeline = &self.board.settings().pipeline;
         let transcript = Mutex::new(Transcript::new(self, row.state.iteration));
@@ -237,7 +237,7 @@ impl Job<'_> {
         };
         let (over, ended) = mpsc::channel::<()>();
         let done = std::thread::scope(|scope| {
-            // What an agent said last is told although it says nothing more for a while.
+            // The last output is announced even if the agent stays silent afterwards.
             let heard = &transcript;
             let tell = move || {
                 while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(TELL_EVERY) {
@@ -254,7 +254,7 @@ impl Job<'_> {
         done
     }
 
-    /// Takes down by what a process is found again. It does not begin when that cannot be stored.
+    /// Stores the identity of a process before it starts. If that fails, the process is cancelled.
     pub(super) fn record(&self, mark: &ProcessMark, cancel: &CancellationToken) {
         let stored = self.board.database().record_process(self.claim.token, &mark.to_json().to_string());
         if !stored.is_ok_and(|is_ours| is_ours) {
@@ -262,9 +262,9 @@ impl Job<'_> {
         }
     }
 
-    /// The end of a process was seen, so nobody has to look for it any more.
+    /// Clears the identity of a process that has ended.
     pub(super) fn forget(&self) {
-        // One that is looked for in vain does no harm.
+        // A stale identity does no harm.
         let _ = self.board.database().forget_process(self.claim.token);
     }
 
@@ -279,21 +279,21 @@ impl Job<'_> {
     }
 }
 
-/// What an agent says: announced as it comes, and written into the feature's folder.
+/// The transcript of an agent: announced as it grows, and written into the feature's folder.
 struct Transcript<'a> {
     job: &'a Job<'a>,
     iteration: u32,
     text: String,
     told: usize,
     told_at: Instant,
-    /// How long the text was when it was last written: the file is written anew each time it has grown by a quarter.
+    /// The size at the last write: the file is rewritten each time it has grown by a quarter.
     written: usize,
     written_at: Instant,
 }
 
 impl<'a> Transcript<'a> {
     fn new(job: &'a Job<'a>, iteration: u32) -> Self {
-        // What an agent said before it was interrupted stays.
+        // Output before an interruption is kept.
         let before = job.folder.head(job.id(), Attachment::Output(iteration), MAX_TRANSCRIPT);
         let mut text =
             before.ok().flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -317,7 +317,7 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// Tells and writes what has waited long enough.
+    /// Announces and writes pending output.
     fn look(&mut self) {
         self.tell();
         let is_due = self.text.len() <= LONG && self.written_at.elapsed() >= WRITE_EVERY;
@@ -332,7 +332,7 @@ impl<'a> Transcript<'a> {
             let end = self.text.floor_char_boundary(self.told + TELL_BYTES);
             let text = &self.text[self.told..end];
             let offset = self.told as u64;
-            // Whoever misses an announcement finds all of it in the file.
+            // A client that misses an event finds the output in the file.
             let _ = self.job.announce(&Announced::AgentOutput { iteration: self.iteration, offset, text });
             self.told = end;
         }
@@ -343,7 +343,7 @@ impl<'a> Transcript<'a> {
         self.written_at = Instant::now();
         process::crash_point("implement-before-output");
         for what in [Attachment::Output(self.iteration), Attachment::LastOutput] {
-            // The next writing, or the one at the end, may succeed.
+            // A later write may succeed.
             let _ = self.job.folder.write(self.job.id(), what, self.text.as_bytes());
         }
     }
@@ -362,7 +362,7 @@ pub(in crate::board) fn boundary() -> Boundary {
     Boundary::new(RandomState::new().build_hasher().finish().to_be_bytes())
 }
 
-/// A call that failed, as a failure.
+/// Converts a failed call.
 pub(super) fn call_failure(call: &CallFailure) -> Failure {
     let kind = if call.why == Why::Setup { Kind::Config } else { Kind::External };
     Failure { kind, message: call.message.clone(), hint: call.hint.clone() }

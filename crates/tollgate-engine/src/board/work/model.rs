@@ -1,11 +1,11 @@
-//! The model that a feature asks for, where whoever is asked knows it.
+//! Selects the model that a feature names.
 //!
-//! A card names a model as boards do: `opus`, `claude-opus-4-5`, `codex-gpt-5`, `cursor-auto`, `opencode/glm`. It is passed
-//! on to an agent or a service of the same family, and to no other, which could make nothing of it.
+//! Features name models as other boards do: `opus`, `claude-opus-4-5`, `codex-gpt-5`, `cursor-auto`, `opencode/glm`.
+//! The name is passed on to an agent or service of the same family only.
 
 use crate::config::reviewer::{AgentWord, ProviderWord, ReviewerPart};
 
-/// Has a reviewer or an agent use the model that a card names, if it is one of its own.
+/// Sets the model of a reviewer or agent, if it is of its family.
 pub(super) fn choose(part: &mut ReviewerPart, wanted: Option<&str>) {
     let Some(wanted) = wanted.filter(|wanted| is_plain(wanted)) else { return };
     let alias = |name: &str| matches!(name, "opus" | "sonnet" | "haiku");
@@ -27,7 +27,7 @@ pub(super) fn choose(part: &mut ReviewerPart, wanted: Option<&str>) {
     }
 }
 
-/// It becomes an argument of a program, so it must not look like an option.
+/// The name becomes a command line argument, so it must not look like an option.
 fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@+".contains(&byte);
     (1..=200).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(plain)
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_an_option_is_no_model() {
+    fn a_name_that_looks_like_an_option_is_ignored() {
         for wanted in ["", "-m", "--model=x", "claude-a b", "claude-\n", "claude-$(x)"] {
             check(Some(AgentWord::Claude), None, wanted, None);
         }

@@ -1,4 +1,4 @@
-//! A commit is reviewed, and what follows is stored with the review.
+//! Reviews a commit at the gate, and stores the review with its transition.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
@@ -11,7 +11,7 @@ use tollgate_core::board::{Criterion, FeatureId, Iteration, Outcome};
 use tollgate_core::gate::Gate;
 use tollgate_core::sha::Sha;
 
-use super::super::judge::{self, Facts, Judged};
+use super::super::gate_result::{self, Facts, GateResult};
 use super::super::{Change, Refused, iso};
 use super::{Feature, Job, implement, model};
 use crate::config::Settings;
@@ -25,12 +25,12 @@ use crate::reviewer::tape::Tape;
 use crate::store::board::{Field, Hold, NewIteration, ProjectRow};
 use crate::store::{Record, Subject};
 
-/// How often it is announced how a review goes.
+/// How often progress is announced.
 const TELL_EVERY: Duration = Duration::from_millis(500);
-/// How long to wait after a review that brought no answer; twice as long after the next.
+/// The backoff after a failed review, doubled each time.
 const AGAIN_MS: u64 = 2_000;
 
-/// What is compared.
+/// The commits of a review.
 struct Compared {
     repository: Repository,
     base: Sha,
@@ -45,7 +45,7 @@ impl Job<'_> {
         let feature = self.feature()?;
         let Some(commit) = feature.row.state.commit.clone() else { return Ok(()) };
         let previous = self.board.standing_iterations(self.project.id, self.id())?;
-        // A review that is made again is not compared with itself.
+        // A repeated review is not compared with itself.
         let is_earlier = |earlier: &Iteration| earlier.number != feature.row.state.iteration;
         let previous: Vec<Iteration> = previous.into_iter().map(|row| row.iteration).filter(is_earlier).collect();
         let compared = match self.compared(&feature, &commit, &previous) {
@@ -53,7 +53,7 @@ impl Job<'_> {
             Err(failure) => return self.review_failed(&feature, &commit, &failure),
         };
         if compared.commit.as_str() != commit {
-            // Somebody committed to the branch: that is reviewed.
+            // The branch has new commits, which are to be reviewed.
             return self
                 .happened(&feature.row, Hold::LetGo, Change::of(Event::HeadMoved(compared.commit.as_str().to_owned())))
                 .map(drop);
@@ -72,7 +72,7 @@ impl Job<'_> {
         });
         process::crash_point("gate-reviewed");
         if self.cancel.is_cancelled() {
-            // Somebody stopped it, or the program ends: it is made again.
+            // Stopped by a person or a shutdown: the job is repeated.
             let _ = self.board.database().release(self.claim.token, 0);
             return Ok(());
         }
@@ -91,21 +91,21 @@ impl Job<'_> {
             commit: &commit,
             after_step: steps.last().filter(|_| feature.row.state.stale).map(|step| &step.id),
         };
-        let judged = judge::judge(&reviewed, &facts);
+        let judged = gate_result::evaluate(&reviewed, &facts);
         let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.now()));
         self.conclude(&feature, &compared, judged, &reviewed, record)
     }
 
-    /// Stores the review with what follows from it.
+    /// Stores the review with its transition.
     fn conclude(
         &self,
         feature: &Feature,
         compared: &Compared,
-        judged: Judged,
+        judged: GateResult,
         reviewed: &Reviewed,
         record: Record,
     ) -> Result<(), Refused> {
-        let Judged { mut iteration, same_again } = judged;
+        let GateResult { mut iteration, same_again } = judged;
         let commit = compared.commit.as_str().to_owned();
         let outcome = iteration.outcome;
         let head = self.worktree(&compared.repository, &feature.row).ok().map(|tree| tree.branch().clone());
@@ -149,7 +149,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// A review without an answer is tried again, and then a person has to look.
+    /// Retries a failed review; after the last attempt the feature waits for a person.
     fn review_failed(&self, feature: &Feature, commit: &str, why: &Failure) -> Result<(), Refused> {
         if handles::were_missing(why) {
             return Err(Refused::Failure(why.clone()));
@@ -171,7 +171,7 @@ impl Job<'_> {
                 commit,
                 after_step: None,
             };
-            let iteration = judge::failed(why, &feature.criteria(), &facts);
+            let iteration = gate_result::failed(why, &feature.criteria(), &facts);
             change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
         }
         self.happened(row, Hold::LetGo, change).map(drop)
@@ -196,13 +196,13 @@ impl Job<'_> {
             Some(base) => base,
             None => repository.empty_tree()?,
         };
-        // There is none in an iteration in which nothing was changed.
+        // An iteration without changes has no commit.
         let last = previous.iter().rev().find_map(|previous| previous.commit.as_deref()).filter(|last| *last != commit);
         let last = last.and_then(|last| Sha::parse(last).ok());
         Ok(Compared { repository, base, commit: head, last })
     }
 
-    /// The settings as of the commit that the feature is compared with, so that it cannot change its own review.
+    /// The settings at the base of the feature, so that it cannot change its own review.
     fn settings(&self, feature: &Feature, compared: &Compared) -> Result<Settings, Failure> {
         let mut settings = self.board.settings_as_of(&self.project, &compared.repository, &compared.base)?;
         let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
@@ -238,7 +238,7 @@ impl Job<'_> {
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
                 *told = Some(Instant::now());
                 let message = progress.in_words();
-                // How it goes is a courtesy.
+                // Progress events are best effort.
                 let _ = self.announce(&Announced::ReviewProgress { iteration, message: &message });
             }
         };
@@ -279,16 +279,16 @@ impl Job<'_> {
         reviewed
     }
 
-    /// Keeps what reviewers were asked and said, for whoever wants to know how a review came about.
+    /// Stores the transcript of the reviewers for the audit trail.
     fn keep_record(&self, iteration: u32, record: &str) {
         let folder = self.board.records(self.project.id, self.id());
         let name = format!("review-{iteration}-{}.jsonl", self.claim.token.0);
-        // A review counts without it.
+        // The review is valid without it.
         let _ = own_folder(&folder).and_then(|()| std::fs::write(folder.join(name), record));
     }
 }
 
-/// What the reviews of a feature are about, in the memory.
+/// The subject under which reviews of a feature are stored.
 pub(in crate::board) fn subject(project: &ProjectRow, feature: &FeatureId) -> Subject {
     Subject {
         repository: project.path.to_string_lossy().into_owned(),
@@ -297,7 +297,7 @@ pub(in crate::board) fn subject(project: &ProjectRow, feature: &FeatureId) -> Su
     }
 }
 
-/// Makes a folder for the operator's eyes only: what is kept in it quotes code.
+/// Creates a directory that only its owner can read, because transcripts quote code.
 fn own_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -305,8 +305,7 @@ fn own_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// The run as the memory keeps it. What was rejected for something that no finding says, like a wish that is not met, did
-/// not pass the gate either.
+/// The stored run of a review. A rejection without a finding, such as an unmet criterion, closes the gate as well.
 fn record(reviewed: &Reviewed, outcome: Outcome, subject: Subject, time: (u64, u64)) -> Record {
     let mut completed = reviewed.completed();
     if outcome == Outcome::Rejected && completed.gate == Gate::Open {

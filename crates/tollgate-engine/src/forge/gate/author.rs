@@ -1,32 +1,32 @@
-//! Who a commit names.
+//! The author of gate commits.
 
 use crate::failure::Failure;
 use crate::forge::git::Git;
 use crate::forge::project::{Project, Settings};
 
-/// A name and an address.
+/// A git author: name and email address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     /// The name: `Ada Lovelace`.
     pub name: String,
-    /// The address: `ada@example.com`.
+    /// The email address: `ada@example.com`.
     pub email: String,
 }
 
 impl Author {
-    /// Whom git's configuration names, or ourselves.
+    /// The author in git's configuration; empty fields are filled by [`Self::written`].
     pub(super) fn configured(settings: &Settings) -> Self {
         let name = settings.name.clone().unwrap_or_default();
         let email = settings.email.clone().unwrap_or_default();
         Self { name, email }
     }
 
-    /// Whom the commits of a project name.
+    /// The author of a project's commits.
     pub fn of(project: &Project) -> Result<Self, Failure> {
-        Ok(Self::configured(&Settings::read(project.place())?).written())
+        Ok(Self::configured(&Settings::read(project.paths())?).written())
     }
 
-    /// The same as a commit has it.
+    /// The author with characters that git rejects removed, and defaults for empty fields.
     fn written(&self) -> Self {
         Self {
             name: clean(&self.name).unwrap_or_else(|| "tollgate".to_owned()),
@@ -34,7 +34,7 @@ impl Author {
         }
     }
 
-    /// Git that writes commits of this author, at this time.
+    /// Configures git to write commits of this author at this time.
     pub(super) fn sign(&self, git: Git, time: u64) -> Git {
         let Self { name, email } = self.written();
         let date = format!("{time} +0000");
@@ -47,7 +47,7 @@ impl Author {
     }
 }
 
-/// A name that git takes: on one line, without angle brackets, with something besides punctuation.
+/// Sanitizes a name for git: one line, no angle brackets, more than punctuation.
 fn clean(text: &str) -> Option<String> {
     let kept: String = text.chars().filter(|found| !found.is_control() && !"<>".contains(*found)).take(200).collect();
     kept.chars().any(char::is_alphanumeric).then(|| kept.trim().to_owned())

@@ -1,6 +1,6 @@
-//! Files that ask to be stored through a program.
+//! Refuses files that would need a clean filter which is not run.
 //!
-//! `*.psd filter=lfs` in `.gitattributes` says so. Only Git LFS is run, and only as the operator configured it.
+//! `*.psd filter=lfs` in `.gitattributes` asks for one. Only Git LFS is run, and only as the operator configured it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::forge::project::{Settings, failure};
 use crate::forge::worktree::changed;
 use crate::tree::{self, Entry};
 
-/// How a file begins that stands for one in Git LFS.
+/// The first bytes of a Git LFS pointer file.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// Pointers are smaller than this.
 const MAX_POINTER: u64 = 1024;
@@ -36,7 +36,7 @@ pub(super) fn refuse(git: &Git, settings: &Settings, paths: &[Vec<u8>], tree: &P
 fn is_refused(settings: &Settings, filter: &str) -> bool {
     match filter {
         "lfs" => settings.lfs_clean.is_none(),
-        // Without a program git, too, stores such a file as it is.
+        // Git itself stores such a file unfiltered when no program is configured.
         name => settings.filters.contains(name),
     }
 }

@@ -1,4 +1,4 @@
-//! The index that commits are made from, and that of the worktree.
+//! The private index that gate commits are made from, and the index of the worktree.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -9,26 +9,26 @@ use crate::failure::Failure;
 use crate::forge::project::failure;
 use crate::forge::worktree::Worktree;
 
-/// A lock that is older belongs to a process that is no more: the agent has ended, and so has what it started.
+/// A lock file older than this was left by a process that has ended: the agent and its children are gone.
 const STALE: Duration = Duration::from_secs(10);
-/// How long a lock is waited for that is not so old.
+/// How long to wait for a younger lock file.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where the index is. One that knows all files is used again; one of a sparse checkout is made anew.
-pub(super) fn place(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
+/// The path of the index. A full index is reused; that of a sparse checkout is made anew.
+pub(super) fn index_path(scratch: &Path, whole: bool) -> Result<PathBuf, Failure> {
     let failed = |error: io::Error| failure::no_scratch(scratch, &error);
     std::fs::create_dir_all(scratch).map_err(failed)?;
     let index = scratch.join(if whole { "index" } else { "index-sparse" });
     if !whole {
         forget(&index).map_err(failed)?;
     }
-    // Left by a process that was killed: only one at a time works here.
+    // Left by a process that was killed: only one process at a time works here.
     forget(&index.with_added_extension("lock")).map_err(failed)?;
     Ok(index.canonicalize().unwrap_or(index))
 }
 
-/// Copies the index for others.
+/// Copies the index for hooks.
 pub(super) fn copy(index: &Path) -> Result<PathBuf, Failure> {
     let copy = index.with_added_extension("staged");
     let failed = |error: io::Error| failure::no_scratch(&copy, &error);
@@ -37,17 +37,17 @@ pub(super) fn copy(index: &Path) -> Result<PathBuf, Failure> {
     Ok(copy)
 }
 
-/// Makes the index of the worktree that of the commit, so that `git status` there shows nothing.
+/// Replaces the index of the worktree with that of the commit, so that `git status` is clean there.
 ///
-/// The commit is made already: if this cannot be done, the next commit does it. An agent that was ended in the middle of
-/// a git command leaves its lock behind, which nobody else would remove.
+/// A failure is ignored, since the next commit repeats it. An agent that was killed during a git command leaves a
+/// stale `index.lock` behind, which is removed here.
 pub(super) fn hand_over(index: &Path, worktree: &Worktree) {
     let lock = worktree.git_dir().join("index.lock");
     wait_for(&lock);
     let _ = std::fs::remove_file(&lock);
     let copy = || -> io::Result<()> {
         let mut from = std::fs::File::open(index)?;
-        // Fails on whatever is there, also on a link.
+        // `create_new` fails on an existing file, also on a symbolic link.
         let mut to = OpenOptions::new().write(true).create_new(true).open(&lock)?;
         let done = io::copy(&mut from, &mut to).and_then(|_| std::fs::rename(&lock, worktree.git_dir().join("index")));
         if done.is_err() {
@@ -58,7 +58,7 @@ pub(super) fn hand_over(index: &Path, worktree: &Worktree) {
     let _ = copy();
 }
 
-/// Waits until a lock is gone, or is one that nobody holds.
+/// Waits until a lock file is gone or stale.
 fn wait_for(lock: &Path) {
     let deadline = Instant::now() + PATIENCE;
     let is_held = || {

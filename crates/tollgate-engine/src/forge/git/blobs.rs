@@ -16,21 +16,21 @@ pub struct Blobs {
     _group: Group,
 }
 
-/// What git has under a blob's name.
+/// The blob that git has under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blob {
     /// Its content.
     Whole(Vec<u8>),
-    /// It is larger than was asked for; its size.
+    /// The blob is larger than the limit; its size.
     TooLarge(u64),
-    /// There is no such blob here.
+    /// The repository has no such blob.
     Missing,
 }
 
 impl Git {
-    /// Starts reading blobs.
+    /// Starts `git cat-file --batch`.
     pub fn blobs(&self) -> Result<Blobs, Failure> {
-        // What it says about errors tells no more than that it ended, and nobody would read it.
+        // Its error output tells no more than its exit, so it is discarded.
         let mut group = self.spawn(&["cat-file", "--batch"], Stdio::piped(), Stdio::null())?;
         let pipes = (group.child().stdin.take(), group.child().stdout.take());
         let (Some(stdin), Some(stdout)) = pipes else {
@@ -41,7 +41,7 @@ impl Git {
 }
 
 impl Blobs {
-    /// Reads one blob. `name` must be hex digits: anything else is missing.
+    /// Reads one blob. A `name` that is not hexadecimal counts as missing.
     pub fn read(&mut self, name: &str, max_bytes: u64) -> Result<Blob, Failure> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Blob::Missing);

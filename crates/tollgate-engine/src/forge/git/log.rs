@@ -1,4 +1,4 @@
-//! The commits between two others, with their messages.
+//! Lists the commits of a range with their messages.
 
 use tollgate_core::intent::commits::Listed;
 use tollgate_core::sha::Sha;
@@ -6,9 +6,9 @@ use tollgate_core::sha::Sha;
 use super::Git;
 use crate::failure::Failure;
 
-/// The most commits that are read.
+/// The maximum number of commits.
 const MAX_COMMITS: usize = 100_000;
-/// The most bytes of messages that are read.
+/// The maximum size of their messages.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// `git log` with every setting that could change its output made explicit; a NUL ends each commit.
@@ -31,12 +31,12 @@ const LOG: [&str; 11] = [
 pub struct Commits {
     /// The commits.
     pub listed: Vec<Listed>,
-    /// False when there are older ones that were not read.
+    /// False when older commits were left out.
     pub complete: bool,
 }
 
 impl Git {
-    /// The commits that `head` has and `base` has not; without a base, all that `head` has.
+    /// The commits in `base..head`; without a base, all ancestors of `head`.
     pub fn commits(&self, base: Option<&Sha>, head: &Sha) -> Result<Commits, Failure> {
         let range = base.map_or(head.to_string(), |base| format!("{base}..{head}"));
         let mut args = LOG.to_vec();
@@ -47,7 +47,7 @@ impl Git {
     }
 }
 
-/// Collects what git says, piece by piece.
+/// Collects the output of `git log` in chunks.
 struct Reader {
     bytes: Vec<u8>,
     n_commits: usize,
@@ -72,7 +72,7 @@ impl Reader {
 
     fn finish(self) -> Commits {
         let complete = !self.is_full();
-        // What follows the last NUL is nothing, or a commit that was cut.
+        // The bytes after the last NUL are empty or a truncated commit.
         let end = self.bytes.iter().rposition(|&byte| byte == 0).unwrap_or(0);
         let records = self.bytes[..end].split(|&byte| byte == 0).take(self.max_commits);
         let mut listed: Vec<Listed> = records.filter_map(read).collect();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_left_out_and_said() {
+    fn a_truncated_log_is_reported() {
         check(1, 999, &["A\none\0B\ntwo\0"], "a=one cut");
         check(9, 60, &["A\none\0", "B\ntwo two two", "\0"], "a=one cut");
     }

@@ -1,11 +1,9 @@
-//! What of the operator's and the repository's configuration matters to us.
+//! Adopts the few safe values of git's configuration and disables configured filters.
 //!
-//! Filters that the repository configures (`filter.<any name>.clean`) would run
-//! on a comparison with the working tree, whatever their name; they are found
-//! by name and emptied. From the operator's own files we take how lines end,
-//! what to ignore, and which folders of other users to trust. Git is asked only
-//! when one of the files mentions such a thing at all: most do not, and a git
-//! process costs more than reading them.
+//! Filters that the repository configures (`filter.<any name>.clean`) would run on a comparison with the working tree;
+//! each is found by its name and emptied. From the operator's own files we take line endings, ignored files, and
+//! trusted directories of other users. Git is asked only when one of the files contains such a key: most do not, and a
+//! git process costs more than reading them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,37 +11,37 @@ use std::path::{Path, PathBuf};
 use super::{ConfigFiles, Environment, Git};
 use crate::failure::Failure;
 
-/// Words without which a configuration file cannot change what we do.
+/// A configuration file without any of these words cannot affect us.
 const WORDS: [&str; 6] = ["filter", "include", "autocrlf", "eol", "excludesfile", "safecrlf"];
-/// A larger configuration file is asked about without looking.
+/// A larger configuration file is not searched; git is asked instead.
 const MAX_LOOKED_AT: u64 = 1024 * 1024;
 
-/// One line of a configuration file.
+/// One entry of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// Whose file it is.
+    /// The scope of the file: `system`, `global`, `local`, `worktree`.
     pub(crate) scope: String,
-    /// What is set, section and name in lower case.
+    /// The key, section and name in lower case.
     pub(crate) key: String,
-    /// What to.
+    /// The value.
     pub(crate) value: String,
 }
 
 impl Value {
-    /// True when the operator wrote it, and not somebody with access to the repository.
+    /// True for entries of the operator's own files; others can write to the repository's.
     pub(crate) fn is_operators(&self) -> bool {
         self.scope == "global" || self.scope == "system"
     }
 }
 
 impl Git {
-    /// Empties the repository's filters and takes over the operator's plain values.
+    /// Empties the repository's filters and adopts the operator's plain values.
     ///
-    /// `git_dirs` are the folders that hold the repository's own configuration.
+    /// `git_dirs` are the directories with the repository's own configuration.
     pub fn adopt_settings(&mut self, git_dirs: &[&Path]) -> Result<(), Failure> {
         let own = git_dirs.iter().flat_map(|dir| [dir.join("config"), dir.join("config.worktree")]);
         let files: Vec<PathBuf> = own.chain(operators_files(&self.environment)).collect();
-        // Every repository has the first; when it is not where it should be, git knows better than we do.
+        // Every repository has `config`; if it is elsewhere, only git can find it.
         let found = git_dirs.iter().any(|dir| dir.join("config").is_file());
         if found && !files.iter().any(|file| mentions(file)) {
             return Ok(());
@@ -67,7 +65,7 @@ impl Git {
             self.forget(key);
             self.overrides.push((key.to_owned(), value.to_owned()));
         } else {
-            // The repository's own value wins over the operator's, and an override would turn that round.
+            // The repository's own value wins over the operator's; an override would reverse that.
             self.forget(key);
         }
     }
@@ -76,12 +74,12 @@ impl Git {
         self.overrides.retain(|(known, _)| known != key);
     }
 
-    /// All values of the keys that match, of the operator's files and the repository's, each with where it stands:
-    /// `system`, `global`, `local`, `worktree`. The last of several holds.
+    /// All values of the matching keys in the operator's and the repository's files, each with its scope. The last one
+    /// wins.
     pub(crate) fn values(&self, pattern: &str) -> Result<Vec<Value>, Failure> {
         let args = ["config", "--null", "--includes", "--show-scope", "--get-regexp", pattern];
         let answer = Self { config_files: ConfigFiles::Operators, ..self.clone() }.ask(&args)?;
-        // It also fails when nothing matches, but then without a word.
+        // The command also fails when nothing matches, but then without an error message.
         if !answer.ok && answer.stderr.contains("fatal:") {
             return Err(self.explain(&args, &answer.stderr));
         }
@@ -94,7 +92,7 @@ impl Git {
         Ok(values)
     }
 
-    /// The folders of other users that the operator trusts.
+    /// The operator's `safe.directory` entries.
     pub(crate) fn trusted_folders(&self) -> Result<Vec<String>, Failure> {
         let args = ["config", "--null", "--global", "--includes", "--get-all", "safe.directory"];
         let answer = Self { config_files: ConfigFiles::Operators, ..self.clone() }.ask(&args)?;
@@ -102,13 +100,13 @@ impl Git {
         Ok(values.map(|value| String::from_utf8_lossy(value).into_owned()).collect())
     }
 
-    /// Trusts these folders although they belong to other users.
+    /// Adds `safe.directory` entries.
     pub(crate) fn trust(&mut self, folders: Vec<String>) {
         self.overrides.extend(folders.into_iter().map(|folder| ("safe.directory".to_owned(), folder)));
     }
 }
 
-/// The files in which the operator's configuration can stand.
+/// The paths of the operator's configuration files.
 fn operators_files(environment: &Environment) -> Vec<PathBuf> {
     let home = environment.home.as_ref().map(PathBuf::from);
     let below_home = home.as_ref().map(|home| home.join(".config"));

@@ -1,5 +1,4 @@
-//! A command that is watched while it runs, because it depends on somebody else: a server can be slow, endless, or
-//! say more than anybody wants to hear.
+//! Runs a git command under a watchdog, because a remote server can be slow, endless, or flood the error output.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,34 +8,34 @@ use std::time::{Duration, Instant};
 use super::{Git, MAX_STDERR, input_file, name_of};
 use crate::failure::{self, Failure};
 
-/// How often somebody looks.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_millis(10);
-/// A command that complains more than this is stopped.
+/// The maximum size of the error output.
 const MAX_COMPLAINTS: u64 = 1024 * 1024;
 
-/// What is watched for.
+/// The limits of a watched command.
 pub(in crate::forge) struct Watching<'a> {
-    /// How long it may take.
+    /// The time limit.
     pub(in crate::forge) wall: Duration,
-    /// Asked again and again whether it is to be stopped.
+    /// Polled; true stops the command.
     pub(in crate::forge) stop: &'a mut dyn FnMut() -> bool,
 }
 
-/// How a watched command ended.
+/// The result of a watched command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::forge) enum Watched {
-    /// As it should.
+    /// The command succeeded.
     Done,
-    /// It failed, and the beginning of what it said about that.
+    /// The command failed, with the beginning of its error output.
     Failed(String),
-    /// Somebody wanted it stopped; it and all that it started are gone.
+    /// `stop` returned true; the process group was killed.
     Stopped,
-    /// It took too long, and was stopped.
+    /// The time limit passed; the process group was killed.
     TooLate,
 }
 
 impl Git {
-    /// Runs a command that reads `input` and whose answer is what it does, until it ends or is stopped.
+    /// Runs a command with `input` as standard input until it ends or is stopped.
     pub(in crate::forge) fn watch<S: AsRef<OsStr>>(
         &self,
         args: &[S],
@@ -44,11 +43,11 @@ impl Git {
         watching: Watching<'_>,
     ) -> Result<Watched, Failure> {
         let failed = |error: io::Error| failure::git(&name_of(args), &error.to_string());
-        // Files instead of pipes: nobody has to read along while it is watched.
+        // Files instead of pipes, which would have to be drained meanwhile.
         let said = tempfile::tempfile().map_err(failed)?;
         let to = said.try_clone().map_err(failed)?;
         let mut group = self.spawn(args, input_file(input).map_err(failed)?.into(), to.into())?;
-        // A command that says something here is none of those that are watched; it may say it to nobody.
+        // Watched commands write nothing to standard output.
         drop(group.child().stdout.take());
         let deadline = Instant::now() + watching.wall;
         loop {

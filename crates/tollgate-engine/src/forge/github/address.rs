@@ -1,4 +1,4 @@
-//! Where GitHub is: the pages that people see, and the two interfaces behind them.
+//! The URLs of a GitHub server: web pages, REST API and GraphQL API.
 //!
 //! ```text
 //! https://github.com          https://api.github.com            https://api.github.com/graphql
@@ -12,7 +12,7 @@ use tollgate_core::pull::Repo;
 use crate::failure::{Failure, Kind};
 use crate::net::is_loopback;
 
-/// Where GitHub is.
+/// The URLs of a GitHub server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     web: String,
@@ -33,9 +33,9 @@ impl Default for Address {
 }
 
 impl Address {
-    /// Reads the address of the pages, and of the interface where that is elsewhere than usual.
+    /// Parses the URL of the web pages, and of the API where it is not the default.
     ///
-    /// Tokens go there, so nothing but `https` is taken, unless it is on this machine.
+    /// Tokens are sent there, so only `https` is accepted, except on this machine.
     pub fn parse(url: &str, api_url: Option<&str>) -> Result<Self, Failure> {
         let web = plain(url)?;
         let name = web.split_once("://").map_or("", |(_, rest)| rest).to_owned();
@@ -51,38 +51,38 @@ impl Address {
         Ok(Self { web, name, api, graphql })
     }
 
-    /// The address of the pages, without a slash at its end.
+    /// The URL of the web pages, without a trailing slash.
     #[must_use]
     pub fn web(&self) -> &str {
         &self.web
     }
 
-    /// The same without its scheme: `github.com`.
+    /// The web URL without its scheme: `github.com`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The address of the REST interface, without a slash at its end.
+    /// The URL of the REST API, without a trailing slash.
     #[must_use]
     pub fn api(&self) -> &str {
         &self.api
     }
 
-    /// The address of the GraphQL interface.
+    /// The URL of the GraphQL API.
     #[must_use]
     pub fn graphql(&self) -> &str {
         &self.graphql
     }
 
-    /// Where git fetches a repository from.
+    /// The clone URL of a repository.
     #[must_use]
     pub fn clone_url(&self, repo: &Repo) -> String {
         format!("{}/{repo}.git", self.web)
     }
 }
 
-/// An address in its plain form: nothing in it but where.
+/// Normalizes a URL that has only scheme, host and path.
 fn plain(text: &str) -> Result<String, Failure> {
     let url = Url::parse(text.trim()).map_err(|error| not_an_address(text, &error.to_string()))?;
     let safe = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));

@@ -1,8 +1,8 @@
-//! The app that we are: who it is, the tokens it gets for its installations, and the deliveries it missed.
+//! The GitHub App: its identity, installation tokens, and failed deliveries.
 //!
-//! A note signed with the private key buys a token for an hour, for one repository and no more rights than we use. Tokens
-//! are kept until five minutes before their end. When a note is refused, our clock may be wrong: the answer says what time
-//! it is at GitHub, and the next note goes by that.
+//! A JWT signed with the private key is exchanged for a token that lasts an hour, for one repository and with the
+//! fewest permissions. Tokens are cached until five minutes before they expire. When a JWT is rejected, our clock may
+//! be wrong: the `Date` header of the response corrects the next JWT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,41 +14,41 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::pull::Repo;
 
 use super::address::Address;
-use super::client::{Badge, Client, decode};
+use super::client::{Client, Credentials, decode};
 use super::clock::{Clock, MachineClock};
-use super::hosted::{Hosted, Role};
+use super::host::{AuthMode, GithubHost};
 use super::key::SigningKey;
 use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_PAGES, date, wire};
 use crate::failure::Failure;
-use crate::forge::host::{Asked, FailedDelivery, Hidden, Host, HostError, IsOurs, Me, Trouble};
+use crate::forge::host::{BotIdentity, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind, HostResult, Secret};
 
-/// A token is not used any more so long before its end.
+/// A cached token is renewed this long before it expires.
 const SPARE_MS: u64 = 5 * 60_000;
-/// How long a token is believed to be good when GitHub says it in words that we do not know.
+/// The assumed lifetime of a token whose expiry cannot be parsed.
 const UNSAID_MS: u64 = 10 * 60_000;
-/// A difference of clocks below this explains no refusal.
+/// A smaller clock skew does not explain a rejected JWT.
 const SKEW_MS: i64 = 5_000;
-/// From so many on, what nobody uses is forgotten.
+/// From this size on, unused cache entries are evicted.
 const MAX_KEPT: usize = 1_000;
 
-/// What makes us an app.
+/// The settings of a GitHub App.
 #[derive(Debug, Clone)]
 pub struct AppSettings {
-    /// Where GitHub is.
+    /// The GitHub server.
     pub address: Address,
     /// The number of the app.
     pub app_id: u64,
     /// Its private key.
-    pub key_pem: Hidden,
-    /// Where the key was found, for people.
+    pub key_pem: Secret,
+    /// The source of the key, for messages.
     pub key_from: String,
-    /// True to ask for the right to resolve threads, which is the right to write to the repository.
+    /// Requests the permission to resolve threads, which is write access to the repository.
     pub resolves_threads: bool,
 }
 
-/// An app of GitHub that we are. Copies are the same app.
+/// A GitHub App. Clones share the token cache.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
@@ -57,37 +57,37 @@ struct Inner {
     id: u64,
     key: SigningKey,
     resolves_threads: bool,
-    /// How much GitHub's clock is ahead of ours.
+    /// How far GitHub's clock is ahead of ours.
     skew_ms: AtomicI64,
-    /// Of the app itself; each installation has its own.
+    /// The rate limit of the app itself; each installation has its own.
     limits: Limits,
     installations: Mutex<BTreeMap<u64, Arc<Limits>>>,
-    /// By installation and repository.
+    /// The token cache, by installation and repository.
     tokens: Mutex<BTreeMap<(u64, String), Slot>>,
     about: Mutex<Option<AboutApp>>,
 }
 
-/// Where a token is kept; whoever fetches it holds the lock.
+/// A cache entry; its lock is held while the token is fetched.
 type Slot = Arc<Mutex<Option<Token>>>;
 
 struct Token {
-    token: Hidden,
-    /// By GitHub's clock.
+    token: Secret,
+    /// The expiry by GitHub's clock.
     end_ms: u64,
 }
 
-/// What GitHub knows about an app.
+/// GitHub's description of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutApp {
-    /// Who it is.
-    pub me: Me,
-    /// Its name for people.
+    /// Its identity.
+    pub me: BotIdentity,
+    /// Its display name.
     pub name: String,
     /// Its page.
     pub html_url: String,
-    /// What it may do: `checks` to `write`.
+    /// Its permissions: `checks` to `write`.
     pub permissions: BTreeMap<String, String>,
-    /// What it is told about.
+    /// Its webhook events.
     pub events: Vec<String>,
 }
 
@@ -118,12 +118,12 @@ struct TokenWire {
 }
 
 impl App {
-    /// The app with this key. Nothing is asked yet.
+    /// Creates the app without any request.
     pub fn new(settings: AppSettings) -> Result<Self, Failure> {
         Self::with_clock(settings, Arc::new(MachineClock::new()))
     }
 
-    /// The same, by another clock.
+    /// Creates the app with another clock.
     pub fn with_clock(settings: AppSettings, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
         let key = SigningKey::parse(&settings.key_pem, &settings.key_from)?;
         Ok(Self(Arc::new(Inner {
@@ -139,49 +139,49 @@ impl App {
         })))
     }
 
-    /// GitHub, in the name of an installation and for one repository.
+    /// The host of one repository of an installation.
     #[must_use]
     pub fn host(&self, installation: u64, repo: &Repo) -> Arc<dyn Host> {
         self.host_while(installation, repo, Arc::new(|| true))
     }
 
-    /// The same; nothing is written there once it is not ours to write any more.
+    /// The host with a fence: it refuses to write once `is_ours` returns false.
     #[must_use]
-    pub fn host_while(&self, installation: u64, repo: &Repo, is_ours: IsOurs) -> Arc<dyn Host> {
+    pub fn host_while(&self, installation: u64, repo: &Repo, is_ours: FenceCheck) -> Arc<dyn Host> {
         let limits = self.limits_of(installation);
-        let role = Role::Installed { app: self.clone(), installation, repo: repo.clone(), is_ours };
-        Arc::new(Hosted::new(self.0.client.clone(), limits, role))
+        let role = AuthMode::Installed { app: self.clone(), installation, repo: repo.clone(), is_ours };
+        Arc::new(GithubHost::new(self.0.client.clone(), limits, role))
     }
 
-    /// Who the app is.
-    pub fn me(&self) -> Asked<Me> {
+    /// The identity of the app.
+    pub fn me(&self) -> HostResult<BotIdentity> {
         if let Some(about) = lock(&self.0.about).as_ref() {
             return Ok(about.me.clone());
         }
         self.about().map(|about| about.me)
     }
 
-    /// What GitHub knows about the app now.
-    pub fn about(&self) -> Asked<AboutApp> {
+    /// Fetches GitHub's description of the app.
+    pub fn about(&self) -> HostResult<AboutApp> {
         let wire: AboutWire = self.0.client.read(&Request::get("/app"), self, &self.0.limits)?;
-        let me = Me { login: format!("{}[bot]", wire.slug), mention: wire.slug, app: Some(wire.id) };
+        let me = BotIdentity { login: format!("{}[bot]", wire.slug), mention: wire.slug, app: Some(wire.id) };
         let AboutWire { name, html_url, permissions, events, .. } = wire;
         let about = AboutApp { me, name, html_url, permissions, events };
         *lock(&self.0.about) = Some(about.clone());
         Ok(about)
     }
 
-    /// The installation through which the app may act in a repository.
-    pub fn installation_of(&self, repo: &Repo) -> Asked<u64> {
+    /// The installation of the app in a repository.
+    pub fn installation_of(&self, repo: &Repo) -> HostResult<u64> {
         let request = Request::get(format!("/repos/{repo}/installation"));
         let found: wire::Numbered = self.0.client.read(&request, self, &self.0.limits)?;
         Ok(found.id)
     }
 
-    /// Deliveries that did not arrive, newest first, back to a time in milliseconds since 1970.
+    /// Deliveries that failed, newest first, back to a time in milliseconds since 1970.
     ///
-    /// What arrived at a later try is not among them, so GitHub is not asked for its failures alone.
-    pub fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
+    /// Deliveries that succeeded at a later attempt are excluded, so the list is not filtered by GitHub.
+    pub fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
         let (mut failed, mut seen) = (Vec::new(), BTreeSet::new());
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
@@ -194,7 +194,7 @@ impl App {
                 if date::parse_ms(&delivery.delivered_at).is_some_and(|then| then < since_ms) {
                     return Ok(failed);
                 }
-                // The newest try of each stands first and decides.
+                // The newest attempt of a delivery comes first and decides.
                 let is_newest = seen.insert(delivery.guid.clone());
                 if is_newest && !(200..400).contains(&delivery.status_code) {
                     failed.push(FailedDelivery { id: delivery.id, guid: delivery.guid });
@@ -208,16 +208,16 @@ impl App {
         Ok(failed)
     }
 
-    /// Asks GitHub to deliver once more. Twice does no harm: a delivery is known by its name.
-    pub fn redeliver(&self, id: u64) -> Asked<()> {
+    /// Requests a redelivery. It is idempotent: deliveries are deduplicated by their GUID.
+    pub fn redeliver(&self, id: u64) -> HostResult<()> {
         let request = Request::change(Method::POST, format!("/app/hook/deliveries/{id}/attempts")).harmless();
         self.0.client.ask(&request, self, &self.0.limits).map(drop)
     }
 
-    /// A token for one repository, kept as long as it is good.
-    pub(super) fn token(&self, installation: u64, repo: &Repo) -> Asked<Hidden> {
+    /// Returns a cached or new token for one repository.
+    pub(super) fn token(&self, installation: u64, repo: &Repo) -> HostResult<Secret> {
         let slot = self.slot(installation, repo);
-        // Whoever comes while one is on its way waits for it.
+        // Concurrent callers wait for the one that fetches the token.
         let mut slot = lock(&slot);
         let now_ms = self.now_ms();
         if let Some(token) = slot.as_ref().filter(|token| token.end_ms > now_ms.saturating_add(SPARE_MS)) {
@@ -229,8 +229,8 @@ impl App {
         Ok(shown)
     }
 
-    /// Forgets a token that was refused.
-    pub(super) fn drop_token(&self, installation: u64, repo: &Repo, refused: &Hidden) {
+    /// Evicts a rejected token.
+    pub(super) fn drop_token(&self, installation: u64, repo: &Repo, refused: &Secret) {
         let slot = self.slot(installation, repo);
         let mut slot = lock(&slot);
         if slot.as_ref().is_some_and(|token| token.token.expose() == refused.expose()) {
@@ -238,10 +238,10 @@ impl App {
         }
     }
 
-    fn new_token(&self, installation: u64, repo: &Repo) -> Asked<Token> {
+    fn new_token(&self, installation: u64, repo: &Repo) -> HostResult<Token> {
         let token = if self.0.resolves_threads {
             match self.token_with("write", installation, repo) {
-                // Threads stay as they are then; all else goes on. Who lets us write later is asked for the next token.
+                // Without the permission threads stay open. The next token asks for it again.
                 Err(error) if is_ungranted(&error) => self.token_with("read", installation, repo),
                 token => token,
             }
@@ -251,7 +251,7 @@ impl App {
         token.map_err(|error| removed(error, repo))
     }
 
-    fn token_with(&self, contents: &'static str, installation: u64, repo: &Repo) -> Asked<Token> {
+    fn token_with(&self, contents: &'static str, installation: u64, repo: &Repo) -> HostResult<Token> {
         let permissions = BTreeMap::from([
             ("checks", "write"),
             ("contents", contents),
@@ -260,13 +260,13 @@ impl App {
             ("pull_requests", "write"),
         ]);
         let path = format!("/app/installations/{installation}/access_tokens");
-        // A token too many is seen by nobody and ends by itself.
+        // A superfluous token is harmless and expires by itself.
         let request = Request::change(Method::POST, path)
             .harmless()
             .with_body(&TokenBody { repositories: [repo.name()], permissions })?;
         let wire: TokenWire = self.0.client.read(&request, self, &self.0.limits)?;
         let end_ms = date::parse_ms(&wire.expires_at).unwrap_or_else(|| self.now_ms() + SPARE_MS + UNSAID_MS);
-        Ok(Token { token: Hidden::new(wire.token), end_ms })
+        Ok(Token { token: Secret::new(wire.token), end_ms })
     }
 
     fn slot(&self, installation: u64, repo: &Repo) -> Slot {
@@ -285,19 +285,19 @@ impl App {
         installations.entry(installation).or_default().clone()
     }
 
-    /// What time it is at GitHub, as far as we know.
+    /// The time by GitHub's clock, as far as known.
     fn now_ms(&self) -> u64 {
         self.0.client.clock.now_ms().saturating_add_signed(self.0.skew_ms.load(Ordering::Relaxed))
     }
 }
 
-impl Badge for App {
-    fn show(&self) -> Asked<Option<Hidden>> {
+impl Credentials for App {
+    fn token(&self) -> HostResult<Option<Secret>> {
         let now = i64::try_from(self.now_ms() / 1000).unwrap_or(i64::MAX);
         self.0.key.sign(self.0.id, now).map(Some)
     }
 
-    fn refused(&self, _note: &Hidden, date_ms: Option<u64>) -> bool {
+    fn token_refused(&self, _note: &Secret, date_ms: Option<u64>) -> bool {
         let Some(date_ms) = date_ms.and_then(|date| i64::try_from(date).ok()) else { return false };
         let ours_ms = i64::try_from(self.0.client.clock.now_ms()).unwrap_or(i64::MAX);
         let skew_ms = date_ms.saturating_sub(ours_ms);
@@ -312,19 +312,19 @@ impl fmt::Debug for App {
     }
 }
 
-/// True when somebody asked for more rights than an installation has.
+/// True when an installation lacks the requested permissions.
 fn is_ungranted(error: &HostError) -> bool {
-    matches!(&error.trouble, Trouble::Invalid(words)
+    matches!(&error.kind, HostErrorKind::Invalid(words)
         if words.iter().any(|word| word.contains("permissions requested are not granted")))
 }
 
-/// What it means that an installation cannot have a token for a repository.
+/// Recognizes the error of a repository from which the app was removed.
 fn removed(error: HostError, repo: &Repo) -> HostError {
-    let is_gone = matches!(&error.trouble, Trouble::Invalid(words)
+    let is_gone = matches!(&error.kind, HostErrorKind::Invalid(words)
         if words.iter().any(|word| word.contains("repository that does not exist or is not accessible")));
     if is_gone {
         let message = format!("the app is not installed in `{repo}` any more: {}", error.message);
-        return HostError::new(Trouble::NotFound, message);
+        return HostError::new(HostErrorKind::NotFound, message);
     }
     error
 }

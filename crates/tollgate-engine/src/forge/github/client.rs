@@ -1,7 +1,7 @@
-//! Asking GitHub: one request and its answer, within limits on size and time, and again where that does no harm.
+//! The HTTP client of GitHub: requests with size limits, timeouts, rate limits, and retries where they are idempotent.
 //!
-//! Credentials come from a [`Badge`] and stand in one header. Redirects are not followed, and addresses in answers are
-//! not used: whoever they name would get the token.
+//! A token from [`Credentials`] is sent in one header. Redirects and URLs in responses are not followed, because their
+//! server would receive the token.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,26 +14,26 @@ use super::address::Address;
 use super::clock::Clock;
 use super::limits::{Cost, Limits};
 use super::request::{Repeat, Request};
-use super::{tally, trouble};
-use crate::forge::host::{Asked, Hidden, Trouble};
+use super::{error, metrics};
+use crate::forge::host::{HostErrorKind, HostResult, Secret};
 use crate::net::{Net, patience};
 
-/// So long may a request take from its beginning to the end of its answer.
+/// The timeout of a request, up to the end of its response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// No answer is longer.
+/// The maximum size of a response.
 const MAX_ANSWER: usize = 10 << 20;
 
-/// So often is asked what may be asked again.
+/// The maximum number of attempts of an idempotent request.
 const MAX_TRIES: u32 = 3;
 
-/// The first wait between two tries is at most so long.
+/// The backoff before the first retry, at most.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
-/// The version of the interface that we speak.
+/// The API version.
 const VERSION: &str = "2022-11-28";
 
-/// Whoever asks GitHub.
+/// The HTTP client.
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) net: Net,
@@ -42,24 +42,24 @@ pub(super) struct Client {
     pub(super) patience: Duration,
 }
 
-/// In whose name something is asked.
-pub(super) trait Badge {
-    /// The token; `None` for nobody.
-    fn show(&self) -> Asked<Option<Hidden>>;
-    /// A token was refused, at this time by GitHub's clock. True when there is another one now.
-    fn refused(&self, token: &Hidden, date_ms: Option<u64>) -> bool;
-    /// True while what is written is ours to write.
+/// Authenticates requests.
+pub(super) trait Credentials {
+    /// The token; `None` for anonymous requests.
+    fn token(&self) -> HostResult<Option<Secret>>;
+    /// Called when a token was rejected, with GitHub's time. True when another token is available.
+    fn token_refused(&self, token: &Secret, date_ms: Option<u64>) -> bool;
+    /// The fence of writes: false once the lease was lost.
     fn may_write(&self) -> bool {
         true
     }
 }
 
-/// What GitHub answered.
+/// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
-    /// True when it was longer than we read.
+    /// True when the body exceeded the size limit.
     pub(super) is_cut: bool,
     pub(super) headers: HeaderMap,
 }
@@ -69,35 +69,47 @@ impl Client {
         Self { net: Net::new(), address, clock, patience: PATIENCE }
     }
 
-    /// Asks, and reads the answer.
-    pub(super) fn read<T: DeserializeOwned>(&self, request: &Request, badge: &dyn Badge, limits: &Limits) -> Asked<T> {
-        decode(request, &self.ask(request, badge, limits)?)
+    /// Sends a request and decodes the response.
+    pub(super) fn read<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        credentials: &dyn Credentials,
+        limits: &Limits,
+    ) -> HostResult<T> {
+        decode(request, &self.ask(request, credentials, limits)?)
     }
 
-    /// Asks: a second time with another token when the first is refused, and up to three times what does no harm.
-    pub(super) fn ask(&self, request: &Request, badge: &dyn Badge, limits: &Limits) -> Asked<Answer> {
+    /// Sends a request: again with another token when the first was rejected, and up to three times when it is
+    /// idempotent.
+    pub(super) fn ask(
+        &self,
+        request: &Request,
+        credentials: &dyn Credentials,
+        limits: &Limits,
+    ) -> HostResult<HttpResponse> {
         let (mut is_renewed, mut n_tries) = (false, 0);
         loop {
-            let token = badge.show()?;
-            limits.enter(request.cost, &*self.clock).map_err(|wait| trouble::held_back(request, wait))?;
-            // The last moment at which we know: waiting for the token or for the limits may have taken too long.
-            if request.cost != Cost::Read && !badge.may_write() {
-                return Err(trouble::not_ours(request));
+            let token = credentials.token()?;
+            limits.enter(request.cost, &*self.clock).map_err(|wait| error::held_back(request, wait))?;
+            // Checked last: waiting for the token or the rate limit may have outlived the lease.
+            if request.cost != Cost::Read && !credentials.may_write() {
+                return Err(error::not_ours(request));
             }
             n_tries += 1;
             let answer = self.once(request, token.as_ref());
             let refused = answer.as_ref().ok().filter(|answer| answer.status == 401);
             if let (false, Some(answer), Some(token)) = (is_renewed, refused, &token)
-                && badge.refused(token, answer.date_ms())
+                && credentials.token_refused(token, answer.date_ms())
             {
                 is_renewed = true;
                 continue;
             }
-            let judged = answer.and_then(|answer| trouble::judge(request, answer, token.as_ref(), self.clock.now_ms()));
+            let judged =
+                answer.and_then(|answer| error::check_status(request, answer, token.as_ref(), self.clock.now_ms()));
             let Err(error) = &judged else { return judged };
-            match error.trouble {
-                Trouble::Limited { wait_ms } => limits.hold(wait_ms, &*self.clock),
-                Trouble::Unavailable if request.repeat == Repeat::Harmless && n_tries < MAX_TRIES => {
+            match error.kind {
+                HostErrorKind::Limited { wait_ms } => limits.hold(wait_ms, &*self.clock),
+                HostErrorKind::Unavailable if request.repeat == Repeat::Harmless && n_tries < MAX_TRIES => {
                     self.clock.wait(patience::back_off(BACK_OFF, n_tries));
                     continue;
                 }
@@ -107,22 +119,22 @@ impl Client {
         }
     }
 
-    /// Asks once. Any answer is one, whatever its status.
-    fn once(&self, request: &Request, token: Option<&Hidden>) -> Asked<Answer> {
+    /// Sends a request once. A response of any status is returned.
+    fn once(&self, request: &Request, token: Option<&Secret>) -> HostResult<HttpResponse> {
         let call = self.call(request, token)?;
-        let runtime = self.net.runtime().map_err(|error| trouble::no_way_out(request, &error))?;
+        let runtime = self.net.runtime().map_err(|error| error::no_way_out(request, &error))?;
         let answer = runtime
             .block_on(async { tokio::time::timeout(self.patience, async { whole(call.send().await?).await }).await });
         let answered = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok());
-        tally::count(answered.map(|answer| (answer.status, answer.remaining())));
+        metrics::count(answered.map(|answer| (answer.status, answer.remaining())));
         match answer {
-            Ok(answer) => answer.map_err(|error| trouble::broken(request, &self.address, &error)),
-            Err(_) => Err(trouble::too_slow(request, self.patience)),
+            Ok(answer) => answer.map_err(|error| error::broken(request, &self.address, &error)),
+            Err(_) => Err(error::too_slow(request, self.patience)),
         }
     }
 
-    fn call(&self, request: &Request, token: Option<&Hidden>) -> Asked<reqwest::RequestBuilder> {
-        let wrong = |error: &str| trouble::no_way_out(request, error);
+    fn call(&self, request: &Request, token: Option<&Secret>) -> HostResult<reqwest::RequestBuilder> {
+        let wrong = |error: &str| error::no_way_out(request, error);
         let url = request.url(&self.address).map_err(|error| wrong(&error))?;
         let client = self.net.client(&url).map_err(|error| wrong(&error))?;
         let mut call = client
@@ -131,7 +143,7 @@ impl Client {
             .header("x-github-api-version", VERSION);
         if let Some(token) = token {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
-            let mut value = value.map_err(|_| trouble::no_token(request))?;
+            let mut value = value.map_err(|_| error::no_token(request))?;
             value.set_sensitive(true);
             call = call.header(header::AUTHORIZATION, value);
         }
@@ -142,10 +154,10 @@ impl Client {
     }
 }
 
-/// Reads an answer as far as it may be long.
-async fn whole(mut response: Response) -> reqwest::Result<Answer> {
+/// Reads a response up to the size limit.
+async fn whole(mut response: Response) -> reqwest::Result<HttpResponse> {
     let (status, headers) = (response.status().as_u16(), std::mem::take(response.headers_mut()));
-    let mut answer = Answer { status, body: Vec::new(), is_cut: false, headers };
+    let mut answer = HttpResponse { status, body: Vec::new(), is_cut: false, headers };
     while let Some(piece) = response.chunk().await? {
         let room = MAX_ANSWER - answer.body.len();
         answer.body.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -157,34 +169,34 @@ async fn whole(mut response: Response) -> reqwest::Result<Answer> {
     Ok(answer)
 }
 
-/// What an answer says.
-pub(super) fn decode<T: DeserializeOwned>(request: &Request, answer: &Answer) -> Asked<T> {
+/// Decodes a response.
+pub(super) fn decode<T: DeserializeOwned>(request: &Request, answer: &HttpResponse) -> HostResult<T> {
     if answer.is_cut {
-        return Err(trouble::too_long(request, MAX_ANSWER));
+        return Err(error::too_long(request, MAX_ANSWER));
     }
-    serde_json::from_slice(&answer.body).map_err(|error| trouble::garbled(request, &error))
+    serde_json::from_slice(&answer.body).map_err(|error| error::garbled(request, &error))
 }
 
-impl Answer {
+impl HttpResponse {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok().map(str::trim)
     }
 
-    /// How many requests are left before GitHub wants none for a while.
+    /// The remaining requests of the rate limit.
     fn remaining(&self) -> Option<u64> {
         self.header("x-ratelimit-remaining")?.parse().ok()
     }
 
-    /// What time it is at GitHub.
+    /// GitHub's time.
     pub(super) fn date_ms(&self) -> Option<u64> {
         let date = self.header("date").and_then(patience::http_date)?;
         let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         u64::try_from(since.as_millis()).ok()
     }
 
-    /// How long GitHub asks to be left alone, and whether it says so at all.
+    /// The backoff that GitHub demands, if any.
     ///
-    /// `now_ms` is our time of day, for want of GitHub's.
+    /// `now_ms` is our time, used when the response has none.
     pub(super) fn asked_for(&self, now_ms: u64) -> Option<Duration> {
         let now_ms = self.date_ms().unwrap_or(now_ms);
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);
@@ -198,12 +210,12 @@ impl Answer {
         Some(Duration::from_millis(reset.saturating_mul(1000).saturating_sub(now_ms)))
     }
 
-    /// True when GitHub says that there is more.
+    /// True when the list has a next page.
     pub(super) fn has_next(&self) -> bool {
         self.next_link().is_some()
     }
 
-    /// The mark of the next part of a list that is not counted in pages. Only the mark is taken from the address.
+    /// The cursor of the next page. Only the cursor is taken from the URL.
     pub(super) fn next_cursor(&self) -> Option<String> {
         let link = self.next_link()?;
         let cursor = link.split(['?', '&']).find_map(|part| part.strip_prefix("cursor="))?;
@@ -211,7 +223,7 @@ impl Answer {
         ((1..=200).contains(&cursor.len()) && cursor.chars().all(is_plain)).then(|| cursor.to_owned())
     }
 
-    /// The address in `link: <https://…>; rel="next", <…>; rel="last"`.
+    /// The URL in `link: <https://…>; rel="next", <…>; rel="last"`.
     fn next_link(&self) -> Option<&str> {
         let next = self.header("link")?.split(',').find(|part| part.contains("rel=\"next\""))?;
         next.trim().strip_prefix('<')?.split('>').next()

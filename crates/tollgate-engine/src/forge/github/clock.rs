@@ -1,23 +1,23 @@
-//! What time it is, and waiting: passed in, so that tests need neither.
+//! The clock and sleeping, passed in so that tests need neither.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// A clock, and somebody who waits by it.
+/// A clock.
 pub trait Clock: Send + Sync {
-    /// The time of day, in milliseconds since 1970. It may jump.
+    /// The wall clock time in milliseconds since 1970. It may jump.
     fn now_ms(&self) -> u64;
-    /// A time that only moves on, in milliseconds since some moment.
+    /// The monotonic time in milliseconds.
     fn steady_ms(&self) -> u64;
-    /// Waits.
+    /// Sleeps.
     fn wait(&self, time: Duration);
 }
 
-/// The clock of this machine.
+/// The system clock.
 #[derive(Debug)]
 pub(super) struct MachineClock(Instant);
 
 impl MachineClock {
-    /// A clock that begins now.
+    /// Starts the monotonic clock.
     pub(super) fn new() -> Self {
         Self(Instant::now())
     }

@@ -1,8 +1,8 @@
-//! Times as GitHub writes them: `2024-05-01T12:00:00Z`.
+//! Parses GitHub's timestamps: `2024-05-01T12:00:00Z`.
 
 use time::{Date, Month};
 
-/// Reads a time, in milliseconds since 1970; parts of a second are left out.
+/// Parses a timestamp into milliseconds since 1970; fractions of a second are ignored.
 pub(super) fn parse_ms(text: &str) -> Option<u64> {
     let (day, clock) = text.strip_suffix('Z')?.split_once('T')?;
     let clock = clock.split('.').next()?;
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn an_invalid_timestamp_is_none() {
         for text in ["", "Z", "T:Z", "2024-02-30T00:00:00Z", "2024-01-01T00:00:00+02:00", "2024-01-01 00:00:00Z"] {
             check(text, None);
         }

@@ -1,12 +1,12 @@
-//! What GitHub tells us by itself: a delivery becomes an [`Ask`], or nothing.
+//! Parses webhook deliveries of GitHub into an [`Ask`].
 //!
 //! ```text
 //! pull_request   {"action":"synchronize","pull_request":{"number":12,"head":{"sha":"…"}},"repository":{…},…}
 //! issue_comment  {"action":"created","issue":{"number":12,"pull_request":{}},"comment":{"body":"@gate review"},…}
 //! ```
 //!
-//! Whoever calls has checked the signature. Only the few fields that mean something are read, in place; the rest, most
-//! of twenty kilobytes, is passed over. What is said twice is refused: others might heed the other one.
+//! The caller has verified the signature. Only the few relevant fields are parsed, without copying; the rest of about
+//! 20 kB is skipped. Duplicate keys are rejected, because other parsers may pick the other value.
 
 mod depth;
 mod payload;
@@ -18,37 +18,37 @@ use tollgate_core::pull::{Repo, RepoError, command, post};
 use tollgate_core::sha::{Sha, ShaError};
 
 use self::payload::{Check, Comment, Payload, PullRequest, Text, User};
-use super::trouble::tidy;
+use super::error::tidy;
 
-/// A delivery is not nested deeper; GitHub's own are seven levels deep.
+/// The maximum nesting; GitHub's own deliveries have seven levels.
 const MAX_DEPTH: usize = 32;
-/// The longest name of a branch.
+/// The maximum length of a branch name.
 const MAX_BRANCH: usize = 1024;
 
-/// Why a delivery is refused.
+/// The reason why a delivery is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDelivery {
-    /// It is nested too deep.
+    /// Nested too deeply.
     #[error("the delivery is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// It is not JSON, not what the event promises, or says something twice.
+    /// Invalid JSON, a wrong type, or a duplicate key.
     #[error("the delivery cannot be read: {0}")]
     Unreadable(String),
-    /// It lacks something that its event promises.
+    /// A required field is missing.
     #[error("the delivery has no `{0}`")]
     Missing(&'static str),
-    /// It names something that is no repository.
+    /// An invalid repository name.
     #[error("the delivery makes no sense: {0}")]
     Repo(#[from] RepoError),
-    /// It names something that is no commit.
+    /// An invalid commit name.
     #[error("the delivery makes no sense: {0}")]
     Sha(#[from] ShaError),
 }
 
-/// What came of a delivery.
+/// The result of parsing a delivery.
 type Read = Result<Option<Ask>, BadDelivery>;
 
-/// Reads the delivery of an event; `None` when it asks nothing of us. `mention` is our name behind the `@`.
+/// Parses the delivery of an event; `None` when it needs no action. `mention` is our name in mentions.
 pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<Ask>, BadDelivery> {
     if depth::exceeds(body, MAX_DEPTH) {
         return Err(BadDelivery::TooDeep);
@@ -66,7 +66,7 @@ pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<Ask>, BadD
         "installation_repositories" => repositories,
         _ => return Ok(None),
     };
-    // A list would be taken for an object whose fields come without their names.
+    // Serde would accept an array as a struct with its fields in order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(BadDelivery::Unreadable("it is not a JSON object".to_owned()));
     }
@@ -74,7 +74,7 @@ pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<Ask>, BadD
     read(&Delivery { payload, mention })
 }
 
-/// A delivery and our name, by which we know what is meant for us.
+/// A delivery, and our name to recognize mentions.
 struct Delivery<'a> {
     payload: Payload<'a>,
     mention: &'a str,
@@ -117,7 +117,7 @@ fn review(delivery: &Delivery<'_>) -> Read {
         return Ok(None);
     }
     let review = delivery.payload.review.as_ref().ok_or(BadDelivery::Missing("review"))?;
-    // A review has no thread of its own, so it is answered in the conversation.
+    // A review has no thread of its own, so the reply goes into the conversation.
     delivery.said(delivery.pull()?.number, review, Place::Conversation(review.id))
 }
 
@@ -146,7 +146,7 @@ fn push(delivery: &Delivery<'_>) -> Read {
 
 fn check_run(delivery: &Delivery<'_>) -> Read {
     let run = delivery.payload.check_run.as_ref().ok_or(BadDelivery::Missing("check_run"))?;
-    // Our own name for it says more than GitHub, which lists no pull request that comes from a fork.
+    // Our external ID is more reliable than GitHub's list, which omits pull requests from forks.
     let named = run.external_id.as_ref().and_then(|id| post::number_of_check(id.as_str()));
     delivery.again(run, named.or_else(|| delivery.listed(run)))
 }
@@ -165,7 +165,7 @@ fn installation(delivery: &Delivery<'_>) -> Read {
 
 fn repositories(delivery: &Delivery<'_>) -> Read {
     let removed = delivery.payload.repositories_removed.as_deref().unwrap_or_default();
-    // None at all would mean the whole installation.
+    // An empty list would mean the whole installation.
     if delivery.action() != "removed" || removed.is_empty() {
         return Ok(None);
     }
@@ -209,14 +209,14 @@ impl Delivery<'_> {
         Ok(About::Changed { head: Some(Sha::parse(head.sha.as_str())?) })
     }
 
-    /// The pull request of this repository that a check is listed with. Of several with one commit it is the first.
+    /// The first pull request of this repository in the list of a check.
     fn listed(&self, check: &Check<'_>) -> Option<u64> {
         let here = self.payload.repository.as_ref().and_then(|repository| repository.id);
         let is_here = |base: Option<u64>| base.is_none() || here.is_none() || base == here;
         check.pull_requests.iter().find(|pull| is_here(pull.base_id())).map(|pull| pull.number)
     }
 
-    /// A check is to be run again, if it is one of ours.
+    /// A re-run request for a check, if it is ours.
     fn again(&self, check: &Check<'_>, number: Option<u64>) -> Read {
         match number.filter(|_| self.action() == "rerequested" && check.is_by(self.mention)) {
             Some(number) => self.ask(number, About::Again { by: self.sender() }),
@@ -224,7 +224,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// What somebody says in a comment, if it is a command and not a program's.
+    /// A bot command in a comment, unless a bot wrote it.
     fn said(&self, number: u64, comment: &Comment<'_>, place: Place) -> Read {
         let by = actor(comment.user.as_ref());
         let body = comment.body.as_ref().map_or("", Text::as_str);
@@ -246,7 +246,7 @@ impl Delivery<'_> {
     }
 }
 
-/// Who did something; users that are gone are GitHub's ghost.
+/// The actor of an event; GitHub's ghost for deleted users.
 fn actor(user: Option<&User<'_>>) -> Actor {
     match user {
         Some(user) => Actor { login: user.login.as_str().to_owned(), is_bot: user.is_bot() },

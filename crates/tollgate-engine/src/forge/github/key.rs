@@ -1,4 +1,4 @@
-//! The private key of an app, and what it signs: a note that says for ten minutes who we are.
+//! The private key of an app, and the JWT it signs, which is valid for ten minutes.
 //!
 //! ```text
 //! base64url({"alg":"RS256","typ":"JWT"}) . base64url({"iat":1700000000,"exp":1700000600,"iss":12345}) . signature
@@ -14,11 +14,11 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 
 use crate::failure::{Failure, Kind};
-use crate::forge::host::{Asked, Hidden, HostError, Trouble};
+use crate::forge::host::{HostError, HostErrorKind, HostResult, Secret};
 
-/// A note is valid from so many seconds before it is written: clocks differ.
+/// A JWT is backdated by this many seconds, because clocks differ.
 const BEFORE: i64 = 60;
-/// And so many after; GitHub takes none that is valid for longer than ten minutes.
+/// A JWT expires after this many seconds; GitHub accepts at most ten minutes in all.
 const AFTER: i64 = 540;
 
 /// The private key of an app.
@@ -31,8 +31,9 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Reads a key as GitHub hands it out (PKCS#1) or as most tools write it (PKCS#8). `from` says where it was found.
-    pub(super) fn parse(pem: &Hidden, from: &str) -> Result<Self, Failure> {
+    /// Parses a key as GitHub issues it (PKCS#1) or as most tools write it (PKCS#8). `from` is its source, for
+    /// messages.
+    pub(super) fn parse(pem: &Secret, from: &str) -> Result<Self, Failure> {
         let key = PrivateKeyDer::from_pem_slice(pem.expose().as_bytes())
             .map_err(|_| unreadable(from, "there is no private key in it"))?;
         let pair = match &key {
@@ -40,12 +41,12 @@ impl SigningKey {
             PrivateKeyDer::Pkcs8(der) => RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()),
             _ => return Err(unreadable(from, "it is a key of another kind than RSA")),
         };
-        // The library's reason may be about the numbers of the key; nobody needs those.
+        // The library's error may describe the numbers of the key, so it is dropped.
         pair.map(Self).map_err(|_| unreadable(from, "it is no RSA key, or a damaged one"))
     }
 
-    /// Signs that we are the app, at a time in seconds since 1970.
-    pub(super) fn sign(&self, app_id: u64, now: i64) -> Asked<Hidden> {
+    /// Signs a JWT for the app, at a time in seconds since 1970.
+    pub(super) fn sign(&self, app_id: u64, now: i64) -> HostResult<Secret> {
         let (begin, end) = (now.saturating_sub(BEFORE), now.saturating_add(AFTER));
         let says = format!(r#"{{"iat":{begin},"exp":{end},"iss":{app_id}}}"#);
         let [kind, says] = [r#"{"alg":"RS256","typ":"JWT"}"#, &says].map(|part| URL_SAFE_NO_PAD.encode(part));
@@ -53,8 +54,8 @@ impl SigningKey {
         let mut signature = vec![0; self.0.public_modulus_len()];
         self.0
             .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature)
-            .map_err(|_| HostError::new(Trouble::Unauthorized, "the private key of the app cannot sign"))?;
-        Ok(Hidden::new(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))))
+            .map_err(|_| HostError::new(HostErrorKind::Unauthorized, "the private key of the app cannot sign"))?;
+        Ok(Secret::new(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))))
     }
 }
 

@@ -1,9 +1,8 @@
-//! How often we may ask, so that GitHub never has to tell us.
+//! Client-side rate limits, so that GitHub's are never reached.
 //!
-//! GitHub counts for each installation or token, beside the hourly allowance that its answers tell: 900 points a
-//! minute (a read is 1, a write 5), and 80 requests a minute and 500 an hour that make content. Whoever asks [`Limits`]
-//! first is let through at once, waits a moment, or is told how long it will be. What GitHub asks for in an answer
-//! (`Retry-After`) holds for all.
+//! Beside the hourly quota in its response headers, GitHub limits each installation or token to 900 points a minute (a
+//! read is 1, a write 5), and to 80 content-creating requests a minute and 500 an hour. [`Limits`] admits a request at
+//! once, delays it a moment, or returns the time to wait. A `Retry-After` of GitHub holds for all requests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -11,30 +10,30 @@ use std::time::Duration;
 
 use super::clock::Clock;
 
-/// GitHub counts what arrives, and one request is longer on its way than another: our minutes are longer than its own.
+/// GitHub counts arrivals, and latencies differ: our windows are longer by this slack.
 const SLACK: u64 = 1_000;
 const MINUTE: u64 = 60_000 + SLACK;
 const HOUR: u64 = 60 * 60_000 + SLACK;
 const POINTS_A_MINUTE: u64 = 900;
 const CONTENT_A_MINUTE: usize = 80;
 const CONTENT_AN_HOUR: usize = 500;
-/// From so many in a minute on, content keeps its distance.
+/// From this many a minute on, content-creating requests are spaced.
 const NEAR: usize = 60;
 const DISTANCE: u64 = 1_000;
-/// Nobody waits longer here; who has to comes back later.
+/// The longest delay inside the client; callers reschedule after a longer one.
 const MAX_WAIT: u64 = 10_000;
-/// No answer of GitHub stops us for longer: its own allowance is by the hour.
+/// The longest backoff that a response can impose: GitHub's quota is hourly.
 pub(super) const MAX_HOLD: Duration = Duration::from_millis(MAX_HOLD_MS);
 const MAX_HOLD_MS: u64 = 61 * 60_000;
 
-/// What a request costs.
+/// The rate limit class of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Reads.
+    /// A read.
     Read,
-    /// Changes something that is there.
+    /// A write without content.
     Change,
-    /// Writes something that people see.
+    /// A write that creates content.
     Content,
 }
 
@@ -47,27 +46,27 @@ impl Cost {
     }
 }
 
-/// The limits of one installation or token.
+/// The rate limiter of one installation or token.
 #[derive(Debug, Default)]
-pub(super) struct Limits(Mutex<Past>);
+pub(super) struct Limits(Mutex<RequestWindow>);
 
 #[derive(Debug, Default)]
-struct Past {
-    /// What was asked in the last minute: when, and the points.
+struct RequestWindow {
+    /// The requests of the last minute: time and points.
     asked: VecDeque<(u64, u64)>,
     points: u64,
-    /// When content was made in the last hour.
+    /// The times of content-creating requests in the last hour.
     content: VecDeque<u64>,
     not_before: u64,
 }
 
 impl Limits {
-    /// Waits until a request may be made, and counts it; or says in how many milliseconds it may be.
+    /// Waits until a request is admitted and counts it, or returns the milliseconds until it would be.
     pub(super) fn enter(&self, cost: Cost, clock: &dyn Clock) -> Result<(), u64> {
         let begun = clock.steady_ms();
         loop {
             let now = clock.steady_ms();
-            let Err(wait) = self.past().take(cost, now) else { return Ok(()) };
+            let Err(wait) = self.window().take(cost, now) else { return Ok(()) };
             if now.saturating_sub(begun).saturating_add(wait) > MAX_WAIT {
                 return Err(wait);
             }
@@ -75,20 +74,20 @@ impl Limits {
         }
     }
 
-    /// Nobody asks anything for a while.
+    /// Blocks all requests for a while.
     pub(super) fn hold(&self, wait_ms: u64, clock: &dyn Clock) {
         let until = clock.steady_ms().saturating_add(wait_ms.min(MAX_HOLD_MS));
-        let mut past = self.past();
-        past.not_before = past.not_before.max(until);
+        let mut window = self.window();
+        window.not_before = window.not_before.max(until);
     }
 
-    fn past(&self) -> std::sync::MutexGuard<'_, Past> {
+    fn window(&self) -> std::sync::MutexGuard<'_, RequestWindow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Past {
-    /// Counts a request that may be made now, or says how long to wait.
+impl RequestWindow {
+    /// Counts a request that is admitted now, or returns the time to wait.
     fn take(&mut self, cost: Cost, now: u64) -> Result<(), u64> {
         self.forget(now);
         let free = self.free_at(cost);
@@ -110,7 +109,7 @@ impl Past {
         while self.content.pop_front_if(|then| *then + HOUR <= now).is_some() {}
     }
 
-    /// The first moment at which nothing speaks against it.
+    /// The earliest time at which a request is admitted.
     fn free_at(&self, cost: Cost) -> u64 {
         let mut free = self.not_before;
         let mut points = self.points + cost.points();
@@ -127,7 +126,7 @@ impl Past {
         let nth_last = |n: usize| self.content.iter().rev().nth(n - 1).copied();
         free = nth_last(CONTENT_A_MINUTE).map_or(free, |then| free.max(then + MINUTE));
         free = nth_last(CONTENT_AN_HOUR).map_or(free, |then| free.max(then + HOUR));
-        // The last one is that close to the limit when so many lie within a minute of it.
+        // The last one was close to the limit when this many lie within a minute of it.
         match (nth_last(NEAR), self.content.back()) {
             (Some(then), Some(last)) if *last < then + MINUTE => free.max(last + DISTANCE),
             _ => free,
@@ -142,14 +141,14 @@ mod tests {
     use super::*;
     use crate::forge::github::tests::StillClock;
 
-    /// How many of these go through at once, and how long the next one would wait.
+    /// Checks how many requests are admitted at once, and the wait of the next one.
     #[track_caller]
     fn check(cost: Cost, n_at_once: usize, wait_ms: u64) {
-        let mut past = Past::default();
+        let mut window = RequestWindow::default();
         for index in 0..n_at_once {
-            assert_eq!(past.take(cost, 5_000), Ok(()), "the {index}th");
+            assert_eq!(window.take(cost, 5_000), Ok(()), "the {index}th");
         }
-        assert_eq!(past.take(cost, 5_000), Err(wait_ms));
+        assert_eq!(window.take(cost, 5_000), Err(wait_ms));
     }
 
     #[test]
@@ -161,16 +160,16 @@ mod tests {
     #[test]
     fn content_keeps_its_distance_near_the_limit() {
         check(Cost::Content, 60, DISTANCE);
-        let mut past = Past::default();
+        let mut window = RequestWindow::default();
         for at in 0..60 {
-            past.take(Cost::Content, at * 900).unwrap();
+            window.take(Cost::Content, at * 900).unwrap();
         }
-        assert_eq!(past.take(Cost::Content, 53_100), Err(1_000));
-        assert_eq!(past.take(Cost::Read, 53_100), Ok(()), "reading is not held up");
+        assert_eq!(window.take(Cost::Content, 53_100), Err(1_000));
+        assert_eq!(window.take(Cost::Read, 53_100), Ok(()), "reading is not held up");
     }
 
     #[test]
-    fn who_would_wait_too_long_is_told_how_long() {
+    fn a_long_wait_is_returned_instead_of_slept() {
         let (limits, clock) = (Limits::default(), StillClock::at(0));
         for _ in 0..60 {
             limits.enter(Cost::Content, &clock).unwrap();
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_github_asks_for_holds_for_all_and_for_an_hour_at_most() {
+    fn a_retry_after_of_github_holds_for_all_requests_and_at_most_an_hour() {
         let (limits, clock) = (Limits::default(), StillClock::at(0));
         limits.hold(70_000, &clock);
         limits.hold(1_000, &clock);
@@ -204,18 +203,18 @@ mod tests {
         fn no_window_ever_holds_more_than_github_allows(
             steps in prop::collection::vec((0u64..4_000, 0usize..3), 1..1_500)
         ) {
-            let (mut past, mut now, mut taken) = (Past::default(), 0, Vec::new());
+            let (mut window, mut now, mut taken) = (RequestWindow::default(), 0, Vec::new());
             for (step, cost) in steps {
                 now += step;
                 let cost = [Cost::Read, Cost::Change, Cost::Content][cost];
-                match past.take(cost, now) {
+                match window.take(cost, now) {
                     Ok(()) => taken.push((now, cost)),
-                    // What was said holds: nothing goes through before, and it does then.
+                    // The returned wait is exact: a request is admitted after it and not before.
                     Err(wait) => {
                         prop_assert!(wait > 0);
-                        prop_assert!(past.take(cost, now + wait - 1).is_err());
+                        prop_assert!(window.take(cost, now + wait - 1).is_err());
                         now += wait;
-                        prop_assert_eq!(past.take(cost, now), Ok(()));
+                        prop_assert_eq!(window.take(cost, now), Ok(()));
                         taken.push((now, cost));
                     }
                 }

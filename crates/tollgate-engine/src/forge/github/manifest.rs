@@ -1,4 +1,4 @@
-//! The last step of making an app: the code that GitHub hands back is changed for its keys.
+//! The last step of the app manifest flow: exchanges GitHub's temporary code for the credentials of the new app.
 
 use std::sync::Arc;
 
@@ -6,32 +6,32 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::address::Address;
-use super::client::{Badge, Client};
+use super::client::{Client, Credentials};
 use super::clock::MachineClock;
+use super::error;
 use super::limits::Limits;
-use super::request::{Request, To};
-use super::trouble;
-use crate::forge::host::{Asked, Hidden};
+use super::request::{Request, RequestTarget};
+use crate::forge::host::{HostResult, Secret};
 
-/// An app that was just made.
+/// A newly created app.
 #[derive(Debug, Clone)]
 pub struct NewApp {
     /// Its number.
     pub id: u64,
-    /// Its name in addresses, and behind `@`.
+    /// Its slug in URLs and mentions.
     pub slug: String,
     /// Its page.
     pub html_url: String,
     /// Its private key.
-    pub pem: Hidden,
-    /// What signs its deliveries.
-    pub webhook_secret: Hidden,
-    /// Its name for users who sign in.
+    pub pem: Secret,
+    /// Its webhook secret.
+    pub webhook_secret: Secret,
+    /// Its OAuth client ID.
     pub client_id: String,
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct ManifestResponse {
     id: u64,
     slug: String,
     #[serde(default)]
@@ -42,40 +42,40 @@ struct Wire {
     client_id: String,
 }
 
-struct Nobody;
+struct Anonymous;
 
-impl Badge for Nobody {
-    fn show(&self) -> Asked<Option<Hidden>> {
+impl Credentials for Anonymous {
+    fn token(&self) -> HostResult<Option<Secret>> {
         Ok(None)
     }
 
-    fn refused(&self, _token: &Hidden, _date_ms: Option<u64>) -> bool {
+    fn token_refused(&self, _token: &Secret, _date_ms: Option<u64>) -> bool {
         false
     }
 }
 
-/// Changes the code of a manifest for the app that was made. A code is good for one time and one hour.
-pub fn convert_manifest(address: &Address, code: &str) -> Asked<NewApp> {
+/// Exchanges a manifest code for the app that was created. A code is valid once and for an hour.
+pub fn convert_manifest(address: &Address, code: &str) -> HostResult<NewApp> {
     convert(&Client::new(address.clone(), Arc::new(MachineClock::new())), code)
 }
 
-pub(super) fn convert(client: &Client, code: &str) -> Asked<NewApp> {
+pub(super) fn convert(client: &Client, code: &str) -> HostResult<NewApp> {
     if !(1..=100).contains(&code.len()) || !code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(trouble::wont_do("what came back is not a code of GitHub".to_owned()));
+        return Err(error::wont_do("what came back is not a code of GitHub".to_owned()));
     }
     let mut request = Request::change(Method::POST, "");
     let path = format!("/app-manifests/{code}/conversions");
-    request.to = To::Hidden { path, shown: "/app-manifests/…/conversions" };
-    let made: Wire = client.read(&request, &Nobody, &Limits::default())?;
+    request.to = RequestTarget::Redacted { path, shown: "/app-manifests/…/conversions" };
+    let made: ManifestResponse = client.read(&request, &Anonymous, &Limits::default())?;
     let webhook_secret = made.webhook_secret.ok_or_else(|| {
-        trouble::wont_do("the app was made without a secret for its deliveries, so they could be anybody's".to_owned())
+        error::wont_do("the app was created without a webhook secret, so its deliveries could be forged".to_owned())
     })?;
     Ok(NewApp {
         id: made.id,
         slug: made.slug,
         html_url: made.html_url,
-        pem: Hidden::new(made.pem),
-        webhook_secret: Hidden::new(webhook_secret),
+        pem: Secret::new(made.pem),
+        webhook_secret: Secret::new(webhook_secret),
         client_id: made.client_id,
     })
 }

@@ -1,4 +1,4 @@
-//! What is asked of GitHub, before anybody asks it.
+//! Requests to the GitHub API.
 //!
 //! ```text
 //! GET /repos/octo/hello/pulls/1/commits?per_page=100&page=2
@@ -9,47 +9,47 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 
 use super::address::Address;
+use super::error;
 use super::limits::Cost;
-use super::trouble;
-use crate::forge::host::Asked;
+use crate::forge::host::HostResult;
 
 /// One request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: Method,
-    pub(super) to: To,
+    pub(super) to: RequestTarget,
     pub(super) query: Vec<(&'static str, String)>,
     pub(super) body: Option<Vec<u8>>,
     pub(super) cost: Cost,
     pub(super) repeat: Repeat,
 }
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Debug, Clone)]
-pub(super) enum To {
-    /// A path of the REST interface, made of what is safe in one.
+pub(super) enum RequestTarget {
+    /// A path of the REST API.
     Rest(String),
-    /// The same with something in it that is not shown.
-    Hidden { path: String, shown: &'static str },
-    /// The GraphQL interface; the name of the query for people.
-    Graph(&'static str),
+    /// A path with a secret in it, and how to show it.
+    Redacted { path: String, shown: &'static str },
+    /// The GraphQL API, with the name of the query for messages.
+    Graphql(&'static str),
 }
 
-/// Whether a request may be made twice.
+/// Whether a request is idempotent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// It changes nothing that anybody sees.
+    /// A retry does no harm.
     Harmless,
-    /// It might be done twice.
+    /// A retry might take effect twice.
     Harmful,
 }
 
 impl Request {
-    /// Reads something.
+    /// A read.
     pub(super) fn get(path: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
-            to: To::Rest(path.into()),
+            to: RequestTarget::Rest(path.into()),
             query: Vec::new(),
             body: None,
             cost: Cost::Read,
@@ -57,13 +57,13 @@ impl Request {
         }
     }
 
-    /// Changes something, without content for people.
+    /// A write without content.
     pub(super) fn change(method: Method, path: impl Into<String>) -> Self {
         Self { method, cost: Cost::Change, repeat: Repeat::Harmful, ..Self::get(path) }
     }
 
-    /// Writes something that people see.
-    pub(super) fn content(method: Method, path: impl Into<String>, body: &impl Serialize) -> Asked<Self> {
+    /// A write that creates content.
+    pub(super) fn content(method: Method, path: impl Into<String>, body: &impl Serialize) -> HostResult<Self> {
         Self { cost: Cost::Content, ..Self::change(method, path) }.with_body(body)
     }
 
@@ -72,8 +72,8 @@ impl Request {
         self
     }
 
-    pub(super) fn with_body(mut self, body: &impl Serialize) -> Asked<Self> {
-        self.body = Some(serde_json::to_vec(body).map_err(|error| trouble::unwritable(&self, &error))?);
+    pub(super) fn with_body(mut self, body: &impl Serialize) -> HostResult<Self> {
+        self.body = Some(serde_json::to_vec(body).map_err(|error| error::unwritable(&self, &error))?);
         Ok(self)
     }
 
@@ -82,11 +82,11 @@ impl Request {
         self
     }
 
-    /// The whole address.
+    /// The URL of the request.
     pub(super) fn url(&self, address: &Address) -> Result<Url, String> {
         let text = match &self.to {
-            To::Rest(path) | To::Hidden { path, .. } => format!("{}{path}", address.api()),
-            To::Graph(_) => address.graphql().to_owned(),
+            RequestTarget::Rest(path) | RequestTarget::Redacted { path, .. } => format!("{}{path}", address.api()),
+            RequestTarget::Graphql(_) => address.graphql().to_owned(),
         };
         let mut url = Url::parse(&text).map_err(|error| error.to_string())?;
         if !self.query.is_empty() {
@@ -95,12 +95,12 @@ impl Request {
         Ok(url)
     }
 
-    /// What people are told was asked.
+    /// The request as messages show it.
     pub(super) fn shown(&self) -> String {
         match &self.to {
-            To::Rest(path) => format!("{} {path}", self.method),
-            To::Hidden { shown, .. } => format!("{} {shown}", self.method),
-            To::Graph(name) => format!("{} {name}", self.method),
+            RequestTarget::Rest(path) => format!("{} {path}", self.method),
+            RequestTarget::Redacted { shown, .. } => format!("{} {shown}", self.method),
+            RequestTarget::Graphql(name) => format!("{} {name}", self.method),
         }
     }
 }

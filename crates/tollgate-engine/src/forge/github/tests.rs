@@ -14,14 +14,14 @@ use tollgate_core::pull::Repo;
 use self::peer::{Peer, Reply};
 use super::client::Client;
 use super::clock::Clock;
-use super::hosted::{Hosted, Role};
+use super::host::{AuthMode, GithubHost};
 use super::limits::Limits;
-use crate::forge::host::{Hidden, Me};
+use crate::forge::host::{BotIdentity, Secret};
 
 /// A token that must not be seen anywhere.
 const TOKEN: &str = "ghp_Zq7x9Lm2Rw4t";
 
-/// A clock that moves only when somebody waits or moves it.
+/// A clock that moves only by sleeping or by hand.
 pub(super) struct StillClock {
     now_ms: AtomicU64,
     waited_ms: AtomicU64,
@@ -36,7 +36,7 @@ impl StillClock {
         self.now_ms.fetch_add(time_ms, Ordering::SeqCst);
     }
 
-    /// How long was waited in all.
+    /// The total time slept.
     pub(super) fn waited(&self) -> u64 {
         self.waited_ms.load(Ordering::SeqCst)
     }
@@ -58,31 +58,31 @@ impl Clock for StillClock {
     }
 }
 
-/// 2023-11-14T22:13:20Z, where our tests happen.
+/// 2023-11-14T22:13:20Z, the time of these tests.
 const NOW_MS: u64 = 1_700_000_000_000;
 
 fn repo() -> Repo {
     Repo::parse("octo/hello").unwrap()
 }
 
-/// Somebody with a token, before a GitHub that answers as it is told.
+/// A client with a token, and a GitHub that plays a script.
 struct Scene {
     peer: Peer,
     clock: Arc<StillClock>,
-    host: Hosted,
+    host: GithubHost,
 }
 
 fn scene(replies: Vec<Reply>) -> Scene {
-    let me = Me { login: "ann".to_owned(), mention: "ann".to_owned(), app: None };
+    let me = BotIdentity { login: "ann".to_owned(), mention: "ann".to_owned(), app: None };
     scene_of(replies, Some(TOKEN), Some(me))
 }
 
-fn scene_of(replies: Vec<Reply>, token: Option<&str>, me: Option<Me>) -> Scene {
+fn scene_of(replies: Vec<Reply>, token: Option<&str>, me: Option<BotIdentity>) -> Scene {
     let (peer, clock) = (Peer::playing(replies), Arc::new(StillClock::at(NOW_MS)));
     let client = Client { patience: Duration::from_secs(20), ..Client::new(peer.address(), clock.clone()) };
-    let role = Role::Holder {
-        token: token.map(|token| Hidden::new(token.to_owned())),
+    let role = AuthMode::Holder {
+        token: token.map(|token| Secret::new(token.to_owned())),
         me: me.map(OnceLock::from).unwrap_or_default(),
     };
-    Scene { host: Hosted::new(client, Arc::new(Limits::default()), role), peer, clock }
+    Scene { host: GithubHost::new(client, Arc::new(Limits::default()), role), peer, clock }
 }

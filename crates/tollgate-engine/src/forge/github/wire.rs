@@ -1,19 +1,17 @@
-//! What GitHub sends and takes, as far as we use it.
+//! Request and response bodies of GitHub's REST API.
 //!
-//! Fields that we do not name are passed over. Those that GitHub's description calls nullable or optional may be
-//! missing: a user that was deleted, a fork that is gone.
+//! Unknown fields are ignored. Fields that GitHub documents as nullable or optional may be missing: a deleted user, a
+//! deleted fork.
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Annotation, Conclusion, Inline};
 use tollgate_core::sha::Sha;
 
-use crate::forge::host::{self, Act, Author, CheckUpdate, NewCheck, NewReview, Permission};
+use crate::forge::host::{self, Author, CheckUpdate, NewCheck, NewReview, Permission, ReviewEvent};
 
-/// Whom GitHub names as the author of what deleted users wrote.
+/// GitHub's placeholder for deleted users.
 const GHOST: &str = "ghost";
-
-// What comes.
 
 #[derive(Debug, Deserialize)]
 pub(super) struct User {
@@ -22,7 +20,7 @@ pub(super) struct User {
     kind: String,
 }
 
-/// The author of something that names its user and perhaps an app.
+/// The author of a comment with a user and perhaps an app.
 fn author(user: Option<User>, app: Option<AppRef>) -> Author {
     let user = user.unwrap_or_else(|| User { login: GHOST.to_owned(), kind: String::new() });
     let is_bot = user.kind == "Bot" || user.login.ends_with("[bot]");
@@ -34,7 +32,7 @@ pub(super) struct AppRef {
     id: u64,
 }
 
-/// What exists only for its number.
+/// An object of which only the number is read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Numbered {
     pub(super) id: u64,
@@ -71,7 +69,7 @@ struct Named {
 }
 
 impl Pull {
-    /// The pull request, or what in it makes no sense.
+    /// Converts the pull request, or names the invalid field.
     pub(super) fn into_host(self) -> Result<host::Pull, String> {
         let sha = |text: &str| Sha::parse(text).map_err(|error| error.to_string());
         Ok(host::Pull {
@@ -153,7 +151,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// What may be done with it. Roles that a later GitHub invents may nothing.
+    /// The permission of a role. Unknown roles have none.
     pub(super) fn permission(&self) -> Permission {
         match self.permission.as_str() {
             "admin" | "maintain" | "write" => Permission::Write,
@@ -186,7 +184,7 @@ struct Output {
 }
 
 impl CheckRun {
-    /// True when it has this name and, where we are an app, is ours.
+    /// True when the check run has this name and, for an app, is ours.
     pub(super) fn is(&self, name: &str, app: Option<u64>) -> bool {
         let its = self.app.as_ref().map(|app| app.id);
         self.name == name && (app.is_none() || its == app)
@@ -213,10 +211,8 @@ pub(super) struct Delivery {
     pub(super) status_code: i64,
 }
 
-// What goes.
-
 #[derive(Debug, Serialize)]
-pub(super) struct Says<'a> {
+pub(super) struct CommentBody<'a> {
     pub(super) body: &'a str,
 }
 
@@ -231,16 +227,16 @@ pub(super) struct ReviewBody<'a> {
 impl<'a> ReviewBody<'a> {
     pub(super) fn new(review: &NewReview<'a>) -> Self {
         let event = match review.act {
-            Act::Comment => "COMMENT",
-            Act::Approve => "APPROVE",
-            Act::RequestChanges => "REQUEST_CHANGES",
+            ReviewEvent::Comment => "COMMENT",
+            ReviewEvent::Approve => "APPROVE",
+            ReviewEvent::RequestChanges => "REQUEST_CHANGES",
         };
         let comments = review.comments.iter().map(LineComment::new).collect();
         Self { commit_id: review.head.as_str(), body: review.body, event, comments }
     }
 }
 
-/// A comment at lines; at a file, where it has none.
+/// A comment at lines, or at a file without lines.
 #[derive(Debug, Serialize)]
 pub(super) struct LineComment<'a> {
     path: &'a str,
@@ -249,7 +245,7 @@ pub(super) struct LineComment<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     side: Option<&'static str>,
-    // GitHub refuses a first line that is the last one as well.
+    // GitHub rejects a `start_line` that equals `line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     start_line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

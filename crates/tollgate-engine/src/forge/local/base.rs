@@ -1,21 +1,21 @@
-//! What is compared with what, and how that is said.
+//! Decides the two sides of a comparison, and words its description.
 
 use tollgate_core::sha::Sha;
 
 use super::{After, Comparison, FetchOptions, Local, Range, Repository, Trigger};
 use crate::failure::{self, Failure};
 
-/// Names that main branches have, likeliest first.
+/// Common names of main branches, likeliest first.
 const MAIN: [&str; 4] = ["main", "master", "trunk", "develop"];
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
-/// True for the name of a tree without files, which stands for "nothing" and has no commits.
+/// True for the empty tree, which has no commits.
 pub(super) fn is_empty_tree(sha: &Sha) -> bool {
     matches!(sha.as_str(), EMPTY_TREE | EMPTY_TREE_SHA256)
 }
 
-/// What is uncommitted.
+/// Uncommitted work.
 #[derive(Debug, Default)]
 struct Uncommitted {
     any: bool,
@@ -26,13 +26,13 @@ struct Uncommitted {
 /// A branch to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Base {
-    /// Its name, for people.
+    /// Its name, for messages.
     name: String,
     sha: Sha,
 }
 
 impl Local {
-    /// Decides what is compared with what.
+    /// Decides the two sides of the comparison.
     pub(super) fn compare(&self, options: &FetchOptions) -> Result<Comparison, Failure> {
         let repository = self.repository()?;
         match (&self.trigger, &self.range) {
@@ -55,7 +55,7 @@ impl Local {
         Ok(commits(repository, base, head, &format!("{} {against}", subject(repository))))
     }
 
-    /// The working tree against `HEAD`, or against nothing on a branch without commits.
+    /// The working tree against `HEAD`, or against the empty tree on a branch without commits.
     fn worktree(
         &self,
         repository: &Repository,
@@ -94,7 +94,7 @@ impl Local {
         Ok(self.with_tree(repository, merge_base, &against, uncommitted))
     }
 
-    /// A comparison with the working tree, or with `HEAD` when that says the same for less.
+    /// A comparison with the working tree, or with `HEAD` when nothing is uncommitted, which is cheaper.
     fn with_tree(&self, repository: &Repository, base: Sha, against: &str, uncommitted: Uncommitted) -> Comparison {
         let who = subject(repository);
         let compared =
@@ -116,7 +116,7 @@ impl Local {
         }
     }
 
-    /// What is staged, changed or untracked, in one look.
+    /// Staged, changed and untracked files, by one `git status`.
     fn uncommitted(&self, what: &str) -> Result<Uncommitted, Failure> {
         if self.root().is_none() {
             return Err(failure::no_working_tree(what));
@@ -138,7 +138,7 @@ impl Local {
                 [b'?', b' ', path @ ..] => uncommitted.untracked.push(path.to_vec()),
                 [b'u', ..] => n_conflicts += 1,
                 [b'1' | b'2', ..] => {}
-                // Lines that begin with `#` tell of the branch or the stash.
+                // Lines that begin with `#` describe the branch or the stash.
                 _ => continue,
             }
             uncommitted.any = true;
@@ -151,7 +151,7 @@ impl Local {
         Ok(uncommitted)
     }
 
-    /// The branch that changes end up on: the configured one, the remote's default, or one with a usual name.
+    /// The main branch: the configured one, the remote's default, or one with a common name.
     fn main_branch(&self, repository: &Repository, options: &FetchOptions) -> Result<Option<Base>, Failure> {
         if let Some(name) = &options.base {
             return self.configured_branch(name).map(Some);
@@ -204,7 +204,7 @@ impl Ref {
     }
 }
 
-/// Picks the main branch among these references.
+/// Chooses the main branch among these references.
 fn choose(refs: &[Ref], branch: Option<&str>) -> Option<Base> {
     let find = |name: &str| refs.iter().find(|reference| reference.name == name);
     let own = branch.and_then(|branch| find(&format!("refs/heads/{branch}")));
@@ -238,7 +238,7 @@ fn between(repository: &Repository, a: &str, b: &str) -> Comparison {
 
 fn since_fork(repository: &Repository, a: &str, b: &str) -> Result<Comparison, Failure> {
     let head = revision(repository, 1)?;
-    // After the two sides come the same two again and then the merge bases.
+    // `A...B` prints both sides again and then the merge bases.
     let Some(base) = repository.revisions.get(4).cloned() else {
         return Err(failure::no_merge_base(a, b, repository.shallow));
     };
@@ -274,7 +274,7 @@ fn revision(repository: &Repository, index: usize) -> Result<Sha, Failure> {
     repository.revisions.get(index).cloned().ok_or_else(|| failure::git_unreadable("rev-parse"))
 }
 
-/// What is under review, by name.
+/// The name of the reviewed branch or commit.
 fn subject(repository: &Repository) -> String {
     match (&repository.branch, &repository.head) {
         (Some(branch), _) => branch.clone(),
@@ -296,7 +296,7 @@ fn nothing(repository: &Repository) -> Sha {
     Sha::parse(&zeros).unwrap_or_else(|_| Sha::null())
 }
 
-/// The tree without files, which every repository has.
+/// The empty tree, which every repository has.
 pub(in crate::forge) fn empty_tree(sha256: bool) -> Result<Sha, Failure> {
     let name = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
     Sha::parse(name).map_err(|_| failure::git_unreadable("hash-object"))

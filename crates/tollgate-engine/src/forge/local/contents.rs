@@ -1,4 +1,4 @@
-//! The full text of files after a change.
+//! Reads the full text of files after a change.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::forge::git::{Blob, Blobs, Git};
 use crate::tree::{self, Entry};
 
-/// A way to the full text of files after a change.
+/// Access to the full text of files after a change.
 #[derive(Debug)]
 pub struct Contents {
-    place: Place,
+    source: ContentSource,
 }
 
 #[derive(Debug)]
-enum Place {
+enum ContentSource {
     Tree(PathBuf),
     Repository { git: Box<Git>, blobs: Option<Blobs>, root: Option<PathBuf> },
     Nowhere,
@@ -26,32 +26,32 @@ enum Place {
 
 impl Contents {
     pub(super) fn in_tree(root: &Path) -> Self {
-        Self { place: Place::Tree(root.to_owned()) }
+        Self { source: ContentSource::Tree(root.to_owned()) }
     }
 
-    /// The process that reads blobs is started when the first one is asked for that is not in the working tree as well.
+    /// `git cat-file` starts lazily, with the first blob that is not in the working tree.
     pub(super) fn in_repository(git: Git, root: Option<&Path>) -> Self {
-        Self { place: Place::Repository { git: Box::new(git), blobs: None, root: root.map(Path::to_owned) } }
+        Self { source: ContentSource::Repository { git: Box::new(git), blobs: None, root: root.map(Path::to_owned) } }
     }
 
     pub(super) fn nowhere() -> Self {
-        Self { place: Place::Nowhere }
+        Self { source: ContentSource::Nowhere }
     }
 
-    /// The text of a file after the change, at most `max_bytes` of it.
+    /// The text of a file after the change, unless it is larger than `max_bytes`.
     pub fn read(&mut self, file: &FileDiff, max_bytes: u64) -> Result<Content, Failure> {
         let Some(path) = &file.new_path else {
             return Ok(Content::Unknown);
         };
-        match &mut self.place {
-            Place::Nowhere => Ok(Content::Unknown),
-            // A file that cannot be read is still known by its diff.
-            Place::Tree(root) => Ok(match tree::read(root, path.as_bytes(), max_bytes) {
+        match &mut self.source {
+            ContentSource::Nowhere => Ok(Content::Unknown),
+            // An unreadable file can still be reviewed by its diff.
+            ContentSource::Tree(root) => Ok(match tree::read(root, path.as_bytes(), max_bytes) {
                 Ok(Entry::File { content, .. }) => Content::Whole(content),
                 Ok(Entry::TooLarge(size)) => Content::TooLarge(size),
                 Ok(Entry::Link(_) | Entry::Other) | Err(_) => Content::Unknown,
             }),
-            Place::Repository { git, blobs, root } => {
+            ContentSource::Repository { git, blobs, root } => {
                 let Some(name) = &file.new_blob else {
                     return Ok(Content::Unknown);
                 };
@@ -75,7 +75,7 @@ impl Contents {
     }
 }
 
-/// The name git gives to a blob of this content, in the hash whose names have so many digits.
+/// The git name of a blob, for a hash with this many digits.
 fn blob_name(content: &[u8], n_digits: usize) -> Option<String> {
     let head = format!("blob {}\0", content.len());
     match n_digits {

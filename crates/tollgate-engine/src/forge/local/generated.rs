@@ -1,14 +1,13 @@
-//! Which files the repository itself calls generated.
+//! Finds files that the repository marks as `linguist-generated`.
 //!
 //! ```text
 //! api/*.ts     linguist-generated
 //! vendor/ours  -linguist-generated
 //! ```
 //!
-//! The attribute is read as it was before the change or, where its author also chose the commit it is based on, at the one
-//! that says how to review; and from nowhere else: whoever wrote the change may have written it into `.gitattributes`, too,
-//! and into the git folder, where an agent works. Where git cannot tell, nothing is called generated, and so nothing is
-//! left out of a review.
+//! The attribute is read at the base of the change, or at the commit whose settings apply where the author chose the
+//! base. It is never read from the change, whose author can write `.gitattributes`, nor from the git directory, which
+//! agents can write. If git cannot tell, no file counts as generated, so none is skipped.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,13 +19,13 @@ use tollgate_core::sha::Sha;
 use super::Local;
 use crate::forge::git::null_device;
 
-/// GitHub's name for it, which other hosts and tools know.
+/// GitHub's attribute, which other hosts and tools know.
 const ATTRIBUTE: &str = "linguist-generated";
-/// Where attributes are.
+/// The name of attribute files.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 
 impl Local {
-    /// What was said of these files before the change.
+    /// The attribute of these files before the change.
     pub(super) fn generated(&self, base: &Sha, files: &[FileDiff]) -> Generated {
         let base = self.judge.as_ref().unwrap_or(base);
         if base.is_null() || files.is_empty() || !self.may_say(files) || self.says_more() {
@@ -37,7 +36,7 @@ impl Local {
             input.extend_from_slice(file.path().as_bytes());
             input.push(0);
         }
-        // Paths are told from where git runs; the operator's own file is not part of the repository.
+        // Paths are relative to git's directory; the operator's own attributes file is not part of the repository.
         let mut git = self.git.clone().with_setting("core.attributesFile", null_device());
         if let Some(root) = self.root() {
             git = git.in_folder(root);
@@ -45,13 +44,13 @@ impl Local {
         let source = format!("--source={base}");
         match git.feed(&["check-attr", &source, "--stdin", "-z", ATTRIBUTE], &input) {
             Ok(answer) if answer.ok => read(&answer.stdout),
-            // Git before 2.40 cannot read attributes of a commit.
+            // Git before 2.40 cannot read the attributes of a commit.
             Ok(_) | Err(_) => Generated::default(),
         }
     }
 
-    /// False when there are surely no attributes, which saves a process: the working tree has none where these files are,
-    /// and the change takes none away.
+    /// False when attribute files are impossible, which saves a process: the working tree has none above these files,
+    /// and the change deletes none.
     fn may_say(&self, files: &[FileDiff]) -> bool {
         let Some(root) = self.root().filter(|_| self.ends_in_the_tree()) else { return self.repository.is_some() };
         let paths = || files.iter().flat_map(|file| [&file.old_path, &file.new_path]).flatten();
@@ -66,7 +65,7 @@ impl Local {
         folders.into_iter().any(|folder| is_there(&root.join(folder).join(ATTRIBUTES)))
     }
 
-    /// True when the git folder has attributes of its own, which would hold before all others.
+    /// True when the git directory has attributes of its own, which would take precedence.
     fn says_more(&self) -> bool {
         self.common_dir().is_some_and(|folder| is_there(&folder.join("info/attributes")))
     }
@@ -76,7 +75,7 @@ fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Reads a path, the attribute and its value, each ended by NUL. As on GitHub, every value but `false` means yes.
+/// Parses path, attribute and value, each terminated by NUL. As on GitHub, every value but `false` counts as true.
 fn read(bytes: &[u8]) -> Generated {
     let fields: Vec<&[u8]> = bytes.split(|&byte| byte == 0).collect();
     let said = fields.chunks_exact(3).filter_map(|fields| match fields[2] {

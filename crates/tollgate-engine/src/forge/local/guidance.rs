@@ -1,8 +1,7 @@
-//! What a project says about itself, as it was before the change.
+//! Reads a project's guidance files (`CLAUDE.md`, `AGENTS.md`, `.automaker/context`) as they were before the change.
 //!
-//! Whoever wrote the change may have written it into such a file, too: so what
-//! the change touches is read from the base, and never from the change. Where
-//! they also chose the commit on which it is based, another says how to review.
+//! The author of a change can edit these files too, so changed files are read from the base and never from the change.
+//! Where the author also chose the base, another commit is read.
 
 use std::path::Path;
 
@@ -14,22 +13,22 @@ use crate::failure::Failure;
 use crate::forge::git::Blob;
 use crate::tree::{self, Entry};
 
-/// What a project says about itself.
+/// The guidance files.
 pub(crate) const GUIDANCE: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
-/// The folder in which it says more.
+/// The directory with more guidance.
 pub(crate) const GUIDANCE_FOLDER: &str = ".automaker/context";
-/// Where a project keeps its own prompts.
+/// The project's own prompts.
 pub(crate) const PROJECT_PROMPTS: &str = ".automaker/settings.json";
-/// More files of one folder are not read.
+/// The maximum number of files of a directory.
 const MAX_FILES: usize = 50;
-/// More files below a folder than this are not read.
+/// The maximum number of files below a directory.
 const MAX_BELOW: usize = 1_000;
-/// Larger ones are not read.
+/// The maximum size of such a file.
 const MAX_BELOW_BYTES: u64 = 256 * 1024;
 
 impl Local {
-    /// The text of these files and of the files in these folders, by path, as they were before the change. What is not
-    /// there or larger than `max_bytes` is left out. A patch outside of a repository has none.
+    /// Reads these files and the files in these directories as they were before the change. Missing files and files
+    /// larger than `max_bytes` are omitted. A patch outside of a repository has none.
     pub fn before(
         &self,
         change: &Change,
@@ -38,7 +37,7 @@ impl Local {
         max_bytes: u64,
     ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         match (&self.trigger, self.root()) {
-            // Where the change ends in the working tree, what it does not touch is there as it was.
+            // When the change ends in the working tree, unchanged files can be read there.
             (Trigger::Default | Trigger::Worktree | Trigger::Range(_), Some(root)) if self.ends_in_the_tree() => {
                 let mut paths: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
                 paths.extend(folders.iter().flat_map(|folder| list(root, folder)));
@@ -65,12 +64,12 @@ impl Local {
         }
     }
 
-    /// The text of all files below a folder as they were before the change, wherever it ends.
+    /// Reads all files below a directory as they were before the change.
     pub fn before_below(&self, change: &Change, folder: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         self.listed_at_base(change, &["-r"], &[format!("{folder}/")], (MAX_BELOW, MAX_BELOW_BYTES))
     }
 
-    /// Reads files of the base; a path that ends with `/` stands for the files of a folder.
+    /// Reads files of the base; a path that ends with `/` means the files of a directory.
     fn at_base(&self, change: &Change, paths: &[String], max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         self.listed_at_base(change, &[], paths, (MAX_FILES, max_bytes))
     }
@@ -112,14 +111,14 @@ impl Local {
         Ok(found)
     }
 
-    /// The same, but what says how to review is read as of another commit.
+    /// Reads guidance and attributes from another commit.
     #[must_use]
     pub(in crate::forge) fn judged_by(mut self, commit: &Sha) -> Self {
         self.judge = Some(commit.clone());
         self
     }
 
-    /// True when the files after the change are those of the working tree.
+    /// True when the files after the change are in the working tree.
     pub(super) fn ends_in_the_tree(&self) -> bool {
         match (&self.trigger, &self.range) {
             (Trigger::Default | Trigger::Worktree, _) | (Trigger::Range(_), Some(Range::Since(_))) => true,
@@ -142,7 +141,7 @@ fn read(root: &Path, path: String, max_bytes: u64) -> Option<(String, Vec<u8>)> 
     }
 }
 
-/// The names in a folder, in order.
+/// The sorted names in a directory.
 fn list(root: &Path, folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().take(MAX_FILES).flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();

@@ -1,8 +1,7 @@
-//! Text that the change itself declares binary.
+//! Reveals text that an attribute of the change declares binary.
 //!
-//! `*.js -diff` in `.gitattributes` makes git say "Binary files differ" where
-//! there is text to review, so a change could hide its code that way. Files
-//! that git calls binary and whose content is not are compared once more as text.
+//! `*.js -diff` in `.gitattributes` makes git print "Binary files differ" instead of text, so a change could hide its
+//! code that way. Files that git calls binary, but whose content is text, are diffed again as text.
 
 use std::ffi::OsStr;
 
@@ -13,11 +12,11 @@ use super::{Comparison, FetchOptions, Local};
 use crate::failure::Failure;
 use crate::forge::untracked::is_binary;
 
-/// More of a file than this need not be read to see that it is text.
+/// The maximum size of a file that is checked for text.
 const MAX_LOOKED_AT: u64 = 4 * 1024 * 1024;
 
 impl Local {
-    /// Replaces the files that are hidden by an attribute with what they are.
+    /// Replaces files that are hidden by an attribute with their text diff.
     pub(super) fn show_hidden(
         &self,
         change: &mut Change,
@@ -50,12 +49,12 @@ impl Local {
     }
 }
 
-/// A path as an argument that names exactly this file, from wherever git runs.
+/// A pathspec that matches exactly this file, from any directory.
 pub(super) fn as_argument(path: &[u8]) -> std::ffi::OsString {
     with_magic(":(top,literal)", path)
 }
 
-/// A path as an argument with what git is to make of it.
+/// A path with a pathspec magic prefix.
 #[cfg(unix)]
 pub(super) fn with_magic(magic: &str, path: &[u8]) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStrExt as _;

@@ -1,8 +1,7 @@
-//! What a repository and a line of work in it are called, across clones and over time.
+//! Identifies a repository and a branch across clones and over time.
 //!
-//! A repository goes by the address of its `origin`, without scheme, user and
-//! `.git`, so that all clones share one name; without an origin it goes by its
-//! folder. The address never keeps a password.
+//! A repository is identified by the URL of its `origin` without scheme, user and `.git`, so that all clones share one
+//! name; without an origin, by its directory. A password in the URL is dropped.
 //!
 //! ```text
 //! git@github.com:owner/name.git      → github.com/owner/name
@@ -13,11 +12,11 @@ use std::path::Path;
 
 use super::{Local, Range, Trigger};
 
-/// A larger configuration file is not looked at.
+/// The maximum size of a configuration file.
 const MAX_CONFIG: u64 = 1024 * 1024;
 
 impl Local {
-    /// What the repository is called; `None` outside of one.
+    /// The name of the repository; `None` outside of one.
     #[must_use]
     pub fn identity(&self) -> Option<String> {
         let common_dir = &self.repository.as_ref()?.common_dir;
@@ -29,9 +28,9 @@ impl Local {
         }))
     }
 
-    /// The branch under review and which of its changes, as names to compare later reviews by.
+    /// The branch under review and the scope of the review, to find earlier reviews by.
     ///
-    /// `None` where there is no such thing: in a patch, and on a detached `HEAD`.
+    /// `None` for a patch and on a detached `HEAD`.
     #[must_use]
     pub fn line_of_work(&self) -> Option<(String, String)> {
         let repository = self.repository.as_ref()?;
@@ -40,7 +39,7 @@ impl Local {
             (Trigger::Patch { .. }, _) => return None,
             (Trigger::Staged, _) => (branch, "staged".to_owned()),
             (Trigger::Worktree, _) => (branch, "worktree".to_owned()),
-            // By whatever name the end of the range goes, on the current branch it is that.
+            // A range that ends at `HEAD` belongs to the current branch, by whichever name it was given.
             (Trigger::Range(text), Some(Range::Between(_, end) | Range::SinceFork(_, end)))
                 if repository.head.as_ref() != repository.revisions.get(1) =>
             {
@@ -52,7 +51,7 @@ impl Local {
         Some((format!("branch {}", branch?), scope))
     }
 
-    /// The address of the origin, read from the file where that is plain and asked of git otherwise.
+    /// The URL of the origin, from the configuration file if it is plain, from git otherwise.
     fn origin(&self, common_dir: &Path) -> Option<String> {
         let file = common_dir.join("config");
         let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= MAX_CONFIG);
@@ -67,11 +66,11 @@ impl Local {
     }
 }
 
-/// What a configuration file says without git's help.
+/// The origin in a configuration file, read without git.
 #[derive(Debug, PartialEq, Eq)]
 enum Plain {
     Known(Option<String>),
-    /// It holds something that only git understands in full.
+    /// The file has syntax that only git understands.
     Unclear,
 }
 
@@ -100,13 +99,13 @@ fn plain_origin(config: &str) -> Plain {
     Plain::Known(url)
 }
 
-/// The name that an address gives a repository; `None` for a path, which says little elsewhere.
+/// The name of a repository by its URL; `None` for a local path.
 fn address(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://").map_or((None, url), |(scheme, rest)| (Some(scheme), rest));
     let (host, path) = match scheme {
         Some(scheme) if scheme.eq_ignore_ascii_case("file") => return None,
         Some(_) => rest.split_once('/')?,
-        // `host:path`, unless a slash comes first or the host is the letter of a Windows drive.
+        // `host:path`, unless a slash comes first or the host is a Windows drive letter.
         None => rest.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1)?,
     };
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_is_read_and_the_rest_is_left_to_git() {
+    fn a_plain_config_is_read_and_others_are_left_to_git() {
         let known = |url: &str| Plain::Known(Some(url.to_owned()));
         assert_eq!(
             plain_origin("[core]\n\turl = x\n[remote \"origin\"]\n\tURL = git@h:a/b\n\tfetch = y\n"),

@@ -1,4 +1,4 @@
-//! Finding the repository and what the given names stand for, with one git process.
+//! Finds the repository and resolves the given revisions with one git process.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use tollgate_core::sha::Sha;
 
 use super::{Range, Repository};
 use crate::failure::{self, Failure};
-use crate::forge::git::{Answer, Git};
+use crate::forge::git::{Git, GitOutput};
 
-/// What is asked about the repository, one line of answer each, but the last has none without a working tree.
+/// The queries of `rev-parse`, each answered by one line; the last has none without a working tree.
 const ASKED: [&str; 7] = [
     "--absolute-git-dir",
     "--git-common-dir",
@@ -19,7 +19,7 @@ const ASKED: [&str; 7] = [
     "--show-cdup",
 ];
 
-/// Looks at the repository that holds `dir`.
+/// Finds the repository of `dir`.
 pub(super) fn look(git: &mut Git, dir: &Path, range: Option<&Range>) -> Result<Repository, Failure> {
     let args = arguments(range);
     let mut answer = git.ask(&args)?;
@@ -39,7 +39,7 @@ pub(super) fn look(git: &mut Git, dir: &Path, range: Option<&Range>) -> Result<R
 
 fn arguments(range: Option<&Range>) -> Vec<String> {
     let mut args: Vec<String> = ["rev-parse"].into_iter().chain(ASKED).map(str::to_owned).collect();
-    // `^{}` makes git look whether the object is there, and follows tags.
+    // `^{}` verifies that the object exists, and peels tags.
     let peeled = |side: &str| format!("{side}^{{}}");
     args.extend(range.iter().flat_map(|range| range.sides()).map(peeled));
     if let Some(Range::SinceFork(a, b)) = range {
@@ -49,8 +49,8 @@ fn arguments(range: Option<&Range>) -> Vec<String> {
     args
 }
 
-/// The bare repository that `dir` is in, unless it lies in another repository: nobody
-/// looks for one there, so whoever put it there may want us to read its configuration.
+/// The bare repository that contains `dir`, unless it lies inside another repository: it could have been planted there
+/// so that its configuration is read.
 fn bare_repository(dir: &Path) -> Result<PathBuf, Failure> {
     let dir = dir.canonicalize().map_err(|error| failure::unreadable(dir, &error))?;
     if dir.ancestors().any(|above| above.join(".git").exists()) {
@@ -60,10 +60,10 @@ fn bare_repository(dir: &Path) -> Result<PathBuf, Failure> {
     dir.ancestors().find(is_bare).map(Path::to_owned).ok_or_else(|| failure::not_a_repository(&dir))
 }
 
-fn read(git: &mut Git, dir: &Path, answer: &Answer, range: Option<&Range>) -> Result<Repository, Failure> {
+fn read(git: &mut Git, dir: &Path, answer: &GitOutput, range: Option<&Range>) -> Result<Repository, Failure> {
     let bytes: Vec<&[u8]> = answer.stdout.split(|&byte| byte == b'\n').collect();
     let texts: Vec<_> = bytes.iter().map(|line| String::from_utf8_lossy(line)).collect();
-    // What follows the last line break is no line.
+    // The text after the last line break is empty.
     let lines: Vec<&str> = texts[..texts.len() - 1].iter().map(AsRef::as_ref).collect();
     let [_, _, format, bare, in_tree, shallow, ..] = lines[..] else {
         return Err(git.explain(&["rev-parse"], &answer.stderr));
@@ -100,7 +100,7 @@ fn branch_name(reference: &str) -> Option<String> {
     reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned)
 }
 
-/// A path as the system has it: its bytes need not be text.
+/// Converts bytes into a path; they need not be UTF-8.
 #[cfg(unix)]
 fn path_of(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;

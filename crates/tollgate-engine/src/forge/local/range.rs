@@ -1,20 +1,20 @@
-//! A range of commits as people write it.
+//! Parses a range of commits in git's notation.
 
 use crate::failure::{self, Failure};
 
-/// What to compare with what, by the names that were given.
+/// The two sides of a range, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Range {
-    /// `A..B`: the two as they are.
+    /// `A..B`: A and B.
     Between(String, String),
-    /// `A...B`: B and where it left A.
+    /// `A...B`: the merge base and B.
     SinceFork(String, String),
     /// `A`: everything since A, uncommitted work included.
     Since(String),
 }
 
 impl Range {
-    /// Reads `A..B`, `A...B`, `A^!` or `A`. A side left empty is `HEAD`.
+    /// Parses `A..B`, `A...B`, `A^!` or `A`. An empty side is `HEAD`.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let side = |side: &str| if side.is_empty() { "HEAD".to_owned() } else { side.to_owned() };
         let range = if let Some((a, b)) = text.split_once("...") {
@@ -26,13 +26,13 @@ impl Range {
         } else {
             Self::Since(text.to_owned())
         };
-        // Git takes what begins with a dash for an option, and a caret for an exclusion.
+        // Git treats a leading dash as an option and a caret as an exclusion.
         let wrong = |side: &&str| side.is_empty() || side.starts_with(['-', '^']) || side.contains(['\n', '\0']);
         let alone = text.chars().all(|character| character == '.');
         if alone || range.sides().iter().any(wrong) { Err(failure::not_a_range(text)) } else { Ok(range) }
     }
 
-    /// The names, in the order in which they were written.
+    /// The names, in order.
     pub(super) fn sides(&self) -> Vec<&str> {
         match self {
             Self::Between(a, b) | Self::SinceFork(a, b) => vec![a, b],
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_would_take_for_an_option_is_refused() {
+    fn a_name_that_git_would_take_for_an_option_is_refused() {
         for text in ["", "..", "...", "--output=/x", "main..-x", "-x...main", "^main", "a\nb"] {
             check(text, "refused");
         }

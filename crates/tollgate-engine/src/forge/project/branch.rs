@@ -1,7 +1,7 @@
-//! Names of branches that are safe to hand to git and to put into paths.
+//! Branch names that are safe as git arguments and in paths.
 //!
-//! The rules of `git check-ref-format --branch`, kept in our own code so that no hostile name ever becomes an argument,
-//! and some more: no name that git could take for a commit, and no character that people cannot see.
+//! The rules of `git check-ref-format --branch`, in our own code so that no hostile name becomes an argument, and
+//! stricter: no name that git could resolve as a commit, and no invisible characters.
 
 use std::fmt;
 
@@ -11,41 +11,41 @@ use tollgate_core::visible::is_hidden;
 use super::failure;
 use crate::failure::Failure;
 
-/// The longest name, in bytes: with `refs/heads/` before and `.lock` behind, every file system has room for it.
+/// The maximum length in bytes: with `refs/heads/` and `.lock` it fits every file system.
 const MAX_BYTES: usize = 200;
 
-/// The name of a branch, without `refs/heads/`: `feature/user-auth`.
+/// A branch name without `refs/heads/`: `feature/user-auth`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Branch(String);
 
-/// A name cannot be that of a branch, and why.
+/// The reason why a branch name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BranchError {
-    /// There is nothing.
+    /// The name is empty.
     #[error("it is empty")]
     Empty,
-    /// There is too much.
+    /// The name is too long.
     #[error("it has {0} bytes, and {MAX_BYTES} are the most")]
     TooLong(usize),
-    /// A program could take it for an option.
+    /// The name looks like an option.
     #[error("it begins with `-`")]
     Option,
-    /// A character that means something to git, or that cannot be seen.
+    /// A character that is special to git, or invisible.
     #[error("it has a character that names of branches cannot have")]
     Character,
-    /// A step between slashes that git or the file system would misunderstand.
+    /// An invalid path component.
     #[error("a part of it between slashes is empty, begins or ends with `.`, begins with `-`, or ends with `.lock`")]
     Step,
-    /// Something that git reads as more than a name.
+    /// Revision syntax.
     #[error("it has `..` or `@{{`")]
     Syntax,
-    /// It stands for something else.
+    /// A reserved name.
     #[error("git takes it for something other than a branch")]
     Reserved,
 }
 
 impl BranchError {
-    /// The failure for the person who chose the name.
+    /// The failure for the user who chose the name.
     #[must_use]
     pub fn failure(&self, name: &str) -> Failure {
         failure::bad_branch(name, self)
@@ -53,7 +53,7 @@ impl BranchError {
 }
 
 impl Branch {
-    /// Takes a name that is safe.
+    /// Parses a branch name.
     pub fn parse(text: &str) -> Result<Self, BranchError> {
         if text.is_empty() {
             return Err(BranchError::Empty);
@@ -64,7 +64,7 @@ impl Branch {
         if text.starts_with('-') {
             return Err(BranchError::Option);
         }
-        // The second half git allows; a script of the project that forgets its quotes would run them.
+        // Git allows the second half of these, but an unquoted use in a project's shell script would run them.
         let is_bad =
             |found: char| found.is_whitespace() || is_hidden(found) || "~^:?*[\\\"'`$;&|<>(){}".contains(found);
         if text.contains("..") || text.contains("@{") {
@@ -88,10 +88,10 @@ impl Branch {
         Ok(Self(text.to_owned()))
     }
 
-    /// The branch of a feature that names none: `feature/<id>`.
+    /// The default branch of a feature: `feature/<id>`.
     #[must_use]
     pub fn for_feature(id: &FeatureId) -> Self {
-        // The alphabet of ids is smaller than that of branches, and they are shorter.
+        // Feature ids are shorter and use fewer characters than branches.
         Self(format!("feature/{id}"))
     }
 
@@ -101,7 +101,7 @@ impl Branch {
         &self.0
     }
 
-    /// The full name of the reference: `refs/heads/feature/user-auth`.
+    /// The full reference: `refs/heads/feature/user-auth`.
     #[must_use]
     pub fn reference(&self) -> String {
         format!("refs/heads/{}", self.0)

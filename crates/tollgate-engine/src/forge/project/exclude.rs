@@ -1,4 +1,4 @@
-//! `.git/info/exclude`, the list of ignored files that is not part of the project.
+//! Edits `.git/info/exclude`, the ignore list outside of version control.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,10 +7,10 @@ use super::failure;
 use crate::failure::Failure;
 use crate::tree::{self, Entry};
 
-/// A longer list is not touched.
+/// A larger file is not edited.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Adds the lines that are not there yet.
+/// Appends missing lines.
 pub(super) fn add(common: &Path, lines: &[&str]) -> Result<(), Failure> {
     let path = common.join("info/exclude");
     let failed = |error: io::Error| failure::no_scratch(&path, &error);

@@ -1,4 +1,4 @@
-//! What goes wrong with projects, worktrees and gate commits, said to a person.
+//! Failures of projects, worktrees and gate commits.
 
 use std::path::Path;
 
@@ -12,23 +12,23 @@ fn external(message: impl Into<String>) -> Failure {
     Failure::new(Kind::External, message)
 }
 
-/// A folder cannot be opened.
+/// The directory cannot be opened.
 pub(crate) fn no_folder(path: &Path, problem: &std::io::Error) -> Failure {
     user(format!("`{}` cannot be opened: {problem}", path.display())).hint("Name the folder of a git repository.")
 }
 
-/// A folder is in no repository.
+/// The directory is not in a repository.
 pub(crate) fn not_a_project(path: &Path) -> Failure {
     user(format!("`{}` is not a git repository", path.display())).hint("Run `git init` in it first, or name another.")
 }
 
-/// A folder is inside a repository.
+/// The directory is inside a repository.
 pub(crate) fn not_the_top(path: &Path, top: &Path) -> Failure {
     user(format!("`{}` is inside the repository `{}`", path.display(), top.display()))
         .hint(format!("Add `{}` instead.", top.display()))
 }
 
-/// A repository has no checkout.
+/// The repository is bare.
 pub(crate) fn bare(path: &Path) -> Failure {
     user(format!("`{}` is a bare repository, and agents need files to work on", path.display()))
         .hint("Clone it, and add the clone.")
@@ -40,13 +40,13 @@ pub(crate) fn linked_git(path: &Path) -> Failure {
         .hint("Add the repository that it leads to.")
 }
 
-/// A repository is a submodule of another.
+/// The repository is a submodule.
 pub(crate) fn submodule(path: &Path) -> Failure {
     user(format!("`{}` is a submodule of another repository", path.display()))
         .hint("Clone it on its own, and add the clone.")
 }
 
-/// A `.git` file leads to a folder that is not made for it.
+/// A `.git` file points to a directory that does not point back.
 pub(crate) fn redirected(path: &Path) -> Failure {
     user(format!(
         "`{}` leads to a git folder that does not lead back, which is how code is smuggled in",
@@ -55,43 +55,43 @@ pub(crate) fn redirected(path: &Path) -> Failure {
     .hint("If you moved the folder, run `git worktree repair` in the main checkout.")
 }
 
-/// Branches are kept in a way that is not known here.
+/// The reference format is unsupported.
 pub(crate) fn reftable(path: &Path) -> Failure {
     user(format!("`{}` keeps its branches in the reftable format, which is not supported", path.display()))
         .hint("Run `git refs migrate --ref-format=files` in it.")
 }
 
-/// A name is no branch.
+/// The branch name is invalid.
 pub(crate) fn bad_branch(name: &str, problem: &super::BranchError) -> Failure {
     user(format!("`{}` cannot be the name of a branch: {problem}", tollgate_core::visible::visible(name)))
         .hint("Use letters, digits, `-`, `_`, `.` and `/`, as in `feature/user-auth`.")
 }
 
-/// The branch is that of the main checkout.
+/// The branch is checked out in the main checkout.
 pub(crate) fn branch_in_use(branch: &str, path: &Path) -> Failure {
     user(format!("the branch `{branch}` is checked out in `{}`, where no agent may work", path.display()))
         .hint("Give the feature a branch of its own, or check out another branch there.")
 }
 
-/// A branch cannot be made because of another one.
+/// The branch name conflicts with another branch.
 pub(crate) fn branch_conflict(branch: &str, problem: &str) -> Failure {
     user(format!("the branch `{branch}` cannot be made: {problem}"))
         .hint("A branch `a` and a branch `a/b` cannot both exist: rename one of them.")
 }
 
-/// A branch is not where it was.
+/// The branch was moved concurrently.
 pub(crate) fn branch_moved(branch: &str) -> Failure {
     external(format!("the branch `{branch}` moved while its commit was made"))
-        .hint("Somebody else committed to it. Try again: their commit becomes part of the feature.")
+        .hint("A commit was added to it meanwhile. Try again: it becomes part of the feature.")
 }
 
-/// A branch was deleted while an agent worked on it.
+/// The branch was deleted while an agent worked on it.
 pub(crate) fn branch_gone(branch: &str) -> Failure {
     external(format!("the branch `{branch}` is gone"))
         .hint(format!("Make it again with `git branch {branch} COMMIT`; the files in the worktree are untouched."))
 }
 
-/// A lock of git is in the way.
+/// A lock file of git exists.
 pub(crate) fn locked(path: &str, seconds: Option<u64>) -> Failure {
     let age = seconds.map_or(String::new(), |seconds| format!(", {} old", age(seconds)));
     external(format!("another git process holds `{path}`{age}"))
@@ -106,55 +106,55 @@ fn age(seconds: u64) -> String {
     }
 }
 
-/// Another process changes the worktrees and does not come to an end.
+/// The lock on worktrees timed out.
 pub(crate) fn worktrees_busy(path: &Path, seconds: u64) -> Failure {
     external(format!("another process has held `{}` for {seconds} seconds", path.display()))
-        .hint("Try again, or find out who holds the file.")
+        .hint("Try again, or find the process that holds the file.")
 }
 
-/// The place of a worktree is taken.
+/// The path of a worktree is occupied.
 pub(crate) fn place_taken(path: &Path) -> Failure {
     user(format!("`{}` is there, and is not a worktree of this repository", path.display()))
         .hint("Move it away, or delete it if nothing in it is needed.")
 }
 
-/// The worktree is for another branch.
+/// The worktree is on another branch.
 pub(crate) fn other_branch(path: &Path, found: &str, expected: &str) -> Failure {
     user(format!("the worktree `{}` is on {found}, not on the branch `{expected}`", path.display()))
         .hint(format!("Run `git switch {expected}` in it; nothing was changed."))
 }
 
-/// A worktree is not what it was.
+/// The worktree was tampered with.
 pub(crate) fn not_the_worktree(path: &Path, problem: &str) -> Failure {
     external(format!("`{}` is not the worktree it should be: {problem}", path.display()))
         .hint("Nothing was run in it. `git worktree repair` in the main checkout puts links right.")
 }
 
-/// A worktree cannot be made or removed.
+/// The worktree cannot be created or removed.
 pub(crate) fn no_worktree(path: &Path, problem: &dyn std::fmt::Display) -> Failure {
     external(format!("the worktree `{}` cannot be changed: {problem}", path.display()))
         .hint("Check the rights and the room on the disk, and try again.")
 }
 
-/// A worktree is locked by a person.
+/// The worktree was locked with `git worktree lock`.
 pub(crate) fn worktree_locked(path: &Path) -> Failure {
     user(format!("the worktree `{}` is gone, and its entry is locked", path.display()))
         .hint("Run `git worktree unlock` for it if it will not come back.")
 }
 
-/// There is a repository inside the worktree.
+/// The worktree contains a nested repository.
 pub(crate) fn nested_repository(path: &str) -> Failure {
     user(format!("there is a nested repository at `{path}`, whose files would be left out of the commit"))
         .hint("Delete its `.git` if the files belong to the project, or add the folder to `.gitignore`.")
 }
 
-/// There is more to commit than anybody can want.
+/// The commit exceeds the size limit.
 pub(crate) fn too_much(mebibytes: u64, most: u64, path: &str, its: u64) -> Failure {
     user(format!("{mebibytes} MiB of changed files are more than {most} MiB; the largest is `{path}` with {its} MiB"))
         .hint("Delete what does not belong to the project, or add it to `.gitignore`.")
 }
 
-/// Files go through a filter that is not run.
+/// The files need a filter that is not run.
 pub(crate) fn filtered(path: &str, n_more: usize, filter: &str) -> Failure {
     let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
     let failure = user(format!("`{path}`{more} would be stored through the filter `{filter}`, which is not run here"));
@@ -165,7 +165,7 @@ pub(crate) fn filtered(path: &str, n_more: usize, filter: &str) -> Failure {
     }
 }
 
-/// A folder of our own cannot be written.
+/// A private directory cannot be written.
 pub(crate) fn no_scratch(path: &Path, problem: &std::io::Error) -> Failure {
     external(format!("cannot write `{}`: {problem}", path.display()))
         .hint("Check the rights and the room on the disk; `TMPDIR` names another folder for temporary files.")

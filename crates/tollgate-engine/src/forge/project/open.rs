@@ -1,15 +1,15 @@
-//! Looking at a folder that is to be a project.
+//! Validates a directory that is to be a project.
 //!
-//! What git would search for is named here: the folder must be the top of a checkout, and its `.git` a folder, or a
-//! file that leads to a worktree's entry which leads back.
+//! Nothing is searched for: the directory must be the root of a checkout, and its `.git` a directory, or a file that
+//! points to a worktree entry which points back.
 
 use std::path::{Path, PathBuf};
 
-use super::{Place, failure, pointer};
+use super::{GitPaths, failure, pointer};
 use crate::failure::{self as shared, Failure};
 use crate::forge::git::{Environment, Git};
 
-pub(super) fn look(path: &Path, environment: Environment) -> Result<Place, Failure> {
+pub(super) fn look(path: &Path, environment: Environment) -> Result<GitPaths, Failure> {
     let root = path.canonicalize().map_err(|error| failure::no_folder(path, &error))?;
     let git_dir = git_dir(&root)?;
     let common = common_dir(&root, &git_dir)?;
@@ -18,7 +18,7 @@ pub(super) fn look(path: &Path, environment: Environment) -> Result<Place, Failu
     }
     let environment = Environment { repository: Vec::new(), ..environment };
     let git = Git::new(&root, environment.clone()).at_git_dir(&git_dir).with_variable("GIT_WORK_TREE", &root);
-    // Git is asked without being told where the repository is, since only then does it look whose it is.
+    // Git checks the ownership only when it finds the repository itself.
     let mut asking = Git::new(&root, environment.clone());
     let args = ["rev-parse", "--show-object-format", "--is-shallow-repository"];
     let mut answer = asking.ask(&args)?;
@@ -33,17 +33,17 @@ pub(super) fn look(path: &Path, environment: Environment) -> Result<Place, Failu
         _ if answer.ok => return Err(shared::git_unreadable("rev-parse")),
         _ => return Err(asking.explain(&args, &answer.stderr)),
     };
-    Ok(Place { root, git_dir, common, sha256, shallow, environment, git })
+    Ok(GitPaths { root, git_dir, common, sha256, shallow, environment, git })
 }
 
-/// The git folder of a checkout.
+/// The git directory of a checkout.
 fn git_dir(root: &Path) -> Result<PathBuf, Failure> {
     let dot_git = root.join(".git");
     let Ok(metadata) = std::fs::symlink_metadata(&dot_git) else {
         return Err(no_git_dir(root));
     };
     if metadata.is_dir() {
-        // Such a file would make git take everything but `HEAD` and the index from elsewhere.
+        // A `commondir` would make git read everything but `HEAD` and the index from elsewhere.
         return if dot_git.join("commondir").exists() { Err(failure::redirected(&dot_git)) } else { Ok(dot_git) };
     }
     if !metadata.is_file() {
@@ -60,7 +60,7 @@ fn git_dir(root: &Path) -> Result<PathBuf, Failure> {
     Ok(named)
 }
 
-/// The folder that all worktrees share.
+/// The git directory that all worktrees share.
 fn common_dir(root: &Path, git_dir: &Path) -> Result<PathBuf, Failure> {
     if git_dir == root.join(".git") {
         return Ok(git_dir.to_owned());
@@ -72,7 +72,7 @@ fn common_dir(root: &Path, git_dir: &Path) -> Result<PathBuf, Failure> {
     Ok(common.to_owned())
 }
 
-/// Sees that the entry of a worktree belongs to this repository and leads back to the checkout.
+/// Verifies that a worktree entry belongs to this repository and points back to the checkout.
 pub(in crate::forge) fn check_entry(common: &Path, entry: &Path, checkout: &Path) -> Result<(), String> {
     let read = |name: &str| pointer::read(entry, name).map_err(|error| format!("its `{name}` cannot be read: {error}"));
     let shares = read("commondir")?.is_some_and(|text| pointer::is_same(&entry.join(pointer::path_of(&text)), common));

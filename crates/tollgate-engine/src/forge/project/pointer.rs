@@ -1,4 +1,4 @@
-//! The small files with which a checkout and its git folder point at one another.
+//! The files with which a checkout and its git directory point at each other.
 //!
 //! ```text
 //! <worktree>/.git                      gitdir: /repo/.git/worktrees/user-auth
@@ -6,26 +6,26 @@
 //! /repo/.git/worktrees/<name>/HEAD     ref: refs/heads/feature/user-auth
 //! ```
 //!
-//! An agent can write all of them, so links are not followed and each is held against the other.
+//! Agents can write all of them, so links are not followed and each is verified against the other.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::tree::{self, Entry};
 
-/// Longer ones are not made by git.
+/// The maximum size of such a file.
 const MAX_BYTES: u64 = 16 * 1024;
 
-/// What a `HEAD` says.
+/// The content of `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::forge) enum Head {
-    /// The name of a branch.
+    /// A branch.
     Branch(String),
-    /// A commit, or something that is neither.
+    /// A detached commit, or something invalid.
     Other,
 }
 
-/// The text of a small plain file in a folder, without the line break at its end; `None` when there is none.
+/// Reads a small regular file without its trailing line break; `None` when it is missing.
 pub(in crate::forge) fn read(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     match tree::read(folder, name.as_bytes(), MAX_BYTES) {
         Ok(Entry::File { mut content, .. }) => {
@@ -40,20 +40,20 @@ pub(in crate::forge) fn read(folder: &Path, name: &str) -> io::Result<Option<Vec
     }
 }
 
-/// The git folder that the `.git` file of a checkout names, as it is written.
+/// The git directory in the `.git` file of a checkout, unverified.
 pub(in crate::forge) fn git_dir_of(checkout: &Path) -> io::Result<Option<PathBuf>> {
     let text = read(checkout, ".git")?;
     Ok(text.as_deref().and_then(|text| text.strip_prefix(b"gitdir: ")).map(|path| checkout.join(path_of(path))))
 }
 
-/// The checkout that a git folder of a worktree names, as it is written.
+/// The checkout in the `gitdir` file of a worktree entry, unverified.
 pub(in crate::forge) fn checkout_of(git_dir: &Path) -> io::Result<Option<PathBuf>> {
     let text = read(git_dir, "gitdir")?;
     let file = text.as_deref().map(|path| git_dir.join(path_of(path)));
     Ok(file.filter(|file| file.ends_with(".git")).and_then(|file| file.parent().map(Path::to_owned)))
 }
 
-/// What the `HEAD` of a git folder says.
+/// Reads the `HEAD` of a git directory.
 pub(in crate::forge) fn head(git_dir: &Path) -> io::Result<Head> {
     let text = read(git_dir, "HEAD")?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -61,12 +61,12 @@ pub(in crate::forge) fn head(git_dir: &Path) -> io::Result<Head> {
     Ok(name.map_or(Head::Other, |name| Head::Branch(name.to_owned())))
 }
 
-/// True when both paths are there and lead to the same place.
+/// True when both paths exist and are the same after resolving links.
 pub(in crate::forge) fn is_same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// A path as the system has it: its bytes need not be text.
+/// Converts bytes into a path; they need not be UTF-8.
 #[cfg(unix)]
 pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
@@ -78,7 +78,7 @@ pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 
-/// The bytes of a path.
+/// Converts a path into bytes.
 #[cfg(unix)]
 pub(in crate::forge) fn bytes_of(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt as _;

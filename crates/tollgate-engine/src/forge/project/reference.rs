@@ -1,4 +1,4 @@
-//! What can be in the way of a branch.
+//! Detects obstacles to a branch update.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::{Branch, failure};
 use crate::failure::{self as shared, Failure};
 
-/// Refuses to write a reference through a link, which an agent could have put anywhere between `refs` and its name.
+/// Refuses to write a reference through a symbolic link, which an agent could have planted below `refs`.
 pub(super) fn refuse_links(common: &Path, reference: &str) -> Result<(), Failure> {
     let mut path = common.to_owned();
     for step in reference.split('/') {
@@ -18,7 +18,7 @@ pub(super) fn refuse_links(common: &Path, reference: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// The failure that git's words about a reference mean.
+/// Explains git's error about a reference.
 pub(super) fn explain(common: &Path, branch: &Branch, stderr: &str) -> Failure {
     let lock = [format!("{}.lock", branch.reference()), "packed-refs.lock".to_owned()];
     let lock = lock.iter().map(|name| common.join(name)).find(|path| path.exists());

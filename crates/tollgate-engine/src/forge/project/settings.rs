@@ -1,11 +1,11 @@
-//! Plain values of configuration that commits depend on: how lines end, what is ignored, who the author is.
+//! The git configuration that commits depend on: line endings, ignored files, author.
 //!
-//! The repository's own values win over the operator's, as with git. None of them is a program, with one exception:
-//! the clean filter of Git LFS, and that only from the operator's own files.
+//! The repository's own values win over the operator's, as in git. None of them is a program, except the clean filter
+//! of Git LFS, and that only from the operator's own files.
 
 use std::collections::BTreeSet;
 
-use super::Place;
+use super::GitPaths;
 use crate::failure::Failure;
 use crate::forge::git::Value;
 
@@ -14,25 +14,25 @@ const PATTERN: &str = concat!(
     r"|filter\..*\.(clean|process)|(user|author)\.(name|email))$"
 );
 
-/// What the repository and its operator set.
+/// The relevant configuration of a repository and its operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::forge) struct Settings {
     /// Keys and values to pass on.
     pub(in crate::forge) plain: Vec<(String, String)>,
-    /// How the operator's Git LFS is called.
+    /// The command of the operator's Git LFS.
     pub(in crate::forge) lfs_clean: Option<String>,
-    /// The filters that somebody configured.
+    /// The names of all configured filters.
     pub(in crate::forge) filters: BTreeSet<String>,
     /// The author's name.
     pub(in crate::forge) name: Option<String>,
-    /// The author's address.
+    /// The author's email address.
     pub(in crate::forge) email: Option<String>,
 }
 
 impl Settings {
-    /// Reads the values that hold in a checkout.
-    pub(in crate::forge) fn read(place: &Place) -> Result<Self, Failure> {
-        Ok(Self::of(&place.git.values(PATTERN)?))
+    /// Reads the configuration of a checkout.
+    pub(in crate::forge) fn read(paths: &GitPaths) -> Result<Self, Failure> {
+        Ok(Self::of(&paths.git.values(PATTERN)?))
     }
 
     fn of(values: &[Value]) -> Self {

@@ -1,14 +1,14 @@
-//! Where git may connect to.
+//! Validates the URLs that git may connect to.
 
 use std::fmt;
 
 use super::failure;
 use crate::failure::Failure;
 
-/// The longest address.
+/// The maximum length of a URL.
 const MAX_BYTES: usize = 1_000;
 
-/// The address of a repository: `https`, or `http` on this very machine. It holds no password.
+/// The URL of a repository: `https`, or `http` on this machine, without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     url: String,
@@ -16,7 +16,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Takes an address that means nothing but a repository on a host.
+    /// Parses a URL that is nothing but a repository on a host.
     pub(super) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = || failure::bad_address(url);
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -41,7 +41,7 @@ impl Address {
         &self.url
     }
 
-    /// What git calls the way to get there.
+    /// Git's name of the protocol.
     pub(super) fn protocol(&self) -> &'static str {
         self.protocol
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// True when nothing leaves the machine on the way to this host, so that nobody can listen.
+/// True for a loopback host, to which the connection cannot be intercepted.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -1,75 +1,74 @@
-//! The files of a repository that a review needs, by the names of their contents.
+//! Selects and fetches the blobs that a review needs.
 //!
-//! Of a change: what it changes, before and after. Of the branch it is for: what says how to review. How large a file is can
-//! only be known when it is here; so what comes is measured on its way, and a heap that is too large is asked for in
-//! halves until those that make it so are found and left out.
+//! These are the changed files before and after, and the settings in the target branch. The size of a blob is unknown
+//! until it is fetched; so the transfer is measured, and a batch that is too large is bisected until the large blobs
+//! are found and skipped.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use tollgate_core::path::RepoPath;
 use tollgate_core::sha::Sha;
 
-use super::damage::{self, Trouble};
+use super::corruption::{self, FetchError};
 use super::failure;
-use super::get::{Get, Got};
+use super::fetch::{FetchResult, Fetcher};
 use crate::config;
-use crate::forge::git::{Answer, Blob, Git};
+use crate::forge::git::{Blob, Git, GitOutput};
 use crate::forge::local::{ATTRIBUTES, GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 
-/// A change with more files is not fetched.
+/// The maximum number of files of a change.
 const MAX_FILES: usize = 30_000;
-/// More files of that branch than this say nothing about how to review.
+/// The maximum number of settings files.
 const MAX_BASE_FILES: usize = 2_000;
-/// The most bytes of the names of folders in which attributes are looked for.
+/// The maximum total length of paths to attribute files.
 const MAX_FOLDER_BYTES: usize = 256 * 1024;
-/// A larger file is not compared.
+/// The maximum size of a file that is diffed.
 const MAX_FILE_BYTES: u64 = 32 << 20;
-/// The most that comes at once, packed.
+/// The maximum size of a batch, packed.
 const MAX_BATCH_BYTES: u64 = 128 << 20;
-/// The most that comes in vain for one review: all the heaps that were too much.
+/// The maximum size of all discarded batches of a review.
 const MAX_VAIN_BYTES: u64 = 1 << 30;
-/// The most names that are asked for at once.
+/// The maximum number of blobs in a batch.
 const MAX_BATCH: usize = 10_000;
-/// The most that everything may take where there is no choice.
+/// The maximum size of a full fetch.
 const MAX_EVERYTHING_BYTES: u64 = 4 << 30;
 
-/// The folder with everything that is said to tollgate alone.
+/// The directory of tollgate's own settings.
 const OWN_FOLDER: &str = ".tollgate/";
 
-/// Asks for files by name, of which so many bytes may come.
-type Getting<'a> = dyn FnMut(&[String], u64) -> Result<Got, Trouble> + 'a;
+/// Fetches blobs by name, up to a number of bytes.
+type FetchBlobs<'a> = dyn FnMut(&[String], u64) -> Result<FetchResult, FetchError> + 'a;
 
 /// One file of a change.
 #[derive(Debug, PartialEq, Eq)]
 struct Changed {
     path: RepoPath,
-    /// The names of its contents, before and after.
+    /// The blobs before and after the change.
     blobs: Vec<String>,
 }
 
 /// The commits of a review.
 pub(super) struct Sides<'a> {
-    /// Where the change began.
+    /// The base of the change.
     pub(super) merge_base: &'a Sha,
-    /// Where it ends.
+    /// The head of the change.
     pub(super) head: &'a Sha,
-    /// What says how to review. Whoever wrote the change chose where it began, but has no say in this.
+    /// The commit with the settings. The author of a change can choose its base, but not this.
     pub(super) judge: &'a Sha,
 }
 
-/// Fetches what a review needs and is not here. Files that are too large stay where they are, but none of those that say
-/// how to review.
-pub(super) fn fetch(git: &Git, get: &Get<'_>, sides: &Sides<'_>) -> Result<(), Trouble> {
+/// Fetches the missing blobs of a review. Large files are skipped, except settings.
+pub(super) fn fetch(git: &Git, get: &Fetcher<'_>, sides: &Sides<'_>) -> Result<(), FetchError> {
     let changed = changed(git, sides.merge_base, sides.head)?;
     let mut rules = of_base(git, sides.judge)?;
     rules.extend(attributes(git, sides.judge, &changed)?);
     let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
     let changed: BTreeSet<String> = changed.into_iter().flat_map(|file| file.blobs).collect();
     let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;
-    if bring(&first, &rest, &mut |names, most| get.files(names, most))? == Got::Refused {
+    if bring(&first, &rest, &mut |names, most| get.files(names, most))? == FetchResult::Refused {
         get.everything(MAX_EVERYTHING_BYTES)?;
     }
-    // What only enriches a review may be missing.
+    // Guidance and attributes may be missing.
     let (paths, names): (Vec<_>, Vec<_>) = rules.into_iter().filter(|(path, _)| is_needed(path)).unzip();
     let here = sizes(git, &names)?;
     match paths.iter().zip(here).find(|(_, size)| size.is_none()) {
@@ -78,9 +77,8 @@ pub(super) fn fetch(git: &Git, get: &Get<'_>, sides: &Sides<'_>) -> Result<(), T
     }
 }
 
-/// Fetches the files of a commit that are not here, for those who want to look around. A tree with too many files, and
-/// files that are too large, are left out.
-pub(super) fn fetch_tree(git: &Git, get: &Get<'_>, commit: &Sha) -> Result<(), Trouble> {
+/// Fetches the missing files of a commit for agents. Trees with too many files, and large files, are skipped.
+pub(super) fn fetch_tree(git: &Git, get: &Fetcher<'_>, commit: &Sha) -> Result<(), FetchError> {
     let names: BTreeSet<String> = listed(git, commit, &[])?.into_iter().map(|(_, name)| name).collect();
     if names.len() <= MAX_FILES {
         let names = missing(git, names.into_iter().collect())?;
@@ -93,8 +91,8 @@ fn is_needed(path: &str) -> bool {
     path == config::FILE_NAME || path.starts_with(OWN_FOLDER)
 }
 
-/// The files of the change `A..B` whose content is not here or too large to be compared, with the reason.
-pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, Trouble> {
+/// The files of the change `A..B` whose blobs are missing or too large to diff, with the reason.
+pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, FetchError> {
     let sides = range.split_once("..").map(|(a, b)| (Sha::parse(a), Sha::parse(b)));
     let Some((Ok(base), Ok(head))) = sides else {
         return Ok(Vec::new());
@@ -115,33 +113,32 @@ pub(super) fn absent(git: &Git, range: &str) -> Result<Vec<(RepoPath, String)>, 
     Ok(absent)
 }
 
-/// Reads a file as of a commit; `None` when there is none. What was not fetched is missing.
-pub(super) fn read(git: &Git, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, Trouble> {
+/// Reads a file of a commit; `None` when it does not exist, [`Blob::Missing`] when it was not fetched.
+pub(super) fn read(git: &Git, commit: &Sha, path: &str, max_bytes: u64) -> Result<Option<Blob>, FetchError> {
     match listed(git, commit, &[path])?.into_iter().find(|(found, _)| found == path) {
         Some((_, name)) => Ok(Some(git.blobs()?.read(&name, max_bytes)?)),
         None => Ok(None),
     }
 }
 
-/// The size of each object, in the order of their names; `None` for what is not here.
-pub(super) fn sizes(git: &Git, names: &[String]) -> Result<Vec<Option<u64>>, Trouble> {
+/// The sizes of objects; `None` for missing ones.
+pub(super) fn sizes(git: &Git, names: &[String]) -> Result<Vec<Option<u64>>, FetchError> {
     let input: String = names.iter().map(|name| format!("{name}\n")).collect();
     let answer = git.feed(&["cat-file", "--batch-check=%(objecttype) %(objectsize)"], input.as_bytes())?;
     let said = text_of(answer)?;
     let sizes: Vec<Option<u64>> = said.lines().map(|line| line.split(' ').nth(1)?.parse().ok()).collect();
-    if sizes.len() == names.len() { Ok(sizes) } else { Err(Trouble::Damaged("objects cannot be read".to_owned())) }
+    if sizes.len() == names.len() { Ok(sizes) } else { Err(FetchError::Damaged("objects cannot be read".to_owned())) }
 }
 
-/// Those of the names that are not here.
-fn missing(git: &Git, names: Vec<String>) -> Result<Vec<String>, Trouble> {
+/// The names of missing objects.
+fn missing(git: &Git, names: Vec<String>) -> Result<Vec<String>, FetchError> {
     let sizes = sizes(git, &names)?;
     Ok(names.into_iter().zip(sizes).filter(|(_, size)| size.is_none()).map(|(name, _)| name).collect())
 }
 
-/// Brings all of `first` and as much as is reasonable of `rest`, by a call that is given names and the most bytes that
-/// may come. Refused when the host hands out no single files.
-fn bring(first: &[String], rest: &[String], get: &mut Getting<'_>) -> Result<Got, Trouble> {
-    // Each heap with the most bytes of it that may come.
+/// Fetches all of `first` and as much of `rest` as the limits allow. `Refused` when the host serves no single blobs.
+fn bring(first: &[String], rest: &[String], get: &mut FetchBlobs<'_>) -> Result<FetchResult, FetchError> {
+    // The batches with their size limits.
     let mut heaps: VecDeque<(Vec<String>, u64)> = VecDeque::new();
     if first.len() + rest.len() <= MAX_BATCH {
         heaps.push_back(([first, rest].concat(), MAX_BATCH_BYTES));
@@ -155,10 +152,10 @@ fn bring(first: &[String], rest: &[String], get: &mut Getting<'_>) -> Result<Got
             continue;
         }
         match get(&heap, most)? {
-            Got::All => {}
-            Got::TooMuch => {
+            FetchResult::All => {}
+            FetchResult::TooMuch => {
                 left -= most;
-                // Those that say how to review come first, and in a heap of their own.
+                // The settings go first, in a batch of their own.
                 let is_mixed = heap.len() > first.len() && !first.is_empty() && heap.starts_with(first);
                 let middle = if is_mixed { first.len() } else { heap.len() / 2 };
                 if heap.len() > 1 {
@@ -168,14 +165,14 @@ fn bring(first: &[String], rest: &[String], get: &mut Getting<'_>) -> Result<Got
                     heaps.push_front((front.to_vec(), most));
                 }
             }
-            ended @ (Got::Refused | Got::TooLate) => return Ok(ended),
+            ended @ (FetchResult::Refused | FetchResult::TooLate) => return Ok(ended),
         }
     }
-    Ok(Got::All)
+    Ok(FetchResult::All)
 }
 
-/// The files of a commit that say how to review, with the names of their contents.
-fn of_base(git: &Git, base: &Sha) -> Result<Vec<(String, String)>, Trouble> {
+/// The settings files of a commit, with their blobs.
+fn of_base(git: &Git, base: &Sha) -> Result<Vec<(String, String)>, FetchError> {
     let context = format!("{GUIDANCE_FOLDER}/");
     let mut paths = vec![config::FILE_NAME, OWN_FOLDER, PROJECT_PROMPTS, &context];
     paths.extend(GUIDANCE);
@@ -184,23 +181,23 @@ fn of_base(git: &Git, base: &Sha) -> Result<Vec<(String, String)>, Trouble> {
     Ok(files)
 }
 
-/// What a commit says of the files of a change, in their folders and above.
-fn attributes(git: &Git, base: &Sha, changed: &[Changed]) -> Result<Vec<(String, String)>, Trouble> {
+/// The attribute files of a commit that apply to the changed files.
+fn attributes(git: &Git, base: &Sha, changed: &[Changed]) -> Result<Vec<(String, String)>, FetchError> {
     let mut folders = BTreeSet::from([""]);
     for path in changed.iter().filter_map(|file| std::str::from_utf8(file.path.as_bytes()).ok()) {
         folders.extend(path.match_indices('/').map(|(at, _)| &path[..=at]));
     }
-    // All of them go into one call; what a change that is everywhere does not ask for is not said of its files.
+    // They are listed by one command line; a change all over the repository goes without attributes.
     if folders.iter().map(|folder| folder.len() + ATTRIBUTES.len()).sum::<usize>() > MAX_FOLDER_BYTES {
         return Ok(Vec::new());
     }
-    // A folder can have a name that would mean something to git.
+    // A directory name could contain pathspec magic.
     let paths: Vec<String> = folders.iter().map(|folder| format!(":(literal){folder}{ATTRIBUTES}")).collect();
     listed(git, base, &paths.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The files at and below some paths, with the names of their contents.
-fn listed(git: &Git, commit: &Sha, paths: &[&str]) -> Result<Vec<(String, String)>, Trouble> {
+/// The files at and below some paths, with their blobs.
+fn listed(git: &Git, commit: &Sha, paths: &[&str]) -> Result<Vec<(String, String)>, FetchError> {
     let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit.as_str(), "--"];
     args.extend(paths);
     let said = text_of(git.ask(&args)?)?;
@@ -214,17 +211,17 @@ fn listed(git: &Git, commit: &Sha, paths: &[&str]) -> Result<Vec<(String, String
 }
 
 /// The files that differ between two commits.
-fn changed(git: &Git, base: &Sha, head: &Sha) -> Result<Vec<Changed>, Trouble> {
+fn changed(git: &Git, base: &Sha, head: &Sha) -> Result<Vec<Changed>, FetchError> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base.as_str(), head.as_str(), "--"];
     let answer = git.ask(&args)?;
     if !answer.ok {
-        return Err(Trouble::Damaged(answer.stderr));
+        return Err(FetchError::Damaged(answer.stderr));
     }
     let changed = entries(&answer.stdout);
     if changed.len() > MAX_FILES { Err(failure::too_many_files(MAX_FILES).into()) } else { Ok(changed) }
 }
 
-/// Reads `:100644 100644 <blob> <blob> M` and a path, each ended by NUL. Submodules have no content here.
+/// Parses `:100644 100644 <blob> <blob> M` and a path, each terminated by NUL. Submodules have no blobs.
 fn entries(bytes: &[u8]) -> Vec<Changed> {
     let mut fields = bytes.split(|&byte| byte == 0);
     let mut changed = Vec::new();
@@ -243,10 +240,10 @@ fn entries(bytes: &[u8]) -> Vec<Changed> {
     changed
 }
 
-/// What git said, when it could read what it was asked about.
-fn text_of(answer: Answer) -> Result<String, Trouble> {
-    if !answer.ok || damage::is_said_by(&answer.stderr) {
-        return Err(Trouble::Damaged(answer.stderr));
+/// The output of a command that must not fail.
+fn text_of(answer: GitOutput) -> Result<String, FetchError> {
+    if !answer.ok || corruption::is_said_by(&answer.stderr) {
+        return Err(FetchError::Damaged(answer.stderr));
     }
     Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
 }
@@ -274,7 +271,8 @@ mod tests {
         assert!(entries(b"nonsense\0x\0:1 2\0y").is_empty());
     }
 
-    /// Brings files of these sizes in MiB; the first `n_first` say how to review. Tells which came, and how much did.
+    /// Fetches blobs of these sizes in MiB; the first `n_first` are settings. Returns the fetched ones and the total
+    /// transfer.
     fn brought(n_first: usize, mebibytes: &[u64]) -> (Vec<usize>, u64) {
         let names: Vec<String> = (0..mebibytes.len()).map(|number| number.to_string()).collect();
         let (first, rest) = names.split_at(n_first);
@@ -284,24 +282,24 @@ mod tests {
             let n_bytes: u64 = numbers.iter().map(|number| mebibytes[*number] << 20).sum();
             n_moved += n_bytes.min(most);
             if n_bytes > most {
-                return Ok(Got::TooMuch);
+                return Ok(FetchResult::TooMuch);
             }
             came.extend(numbers);
-            Ok(Got::All)
+            Ok(FetchResult::All)
         });
-        assert_eq!(got.ok(), Some(Got::All));
+        assert_eq!(got.ok(), Some(FetchResult::All));
         came.sort_unstable();
         (came, n_moved >> 20)
     }
 
     #[test]
-    fn what_is_not_too_much_comes_at_once() {
+    fn a_small_batch_is_fetched_at_once() {
         assert_eq!(brought(1, &[1, 2, 3]), (vec![0, 1, 2], 6));
         assert_eq!(brought(0, &[]), (vec![], 0));
     }
 
     #[test]
-    fn what_is_too_large_is_found_and_left_out_and_the_rest_comes() {
+    fn a_large_blob_is_found_by_bisection_and_skipped() {
         assert_eq!(brought(1, &[1, 1, 500, 1]).0, [0, 1, 3]);
         assert_eq!(brought(0, &[30, 30, 30, 30, 30, 1]).0, [0, 1, 2, 3, 4, 5]);
         assert_eq!(brought(1, &[1, 999]).0, [0]);

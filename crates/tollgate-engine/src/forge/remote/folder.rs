@@ -1,4 +1,4 @@
-//! One repository of the cache as a folder.
+//! The directory of a repository in the cache.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use super::failure;
 use crate::failure::Failure;
 use crate::process;
 
-/// The longest readable part of a name.
+/// The maximum length of the readable part of a name.
 const MAX_READABLE: usize = 80;
-/// What a git process that is gone left behind is older than this; those that run touch their files all the time.
+/// Temporary files older than this belong to a dead process; a live one touches its files all the time.
 const STALE: Duration = Duration::from_secs(900);
-/// More entries of one folder are not looked at.
+/// The maximum number of directory entries read.
 const MAX_ENTRIES: usize = 100_000;
-/// References lie no deeper.
+/// The maximum depth of references.
 const MAX_DEPTH: usize = 4;
 
-/// What stands in the configuration of each repository. The address is not in it: it is told anew each time.
+/// The configuration of each repository. It has no URL, which is passed to each fetch.
 const CONFIG: &str = "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n\tlogAllRefUpdates = false\n\
      \tcommitGraph = false\n[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\tpromisor = true\n\
      \tpartialCloneFilter = blob:none\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
      [advice]\n\tgraftFileDeprecated = false\n";
 
-/// Before the names of folders that are being made, and of those that are being deleted.
+/// The prefixes of directories that are being made or deleted.
 const NEW: &str = "new-";
 const OLD: &str = "old-";
-/// What is being deleted, in its folder.
+/// The name of a repository inside a directory that is being deleted.
 const MOVED: &str = "x";
 
-/// The place of a repository.
+/// The directory of a repository.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     root: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The place of what goes by a key, in a cache that is made if it is not there.
+    /// The directory of a key, in a cache that is created if missing.
     pub(super) fn of(root: &Path, key: &str) -> Result<Self, Failure> {
         make_private(root).map_err(|error| failure::no_cache(root, &error))?;
         let name = name_of(key);
@@ -51,17 +51,17 @@ impl Folder {
         &self.path
     }
 
-    /// The file that readers hold.
+    /// The shared lock file of readers.
     pub(super) fn in_use(&self) -> PathBuf {
         self.root.join(format!("{}.use", self.name))
     }
 
-    /// The file that whoever fetches holds.
+    /// The exclusive lock file of the fetcher.
     pub(super) fn fetching(&self) -> PathBuf {
         self.root.join(format!("{}.fetch", self.name))
     }
 
-    /// Makes the repository, if there is none.
+    /// Creates the repository if it is missing.
     pub(super) fn ensure(&self) -> Result<(), Failure> {
         if self.path.join("HEAD").is_file() && self.path.join("config").is_file() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Folder {
             std::fs::write(new.path().join("config"), CONFIG)?;
             std::fs::write(new.path().join("HEAD"), "ref: refs/heads/none\n")?;
             match std::fs::rename(new.keep(), &self.path) {
-                // Somebody else was faster.
+                // Another process created it first.
                 Err(_) if self.path.join("HEAD").is_file() => Ok(()),
                 renamed => renamed,
             }
@@ -85,7 +85,7 @@ impl Folder {
         make().map_err(|error| failure::no_cache(&self.path, &error))
     }
 
-    /// Removes the repository.
+    /// Deletes the repository.
     pub(super) fn discard(&self) -> Result<(), Failure> {
         self.move_away().map_err(|error| failure::no_cache(&self.path, &error))
     }
@@ -94,22 +94,22 @@ impl Folder {
         move_away(&self.root, &self.path)
     }
 
-    /// Removes what processes left behind that were killed. For whoever may fetch; one that still runs, though the
-    /// program that started it is gone, is left alone by the age of its files.
+    /// Deletes temporary files of killed processes. The caller holds the fetch lock; files of an orphaned git process
+    /// that still runs are too young to be deleted.
     pub(super) fn sweep(&self) {
         sweep_files(&self.path.join("objects/pack"), 0, &|name| name.starts_with("tmp_"));
         sweep_files(&self.path, 0, &|name| name.ends_with(".lock"));
         sweep_files(&self.path.join("refs"), MAX_DEPTH, &|name| name.ends_with(".lock"));
     }
 
-    /// How many bytes lie in packs that are not finished.
+    /// The size of incomplete packs.
     pub(super) fn unfinished(&self) -> u64 {
         let entries = std::fs::read_dir(self.path.join("objects/pack")).into_iter().flatten().flatten();
         let unfinished = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("tmp_pack"));
         unfinished.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
     }
 
-    /// Removes packs that are not finished and were begun after `since`: those of a process that was stopped.
+    /// Deletes incomplete packs begun after `since`: those of a killed process.
     pub(super) fn remove_unfinished(&self, since: SystemTime) {
         for entry in std::fs::read_dir(self.path.join("objects/pack")).into_iter().flatten().flatten() {
             let is_newer = entry.metadata().and_then(|file| file.modified()).is_ok_and(|at| at >= since);
@@ -120,18 +120,17 @@ impl Folder {
     }
 }
 
-/// Puts a repository out of the way at once, and deletes it as soon as that goes: nobody ever finds half of one.
+/// Renames a repository and then deletes it, so that no process ever sees half of one.
 pub(super) fn move_away(root: &Path, path: &Path) -> io::Result<()> {
     let old = tempfile::Builder::new().prefix(OLD).tempdir_in(root)?;
     std::fs::rename(path, old.path().join(MOVED))?;
     process::crash_point("mirror-half-deleted");
-    // What is left is swept another time.
+    // The rest is deleted by the next eviction.
     let _ = old.close();
     Ok(())
 }
 
-/// True for what whoever made or deleted it left behind. Once something was moved away, all that can be done is to
-/// delete it, however fresh it is.
+/// True for leftovers of creating or deleting a repository. A renamed repository can always be deleted, however young.
 pub(super) fn is_left_behind(entry: &std::fs::DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
@@ -139,14 +138,14 @@ pub(super) fn is_left_behind(entry: &std::fs::DirEntry) -> bool {
     is_moved || ((name.starts_with(NEW) || name.starts_with(OLD)) && is_stale(entry))
 }
 
-/// The name under which a key is kept: readable, and another for each key.
+/// The file name of a key: readable and unique.
 fn name_of(key: &str) -> String {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "._".contains(it);
     let readable: String = key.chars().take(MAX_READABLE).map(|it| if is_plain(it) { it } else { '-' }).collect();
     format!("{}-{}", readable.trim_start_matches(['.', '-']), hash(key))
 }
 
-/// Twenty hex digits that are others for each text.
+/// The first 20 hex digits of a hash.
 pub(super) fn hash(text: &str) -> String {
     Sha256::digest(text).iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -162,13 +161,13 @@ fn sweep_files(folder: &Path, depth: usize, is_meant: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// True for what nobody has touched for long.
+/// True for files that were not modified for long.
 fn is_stale(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|at| at.elapsed().ok());
     age.is_some_and(|age| age > STALE)
 }
 
-/// Makes a folder for the operator's eyes only: what is kept in it may be nobody else's business.
+/// Creates a directory that only its owner can read: it may hold private code.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_behind_is_swept_when_it_is_old_and_not_before() {
+    fn leftovers_are_deleted_only_when_they_are_old() {
         let cache = tempfile::tempdir().unwrap();
         let folder = Folder::of(cache.path(), "k").unwrap();
         folder.ensure().unwrap();

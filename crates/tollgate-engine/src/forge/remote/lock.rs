@@ -1,4 +1,4 @@
-//! Who reads a repository of the cache, and who may change it.
+//! Reader and fetcher locks of the cache.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,24 +11,24 @@ use super::failure;
 use crate::failure::Failure;
 use crate::lock::Lock;
 
-/// Deleting a repository takes less.
+/// Longer than the deletion of a repository.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Says that a repository is in use, as long as the lock lives; together with others who do.
+/// Takes the shared lock of a reader.
 pub(super) fn hold(path: &Path) -> Result<Lock, Failure> {
     let lock = wait(path, Instant::now() + PATIENCE, Lock::together, || false)?;
-    // Tells who has not been used for long; a cache goes without it.
+    // The mtime records the last use; a failure only affects eviction.
     let _ = lock.file().set_modified(SystemTime::now());
     Ok(lock)
 }
 
-/// Waits until nobody else has it.
+/// Waits for the exclusive lock.
 pub(super) fn take(path: &Path, deadline: Instant, cancel: &CancellationToken) -> Result<Lock, Failure> {
     wait(path, deadline, Lock::alone, || cancel.is_cancelled())
 }
 
-/// Takes it if nobody else has it.
+/// Takes the exclusive lock if it is free.
 pub(super) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
     let taken = Lock::alone(open(path)?).map_err(|error| failure::no_cache(path, &error))?;
     Ok(taken.ok())

@@ -1,7 +1,7 @@
-//! What is different in the files of a worktree, found with an index of our own.
+//! Lists changed files of a worktree with a private index.
 //!
-//! Plumbing instead of `git add` and `git status`: gitlinks are left alone without looking inside, a repository inside
-//! the tree is reported instead of becoming one, and no submodule's git is started.
+//! Uses plumbing instead of `git add` and `git status`: gitlinks stay as they are, a nested repository is reported
+//! instead of becoming a gitlink, and no git runs in submodules.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use crate::failure::{self as shared, Failure};
 use crate::forge::git::Git;
 use crate::forge::project::{failure, pointer};
 
-/// The most that one commit may add.
+/// The maximum size of a commit's new files.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Files that differ from a commit, by path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::forge) struct Changed {
-    /// Gone, or now a folder.
+    /// Deleted, or replaced by a directory.
     pub(in crate::forge) removed: Vec<Vec<u8>>,
     /// Changed or new.
     pub(in crate::forge) written: Vec<Vec<u8>>,
-    /// Folders that are repositories of their own.
+    /// Nested repositories.
     pub(in crate::forge) nested: Vec<Vec<u8>>,
 }
 
-/// Makes the index that of a commit, or empty, and tells it which files a sparse checkout leaves out.
+/// Loads a commit into the index, and marks the files that a sparse checkout omits.
 pub(in crate::forge) fn load(git: &Git, tip: Option<&Sha>, sparse: &[Vec<u8>]) -> Result<(), Failure> {
     match tip {
-        // Entries that are the same keep what is known about their files, which saves reading them again.
+        // A merge keeps the cached file stats of unchanged entries, which saves reading them again.
         Some(tip) if git.ask(&["read-tree", "-m", tip.as_str()])?.ok => {}
         Some(tip) => drop(git.run(&["read-tree", "--reset", tip.as_str()])?),
         None => drop(git.run(&["read-tree", "--empty"])?),
@@ -45,7 +45,7 @@ pub(in crate::forge) fn load(git: &Git, tip: Option<&Sha>, sparse: &[Vec<u8>]) -
 
 /// Compares the files with the index.
 pub(in crate::forge) fn look(git: &Git) -> Result<Changed, Failure> {
-    // It ends with 1 when files differ, which is no error; what is one shows in the next command.
+    // The exit code 1 means that files differ; a real error shows in the next command.
     git.ask(&["update-index", "-q", "--ignore-submodules", "--unmerged", "--refresh"])?;
     let mut changed = Changed::default();
     let listed = git.run(&["diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=all"])?;
@@ -56,7 +56,7 @@ pub(in crate::forge) fn look(git: &Git) -> Result<Changed, Failure> {
     }
     let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
     for path in others.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
-        // Only a repository of its own is listed as a folder.
+        // Only a nested repository is listed as a directory.
         match path.strip_suffix(b"/") {
             Some(folder) => changed.nested.push(folder.to_vec()),
             None => changed.written.push(path.to_vec()),
@@ -65,20 +65,20 @@ pub(in crate::forge) fn look(git: &Git) -> Result<Changed, Failure> {
     Ok(changed)
 }
 
-/// The files that a sparse checkout leaves out: without this they would look deleted.
+/// The files omitted by a sparse checkout, which would otherwise look deleted.
 pub(in crate::forge) fn sparse(worktree: &Worktree) -> Result<Vec<Vec<u8>>, Failure> {
     if !worktree.git_dir().join("index").exists() {
         return Ok(Vec::new());
     }
-    // The index may be split in two files of which only this folder has the second.
-    let git = worktree.place().git_in(worktree.path(), worktree.git_dir());
+    // A split index has its second file only in this directory.
+    let git = worktree.paths().git_in(worktree.path(), worktree.git_dir());
     let listed = git.run(&["ls-files", "-t", "-z"])?;
     let left_out = listed.split(|&byte| byte == 0).filter_map(|line| line.strip_prefix(b"S "));
     let is_gone = |path: &&[u8]| std::fs::symlink_metadata(worktree.path().join(pointer::path_of(path))).is_err();
     Ok(left_out.filter(is_gone).map(<[u8]>::to_vec).collect())
 }
 
-/// How many submodules have files in them: nobody knows what of those is kept elsewhere.
+/// The number of submodules with files, which may hold unpushed work.
 pub(in crate::forge) fn n_submodules(worktree: &Worktree, git: &Git) -> Result<usize, Failure> {
     let listed = git.run(&["ls-files", "-s", "-z"])?;
     let paths = listed.split(|&byte| byte == 0).filter(|line| line.starts_with(b"160000 "));
@@ -90,7 +90,7 @@ pub(in crate::forge) fn n_submodules(worktree: &Worktree, git: &Git) -> Result<u
     Ok(paths.filter(has_files).count())
 }
 
-/// Refuses files that belong to a repository inside the tree, even one that lies over files of the project.
+/// Refuses files of a nested repository, even one that covers tracked files.
 pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<(), Failure> {
     let name = |path: &[u8]| tollgate_core::visible::visible(&String::from_utf8_lossy(path)).into_owned();
     if let Some(path) = changed.nested.first() {
@@ -112,7 +112,7 @@ pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<
     Ok(())
 }
 
-/// Refuses more than anybody meant to commit: a core dump, a disk image, a folder of data.
+/// Refuses accidental content: a core dump, a disk image, a directory of data.
 pub(in crate::forge) fn refuse_heaps(tree: &Path, changed: &Changed) -> Result<(), Failure> {
     let size =
         |path: &[u8]| std::fs::symlink_metadata(tree.join(pointer::path_of(path))).map_or(0, |found| found.len());

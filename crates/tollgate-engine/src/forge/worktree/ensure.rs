@@ -1,4 +1,4 @@
-//! Making a worktree, or finding it again: also one that was moved, half made, or deleted by hand.
+//! Creates a worktree, or recovers one that was moved, half made, or deleted by hand.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use tollgate_core::sha::Sha;
 
 use super::{Known, MAKING, Worktree, known, lock, remove};
 use crate::failure::{self as shared, Failure};
-use crate::forge::project::own::Tree;
 use crate::forge::project::pointer::{self, Head};
-use crate::forge::project::{Branch, Own, Project, Settings, failure};
+use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::{Branch, PrivateGitDir, Project, Settings, failure};
 
-/// Names that are tried for an entry before giving up.
+/// The maximum number of names tried for an entry.
 const MAX_NAMES: usize = 100;
 
 impl Project {
-    /// The worktree of a branch: the one there is, anywhere, or a new one at `.worktrees/<id>`.
+    /// Returns the worktree of a branch: an existing one at any path, or a new one at `.worktrees/<id>`.
     ///
-    /// A branch that does not exist yet starts at `start`. In a repository without commits it starts with nothing, and
-    /// `start` is empty or stands for the branch of the main checkout.
+    /// A new branch starts at `start`. In a repository without commits it starts empty, and `start` is empty or names
+    /// the branch of the main checkout.
     pub fn ensure_worktree(&self, branch: &Branch, start: &str, id: &FeatureId) -> Result<Worktree, Failure> {
-        let _lock = lock::take(self.place())?;
+        let _lock = lock::take(self.paths())?;
         self.refuse_main(branch)?;
-        let wanted = self.place().worktrees().join(id.as_str());
+        let wanted = self.paths().worktrees().join(id.as_str());
         remove::finish(&wanted)?;
-        for known in known(self.place())? {
+        for known in known(self.paths())? {
             if matches!(&known.head, Head::Branch(name) if name == branch.as_str())
                 && let Some(worktree) = self.find_again(known, branch, &wanted)?
             {
@@ -35,11 +35,11 @@ impl Project {
         self.make(branch, start, &wanted)
     }
 
-    /// Refuses the branch of a checkout that is a person's.
+    /// Refuses a branch that a person has checked out.
     fn refuse_main(&self, branch: &Branch) -> Result<(), Failure> {
-        let place = self.place();
-        let main = place.common.parent().unwrap_or(&place.common);
-        for (git_dir, checkout) in [(&place.common, main), (&place.git_dir, place.root.as_path())] {
+        let paths = self.paths();
+        let main = paths.common.parent().unwrap_or(&paths.common);
+        for (git_dir, checkout) in [(&paths.common, main), (&paths.git_dir, paths.root.as_path())] {
             if matches!(pointer::head(git_dir), Ok(Head::Branch(name)) if name == branch.as_str()) {
                 return Err(failure::branch_in_use(branch.as_str(), checkout));
             }
@@ -53,7 +53,7 @@ impl Project {
             path,
             branch: branch.clone(),
             git_dir: known.git_dir.clone(),
-            place: self.place().clone(),
+            paths: self.paths().clone(),
         };
         if known.lock.as_deref() == Some(MAKING) {
             let worktree = with_path(wanted.to_owned());
@@ -71,7 +71,7 @@ impl Project {
             worktree.verify()?;
             return Ok(Some(worktree));
         }
-        // Somebody deleted the folder by hand. A lock says that it will come back, as one on a disk that is not there.
+        // The directory was deleted by hand. A lock means that it will come back, for example with a removable disk.
         if known.lock.is_some() {
             return Err(failure::worktree_locked(known.checkout.as_deref().unwrap_or(wanted)));
         }
@@ -81,7 +81,7 @@ impl Project {
 
     fn make(&self, branch: &Branch, start: &str, wanted: &Path) -> Result<Worktree, Failure> {
         self.check_place(branch, wanted)?;
-        if self.place().tip(branch)?.is_none() {
+        if self.paths().tip(branch)?.is_none() {
             match self.resolve(start)? {
                 Some(start) => self.make_branch(branch, &start)?,
                 None if self.has_no_commits(start)? => {}
@@ -90,22 +90,22 @@ impl Project {
         }
         let failed = |error: io::Error| failure::no_worktree(wanted, &error);
         let git_dir = self.make_entry(wanted, branch).map_err(failed)?;
-        let (path, branch, place) = (wanted.to_owned(), branch.clone(), self.place().clone());
-        let worktree = Worktree { path, branch, git_dir, place };
+        let (path, branch, paths) = (wanted.to_owned(), branch.clone(), self.paths().clone());
+        let worktree = Worktree { path, branch, git_dir, paths };
         self.fill(&worktree)?;
         Ok(worktree)
     }
 
-    /// Sees that nothing is in the way, and nothing leads elsewhere.
+    /// Verifies that the path is free and no link leads elsewhere.
     fn check_place(&self, branch: &Branch, wanted: &Path) -> Result<(), Failure> {
-        let above = self.place().worktrees();
+        let above = self.paths().worktrees();
         match std::fs::symlink_metadata(&above) {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(_) => return Err(failure::place_taken(&above)),
             Err(_) => std::fs::create_dir(&above).map_err(|error| failure::no_worktree(&above, &error))?,
         }
         let is_here = |known: &Known| known.checkout.as_deref().is_some_and(|path| pointer::is_same(path, wanted));
-        if let Some(known) = known(self.place())?.into_iter().find(is_here) {
+        if let Some(known) = known(self.paths())?.into_iter().find(is_here) {
             let found = match known.head {
                 Head::Branch(name) => format!("the branch `{}`", tollgate_core::visible::visible(&name)),
                 Head::Other => "no branch".to_owned(),
@@ -122,20 +122,20 @@ impl Project {
         if is_free { Ok(()) } else { Err(failure::place_taken(wanted)) }
     }
 
-    /// True when `start` means the branch of the main checkout or nothing, and that has no commit yet.
+    /// True when `start` is the branch of the main checkout or empty, and that has no commits.
     fn has_no_commits(&self, start: &str) -> Result<bool, Failure> {
         let is_head = matches!(start, "" | "HEAD") || self.head_branch().as_deref() == Some(start);
-        Ok(is_head && self.head_branch().is_some() && !self.place().has_commits()?)
+        Ok(is_head && self.head_branch().is_some() && !self.paths().has_commits()?)
     }
 
     fn make_branch(&self, branch: &Branch, start: &Sha) -> Result<(), Failure> {
         let nothing = "0".repeat(start.as_str().len());
-        self.place().move_branch(branch, start, &nothing)
+        self.paths().move_branch(branch, start, &nothing)
     }
 
-    /// Makes the entry in the repository, locked until the files are there so that nobody prunes it.
+    /// Creates the entry in the repository, locked against `git worktree prune` until its files exist.
     fn make_entry(&self, wanted: &Path, branch: &Branch) -> io::Result<PathBuf> {
-        let above = self.place().common.join("worktrees");
+        let above = self.paths().common.join("worktrees");
         std::fs::create_dir_all(&above)?;
         let name = wanted.file_name().unwrap_or_default();
         for number in 0..MAX_NAMES {
@@ -144,7 +144,7 @@ impl Project {
                 name.push(number.to_string());
             }
             let git_dir = above.join(name);
-            // One that we began to make before we were ended; nobody else is here now.
+            // Left by a crash; no other process is here, since the lock is held.
             if pointer::read(&git_dir, "locked")?.as_deref() == Some(MAKING) {
                 remove::clear(&git_dir)?;
             }
@@ -162,7 +162,7 @@ impl Project {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Writes the files of a worktree whose entry is there. No agent was in it yet, so whatever is there is ours.
+    /// Writes the files of a worktree that has an entry. No agent has run in it yet, so existing files are ours.
     fn fill(&self, worktree: &Worktree) -> Result<(), Failure> {
         let failed = |error: io::Error| failure::no_worktree(&worktree.path, &error);
         std::fs::create_dir_all(&worktree.path).map_err(failed)?;
@@ -170,18 +170,18 @@ impl Project {
         worktree.verify()?;
         let lock = worktree.git_dir.join("index.lock");
         let _ = std::fs::remove_file(lock);
-        if let Some(tip) = self.place().tip(&worktree.branch)? {
-            let settings = Settings::read(self.place())?;
+        if let Some(tip) = self.paths().tip(&worktree.branch)? {
+            let settings = Settings::read(self.paths())?;
             let index = worktree.git_dir.join("index");
             let tree = Tree { path: &worktree.path, index: &index, settings: &settings };
-            Own::to_work(self.place(), tree)?.git().run(&["read-tree", "--reset", "-u", tip.as_str()])?;
+            PrivateGitDir::to_work(self.paths(), tree)?.git().run(&["read-tree", "--reset", "-u", tip.as_str()])?;
         }
         std::fs::remove_file(worktree.git_dir.join("locked")).map_err(failed)
     }
 }
 
-/// True when the folder was moved to where it is wanted, perhaps together with the whole project: its `.git` names an
-/// entry of this name, and the entry does not lead to another folder that is still its own.
+/// True when the directory was moved to `wanted`, perhaps with the whole project: its `.git` names an entry of this
+/// name, and that entry has no other valid directory.
 fn is_moved(known: &Known, checkout: Option<&Path>, wanted: &Path) -> bool {
     let is_folder = std::fs::symlink_metadata(wanted).is_ok_and(|metadata| metadata.is_dir());
     if !is_folder || checkout.is_some_and(|checkout| pointer::is_same(checkout, wanted)) {
@@ -193,14 +193,14 @@ fn is_moved(known: &Known, checkout: Option<&Path>, wanted: &Path) -> bool {
     is_its_name && !is_still_there
 }
 
-/// Makes a folder and its entry point at one another.
+/// Makes a directory and its entry point at each other.
 fn point(worktree: &Worktree) -> io::Result<()> {
     let dot_git = worktree.path.join(".git");
     write_anew(&dot_git, &[b"gitdir: ", &line(&worktree.git_dir)[..]].concat())?;
     write_anew(&worktree.git_dir.join("gitdir"), &line(&dot_git))
 }
 
-/// Replaces a file in one step, without following a link that stands in its place.
+/// Replaces a file atomically, without following a symbolic link.
 fn write_anew(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

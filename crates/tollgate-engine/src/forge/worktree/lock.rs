@@ -1,29 +1,29 @@
-//! One process at a time changes the worktrees of a repository.
+//! The lock on the worktrees of a repository.
 
 use std::fs::OpenOptions;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::forge::project::{Place, failure};
+use crate::forge::project::{GitPaths, failure};
 use crate::lock::Lock;
 
-/// Longer than the longest checkout that is waited for.
+/// Longer than the slowest checkout.
 const PATIENCE: Duration = Duration::from_secs(150);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits for the right to change worktrees.
-pub(super) fn take(place: &Place) -> Result<Lock, Failure> {
-    take_within(place, PATIENCE)
+/// Waits for the lock.
+pub(super) fn take(paths: &GitPaths) -> Result<Lock, Failure> {
+    take_within(paths, PATIENCE)
 }
 
-fn take_within(place: &Place, patience: Duration) -> Result<Lock, Failure> {
-    let path = place.common.join("tollgate-worktrees.lock");
+fn take_within(paths: &GitPaths, patience: Duration) -> Result<Lock, Failure> {
+    let path = paths.common.join("tollgate-worktrees.lock");
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // An agent can put a link here.
+        // An agent could have planted a symbolic link here.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
     }
@@ -55,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_second_waits_until_the_first_is_done() {
+    fn a_second_process_waits_for_the_lock() {
         let (_folder, project) = project();
-        let first = take(project.place()).unwrap();
-        let failure = take_within(project.place(), Duration::ZERO).unwrap_err();
+        let first = take(project.paths()).unwrap();
+        let failure = take_within(project.paths(), Duration::ZERO).unwrap_err();
         assert!(failure.message.contains("another process has held"), "{failure}");
         drop(first);
-        take_within(project.place(), Duration::ZERO).unwrap();
+        take_within(project.paths(), Duration::ZERO).unwrap();
     }
 
     #[cfg(unix)]
@@ -69,8 +69,8 @@ mod tests {
     fn a_link_in_the_place_of_the_lock_is_not_followed() {
         let (folder, project) = project();
         let target = folder.path().join("target");
-        std::os::unix::fs::symlink(&target, project.place().common.join("tollgate-worktrees.lock")).unwrap();
-        assert!(take(project.place()).is_err());
+        std::os::unix::fs::symlink(&target, project.paths().common.join("tollgate-worktrees.lock")).unwrap();
+        assert!(take(project.paths()).is_err());
         assert!(!target.exists());
     }
 }

@@ -1,28 +1,28 @@
-//! The check of a commit: begun once, ended once, annotated in parts.
+//! Publishes the check run of a commit: created once, completed once, annotated in batches.
 
 use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, MAX_ANNOTATIONS};
 
-use super::seen::Seen;
-use super::{Ledger, Stop, about_to};
-use crate::forge::host::{Asked, Check, CheckUpdate, NewCheck, Trouble};
+use super::existing::ExistingPosts;
+use super::{JobError, Outbox, mark_posting};
+use crate::forge::host::{Check, CheckUpdate, HostErrorKind, HostResult, NewCheck};
 use crate::process;
 use crate::pulls::post::Post;
 
-/// Begins or ends the check of a commit.
+/// Creates or completes the check run of a commit.
 pub(super) fn check(
-    seen: &mut Seen<'_>,
+    existing: &mut ExistingPosts<'_>,
     post: &Post,
     (conclusion, text, details_url): (Option<Conclusion>, &CheckText, Option<&str>),
-    ledger: &dyn Ledger,
-) -> Result<Option<u64>, Stop> {
-    let mut found = ours(seen, post)?;
-    if let Some(id) = ledger.known(post).filter(|_| found.is_empty()) {
-        let external_id = seen.target.external_id(&post.head);
+    outbox: &dyn Outbox,
+) -> Result<Option<u64>, JobError> {
+    let mut found = ours(existing, post)?;
+    if let Some(id) = outbox.known(post).filter(|_| found.is_empty()) {
+        let external_id = existing.target.external_id(&post.head);
         found.push(Check { id, external_id, is_completed: false, conclusion: None, n_annotations: 0 });
     }
     if found.is_empty() {
-        about_to(post, ledger)?;
-        let target = seen.target;
+        mark_posting(post, outbox)?;
+        let target = existing.target;
         let external_id = target.external_id(&post.head);
         let new = NewCheck {
             head: &post.head,
@@ -33,8 +33,8 @@ pub(super) fn check(
         };
         let id = target.host.begin_check(target.repo, &new)?;
         process::crash_point("post-sent");
-        // Somebody whose time had run out may have begun one at the same moment; then both end alike.
-        found = ours(seen, post)?;
+        // A worker whose lease expired may have created one concurrently; then both are completed alike.
+        found = ours(existing, post)?;
         if found.is_empty() {
             found.push(Check { id, external_id, is_completed: false, conclusion: None, n_annotations: 0 });
         }
@@ -42,25 +42,25 @@ pub(super) fn check(
     if let Some(conclusion) = conclusion {
         process::crash_point("check-before-conclusion");
         for check in &found {
-            about_to(post, ledger)?;
-            end(seen, check, conclusion, text)?;
+            mark_posting(post, outbox)?;
+            end(existing, check, conclusion, text)?;
         }
     }
     Ok(found.first().map(|check| check.id))
 }
 
-fn ours(seen: &Seen<'_>, post: &Post) -> Asked<Vec<Check>> {
-    let target = seen.target;
+fn ours(existing: &ExistingPosts<'_>, post: &Post) -> HostResult<Vec<Check>> {
+    let target = existing.target;
     let mut found = target.host.checks(target.repo, &post.head, target.check_name)?;
     let external_id = target.external_id(&post.head);
     found.retain(|check| check.external_id == external_id);
     Ok(found)
 }
 
-/// Ends a check. Annotations are added to those it has, so it goes on behind them; one that has ended with some has all of
-/// its own.
-fn end(seen: &Seen<'_>, check: &Check, conclusion: Conclusion, text: &CheckText) -> Asked<()> {
-    let target = seen.target;
+/// Completes a check run. Annotations are appended after the existing ones; a completed check run with annotations has
+/// all of them.
+fn end(existing: &ExistingPosts<'_>, check: &Check, conclusion: Conclusion, text: &CheckText) -> HostResult<()> {
+    let target = existing.target;
     let says = (text.title.as_str(), text.summary.as_str());
     let has_all = check.is_completed && check.n_annotations > 0;
     let rest = text.annotations.get(check.n_annotations..).filter(|_| !has_all).unwrap_or_default();
@@ -71,8 +71,8 @@ fn end(seen: &Seen<'_>, check: &Check, conclusion: Conclusion, text: &CheckText)
     while let Some(annotations) = parts.next() {
         let is_last = parts.peek().is_none();
         match update(is_last.then_some(conclusion), annotations) {
-            // A check that goes on for ever is worse than one without annotations.
-            Err(error) if matches!(error.trouble, Trouble::Invalid(_)) => break,
+            // A check run without annotations is better than one that never completes.
+            Err(error) if matches!(error.kind, HostErrorKind::Invalid(_)) => break,
             Ok(()) if is_last => return Ok(()),
             done => done?,
         }

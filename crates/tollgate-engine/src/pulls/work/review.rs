@@ -1,4 +1,4 @@
-//! The head of a pull request is reviewed, and what is to be seen of it is stored with the review.
+//! Reviews the head of a pull request, and stores the review with its outbox entries in one transaction.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -13,13 +13,13 @@ use tollgate_core::pull::note::{self, Author, Note};
 use tollgate_core::pull::post::CheckText;
 use tollgate_core::sha::Sha;
 
-use super::super::present::{self, Presenting};
-use super::{Job, LONGEST_REVIEW, Post, PostKind, PostState, Stop, failure, fenced};
+use super::super::compose::{self, PostInputs};
+use super::{Job, JobError, LONGEST_REVIEW, Post, PostKind, PostState, failure, fenced};
 use crate::config::{Chosen, FILE_NAME, Settings};
 use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
 use crate::forge::host::{Permission, Pull};
-use crate::forge::remote::{Fetched, Remote, Wanted};
+use crate::forge::remote::{FetchRequest, Fetched, Remote};
 use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
 use crate::process;
 use crate::reviewer::imported::Scope;
@@ -27,36 +27,36 @@ use crate::reviewer::tape::Tape;
 use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
 use crate::store::{Record, Subject};
 
-mod leave;
+mod quota;
 
-/// How often a review is tried.
+/// The maximum number of attempts.
 const MAX_TRIES: u32 = 3;
-/// How long to wait after a review that failed; four times as long after the next.
+/// The backoff after a failed review, multiplied by four each time.
 const AGAIN_MS: u64 = 5_000;
-/// Larger settings are none.
+/// The maximum size of a settings file.
 const MAX_SETTINGS: u64 = 1024 * 1024;
 
-/// How it ended.
-pub(super) enum Ended {
-    /// What came of it is stored.
+/// The result of a review job.
+pub(super) enum ReviewResult {
+    /// The result is stored.
     Stored,
-    /// It is made later; the claim was given back.
+    /// Postponed; the lease was released.
     PutOff,
-    /// Something newer is wanted.
+    /// Superseded by a newer request.
     NotWanted,
 }
 
-/// What was carried out, with nothing to be seen of it.
+/// A finished request without posts.
 pub(super) fn nothing(up_to: i64, problem: Option<String>, at_ms: u64) -> Finished {
     let (record, reviewed, posts) = (None, None, Vec::new());
     Finished { up_to, record, reviewed, posts, is_closed: problem.is_some(), problem, at_ms }
 }
 
-/// Does what is owed: a review, or a word why there is none.
-pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
+/// Reviews the head, or posts why there is no review.
+pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<ReviewResult, JobError> {
     let pull = match job.pull() {
-        // It is not there any more, or not for us; there is nobody to tell.
-        Err(Stop::Host(error)) if !error.may_pass() => {
+        // The pull request does not exist or is not visible, so nothing can be posted.
+        Err(JobError::Host(error)) if !error.may_pass() => {
             return finish(job, nothing(row.wanted, Some(error.message), job.pulls.now()));
         }
         pull => pull?,
@@ -72,13 +72,13 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<Ended, Stop> {
     let made = begun.map_or_else(|| make(job, row, &pull, author, skips), Ok);
     match made {
         Ok(ended) => Ok(ended),
-        Err(Stop::Failure(why)) => failed(job, row, &pull, &why),
+        Err(JobError::Failure(why)) => failed(job, row, &pull, &why),
         Err(stop) => Err(stop),
     }
 }
 
-/// What the author may do; who cannot be asked about is a stranger.
-fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, Stop> {
+/// The author's permission; an unknown author has none.
+fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, JobError> {
     match job.host.permission(&job.repo, &pull.author) {
         Ok(Permission::Write) => Ok(Author::MayWrite),
         Ok(Permission::Read | Permission::None) => Ok(Author::MayNot),
@@ -87,8 +87,8 @@ fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, Stop> {
     }
 }
 
-/// Begins the check, unless there is to be no review now, which is said. Who asks for a review gets one.
-fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<Ended>, Stop> {
+/// Creates the check run, unless the review is skipped, which is posted. An explicit request is never skipped.
+fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<ReviewResult>, JobError> {
     let mention = &job.me.mention;
     if !row.is_asked_again() && row.paused_by.is_some() {
         return say(job, row, &pull.head, "paused", note::paused(mention, row.paused_by.as_deref())).map(Some);
@@ -100,28 +100,28 @@ fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<Ended>, Sto
     Ok(None)
 }
 
-/// Says why there is no review: a check, and where it is worth one a comment.
-fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<Ended, Stop> {
+/// Posts why there is no review: a check run, and for some reasons a comment.
+fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<ReviewResult, JobError> {
     let mut posts = vec![Post::check(head, Some(note.conclusion), note.check, None).stored()];
     posts.extend(note.comment.map(|comment| Post::note(head, word, comment).stored()));
     let reviewed = Some(ReviewKey { head: head.clone(), key: word.to_owned() });
     finish(job, Finished { posts, reviewed, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
-/// It is closed: checks that go on end, and nothing else is said.
-fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<Ended, Stop> {
+/// Completes pending check runs of a closed pull request.
+fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<ReviewResult, JobError> {
     let note = note::closed();
     let rows = job.pulls.database().posts(job.id)?;
     let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
     let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
     let posts = going_on.map(|row| end(row.post.head)).collect();
-    // What was not posted is not to be; should it be opened again, it is reviewed again.
+    // Unpublished entries are dropped; a reopened pull request is reviewed again.
     let reviewed = Some(ReviewKey { head: head.clone(), key: "closed".to_owned() });
     finish(job, Finished { posts, reviewed, is_closed: true, ..nothing(row.wanted, None, job.pulls.now()) })
 }
 
-/// Begins the check of a head that has none.
-fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), Stop> {
+/// Creates the check run of a head that has none.
+fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), JobError> {
     let posts = job.pulls.database().posts(job.id)?;
     if posts.iter().any(|row| row.post.kind == PostKind::Check && row.post.head == *head) {
         return Ok(());
@@ -131,18 +131,18 @@ fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), Stop> {
     job.post_now(&Post::check(head, None, text, details_url(job, head).as_deref()))
 }
 
-/// What is compared, and by which settings.
-struct Compared {
+/// The fetched commits and the settings.
+struct FetchedChange {
     remote: Remote,
     fetched: Fetched,
     merge_base: Sha,
     settings: Settings,
-    /// What is to be said of how it was reviewed.
+    /// Notes about the review for its details.
     notes: Vec<String>,
 }
 
-/// Reviews. What the title asks to skip is looked at only as far as it takes to know that the project allows this.
-fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<Ended, Stop> {
+/// Reviews the head. If the title asks to skip, only the settings are read, to see whether the project allows it.
+fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<ReviewResult, JobError> {
     let cancel = job.watch.begin(row.wanted);
     let mut compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
@@ -172,25 +172,25 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
     let now = job.pulls.now();
     let (mut unasked, mut key) = (None, key);
     if !compared.settings.reviewers.is_empty() {
-        match leave::ask(job, row, pull)? {
+        match quota::ask(job, row, pull)? {
             Quota::Granted => {}
             Quota::RetryAt(next) => {
                 fenced(job.pulls.database().put_off_review(job.token, next))?;
-                return Ok(Ended::PutOff);
+                return Ok(ReviewResult::PutOff);
             }
             Quota::Exhausted(spent) => {
-                key.push_str(leave::UNASKED);
+                key.push_str(quota::UNASKED);
                 if is_known(&key) {
                     return finish(job, nothing(row.wanted, None, now));
                 }
-                compared.notes.push(leave::note(spent, &job.me.mention));
-                unasked = Some(leave::why(spent));
+                compared.notes.push(quota::note(spent, &job.me.mention));
+                unasked = Some(quota::why(spent));
             }
         }
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    // The review ends what it began when it fails; that is not the same as not being wanted.
+    // A failed review cancels its own token; a child token keeps that apart from being superseded.
     let reviewed = look(job, row, pull, &compared, standing, (unasked, cancel.child_token()));
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
@@ -198,16 +198,16 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
     conclude(job, row, &compared, &reviewed?, (subject, key, now))
 }
 
-/// A review that was ended before it was over: because something newer is wanted, or because it took too long.
-fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Ended, Stop> {
+/// The result of a cancelled review: superseded, or timed out.
+fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<ReviewResult, JobError> {
     if job.watch.timed_out.load(Ordering::SeqCst) {
         let note = note::timed_out(&job.me.mention, LONGEST_REVIEW.as_secs() / 60);
         return say(job, row, &pull.head, "timed-out", note);
     }
-    Ok(Ended::NotWanted)
+    Ok(ReviewResult::NotWanted)
 }
 
-fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken) -> Result<Compared, Stop> {
+fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken) -> Result<FetchedChange, JobError> {
     let (pulls, host) = (job.pulls, &job.host);
     let authorization = host.git_authorization(&job.repo)?;
     let key = pulls.cache_key(job.installation, &job.repo);
@@ -216,13 +216,13 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
     let remote = Remote::open(&pulls.cache(), &key, &url, authorization.as_ref(), git)?;
     let more: Vec<Sha> = row.reviewed_head.iter().filter(|head| **head != pull.head).cloned().collect();
     let (number, head, base) = (job.number, &pull.head, &pull.base);
-    let wanted = Wanted { number, head, base_branch: &pull.base_branch, base, more: &more };
+    let wanted = FetchRequest { number, head, base_branch: &pull.base_branch, base, more: &more };
     let fetched = remote.fetch(&wanted, cancel)?;
     let merge_base = fetched.merge_base.clone().ok_or_else(|| failure::no_merge_base(&pull.base_branch))?;
     let mut settings = settings_at(job, &remote, &pull.base)?;
     let mut notes = Vec::new();
     if pull.is_fork(&job.repo) {
-        // An agent has a key and tools within reach of whatever a stranger wrote.
+        // An agent has keys and tools, which a stranger's code must not reach.
         let left_out = settings.reviewers.extract_if(.., |chosen| chosen.is_agent());
         let says = |chosen: Chosen| format!("`{}` is an agent, and agents do not look at forks", chosen.name);
         notes.extend(left_out.map(says));
@@ -230,10 +230,10 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
     if row.reviewed_head.as_ref().is_some_and(|last| fetched.gone.contains(last)) {
         notes.push("the commit of the last review is gone, so all of the change was reviewed".to_owned());
     }
-    Ok(Compared { remote, fetched, merge_base, settings, notes })
+    Ok(FetchedChange { remote, fetched, merge_base, settings, notes })
 }
 
-/// The settings as of a commit, so that a pull request cannot change its own review.
+/// The settings at a commit of the target branch, so that a pull request cannot change its own review.
 pub(in crate::pulls) fn settings_at(job: &Job<'_>, remote: &Remote, commit: &Sha) -> Result<Settings, Failure> {
     let file = match remote.file(commit, FILE_NAME, MAX_SETTINGS)? {
         Some(Blob::Whole(text)) => Some(text),
@@ -243,8 +243,8 @@ pub(in crate::pulls) fn settings_at(job: &Job<'_>, remote: &Remote, commit: &Sha
     job.pulls.home().settings_at(file)
 }
 
-/// Everything on which a review depends, but for what models may say another time.
-fn key(pull: &Pull, compared: &Compared, heeds_author: bool) -> String {
+/// A hash of everything a review depends on, except the answers of models.
+fn key(pull: &Pull, compared: &FetchedChange, heeds_author: bool) -> String {
     let intent = intent::read(&pull.title, Some(&pull.body), &[], false);
     let tags: Vec<_> = intent.recognized().collect();
     let settings = &compared.settings;
@@ -259,10 +259,10 @@ fn look(
     job: &Job<'_>,
     row: &PullRow,
     pull: &Pull,
-    compared: &Compared,
+    compared: &FetchedChange,
     standing: Standing,
     (unasked, cancel): (Option<String>, CancellationToken),
-) -> Result<Reviewed, Stop> {
+) -> Result<Reviewed, JobError> {
     let home = job.pulls.home();
     let settings = &compared.settings;
     if settings.reviewers.iter().any(Chosen::is_agent) {
@@ -313,20 +313,20 @@ fn look(
     Ok(reviewed)
 }
 
-/// The commit of the last review. One that is reviewed again is reviewed as a whole: nothing of it is new.
-fn last_head(job: &Job<'_>, row: &PullRow) -> Result<Option<String>, Stop> {
+/// The head of the last review. A second review of the same head covers all of it, since nothing is new.
+fn last_head(job: &Job<'_>, row: &PullRow) -> Result<Option<String>, JobError> {
     let run = row.run.map(|run| job.pulls.database().review_run(run)).transpose()?;
     Ok(run.flatten().map(|run| run.head))
 }
 
-/// Stores the review with all that is to be seen of it.
+/// Stores the review with its outbox entries.
 fn conclude(
     job: &Job<'_>,
     row: &PullRow,
-    compared: &Compared,
+    compared: &FetchedChange,
     reviewed: &Reviewed,
     (subject, key, started): (Subject, String, u64),
-) -> Result<Ended, Stop> {
+) -> Result<ReviewResult, JobError> {
     let database = job.pulls.database();
     let known = commented(job)?;
     let posts = database.posts(job.id)?;
@@ -338,7 +338,7 @@ fn conclude(
     }
     .unwrap_or_default();
     let details_url = details_url(job, &reviewed.review.reviewed);
-    let posts = present::posts(&Presenting {
+    let posts = compose::posts(&PostInputs {
         reviewed,
         settings: &compared.settings,
         mention: &job.me.mention,
@@ -362,7 +362,7 @@ fn conclude(
     finish(job, finished)
 }
 
-/// False when a review of a commit had something to say, and nothing of it was posted.
+/// False when a review of a commit had posts and none was published.
 fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
     let says = |kind| matches!(kind, PostKind::Review | PostKind::Inline | PostKind::Summary);
     let mut said = posts.iter().filter(|row| row.post.head == *head && says(row.post.kind)).peekable();
@@ -370,7 +370,7 @@ fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
 }
 
 /// The keys of findings that have a comment of ours.
-fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, Stop> {
+fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let ours = comments.iter().filter(|comment| job.me.wrote(&comment.author));
     let keys = ours.flat_map(|comment| Mark::all_in(&comment.body)).filter_map(|mark| match mark {
@@ -380,20 +380,20 @@ fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, Stop> {
     Ok(keys.collect())
 }
 
-/// Where people read the review of a commit. Its number is not known before it is stored; a commit is found by its name.
+/// The page of a commit's review, found by commit, since the review's number is not assigned yet.
 pub(in crate::pulls) fn details_url(job: &Job<'_>, head: &Sha) -> Option<String> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let url = job.pulls.site().public_url.as_ref()?;
     Some(format!("{url}/reviews?repository={}&q={head}", subject.repository.replace('/', "%2F")))
 }
 
-/// A review that failed is made again some times, and then its check says so.
-fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<Ended, Stop> {
+/// Retries a failed review with backoff; after the last attempt its check run reports the failure.
+fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<ReviewResult, JobError> {
     let can_pass = !matches!(why.kind, Kind::User | Kind::Config);
     if can_pass && row.attempt + 1 < MAX_TRIES {
         let later = job.pulls.now().saturating_add(AGAIN_MS << (2 * row.attempt.min(8)));
         fenced(job.pulls.database().fail_review(job.token, &why.message, later))?;
-        return Ok(Ended::PutOff);
+        return Ok(ReviewResult::PutOff);
     }
     let now = job.pulls.now();
     let subject = job.pulls.site().subject(&job.repo, job.number);
@@ -409,7 +409,7 @@ fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<En
     finish(job, Finished { problem: Some(why.message.clone()), ..finished })
 }
 
-fn finish(job: &Job<'_>, finished: Finished) -> Result<Ended, Stop> {
+fn finish(job: &Job<'_>, finished: Finished) -> Result<ReviewResult, JobError> {
     fenced(job.pulls.database().finish_review(job.token, finished))?;
-    Ok(Ended::Stored)
+    Ok(ReviewResult::Stored)
 }

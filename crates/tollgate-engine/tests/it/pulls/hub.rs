@@ -10,8 +10,8 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Conclusion, Inline};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::host::{
-    Act, Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, IsOurs, Me, NewCheck,
-    NewReview, Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
+    Author, BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind,
+    HostResult, NewCheck, NewReview, Permission, PostedReview, Pull, PullCommit, ReviewEvent, Secret, Thread,
 };
 use tollgate_engine::pulls::Hosts;
 
@@ -19,7 +19,7 @@ use tollgate_engine::pulls::Hosts;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is not done, and this is why.
-    Refuse(Trouble),
+    Refuse(HostErrorKind),
     /// It is done, and the answer does not arrive.
     Unclear,
     /// Whoever calls is killed before it.
@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub(crate) pulls: BTreeMap<u64, Pull>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) line_comments: Vec<(Inline, Comment)>,
-    pub(crate) reviews: Vec<(Act, PostedReview)>,
+    pub(crate) reviews: Vec<(ReviewEvent, PostedReview)>,
     pub(crate) checks: Vec<Shown>,
     pub(crate) resolved: BTreeSet<u64>,
     pub(crate) writers: BTreeSet<String>,
@@ -53,7 +53,7 @@ pub(crate) struct State {
     pub(crate) bad_files: BTreeSet<String>,
     pub(crate) failed: Vec<FailedDelivery>,
     pub(crate) redelivered: Vec<u64>,
-    /// Trouble by the number of the call, from 0.
+    /// Errors by the number of the call, from 0.
     pub(crate) faults: BTreeMap<usize, Fault>,
     /// What was called.
     pub(crate) calls: Vec<&'static str>,
@@ -77,11 +77,11 @@ impl Hub {
     }
 
     /// A call that only looks.
-    fn read<T>(&self, name: &'static str, look: impl FnOnce(&State) -> Asked<T>) -> Asked<T> {
+    fn read<T>(&self, name: &'static str, look: impl FnOnce(&State) -> HostResult<T>) -> HostResult<T> {
         self.call(name, |state| look(state))
     }
 
-    fn call<T>(&self, name: &'static str, act: impl FnOnce(&mut State) -> Asked<T>) -> Asked<T> {
+    fn call<T>(&self, name: &'static str, act: impl FnOnce(&mut State) -> HostResult<T>) -> HostResult<T> {
         let mut state = self.state();
         let number = state.calls.len();
         state.calls.push(name);
@@ -90,7 +90,7 @@ impl Hub {
             Some(Fault::Refuse(trouble)) => Err(HostError::new(trouble, format!("{name} was refused"))),
             Some(Fault::Unclear) => {
                 act(&mut state)?;
-                Err(HostError::new(Trouble::Unclear, format!("{name} was not answered")))
+                Err(HostError::new(HostErrorKind::Unclear, format!("{name} was not answered")))
             }
             Some(Fault::KilledBefore) => panic!("killed before {name}"),
             Some(Fault::KilledAfter) => {
@@ -107,7 +107,7 @@ impl State {
         self.last_id
     }
 
-    fn check(&mut self, id: u64) -> Asked<&mut Shown> {
+    fn check(&mut self, id: u64) -> HostResult<&mut Shown> {
         self.checks.iter_mut().find(|shown| shown.check.id == id).ok_or_else(not_found)
     }
 
@@ -120,8 +120,8 @@ impl State {
     }
 }
 
-pub(crate) fn me() -> Me {
-    Me { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(7) }
+pub(crate) fn me() -> BotIdentity {
+    BotIdentity { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(7) }
 }
 
 fn ours() -> Author {
@@ -129,72 +129,72 @@ fn ours() -> Author {
 }
 
 fn not_found() -> HostError {
-    HostError::new(Trouble::NotFound, "it is not there")
+    HostError::new(HostErrorKind::NotFound, "it is not there")
 }
 
 fn invalid(why: &str) -> HostError {
-    HostError::new(Trouble::Invalid(vec![why.to_owned()]), why)
+    HostError::new(HostErrorKind::Invalid(vec![why.to_owned()]), why)
 }
 
 /// The host, for many.
 pub(crate) struct Shared(pub(crate) Arc<Hub>);
 
 impl Hosts for Shared {
-    fn host(&self, _: Option<u64>, _: &Repo, _: IsOurs) -> Asked<Arc<dyn Host>> {
+    fn host(&self, _: Option<u64>, _: &Repo, _: FenceCheck) -> HostResult<Arc<dyn Host>> {
         Ok(Arc::clone(&self.0) as Arc<dyn Host>)
     }
 
-    fn me(&self) -> Asked<Me> {
+    fn me(&self) -> HostResult<BotIdentity> {
         Ok(me())
     }
 
-    fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
         Host::failed_deliveries(self.0.as_ref(), since_ms)
     }
 
-    fn redeliver(&self, id: u64) -> Asked<()> {
+    fn redeliver(&self, id: u64) -> HostResult<()> {
         Host::redeliver(self.0.as_ref(), id)
     }
 }
 
 impl Host for Hub {
-    fn me(&self) -> Asked<Me> {
+    fn me(&self) -> HostResult<BotIdentity> {
         Ok(me())
     }
 
-    fn pull(&self, _: &Repo, number: u64) -> Asked<Pull> {
+    fn pull(&self, _: &Repo, number: u64) -> HostResult<Pull> {
         self.read("pull", |state| state.pulls.get(&number).cloned().ok_or_else(not_found))
     }
 
-    fn open_pulls(&self, _: &Repo, at_most: usize) -> Asked<Vec<Pull>> {
+    fn open_pulls(&self, _: &Repo, at_most: usize) -> HostResult<Vec<Pull>> {
         self.read("open_pulls", |state| {
             Ok(state.pulls.values().filter(|pull| pull.is_open).take(at_most).cloned().collect())
         })
     }
 
-    fn commits(&self, _: &Repo, _: u64) -> Asked<Vec<PullCommit>> {
+    fn commits(&self, _: &Repo, _: u64) -> HostResult<Vec<PullCommit>> {
         Ok(Vec::new())
     }
 
-    fn permission(&self, _: &Repo, login: &str) -> Asked<Permission> {
+    fn permission(&self, _: &Repo, login: &str) -> HostResult<Permission> {
         self.read("permission", |state| {
             Ok(if state.writers.contains(login) { Permission::Write } else { Permission::Read })
         })
     }
 
-    fn comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+    fn comments(&self, _: &Repo, _: u64) -> HostResult<Vec<Comment>> {
         self.read("comments", |state| Ok(state.comments.clone()))
     }
 
-    fn reviews(&self, _: &Repo, _: u64) -> Asked<Vec<PostedReview>> {
+    fn reviews(&self, _: &Repo, _: u64) -> HostResult<Vec<PostedReview>> {
         self.read("reviews", |state| Ok(state.reviews.iter().map(|(_, review)| review.clone()).collect()))
     }
 
-    fn line_comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+    fn line_comments(&self, _: &Repo, _: u64) -> HostResult<Vec<Comment>> {
         self.read("line_comments", |state| Ok(state.line_comments.iter().map(|(_, comment)| comment.clone()).collect()))
     }
 
-    fn threads(&self, _: &Repo, _: u64) -> Asked<Vec<Thread>> {
+    fn threads(&self, _: &Repo, _: u64) -> HostResult<Vec<Thread>> {
         self.read("threads", |state| {
             let roots = state.line_comments.iter().filter(|(_, comment)| comment.answers.is_none());
             let thread = |id: u64| {
@@ -205,14 +205,14 @@ impl Host for Hub {
         })
     }
 
-    fn checks(&self, _: &Repo, head: &Sha, _: &str) -> Asked<Vec<Check>> {
+    fn checks(&self, _: &Repo, head: &Sha, _: &str) -> HostResult<Vec<Check>> {
         self.read("checks", |state| {
             let of_head = state.checks.iter().filter(|shown| shown.head == *head);
             Ok(of_head.map(|shown| shown.check.clone()).collect())
         })
     }
 
-    fn comment(&self, _: &Repo, _: u64, body: &str) -> Asked<u64> {
+    fn comment(&self, _: &Repo, _: u64, body: &str) -> HostResult<u64> {
         self.call("comment", |state| {
             let id = state.id();
             state.comments.push(Comment { id, author: ours(), body: body.to_owned(), answers: None });
@@ -220,7 +220,7 @@ impl Host for Hub {
         })
     }
 
-    fn edit_comment(&self, _: &Repo, comment: u64, body: &str) -> Asked<()> {
+    fn edit_comment(&self, _: &Repo, comment: u64, body: &str) -> HostResult<()> {
         self.call("edit_comment", |state| {
             let known = state.comments.iter_mut().find(|known| known.id == comment).ok_or_else(not_found)?;
             known.body = body.to_owned();
@@ -228,14 +228,14 @@ impl Host for Hub {
         })
     }
 
-    fn delete_comment(&self, _: &Repo, comment: u64) -> Asked<()> {
+    fn delete_comment(&self, _: &Repo, comment: u64) -> HostResult<()> {
         self.call("delete_comment", |state| {
             state.comments.retain(|known| known.id != comment);
             Ok(())
         })
     }
 
-    fn review(&self, _: &Repo, _: u64, review: &NewReview<'_>) -> Asked<u64> {
+    fn review(&self, _: &Repo, _: u64, review: &NewReview<'_>) -> HostResult<u64> {
         self.call("review", |state| {
             if review.body.is_empty() {
                 return Err(invalid("body is required"));
@@ -258,7 +258,7 @@ impl Host for Hub {
         })
     }
 
-    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, inline: &Inline) -> Asked<u64> {
+    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, inline: &Inline) -> HostResult<u64> {
         self.call("comment_at", |state| {
             let is_bad = inline.at.is_some() && state.bad_lines.contains(&inline.path);
             if is_bad || state.bad_files.contains(&inline.path) {
@@ -271,14 +271,14 @@ impl Host for Hub {
         })
     }
 
-    fn delete_line_comment(&self, _: &Repo, comment: u64) -> Asked<()> {
+    fn delete_line_comment(&self, _: &Repo, comment: u64) -> HostResult<()> {
         self.call("delete_line_comment", |state| {
             state.line_comments.retain(|(_, known)| known.id != comment);
             Ok(())
         })
     }
 
-    fn reply(&self, _: &Repo, _: u64, root: u64, body: &str) -> Asked<u64> {
+    fn reply(&self, _: &Repo, _: u64, root: u64, body: &str) -> HostResult<u64> {
         self.call("reply", |state| {
             let known = state.line_comments.iter().find(|(_, known)| known.id == root).cloned();
             let (inline, _) = known.ok_or_else(not_found)?;
@@ -289,7 +289,7 @@ impl Host for Hub {
         })
     }
 
-    fn resolve(&self, _: &Repo, thread: &str) -> Asked<()> {
+    fn resolve(&self, _: &Repo, thread: &str) -> HostResult<()> {
         self.call("resolve", |state| {
             let id = thread.strip_prefix("thread ").and_then(|id| id.parse().ok()).ok_or_else(not_found)?;
             state.resolved.insert(id);
@@ -297,7 +297,7 @@ impl Host for Hub {
         })
     }
 
-    fn begin_check(&self, _: &Repo, check: &NewCheck<'_>) -> Asked<u64> {
+    fn begin_check(&self, _: &Repo, check: &NewCheck<'_>) -> HostResult<u64> {
         self.call("begin_check", |state| {
             let id = state.id();
             let new = Check {
@@ -313,7 +313,7 @@ impl Host for Hub {
         })
     }
 
-    fn update_check(&self, _: &Repo, check: u64, update: &CheckUpdate<'_>) -> Asked<()> {
+    fn update_check(&self, _: &Repo, check: u64, update: &CheckUpdate<'_>) -> HostResult<()> {
         self.call("update_check", |state| {
             if update.annotations.len() > 50 {
                 return Err(invalid("no more than 50 annotations"));
@@ -334,15 +334,15 @@ impl Host for Hub {
         self.url.clone()
     }
 
-    fn git_authorization(&self, _: &Repo) -> Asked<Option<Hidden>> {
+    fn git_authorization(&self, _: &Repo) -> HostResult<Option<Secret>> {
         Ok(None)
     }
 
-    fn failed_deliveries(&self, _: u64) -> Asked<Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, _: u64) -> HostResult<Vec<FailedDelivery>> {
         self.read("failed_deliveries", |state| Ok(state.failed.clone()))
     }
 
-    fn redeliver(&self, id: u64) -> Asked<()> {
+    fn redeliver(&self, id: u64) -> HostResult<()> {
         self.call("redeliver", |state| {
             state.redelivered.push(id);
             Ok(())

@@ -1,4 +1,4 @@
-//! Posting alone, with a ledger in memory as the command line has one.
+//! Posting alone, with an outbox in memory as the command line has one.
 
 use std::cell::RefCell;
 
@@ -6,9 +6,9 @@ use tollgate_core::pull::key::Key;
 use tollgate_core::pull::mark::Mark;
 use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::host::{Act, Host as _};
+use tollgate_engine::forge::host::{Host as _, ReviewEvent};
 use tollgate_engine::pulls::post::Post;
-use tollgate_engine::pulls::publish::{self, InMemory, Ledger, Published, Stop, Target};
+use tollgate_engine::pulls::publish::{self, JobError, MemoryOutbox, Outbox, Published, Target};
 
 use super::*;
 
@@ -16,9 +16,9 @@ fn head() -> Sha {
     Sha::parse(&"a".repeat(40)).unwrap()
 }
 
-fn publish(hub: &Hub, posts: &[Post], ledger: &dyn Ledger) -> Result<Published, Stop> {
+fn publish(hub: &Hub, posts: &[Post], outbox: &dyn Outbox) -> Result<Published, JobError> {
     let (me, repo) = (hub::me(), repo());
-    publish::publish(&Target { host: hub, me: &me, repo: &repo, number: 1, check_name: "gate" }, posts, ledger)
+    publish::publish(&Target { host: hub, me: &me, repo: &repo, number: 1, check_name: "gate" }, posts, outbox)
 }
 
 fn summary(text: &str) -> Post {
@@ -42,22 +42,22 @@ fn check_with(n_annotations: usize) -> Post {
 #[test]
 fn the_summary_is_edited_in_place_and_extra_ones_go() {
     let hub = Hub::new(String::new());
-    let ledger = InMemory::default();
-    publish(&hub, &[summary("one")], &ledger).unwrap();
+    let outbox = MemoryOutbox::default();
+    publish(&hub, &[summary("one")], &outbox).unwrap();
     // Somebody whose time had run out posts another at the same moment.
     hub.comment(&repo(), 1, &Mark::Summary { head: head() }.below("late")).unwrap();
-    publish(&hub, &[summary("two")], &ledger).unwrap();
+    publish(&hub, &[summary("two")], &outbox).unwrap();
     let state = hub.state();
     let bodies: Vec<&str> = state.comments.iter().map(|comment| comment.body.lines().next().unwrap()).collect();
     assert_eq!(bodies, ["two"]);
-    assert_eq!(ledger.remote(""), Some(state.comments[0].id));
+    assert_eq!(outbox.remote(""), Some(state.comments[0].id));
 }
 
 #[test]
 fn what_says_the_same_is_not_written_again() {
     let hub = Hub::new(String::new());
-    publish(&hub, &[summary("one")], &InMemory::default()).unwrap();
-    publish(&hub, &[summary("one")], &InMemory::default()).unwrap();
+    publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
+    publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
     assert_eq!(hub.state().calls.iter().filter(|call| **call == "edit_comment").count(), 0);
 }
 
@@ -66,11 +66,11 @@ fn annotations_are_sent_in_parts_and_go_on_where_they_ended() {
     let hub = Hub::new(String::new());
     // begin, list, and the second of three parts is not answered.
     hub.state().faults.insert(4, Fault::Unclear);
-    let stop = publish(&hub, &[check_with(120)], &InMemory::default()).unwrap_err();
-    assert!(matches!(stop, Stop::Host(_)));
+    let stop = publish(&hub, &[check_with(120)], &MemoryOutbox::default()).unwrap_err();
+    assert!(matches!(stop, JobError::Host(_)));
     assert_eq!(hub.state().checks[0].check.conclusion, None, "it has not ended before all is said");
     hub.state().faults.clear();
-    publish(&hub, &[check_with(120)], &InMemory::default()).unwrap();
+    publish(&hub, &[check_with(120)], &MemoryOutbox::default()).unwrap();
     let state = hub.state();
     let [shown] = &state.checks[..] else { panic!("{:?}", state.checks) };
     assert_eq!(shown.check.conclusion.as_deref(), Some("failure"));
@@ -78,31 +78,31 @@ fn annotations_are_sent_in_parts_and_go_on_where_they_ended() {
     assert_eq!(shown.annotations, lines);
 }
 
-/// A ledger of somebody whose claim is gone.
+/// An outbox of somebody whose claim is gone.
 #[derive(Default)]
 struct Lost {
     noted: RefCell<Vec<String>>,
 }
 
-impl Ledger for Lost {
+impl Outbox for Lost {
     fn is_ours(&self) -> Result<bool, Failure> {
         Ok(false)
     }
 
-    fn posting(&self, post: &Post) -> Result<(), Stop> {
+    fn posting(&self, post: &Post) -> Result<(), JobError> {
         self.noted.borrow_mut().push(post.key.clone());
         Ok(())
     }
 
-    fn done(&self, post: &Post, _: Option<u64>) -> Result<(), Stop> {
+    fn done(&self, post: &Post, _: Option<u64>) -> Result<(), JobError> {
         self.posting(post)
     }
 
-    fn put_back(&self, post: &Post, _: &str) -> Result<(), Stop> {
+    fn put_back(&self, post: &Post, _: &str) -> Result<(), JobError> {
         self.posting(post)
     }
 
-    fn refused(&self, post: &Post, _: &str) -> Result<bool, Stop> {
+    fn refused(&self, post: &Post, _: &str) -> Result<bool, JobError> {
         self.posting(post).map(|()| false)
     }
 }
@@ -117,24 +117,24 @@ fn who_lost_the_claim_posts_nothing() {
     };
     for post in [
         summary("one"),
-        Post::review(&head(), Mark::Review { head: head() }.below("r"), Act::Comment, vec![inline.clone()]),
+        Post::review(&head(), Mark::Review { head: head() }.below("r"), ReviewEvent::Comment, vec![inline.clone()]),
         Post::inline(&head(), inline),
         check_with(0),
     ] {
         let hub = Hub::new(String::new());
-        let ledger = Lost::default();
-        assert_eq!(publish(&hub, &[post], &ledger), Err(Stop::LeaseLost));
+        let outbox = Lost::default();
+        assert_eq!(publish(&hub, &[post], &outbox), Err(JobError::LeaseLost));
         let state = hub.state();
         let n_there = state.comments.len() + state.reviews.len() + state.line_comments.len() + state.checks.len();
-        assert_eq!((n_there, ledger.noted.borrow().len()), (0, 0));
+        assert_eq!((n_there, outbox.noted.borrow().len()), (0, 0));
     }
 }
 
 #[test]
 fn what_is_refused_for_good_does_not_hold_up_the_rest() {
     let hub = Hub::new(String::new());
-    hub.state().faults.insert(1, Fault::Refuse(Trouble::Forbidden));
-    let published = publish(&hub, &[summary("one"), check_with(0)], &InMemory::default()).unwrap();
+    hub.state().faults.insert(1, Fault::Refuse(HostErrorKind::Forbidden));
+    let published = publish(&hub, &[summary("one"), check_with(0)], &MemoryOutbox::default()).unwrap();
     assert_eq!((published.n_done, published.refused.len()), (1, 1));
     assert_eq!(hub.state().checks[0].check.conclusion.as_deref(), Some("failure"));
 }
@@ -142,8 +142,8 @@ fn what_is_refused_for_good_does_not_hold_up_the_rest() {
 #[test]
 fn a_check_whose_annotations_are_refused_ends_without_them() {
     let hub = Hub::new(String::new());
-    hub.state().faults.insert(3, Fault::Refuse(Trouble::Invalid(vec!["path is too long".to_owned()])));
-    publish(&hub, &[check_with(3)], &InMemory::default()).unwrap();
+    hub.state().faults.insert(3, Fault::Refuse(HostErrorKind::Invalid(vec!["path is too long".to_owned()])));
+    publish(&hub, &[check_with(3)], &MemoryOutbox::default()).unwrap();
     let state = hub.state();
     assert_eq!((state.checks[0].check.conclusion.as_deref(), state.checks[0].annotations.len()), (Some("failure"), 0));
 }
@@ -151,10 +151,10 @@ fn a_check_whose_annotations_are_refused_ends_without_them() {
 #[test]
 fn an_approval_that_is_refused_is_said_as_a_comment() {
     let hub = Hub::new(String::new());
-    hub.state().faults.insert(1, Fault::Refuse(Trouble::Invalid(vec!["can not approve your own".to_owned()])));
-    let review = Post::review(&head(), Mark::Review { head: head() }.below("fine"), Act::Approve, Vec::new());
-    publish(&hub, &[review], &InMemory::default()).unwrap();
-    assert_eq!(hub.state().reviews[0].0, Act::Comment);
+    hub.state().faults.insert(1, Fault::Refuse(HostErrorKind::Invalid(vec!["can not approve your own".to_owned()])));
+    let review = Post::review(&head(), Mark::Review { head: head() }.below("fine"), ReviewEvent::Approve, Vec::new());
+    publish(&hub, &[review], &MemoryOutbox::default()).unwrap();
+    assert_eq!(hub.state().reviews[0].0, ReviewEvent::Comment);
 }
 
 #[test]
@@ -173,7 +173,8 @@ fn what_could_be_committed_at_its_lines_is_only_shown_where_it_is_moved_to() {
             key: key.to_string(),
         };
         let body = Mark::Review { head: head() }.below("r");
-        publish(&hub, &[Post::review(&head(), body, Act::Comment, vec![inline])], &InMemory::default()).unwrap();
+        publish(&hub, &[Post::review(&head(), body, ReviewEvent::Comment, vec![inline])], &MemoryOutbox::default())
+            .unwrap();
         let state = hub.state();
         let said = match is_bad_file {
             false => &state.line_comments[0].1.body,

@@ -16,8 +16,11 @@ fn a_host_in_trouble_costs_time_and_nothing_is_lost_or_there_twice() {
     let tidy = World::new();
     work(&tidy);
     let (expected, n_calls) = (tidy.seen(), tidy.hub.state().calls.len());
-    let faults =
-        [Fault::Unclear, Fault::Refuse(Trouble::Unavailable), Fault::Refuse(Trouble::Limited { wait_ms: 60_000 })];
+    let faults = [
+        Fault::Unclear,
+        Fault::Refuse(HostErrorKind::Unavailable),
+        Fault::Refuse(HostErrorKind::Limited { wait_ms: 60_000 }),
+    ];
     for (call, fault) in wrong(n_calls, &faults) {
         let world = World::new();
         world.hub.state().faults.insert(call, fault.clone());
@@ -57,7 +60,7 @@ fn what_nobody_saw_of_an_earlier_head_is_said_of_the_next() {
     // The review is stored; then the host does not answer.
     let n_calls = world.hub.state().calls.len();
     for call in n_calls + 6..n_calls + 40 {
-        world.hub.state().faults.insert(call, Fault::Refuse(Trouble::Unavailable));
+        world.hub.state().faults.insert(call, Fault::Refuse(HostErrorKind::Unavailable));
     }
     let _ = world.pulls.step("me");
     world.hub.state().faults.clear();
@@ -78,7 +81,7 @@ fn what_is_refused_once_is_posted_later() {
         tidy.push_file("a.conf", BAD);
         let world = World::new();
         let place = tidy.hub.state().calls.iter().position(|call| *call == name).unwrap();
-        world.hub.state().faults.insert(place, Fault::Refuse(Trouble::Forbidden));
+        world.hub.state().faults.insert(place, Fault::Refuse(HostErrorKind::Forbidden));
         world.push_file("a.conf", BAD);
         assert_eq!(world.seen(), tidy.seen(), "{name}");
     }

@@ -16,25 +16,25 @@ fn message(result: Result<Fetched, Failure>, world: &World) -> String {
 #[test]
 fn without_the_right_password_nothing_is_fetched() {
     let world = World::new();
-    let wanted = Wanted { number: 1, head: &world.base, base_branch: "main", base: &world.base, more: &[] };
-    for authorization in [None, Some(Hidden::new("basic d3Jvbmc=".to_owned()))] {
+    let wanted = FetchRequest { number: 1, head: &world.base, base_branch: "main", base: &world.base, more: &[] };
+    for authorization in [None, Some(Secret::new("basic d3Jvbmc=".to_owned()))] {
         let remote = world.open(authorization.as_ref()).unwrap();
         let said = message(remote.fetch(&wanted, &CancellationToken::new()), &world);
         insta::allow_duplicates! {
             insta::assert_snapshot!(said, @"`http://host/repo` cannot be fetched with this token / Check that the token or app may read the contents of the repository.");
         }
     }
-    let broken = Hidden::new("basic x\nHost: elsewhere".to_owned());
-    assert!(world.open(Some(&broken)).unwrap_err().message.contains("has characters that no token has"));
+    let broken = Secret::new("basic x\nHost: elsewhere".to_owned());
+    assert!(world.open(Some(&broken)).unwrap_err().message.contains("contains invalid characters"));
 }
 
 #[test]
 fn a_repository_that_is_not_there_is_said_to_be() {
     let world = World::new();
     let url = format!("{}/other", world.server.url);
-    let hidden = Hidden::new(AUTHORIZATION.to_owned());
+    let hidden = Secret::new(AUTHORIZATION.to_owned());
     let remote = Remote::open(&world.cache(), "k", &url, Some(&hidden), world.scratch.environment()).unwrap();
-    let wanted = Wanted { number: 1, head: &world.base, base_branch: "main", base: &world.base, more: &[] };
+    let wanted = FetchRequest { number: 1, head: &world.base, base_branch: "main", base: &world.base, more: &[] };
     insta::assert_snapshot!(message(remote.fetch(&wanted, &CancellationToken::new()), &world), @"there is no repository at `http://host/other`, or the token may not see it / Check the address, and that the token or app may read the contents of the repository.");
 }
 

@@ -32,7 +32,7 @@ impl Acts {
     pub(super) fn new(feature: &Feature, frame: &Frame) -> Self {
         let (state, rules) = (&feature.state, frame.rules(feature.skip_tests));
         let broken = feature.broken.as_deref();
-        let offers = tollgate_engine::board::offers(state, &rules, broken);
+        let offers = tollgate_engine::board::available_actions(state, &rules, broken);
         let own = offers.iter().filter(|offer| !matches!(offer.act, Act::Move(_)) && offer.leads.is_ok());
         let own = own.map(|offer| Choice {
             act: offer.act.as_str(),

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tollgate_core::diff::FileDiff;
-use tollgate_engine::board::source::Wanted;
+use tollgate_engine::board::diff_context::BlobRequest;
 use tollgate_engine::failure::{Failure, Kind};
 
 use super::body::View;
@@ -137,7 +137,7 @@ fn part_of_file(desk: &dyn Desk, of: &Of, index: usize, which: &Which) -> Answer
     let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
     let file = shown.files.get(index).ok_or_else(|| no_such("file"))?;
     let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
-    let read = |wanted: &[Wanted]| desk.sources(of.project, wanted);
+    let read = |wanted: &[BlobRequest]| desk.sources(of.project, wanted);
     let mut paper = Paper::new(&read, of, which.view, &shown, findings);
     let found = paper.texts(&ahead(&shown.files, index, which))?.into_iter().next().unwrap_or_default();
     let mut sheet = paper.sheet(index, found.texts);
@@ -172,7 +172,7 @@ fn some_files(desk: &dyn Desk, of: &Of, which: &Which) -> Answer<Markup> {
         return section(desk, of, &Options { view: which.view, addresses }, findings);
     }
     let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
-    let read = |wanted: &[Wanted]| desk.sources(of.project, wanted);
+    let read = |wanted: &[BlobRequest]| desk.sources(of.project, wanted);
     let mut paper = Paper::new(&read, of, which.view, &shown, findings);
     let files = paper.files(which.from)?;
     rendered(&Files { files, more: paper.more_files(which.from.saturating_add(MAX_FILES)) })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use askama::Template;
 use tollgate_core::diff::{FileDiff, LineKind};
 use tollgate_core::visible::grouped;
-use tollgate_engine::board::source::Text;
+use tollgate_engine::board::diff_context::SourceText;
 use tollgate_engine::reviewer::embedded::colour::Span;
 
 use super::body::{Body, BodyLine, Gap, Row, View};
@@ -38,8 +38,8 @@ const MAX_OPEN: u32 = 2_000;
 /// The texts of a file before and after the change, as far as they are to be had.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Texts {
-    pub(super) old: Option<Arc<Text>>,
-    pub(super) new: Option<Arc<Text>>,
+    pub(super) old: Option<Arc<SourceText>>,
+    pub(super) new: Option<Arc<SourceText>>,
 }
 
 /// One file, ready to be shown.
@@ -387,7 +387,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// A line of a gap, counted from 0.
-    fn context(&self, text: &Text, gap: &Gap, at: u32) -> Option<RowView> {
+    fn context(&self, text: &SourceText, gap: &Gap, at: u32) -> Option<RowView> {
         let (old, new) = (gap.old_start.checked_add(at)?, gap.new_start.checked_add(at)?);
         let bytes = text.line(new)?;
         let spans: Vec<Span> = text.spans(new).collect();
@@ -424,7 +424,7 @@ impl<'a> Sheet<'a> {
 
 impl Gap {
     /// True when a text has its lines.
-    fn is_in(&self, text: &Text) -> bool {
+    fn is_in(&self, text: &SourceText) -> bool {
         let end = self.n_lines.and_then(|n| self.new_start.checked_add(n));
         end.is_some_and(|end| end <= text.n_lines() + 1)
     }

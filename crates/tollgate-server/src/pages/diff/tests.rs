@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tollgate_core::board::Remark;
 use tollgate_core::board::iteration::Identity;
 use tollgate_core::finding::{Category, Severity};
-use tollgate_engine::board::source::Text;
+use tollgate_engine::board::diff_context::SourceText;
 use tollgate_engine::reviewer::embedded::colour::{Class, Span};
 
 use super::*;
@@ -37,23 +37,23 @@ fn remark(file: &str, line: Option<u32>, title: &str) -> Remark {
 }
 
 /// A repository that has nothing any more.
-fn gone(wanted: &[Wanted]) -> Answer<Vec<Source>> {
+fn gone(wanted: &[BlobRequest]) -> Answer<Vec<Source>> {
     Ok(vec![Source::Gone; wanted.len()])
 }
 
 /// A repository in which every file has this text, with keywords where it says `let`.
-fn has(text: &'static str) -> impl Fn(&[Wanted]) -> Answer<Vec<Source>> {
+fn has(text: &'static str) -> impl Fn(&[BlobRequest]) -> Answer<Vec<Source>> {
     move |wanted| {
         let keyword = |(at, word): (usize, &str)| Span(at as u32, (at + word.len()) as u32, Class::Keyword);
         let spans = text.match_indices("let").map(keyword).collect();
-        let text = Arc::new(Text::new(text.as_bytes().to_vec(), spans));
+        let text = Arc::new(SourceText::new(text.as_bytes().to_vec(), spans));
         Ok(vec![Source::Text(text); wanted.len()])
     }
 }
 
 fn page(diff: &[u8], view: View, findings: &[Remark], read: &Read<'_>) -> String {
     let findings = findings.iter().map(FindingView::of).collect();
-    compose(&Shown::of(diff.to_vec()), &of(), &options(view), findings, read).expect("it can be shown").0
+    compose(&ReviewedDiff::of(diff.to_vec()), &of(), &options(view), findings, read).expect("it can be shown").0
 }
 
 /// The markup from one mark to another, for looking at a part of it.
@@ -146,7 +146,8 @@ fn a_finding_is_shown_with_all_its_words_and_marks() {
     finding.reviewer = Some("claude".to_owned());
     finding.mark = Mark::Dismissed { by: "ann".to_owned(), reason: "known".to_owned() };
     finding.offers = Offers { dismiss: false, restore: true, copy: true };
-    let shown = compose(&Shown::default(), &of(), &options(View::Unified), vec![finding], &gone).expect("shown").0;
+    let shown =
+        compose(&ReviewedDiff::default(), &of(), &options(View::Unified), vec![finding], &gone).expect("shown").0;
     assert_snapshot!(between(&shown, "<div class=\"elsewhere panel\"", "</section>"), @r#"
     <div class="elsewhere panel"><h3>On no file of this change</h3>
     <article class="finding bad dismissed" tabindex="-1"
@@ -314,8 +315,8 @@ MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEuQaZvB1n5Oi6Ty0Ue\n+abc\n";
 fn a_gap_opens_from_its_ends_and_never_further_than_it_is() {
     let text: String = (1..=60).map(|n| format!("line {n}\n")).collect();
     let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -5,1 +5,1 @@\n-a\n+line 5\n@@ -50,1 +50,1 @@\n-b\n+line 50\n";
-    let shown = Shown::of(diff.to_vec());
-    let texts = Texts { old: None, new: Some(Arc::new(Text::new(text.into_bytes(), vec![]))) };
+    let shown = ReviewedDiff::of(diff.to_vec());
+    let texts = Texts { old: None, new: Some(Arc::new(SourceText::new(text.into_bytes(), vec![]))) };
     let sheet = Sheet::new(&shown.files[0], 3, View::Unified, "/f?view=unified", texts);
     let opened = |gap: usize, top: u32, bottom: u32| {
         let html = sheet.gap(gap, top, bottom).expect("rendered").map(|markup| markup.0);
@@ -347,7 +348,7 @@ proptest! {
     fn parts_fit_together(n_lines in 1_u32..2_600, at in 1_u32..2_600) {
         let lines: String = (1..=n_lines).map(|n| format!("+{n}\n")).collect();
         let diff = format!("diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,{n_lines} @@\n{lines}");
-        let shown = Shown::of(diff.into_bytes());
+        let shown = ReviewedDiff::of(diff.into_bytes());
         let sheet = Sheet::new(&shown.files[0], 0, View::Unified, "/f?v=u", Texts::default());
         let query = |href: &str, name: &str| -> Option<usize> {
             href.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())

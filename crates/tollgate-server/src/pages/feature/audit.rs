@@ -1,7 +1,7 @@
 //! What reviewers were asked and what they said, word for word.
 
 use tollgate_core::visible::grouped;
-use tollgate_engine::board::{Audit, Try};
+use tollgate_engine::board::{Audit, ReviewAttempt};
 use tollgate_engine::reviewer::tape::Told;
 
 use crate::pages::words::{self, count};
@@ -46,7 +46,7 @@ impl AuditView {
 }
 
 impl TryView {
-    fn new(one: Try, number: Option<usize>) -> Self {
+    fn new(one: ReviewAttempt, number: Option<usize>) -> Self {
         let more = (one.n_more > 0).then(|| format!("{} not shown here", count(one.n_more as u64, "more exchange")));
         Self {
             title: number.map(|number| format!("Try {number}")).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use tollgate_engine::board::iso;
-use tollgate_engine::forge::own_app::{Card, PERMISSIONS, Permission};
+use tollgate_engine::forge::app_registration::{AppRecord, PERMISSIONS, Permission};
 use tollgate_engine::store::pulls::FailingPull;
 
 use crate::desk::github::AppState;
@@ -22,7 +22,7 @@ pub(crate) struct GithubPage {
     tab: Tab,
     state: AppState,
     /// The app, and where it is installed.
-    app: Option<(Card, Option<String>)>,
+    app: Option<(AppRecord, Option<String>)>,
     /// What is wrong, and what to do about it.
     problem: Option<(Markup, Option<Markup>)>,
     permissions: &'static [Permission],

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use tollgate_engine::failure::{Failure, Kind};
-use tollgate_engine::forge::own_app::{Earlier, Wish};
+use tollgate_engine::forge::app_registration::{AppRequest, ExistingApp};
 
 /// How many may be about to be made at once; the oldest has to go for another one.
 const MAX: usize = 32;
@@ -18,9 +18,9 @@ const GOOD_FOR: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setup {
     /// What is wanted.
-    pub(crate) wish: Wish,
+    pub(crate) wish: AppRequest,
     /// What becomes of an app that is there.
-    pub(crate) earlier: Earlier,
+    pub(crate) earlier: ExistingApp,
     /// Where the browser reaches us.
     pub(crate) from: String,
 }
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
 
     fn setup() -> Setup {
-        let wish = Wish::parse("https://github.com", "https://tollgate.example", None).unwrap();
-        Setup { wish, earlier: Earlier::Stays, from: "http://127.0.0.1:7420".to_owned() }
+        let wish = AppRequest::parse("https://github.com", "https://tollgate.example", None).unwrap();
+        Setup { wish, earlier: ExistingApp::Keep, from: "http://127.0.0.1:7420".to_owned() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The app of a board in memory.
 
-use tollgate_engine::forge::own_app::{Card, Earlier, Wish};
+use tollgate_engine::forge::app_registration::{AppRecord, AppRequest, ExistingApp};
 use tollgate_engine::store::pulls::FailingPull;
 use tollgate_server::desk::github::{AppState, Github};
 use tollgate_server::desk::{Answer, Refusal};
@@ -35,12 +35,12 @@ impl Github for MemoryDesk {
         })
     }
 
-    fn make_app(&self, wish: &Wish, code: &str, earlier: Earlier) -> Answer<Card> {
+    fn make_app(&self, wish: &AppRequest, code: &str, earlier: ExistingApp) -> Answer<AppRecord> {
         let mut kept = self.lock();
-        if kept.made.is_some() && earlier == Earlier::Stays {
+        if kept.made.is_some() && earlier == ExistingApp::Keep {
             return refuse(Refusal::Conflict, "an app is kept already");
         }
-        let card = Card {
+        let card = AppRecord {
             id: 12,
             slug: Some("kodiai-<b>".to_owned()),
             html_url: Some("https://github.com/apps/kodiai".to_owned()),

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use tollgate_engine::config::{Github, Settings};
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::forge::app_registration::{self, RegisteredApp};
 use tollgate_engine::forge::github::{Address, App, AppSettings};
-use tollgate_engine::forge::own_app::{self, OwnApp};
 
 use super::{Check, CliContext, Found};
 
 /// Checks the app, if one is set up.
 pub(super) fn check_all(settings: &Settings, data: &Path, online: bool) -> Vec<Check> {
-    let app = match own_app::find(&settings.github, data, &CliContext::variables()) {
+    let app = match app_registration::find(&settings.github, data, &CliContext::variables()) {
         Ok(Some(app)) => app,
         Ok(None) => {
             let why = "not set up; `tollgate github setup` creates an app".to_owned();
@@ -32,9 +32,9 @@ pub(super) fn check_all(settings: &Settings, data: &Path, online: bool) -> Vec<C
     checks
 }
 
-fn key(app: &OwnApp) -> Result<String, Failure> {
+fn key(app: &RegisteredApp) -> Result<String, Failure> {
     let path = app.key_file.display();
-    if own_app::is_open_to_others(&app.key_file) {
+    if app_registration::is_open_to_others(&app.key_file) {
         return Err(Failure::new(Kind::Config, format!("`{path}` is readable by other users"))
             .hint(format!("Run `chmod 600 {path}`: the key lets its holder act as the app.")));
     }
@@ -42,9 +42,9 @@ fn key(app: &OwnApp) -> Result<String, Failure> {
 }
 
 /// Checks the key and the permissions of the app with GitHub.
-fn permissions(app: &OwnApp, github: &Github) -> Result<String, Failure> {
+fn permissions(app: &RegisteredApp, github: &Github) -> Result<String, Failure> {
     let about = connect(app, github)?.about().map_err(|error| error.into_failure())?;
-    let mut lacking = own_app::lacking(&about.permissions);
+    let mut lacking = app_registration::lacking(&about.permissions);
     if github.resolve_threads && about.permissions.get("contents").is_none_or(|access| access != "write") {
         lacking.push("contents: write, which `github.resolve_threads` needs".to_owned());
     }
@@ -57,7 +57,7 @@ fn permissions(app: &OwnApp, github: &Github) -> Result<String, Failure> {
 }
 
 /// Creates a client that authenticates as the app.
-pub(crate) fn connect(app: &OwnApp, github: &Github) -> Result<App, Failure> {
+pub(crate) fn connect(app: &RegisteredApp, github: &Github) -> Result<App, Failure> {
     App::new(AppSettings {
         address: Address::parse(&app.card.url, app.card.api_url.as_deref())?,
         app_id: app.card.id,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::config::{Layer, github};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::own_app::{self, Card};
+use tollgate_engine::forge::app_registration::{self, AppRecord};
 use tollgate_server::access::token::{self, Token};
 use tollgate_server::board::{BoardDesk, BoardLog};
 use tollgate_server::{Limits, ServerConfig};
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &CliContext, args: Args, store: &StoreArgs) -> Result
     // Without a handler, Ctrl-C ends the program too.
     let _ = ctrlc::set_handler(move || asked.cancel());
     // An unreadable app file counts as absent: it is not the app that is about to be created.
-    let before = own_app::kept(&data).ok().flatten();
+    let before = app_registration::kept(&data).ok().flatten();
     let watch = Watch { data, before, shutdown: shutdown.clone() };
     let desk = Arc::new(BoardDesk::new(board.clone()).for_organization(args.org));
     let log = Arc::new(BoardLog::new(board.database().clone()));
@@ -107,15 +107,16 @@ fn greet(address: SocketAddr, token: &Token, token_file: &std::path::Path) {
 /// Waits for the new app.
 struct Watch {
     data: PathBuf,
-    before: Option<Card>,
+    before: Option<AppRecord>,
     shutdown: CancellationToken,
 }
 
 impl Watch {
     /// Returns the new app, or `None` after Ctrl-C. Stops the server in both cases.
-    fn run(self) -> Option<Card> {
+    fn run(self) -> Option<AppRecord> {
         while !self.shutdown.is_cancelled() {
-            let made = own_app::kept(&self.data).ok().flatten().filter(|card| self.before.as_ref() != Some(card));
+            let made =
+                app_registration::kept(&self.data).ok().flatten().filter(|card| self.before.as_ref() != Some(card));
             if made.is_some() {
                 std::thread::sleep(LAST_PAGE);
                 self.shutdown.cancel();
@@ -127,7 +128,7 @@ impl Watch {
     }
 }
 
-fn next_steps(card: &Card) -> String {
+fn next_steps(card: &AppRecord) -> String {
     let mut text = match &card.slug {
         Some(slug) => format!("created the app `{slug}` (ID {})\n", card.id),
         None => format!("created the app (ID {})\n", card.id),

@@ -15,11 +15,11 @@ use tollgate_core::report;
 use tollgate_core::sha::Sha;
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::host::{self, HostError, Me, Trouble};
+use tollgate_engine::forge::host::{self, BotIdentity, HostError, HostErrorKind};
 use tollgate_engine::pipeline::Reviewed;
-use tollgate_engine::pulls::post::{Post, What};
-use tollgate_engine::pulls::present::{self, Presenting};
-use tollgate_engine::pulls::publish::{InMemory, Published, Stop, Target, publish};
+use tollgate_engine::pulls::compose::{self, PostInputs};
+use tollgate_engine::pulls::post::{Post, PostContent};
+use tollgate_engine::pulls::publish::{JobError, MemoryOutbox, Published, Target, publish};
 
 use super::pull::PullTarget;
 use crate::cli::{failure, output};
@@ -73,7 +73,7 @@ enum PostResult {
 }
 
 /// The identity of our token, if the pull request is still open at the reviewed commit.
-fn ready(found: &PullTarget) -> Result<Option<Me>, Failure> {
+fn ready(found: &PullTarget) -> Result<Option<BotIdentity>, Failure> {
     let now = found.host.pull(&found.at.repo, found.at.number).map_err(HostError::into_failure)?;
     if !now.is_open {
         output::say("note: nothing was posted: the pull request is closed");
@@ -86,7 +86,7 @@ fn ready(found: &PullTarget) -> Result<Option<Me>, Failure> {
     found.host.me().map(Some).map_err(HostError::into_failure)
 }
 
-fn send(found: &PullTarget, settings: &Settings, me: &Me, posts: Vec<Post>) -> Result<PostResult, Failure> {
+fn send(found: &PullTarget, settings: &Settings, me: &BotIdentity, posts: Vec<Post>) -> Result<PostResult, Failure> {
     let check_name = settings.github.check_name(&settings.bot);
     let target = Target {
         host: found.host.as_ref(),
@@ -97,7 +97,7 @@ fn send(found: &PullTarget, settings: &Settings, me: &Me, posts: Vec<Post>) -> R
     };
     // Any token with write access may comment, but only apps may create checks.
     let (checks, texts): (Vec<Post>, Vec<Post>) =
-        posts.into_iter().partition(|post| matches!(post.what, What::Check { .. }));
+        posts.into_iter().partition(|post| matches!(post.what, PostContent::Check { .. }));
     let published = publish_with_retries(&target, &texts)?;
     if is_forbidden(&published) && is_in_workflow() {
         return Ok(PostResult::Forbidden);
@@ -122,7 +122,7 @@ fn send(found: &PullTarget, settings: &Settings, me: &Me, posts: Vec<Post>) -> R
 /// Renders the posts for the pull request.
 fn posts(
     found: &PullTarget,
-    me: &Me,
+    me: &BotIdentity,
     settings: &Settings,
     reviewed: &Reviewed,
     before: &[Finding],
@@ -141,7 +141,7 @@ fn posts(
         |mark: &Mark, of: &Sha| matches!(mark, Mark::Summary { head } | Mark::Review { head } if head == of);
     // A prior review that was never posted is not visible on the pull request.
     let is_seen = |last: &Sha| said.iter().any(|mark| speaks_of(mark, last));
-    Ok(present::posts(&Presenting {
+    Ok(compose::posts(&PostInputs {
         reviewed,
         settings,
         mention: &me.mention,
@@ -156,40 +156,40 @@ fn posts(
 }
 
 /// The markers in our own comments.
-fn marks(me: &Me, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Mark> {
+fn marks(me: &BotIdentity, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Mark> {
     texts.filter(|(author, _)| me.wrote(author)).flat_map(|(_, body)| Mark::all_in(&body)).collect()
 }
 
 /// Publishes with retries on transient errors. Each attempt first looks for already published posts.
 fn publish_with_retries(target: &Target<'_>, posts: &[Post]) -> Result<Published, Failure> {
-    let ledger = InMemory::default();
+    let outbox = MemoryOutbox::default();
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        match publish(target, posts, &ledger) {
+        match publish(target, posts, &outbox) {
             Ok(published) => return Ok(published),
-            Err(Stop::Host(error)) if n_tries < MAX_TRIES && error.may_pass() => match backoff_ms(&error) {
+            Err(JobError::Host(error)) if n_tries < MAX_TRIES && error.may_pass() => match backoff_ms(&error) {
                 Some(ms) => std::thread::sleep(Duration::from_millis(ms)),
                 None => return Err(error.into_failure()),
             },
-            Err(Stop::Host(error)) => return Err(error.into_failure()),
-            Err(Stop::Failure(failure)) => return Err(failure),
-            Err(Stop::LeaseLost) => return Err(failure::not_ours()),
+            Err(JobError::Host(error)) => return Err(error.into_failure()),
+            Err(JobError::Failure(failure)) => return Err(failure),
+            Err(JobError::LeaseLost) => return Err(failure::not_ours()),
         }
     }
 }
 
 /// The backoff before the next attempt; `None` if it is too long.
 fn backoff_ms(error: &HostError) -> Option<u64> {
-    match error.trouble {
-        Trouble::Limited { wait_ms } => Some(wait_ms).filter(|ms| *ms <= MAX_WAIT_MS),
-        Trouble::Unclear => Some(LAG_MS),
+    match error.kind {
+        HostErrorKind::Limited { wait_ms } => Some(wait_ms).filter(|ms| *ms <= MAX_WAIT_MS),
+        HostErrorKind::Unclear => Some(LAG_MS),
         _ => Some(PAUSE_MS),
     }
 }
 
 fn is_forbidden(published: &Published) -> bool {
-    published.refused.iter().any(|(_, error)| error.trouble == Trouble::Forbidden)
+    published.refused.iter().any(|(_, error)| error.kind == HostErrorKind::Forbidden)
 }
 
 /// True inside a GitHub Actions workflow, which parses standard output for commands.
@@ -210,7 +210,7 @@ fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     };
     let verdict = || format!("tollgate: no findings ({})\n", reviewed.review.verdict().as_str());
-    let text = present::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
+    let text = compose::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
     let written = std::fs::File::options().create(true).append(true).open(&file).and_then(|mut file| {
         let room = MAX_SUMMARY.saturating_sub(file.metadata()?.len());
         file.write_all(beginning(&text, usize::try_from(room).unwrap_or(usize::MAX)).as_bytes())
@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn backoff_is_bounded() {
         let pause = |trouble| backoff_ms(&HostError::new(trouble, ""));
-        assert_eq!(pause(Trouble::Limited { wait_ms: 500 }), Some(500));
-        assert_eq!(pause(Trouble::Limited { wait_ms: 3_600_000 }), None);
-        assert_eq!(pause(Trouble::Unclear), Some(LAG_MS));
+        assert_eq!(pause(HostErrorKind::Limited { wait_ms: 500 }), Some(500));
+        assert_eq!(pause(HostErrorKind::Limited { wait_ms: 3_600_000 }), None);
+        assert_eq!(pause(HostErrorKind::Unclear), Some(LAG_MS));
     }
 }

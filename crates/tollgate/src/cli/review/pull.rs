@@ -15,8 +15,8 @@ use tollgate_engine::config::{self, Chosen, FILE_NAME, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::{Blob, Environment};
 use tollgate_engine::forge::github::{self, Address};
-use tollgate_engine::forge::host::{Hidden, Host, HostError, Permission, Pull};
-use tollgate_engine::forge::remote::{self, Remote, Wanted};
+use tollgate_engine::forge::host::{Host, HostError, Permission, Pull, Secret};
+use tollgate_engine::forge::remote::{self, FetchRequest, Remote};
 use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
 use tollgate_engine::store::{self, Ended, Outcome};
 
@@ -74,7 +74,7 @@ pub(super) fn run(context: &CliContext, args: &Args, address: &str, asking: Aski
     }
     let done = without_workflow_commands(args, || show(context, args, &settings, &mut made, None));
     // Failing to shrink the cache is harmless; the next run tries again.
-    let _ = remote::tidy(&cache()?, remote::DEFAULT_MAX_BYTES, &Environment::of_process());
+    let _ = remote::evict(&cache()?, remote::DEFAULT_MAX_BYTES, &Environment::of_process());
     if args.post {
         post::post(&found, &settings, &made.reviewed, &before)?;
     }
@@ -140,10 +140,10 @@ fn find(context: &CliContext, args: &Args, address: &str) -> Result<PullTarget, 
 }
 
 /// The token of the environment, with the name of its variable.
-pub(crate) fn token() -> Option<(&'static str, Hidden)> {
+pub(crate) fn token() -> Option<(&'static str, Secret)> {
     let read = |name| Some((name, std::env::var(name).ok().filter(|token| !token.trim().is_empty())?));
     let (name, token) = TOKENS.into_iter().find_map(read)?;
-    Some((name, Hidden::new(token.trim().to_owned())))
+    Some((name, Secret::new(token.trim().to_owned())))
 }
 
 /// Fetches the change, and the settings of its base branch: a change must not configure its own review.
@@ -153,8 +153,13 @@ fn fetch(args: &Args, found: &PullTarget, flags: Layer) -> Result<Fetched, Failu
     let key = format!("{}/{}", address.name(), at.repo.key());
     let url = host.clone_url(&at.repo);
     let remote = Remote::open(&cache()?, &key, &url, authorization.as_ref(), Environment::of_process())?;
-    let wanted =
-        Wanted { number: at.number, head: &pull.head, base_branch: &pull.base_branch, base: &pull.base, more: &[] };
+    let wanted = FetchRequest {
+        number: at.number,
+        head: &pull.head,
+        base_branch: &pull.base_branch,
+        base: &pull.base,
+        more: &[],
+    };
     output::end_cleanly_on_ctrl_c();
     let fetched = {
         let progress = Progress::start();

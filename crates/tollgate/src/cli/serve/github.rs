@@ -12,9 +12,9 @@ use tollgate_core::pull::PullRef;
 use tollgate_engine::board::Board;
 use tollgate_engine::config::{Github, Settings};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::app_registration::{self, RegisteredApp};
 use tollgate_engine::forge::github::App;
-use tollgate_engine::forge::host::{Hidden, HostError, Trouble};
-use tollgate_engine::forge::own_app::{self, OwnApp};
+use tollgate_engine::forge::host::{HostError, HostErrorKind, Secret};
 use tollgate_engine::pulls::{Pulls, Runner, Site, Tell};
 use tollgate_server::board::BoardDesk;
 use tollgate_server::desk::deliveries::{Hook, Wire};
@@ -31,9 +31,9 @@ const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 const STEP: Duration = Duration::from_millis(100);
 
 /// The app that is set up; `None` when there is none.
-pub(crate) fn find(board: &Board) -> Result<Option<OwnApp>, Failure> {
+pub(crate) fn find(board: &Board) -> Result<Option<RegisteredApp>, Failure> {
     let home = board.home();
-    own_app::find(&board.settings().github, &home.data, &home.variables)
+    app_registration::find(&board.settings().github, &home.data, &home.variables)
 }
 
 /// Where the app is, once there is one: whoever acts in its name shares its tokens and its limits.
@@ -48,7 +48,7 @@ struct Seated {
 
 impl Seat {
     /// Takes the seat for an app; who sits there already stays.
-    pub(crate) fn take(&self, own: &OwnApp, github: &Github) -> Result<App, Failure> {
+    pub(crate) fn take(&self, own: &RegisteredApp, github: &Github) -> Result<App, Failure> {
         if let Some(seated) = self.0.get() {
             return Ok(seated.app.clone());
         }
@@ -72,8 +72,8 @@ impl Seat {
 
 /// Why the app cannot act in a repository.
 fn not_there(error: HostError, pull: &PullRef) -> Failure {
-    match error.trouble {
-        Trouble::NotFound => failure::not_installed(&pull.repo),
+    match error.kind {
+        HostErrorKind::NotFound => failure::not_installed(&pull.repo),
         _ => error.into_failure(),
     }
 }
@@ -105,7 +105,7 @@ impl Tender {
         };
         let Some(mention) = self.learn_name(&own, &app) else { return };
         if let Some(desk) = &self.desk {
-            let secrets = own.secrets.iter().map(Hidden::expose);
+            let secrets = own.secrets.iter().map(Secret::expose);
             let Some(hook) = Hook::new(secrets, &mention) else { return };
             desk.set_wire(Wire::Open(Arc::new(hook)));
         }
@@ -117,7 +117,7 @@ impl Tender {
     }
 
     /// Does what deliveries ask, until the end.
-    fn work(&self, own: &OwnApp, app: App) {
+    fn work(&self, own: &RegisteredApp, app: App) {
         let clock = self.clock;
         let tell: Tell = Arc::new(move |message: &str| clock.say(message));
         let (settings, home) = (self.board.settings(), self.board.home().clone());
@@ -139,7 +139,7 @@ impl Tender {
         }
     }
 
-    fn wait_for_app(&self) -> Option<OwnApp> {
+    fn wait_for_app(&self) -> Option<RegisteredApp> {
         let mut told: Option<Failure> = None;
         loop {
             match find(&self.board) {
@@ -159,7 +159,7 @@ impl Tender {
     }
 
     /// What people call us, which GitHub knows when nobody here does.
-    fn learn_name(&self, own: &OwnApp, app: &App) -> Option<String> {
+    fn learn_name(&self, own: &RegisteredApp, app: &App) -> Option<String> {
         if let Some(slug) = &own.card.slug {
             return Some(slug.clone());
         }

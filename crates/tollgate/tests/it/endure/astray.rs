@@ -22,7 +22,7 @@ fn a_work_tree_that_somebody_removed_is_named_and_made_again() {
     std::fs::write(&go, "").unwrap();
     let end = server.settled(project, &id);
     let error = end["error"].as_str().unwrap_or_default().replace(&id, "ID");
-    assert_snapshot!(error, @"the work tree of the branch `feature/ID` is gone. Try again, and the agent starts from what the branch has.");
+    assert_snapshot!(error, @"the work tree of the branch `feature/ID` is gone. Try again, and the agent starts from the branch.");
     server.post(&format!("/api/projects/{project}/features/{id}/retry"), &serde_json::json!({}));
     assert_eq!(server.settled(project, &id)["status"], "waiting_approval");
 }

@@ -7,7 +7,7 @@ use rmcp::ServiceExt as _;
 use serde_json::{Value, json};
 use tollgate_core::pull::PullRef;
 use tollgate_engine::forge::github::{Address, App, AppSettings};
-use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::forge::host::Secret;
 use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
 
@@ -90,7 +90,7 @@ fn process(desk: &Desk, hub: &Hub) -> Mcp {
     let settings = AppSettings {
         address: Address::parse(&hub.url(), None).unwrap(),
         app_id: hub.app_id(),
-        key_pem: Hidden::new(hub.private_key().to_owned()),
+        key_pem: Secret::new(hub.private_key().to_owned()),
         key_from: "the test".to_owned(),
         resolves_threads: false,
     };

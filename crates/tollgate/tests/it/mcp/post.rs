@@ -9,8 +9,8 @@ use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{
-    Asked, Author, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, HostError, Me, NewCheck, NewReview,
-    Permission, PostedReview, Pull, PullCommit, Thread, Trouble,
+    Author, BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, Host, HostError, HostErrorKind, HostResult,
+    NewCheck, NewReview, Permission, PostedReview, Pull, PullCommit, Secret, Thread,
 };
 use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
@@ -30,90 +30,90 @@ struct Wall {
     is_shut: bool,
 }
 
-fn no<T>() -> Asked<T> {
-    Err(HostError::new(Trouble::Unavailable, "the host is away"))
+fn no<T>() -> HostResult<T> {
+    Err(HostError::new(HostErrorKind::Unavailable, "the host is away"))
 }
 
 impl Host for Wall {
-    fn me(&self) -> Asked<Me> {
-        Ok(Me { login: "tollgate[bot]".to_owned(), mention: "tollgate".to_owned(), app: None })
+    fn me(&self) -> HostResult<BotIdentity> {
+        Ok(BotIdentity { login: "tollgate[bot]".to_owned(), mention: "tollgate".to_owned(), app: None })
     }
-    fn comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+    fn comments(&self, _: &Repo, _: u64) -> HostResult<Vec<Comment>> {
         let there = self.comments.lock().unwrap().clone();
         // Whoever else may look now does.
         (0..100).for_each(|_| std::thread::yield_now());
         if self.is_shut { no() } else { Ok(there) }
     }
-    fn comment(&self, _: &Repo, _: u64, body: &str) -> Asked<u64> {
+    fn comment(&self, _: &Repo, _: u64, body: &str) -> HostResult<u64> {
         let mut comments = self.comments.lock().unwrap();
         let id = comments.len() as u64 + 1;
         // As a host writes it.
         comments.push(Comment { id, author: author("tollgate[bot]"), body: body.replace('\n', "\r\n"), answers: None });
         Ok(id)
     }
-    fn edit_comment(&self, _: &Repo, comment: u64, body: &str) -> Asked<()> {
+    fn edit_comment(&self, _: &Repo, comment: u64, body: &str) -> HostResult<()> {
         let mut comments = self.comments.lock().unwrap();
         comments.iter_mut().find(|known| known.id == comment).unwrap().body = body.to_owned();
         Ok(())
     }
-    fn pull(&self, _: &Repo, _: u64) -> Asked<Pull> {
+    fn pull(&self, _: &Repo, _: u64) -> HostResult<Pull> {
         no()
     }
-    fn open_pulls(&self, _: &Repo, _: usize) -> Asked<Vec<Pull>> {
+    fn open_pulls(&self, _: &Repo, _: usize) -> HostResult<Vec<Pull>> {
         no()
     }
-    fn commits(&self, _: &Repo, _: u64) -> Asked<Vec<PullCommit>> {
+    fn commits(&self, _: &Repo, _: u64) -> HostResult<Vec<PullCommit>> {
         no()
     }
-    fn permission(&self, _: &Repo, _: &str) -> Asked<Permission> {
+    fn permission(&self, _: &Repo, _: &str) -> HostResult<Permission> {
         no()
     }
-    fn reviews(&self, _: &Repo, _: u64) -> Asked<Vec<PostedReview>> {
+    fn reviews(&self, _: &Repo, _: u64) -> HostResult<Vec<PostedReview>> {
         no()
     }
-    fn line_comments(&self, _: &Repo, _: u64) -> Asked<Vec<Comment>> {
+    fn line_comments(&self, _: &Repo, _: u64) -> HostResult<Vec<Comment>> {
         no()
     }
-    fn threads(&self, _: &Repo, _: u64) -> Asked<Vec<Thread>> {
+    fn threads(&self, _: &Repo, _: u64) -> HostResult<Vec<Thread>> {
         no()
     }
-    fn checks(&self, _: &Repo, _: &Sha, _: &str) -> Asked<Vec<Check>> {
+    fn checks(&self, _: &Repo, _: &Sha, _: &str) -> HostResult<Vec<Check>> {
         no()
     }
-    fn delete_comment(&self, _: &Repo, _: u64) -> Asked<()> {
+    fn delete_comment(&self, _: &Repo, _: u64) -> HostResult<()> {
         no()
     }
-    fn review(&self, _: &Repo, _: u64, _: &NewReview<'_>) -> Asked<u64> {
+    fn review(&self, _: &Repo, _: u64, _: &NewReview<'_>) -> HostResult<u64> {
         no()
     }
-    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, _: &Inline) -> Asked<u64> {
+    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, _: &Inline) -> HostResult<u64> {
         no()
     }
-    fn delete_line_comment(&self, _: &Repo, _: u64) -> Asked<()> {
+    fn delete_line_comment(&self, _: &Repo, _: u64) -> HostResult<()> {
         no()
     }
-    fn reply(&self, _: &Repo, _: u64, _: u64, _: &str) -> Asked<u64> {
+    fn reply(&self, _: &Repo, _: u64, _: u64, _: &str) -> HostResult<u64> {
         no()
     }
-    fn resolve(&self, _: &Repo, _: &str) -> Asked<()> {
+    fn resolve(&self, _: &Repo, _: &str) -> HostResult<()> {
         no()
     }
-    fn begin_check(&self, _: &Repo, _: &NewCheck<'_>) -> Asked<u64> {
+    fn begin_check(&self, _: &Repo, _: &NewCheck<'_>) -> HostResult<u64> {
         no()
     }
-    fn update_check(&self, _: &Repo, _: u64, _: &CheckUpdate<'_>) -> Asked<()> {
+    fn update_check(&self, _: &Repo, _: u64, _: &CheckUpdate<'_>) -> HostResult<()> {
         no()
     }
     fn clone_url(&self, _: &Repo) -> String {
         String::new()
     }
-    fn git_authorization(&self, _: &Repo) -> Asked<Option<Hidden>> {
+    fn git_authorization(&self, _: &Repo) -> HostResult<Option<Secret>> {
         no()
     }
-    fn failed_deliveries(&self, _: u64) -> Asked<Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, _: u64) -> HostResult<Vec<FailedDelivery>> {
         no()
     }
-    fn redeliver(&self, _: u64) -> Asked<()> {
+    fn redeliver(&self, _: u64) -> HostResult<()> {
         no()
     }
 }
@@ -254,7 +254,7 @@ fn a_token_in_the_environment_posts_where_the_operator_configured_and_nowhere_el
             assert_eq!(session.agent.data("create_comment", here.clone()).await["action"], action);
         }
     });
-    let host = github::with_token(Address::parse(&hub.url(), None).unwrap(), Some(Hidden::new(token)), None);
+    let host = github::with_token(Address::parse(&hub.url(), None).unwrap(), Some(Secret::new(token)), None);
     let comments = host.comments(&Repo::parse("octo/app").unwrap(), pull.number).unwrap();
     assert_eq!(comments.len(), 1);
     assert!(comments[0].body.starts_with("<details>") && comments[0].author.login == "ada", "{comments:?}");

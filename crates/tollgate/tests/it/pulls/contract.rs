@@ -10,7 +10,9 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::post::{Annotation, Conclusion, Inline, Level, Span};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address, App, AppSettings};
-use tollgate_engine::forge::host::{Act, CheckUpdate, Hidden, Host, NewCheck, NewReview, Permission, Trouble};
+use tollgate_engine::forge::host::{
+    CheckUpdate, Host, HostErrorKind, NewCheck, NewReview, Permission, ReviewEvent, Secret,
+};
 
 use super::station::{BAD, GOOD, Station};
 use crate::hub::{Fault, Hub, Opening, Prism, PullRequest};
@@ -31,7 +33,7 @@ fn app(hub: &Hub, api: &str, resolves_threads: bool) -> App {
     let settings = AppSettings {
         address: Address::parse(&hub.url(), Some(api)).unwrap(),
         app_id: hub.app_id(),
-        key_pem: Hidden::new(hub.private_key().to_owned()),
+        key_pem: Secret::new(hub.private_key().to_owned()),
         key_from: "a test".to_owned(),
         resolves_threads,
     };
@@ -71,7 +73,7 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
     host.delete_comment(&repo, comment).unwrap();
 
     let comments = [inline(Some(3)), inline(Some(4))];
-    let review = NewReview { head: &head, body: "words", act: Act::RequestChanges, comments: &comments };
+    let review = NewReview { head: &head, body: "words", act: ReviewEvent::RequestChanges, comments: &comments };
     host.review(&repo, number, &review).unwrap();
     let reviews = host.reviews(&repo, number).unwrap();
     assert_eq!((reviews[0].body.as_str(), reviews[0].head.as_ref()), ("words", Some(&head)));
@@ -111,15 +113,15 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
     let manifest = Address::parse(&hub.url(), Some(&prism.url())).unwrap();
     let made = github::convert_manifest(&manifest, &hub.manifest_code("hush")).unwrap();
     assert_eq!(made.webhook_secret.expose(), "hush");
-    let person = github::with_token(manifest, Some(Hidden::new(hub.token_of("ada"))), None);
+    let person = github::with_token(manifest, Some(Secret::new(hub.token_of("ada"))), None);
     assert_eq!(person.me().unwrap().login, "ada");
 
     // What is refused is refused by GitHub, not by its description.
     let outside = [inline(Some(9))];
     let refused = host.review(&repo, number, &NewReview { comments: &outside, ..review }).unwrap_err();
-    let Trouble::Invalid(words) = &refused.trouble else { panic!("{refused:?}") };
+    let HostErrorKind::Invalid(words) = &refused.kind else { panic!("{refused:?}") };
     assert!(words.iter().any(|word| word.contains("must be part of the diff")), "{words:?}");
-    assert_eq!(host.pull(&repo, 77).unwrap_err().trouble, Trouble::NotFound);
+    assert_eq!(host.pull(&repo, 77).unwrap_err().kind, HostErrorKind::NotFound);
     assert_eq!(prism.violations(), [""; 0]);
     assert_eq!(hub.n_limited(), 0);
 }
@@ -169,24 +171,24 @@ fn tokens_are_good_for_one_repository_and_no_more_than_is_needed() {
 
 /// What a comment comes to that meets a fault: whether it is there, and what the client believes.
 #[track_caller]
-fn check(fault: Fault, n_written: usize, expected: Result<(), Trouble>) {
+fn check(fault: Fault, n_written: usize, expected: Result<(), HostErrorKind>) {
     let hub = Hub::start();
     let pull = scene(&hub);
     let host = installed(&hub);
     hub.fault("comments.create", 0, 1, fault);
-    let wrote = host.comment(&repo(), 1, "hello").map(drop).map_err(|error| error.trouble);
+    let wrote = host.comment(&repo(), 1, "hello").map(drop).map_err(|error| error.kind);
     assert_eq!((wrote, pull.seen().others.len()), (expected, n_written), "{fault:?}");
 }
 
 #[test]
 fn the_client_knows_whether_something_was_surely_not_done() {
-    check(Fault::Secondary(7), 0, Err(Trouble::Limited { wait_ms: 7_000 }));
-    check(Fault::NotFound, 0, Err(Trouble::NotFound));
-    check(Fault::Invalid, 0, Err(Trouble::Invalid(vec!["Line could not be resolved".to_owned()])));
-    check(Fault::Broken(503), 0, Err(Trouble::Unclear));
-    check(Fault::DoneButBroken, 1, Err(Trouble::Unclear));
-    check(Fault::DoneButClosed, 1, Err(Trouble::Unclear));
-    check(Fault::Silent(std::time::Duration::ZERO), 0, Err(Trouble::Unclear));
+    check(Fault::Secondary(7), 0, Err(HostErrorKind::Limited { wait_ms: 7_000 }));
+    check(Fault::NotFound, 0, Err(HostErrorKind::NotFound));
+    check(Fault::Invalid, 0, Err(HostErrorKind::Invalid(vec!["Line could not be resolved".to_owned()])));
+    check(Fault::Broken(503), 0, Err(HostErrorKind::Unclear));
+    check(Fault::DoneButBroken, 1, Err(HostErrorKind::Unclear));
+    check(Fault::DoneButClosed, 1, Err(HostErrorKind::Unclear));
+    check(Fault::Silent(std::time::Duration::ZERO), 0, Err(HostErrorKind::Unclear));
     // Another token is fetched, since what was refused for its token was surely not done.
     check(Fault::Unauthorized, 1, Ok(()));
 }

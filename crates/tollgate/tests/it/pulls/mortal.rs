@@ -9,8 +9,8 @@ use tollgate_core::pull::post::Inline;
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{
-    Asked, Check, CheckUpdate, Comment, FailedDelivery, Hidden, Host, IsOurs, Me, NewCheck, NewReview, Permission,
-    PostedReview, Pull, PullCommit, Thread,
+    BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, FenceCheck, Host, HostResult, NewCheck, NewReview,
+    Permission, PostedReview, Pull, PullCommit, Secret, Thread,
 };
 use tollgate_engine::pulls::Hosts;
 
@@ -72,20 +72,20 @@ pub(crate) struct MortalHosts {
 }
 
 impl Hosts for MortalHosts {
-    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: IsOurs) -> Asked<Arc<dyn Host>> {
+    fn host(&self, installation: Option<u64>, repo: &Repo, is_ours: FenceCheck) -> HostResult<Arc<dyn Host>> {
         let host = Hosts::host(&self.app, installation, repo, is_ours)?;
         Ok(Arc::new(Mortal { host, death: self.death.clone() }))
     }
 
-    fn me(&self) -> Asked<Me> {
+    fn me(&self) -> HostResult<BotIdentity> {
         self.app.me()
     }
 
-    fn failed_deliveries(&self, since_ms: u64) -> Asked<Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
         self.app.failed_deliveries(since_ms)
     }
 
-    fn redeliver(&self, id: u64) -> Asked<()> {
+    fn redeliver(&self, id: u64) -> HostResult<()> {
         self.app.redeliver(id)
     }
 }
@@ -108,29 +108,29 @@ macro_rules! mortal {
 
 impl Host for Mortal {
     mortal! {
-        me() -> Asked<Me>;
-        pull(repo: &Repo, number: u64) -> Asked<Pull>;
-        open_pulls(repo: &Repo, at_most: usize) -> Asked<Vec<Pull>>;
-        commits(repo: &Repo, number: u64) -> Asked<Vec<PullCommit>>;
-        permission(repo: &Repo, login: &str) -> Asked<Permission>;
-        comments(repo: &Repo, number: u64) -> Asked<Vec<Comment>>;
-        reviews(repo: &Repo, number: u64) -> Asked<Vec<PostedReview>>;
-        line_comments(repo: &Repo, number: u64) -> Asked<Vec<Comment>>;
-        threads(repo: &Repo, number: u64) -> Asked<Vec<Thread>>;
-        checks(repo: &Repo, head: &Sha, name: &str) -> Asked<Vec<Check>>;
-        comment(repo: &Repo, number: u64, body: &str) -> Asked<u64>;
-        edit_comment(repo: &Repo, comment: u64, body: &str) -> Asked<()>;
-        delete_comment(repo: &Repo, comment: u64) -> Asked<()>;
-        review(repo: &Repo, number: u64, review: &NewReview<'_>) -> Asked<u64>;
-        comment_at(repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> Asked<u64>;
-        delete_line_comment(repo: &Repo, comment: u64) -> Asked<()>;
-        reply(repo: &Repo, number: u64, root: u64, body: &str) -> Asked<u64>;
-        resolve(repo: &Repo, thread: &str) -> Asked<()>;
-        begin_check(repo: &Repo, check: &NewCheck<'_>) -> Asked<u64>;
-        update_check(repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> Asked<()>;
+        me() -> HostResult<BotIdentity>;
+        pull(repo: &Repo, number: u64) -> HostResult<Pull>;
+        open_pulls(repo: &Repo, at_most: usize) -> HostResult<Vec<Pull>>;
+        commits(repo: &Repo, number: u64) -> HostResult<Vec<PullCommit>>;
+        permission(repo: &Repo, login: &str) -> HostResult<Permission>;
+        comments(repo: &Repo, number: u64) -> HostResult<Vec<Comment>>;
+        reviews(repo: &Repo, number: u64) -> HostResult<Vec<PostedReview>>;
+        line_comments(repo: &Repo, number: u64) -> HostResult<Vec<Comment>>;
+        threads(repo: &Repo, number: u64) -> HostResult<Vec<Thread>>;
+        checks(repo: &Repo, head: &Sha, name: &str) -> HostResult<Vec<Check>>;
+        comment(repo: &Repo, number: u64, body: &str) -> HostResult<u64>;
+        edit_comment(repo: &Repo, comment: u64, body: &str) -> HostResult<()>;
+        delete_comment(repo: &Repo, comment: u64) -> HostResult<()>;
+        review(repo: &Repo, number: u64, review: &NewReview<'_>) -> HostResult<u64>;
+        comment_at(repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> HostResult<u64>;
+        delete_line_comment(repo: &Repo, comment: u64) -> HostResult<()>;
+        reply(repo: &Repo, number: u64, root: u64, body: &str) -> HostResult<u64>;
+        resolve(repo: &Repo, thread: &str) -> HostResult<()>;
+        begin_check(repo: &Repo, check: &NewCheck<'_>) -> HostResult<u64>;
+        update_check(repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> HostResult<()>;
         clone_url(repo: &Repo) -> String;
-        git_authorization(repo: &Repo) -> Asked<Option<Hidden>>;
-        failed_deliveries(since_ms: u64) -> Asked<Vec<FailedDelivery>>;
-        redeliver(id: u64) -> Asked<()>;
+        git_authorization(repo: &Repo) -> HostResult<Option<Secret>>;
+        failed_deliveries(since_ms: u64) -> HostResult<Vec<FailedDelivery>>;
+        redeliver(id: u64) -> HostResult<()>;
     }
 }

@@ -7,7 +7,7 @@ use tollgate_engine::board::Home;
 use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::github::{Address, App, AppSettings, delivery};
-use tollgate_engine::forge::host::Hidden;
+use tollgate_engine::forge::host::Secret;
 use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::{Limits, NewDelivery};
@@ -52,7 +52,7 @@ impl Steps {
         let settings = AppSettings {
             address: Address::parse(&hub.url(), None).unwrap(),
             app_id: hub.app_id(),
-            key_pem: Hidden::new(hub.private_key().to_owned()),
+            key_pem: Secret::new(hub.private_key().to_owned()),
             key_from: "a test".to_owned(),
             resolves_threads: false,
         };

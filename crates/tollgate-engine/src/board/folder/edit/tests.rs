@@ -7,21 +7,21 @@ const BASE: &str = "{\"a\":1,\"b\":1}";
 const OURS: &str = "{\"a\":2,\"b\":1}";
 const THEIRS: &str = "{\"a\":1,\"b\":3}";
 
-/// A folder with one file, and what is beside it in the end.
+/// A directory with one file.
 struct Scene {
     dir: tempfile::TempDir,
-    place: Place,
+    handle: DirHandle,
 }
 
 impl Scene {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), BASE).unwrap();
-        let place = Place::open(dir.path()).unwrap();
-        Self { dir, place }
+        let handle = DirHandle::open(dir.path()).unwrap();
+        Self { dir, handle }
     }
 
-    /// Writes as another program does that renames a new file over the old one.
+    /// Writes as a program that renames a new file over the old one.
     fn rename_over(&self, text: &str) {
         fs::write(self.dir.path().join("theirs"), text).unwrap();
         fs::rename(self.dir.path().join("theirs"), self.dir.path().join("file")).unwrap();
@@ -35,10 +35,10 @@ impl Scene {
         fs::read_dir(self.dir.path()).unwrap().count()
     }
 
-    /// Reads, lets somebody else do something, and then tries to put our version in place.
+    /// Reads, lets another program act, and then tries to replace the file.
     fn beaten_by(&self, between: impl FnOnce()) -> bool {
-        let (before, after) = (load(&self.place, "file", PATIENCE).unwrap(), document(OURS));
-        let mut temp = Temp::write(&self.place, &before, &after, true).unwrap();
+        let (before, after) = (load(&self.handle, "file", PATIENCE).unwrap(), document(OURS));
+        let mut temp = Temp::write(&self.handle, &before, &after, true).unwrap();
         between();
         matches!(put(&mut temp, "file", &before, &after, Way::Exchange).unwrap(), Put::Beaten(None))
     }
@@ -48,18 +48,18 @@ fn document(text: &str) -> Document {
     Document::parse(text.as_bytes()).unwrap()
 }
 
-fn set_a(document: &mut Document) -> Result<(), Trouble> {
-    document.set_raw("a", "2").map_err(Trouble::Refused)
+fn set_a(document: &mut Document) -> Result<(), EditError> {
+    document.set_raw("a", "2").map_err(EditError::Refused)
 }
 
 #[test]
 fn where_files_cannot_be_exchanged_they_are_renamed() {
     for way in [Way::Rename, Way::Exchange] {
         let scene = Scene::new();
-        let loaded = update(&scene.place, "file", &set_a, way).unwrap();
+        let loaded = update(&scene.handle, "file", &set_a, way).unwrap();
         assert_eq!((scene.text().as_str(), loaded.document.as_str(), scene.n_files()), (OURS, OURS, 1));
         assert_eq!(loaded.hash, hash(OURS.as_bytes()));
-        assert_eq!(Some(loaded.stamp), scene.place.stamp(None, "file"));
+        assert_eq!(Some(loaded.stamp), scene.handle.stamp(None, "file"));
     }
 }
 
@@ -74,20 +74,20 @@ fn an_edit_is_done_again_to_what_somebody_wrote_meanwhile() {
             }
             set_a(document)
         };
-        update(&scene.place, "file", &edit, way).unwrap();
+        update(&scene.handle, "file", &edit, way).unwrap();
         assert_eq!((scene.text().as_str(), n_edits.get(), scene.n_files()), ("{\"a\":2,\"b\":3}", 2, 1));
     }
 }
 
 #[test]
-fn whoever_wrote_in_the_last_moment_is_put_back() {
+fn a_write_at_the_last_moment_is_restored() {
     let scene = Scene::new();
     assert!(scene.beaten_by(|| scene.rename_over(THEIRS)));
     assert_eq!((scene.text().as_str(), scene.n_files()), (THEIRS, 1));
 }
 
 #[test]
-fn whoever_is_writing_into_the_old_file_goes_on_writing_into_it() {
+fn a_program_writing_into_the_old_file_keeps_writing_into_it() {
     let scene = Scene::new();
     let mut writer = None;
     assert!(scene.beaten_by(|| writer = Some(fs::File::create(scene.dir.path().join("file")).unwrap())));
@@ -103,15 +103,15 @@ fn the_same_bytes_from_somebody_else_are_no_conflict() {
 }
 
 #[test]
-fn what_somebody_wrote_over_our_version_is_kept_and_so_is_what_they_wrote_before() {
+fn a_write_over_our_version_and_the_one_before_are_both_kept() {
     let scene = Scene::new();
-    let (before, after) = (load(&scene.place, "file", PATIENCE).unwrap(), document(OURS));
-    let mut temp = Temp::write(&scene.place, &before, &after, true).unwrap();
-    // They wrote `b` before our exchange and `c` after it, when they could see only our version.
+    let (before, after) = (load(&scene.handle, "file", PATIENCE).unwrap(), document(OURS));
+    let mut temp = Temp::write(&scene.handle, &before, &after, true).unwrap();
+    // The other program wrote `b` before our exchange and `c` after it, when it could see only our version.
     scene.rename_over(THEIRS);
-    assert!(scene.place.exchange(&temp.name, "file").unwrap());
+    assert!(scene.handle.exchange(&temp.name, "file").unwrap());
     scene.rename_over("{\"a\":2,\"b\":1,\"c\":4}");
-    let first = content(&scene.place, &temp.name).ok();
+    let first = content(&scene.handle, &temp.name).ok();
     let Put::Beaten(Some((base, theirs))) = put_back(&mut temp, "file", &after, first).unwrap() else {
         panic!("nothing is carried over");
     };
@@ -126,8 +126,8 @@ fn what_somebody_wrote_over_our_version_is_kept_and_so_is_what_they_wrote_before
 #[test]
 fn a_new_file_does_not_replace_one_that_is_there() {
     let scene = Scene::new();
-    assert!(!create(&scene.place, "file", &document(OURS)).unwrap());
-    assert!(create(&scene.place, "new", &document(OURS)).unwrap());
+    assert!(!create(&scene.handle, "file", &document(OURS)).unwrap());
+    assert!(create(&scene.handle, "new", &document(OURS)).unwrap());
     assert_eq!((scene.text().as_str(), scene.n_files()), (BASE, 2));
 }
 
@@ -142,14 +142,14 @@ fn a_link_that_somebody_put_there_in_the_last_moment_stays_and_is_not_followed()
     }));
     assert!(file.is_symlink());
     assert_eq!((fs::read_to_string(&target).unwrap().as_str(), scene.n_files()), (THEIRS, 2));
-    assert!(matches!(update(&scene.place, "file", &set_a, Way::Exchange), Err(Trouble::Link)));
+    assert!(matches!(update(&scene.handle, "file", &set_a, Way::Exchange), Err(EditError::Link)));
 }
 
 #[test]
 fn a_file_that_is_gone_in_the_last_moment_is_not_made_again() {
     let scene = Scene::new();
-    let (before, after) = (load(&scene.place, "file", PATIENCE).unwrap(), document(OURS));
-    let mut temp = Temp::write(&scene.place, &before, &after, true).unwrap();
+    let (before, after) = (load(&scene.handle, "file", PATIENCE).unwrap(), document(OURS));
+    let mut temp = Temp::write(&scene.handle, &before, &after, true).unwrap();
     fs::remove_file(scene.dir.path().join("file")).unwrap();
     assert!(put(&mut temp, "file", &before, &after, Way::Exchange).is_err());
     drop(temp);

@@ -1,4 +1,4 @@
-//! How deep a text of JSON is nested, without reading it.
+//! Limits the nesting of JSON before it is parsed.
 //!
 //! Every delivery passes here before it is read, so this takes 64 bytes at a time where it can.
 

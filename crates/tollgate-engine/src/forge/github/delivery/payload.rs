@@ -1,14 +1,13 @@
-//! The fields of deliveries that mean something to us.
+//! The parsed fields of webhook deliveries.
 //!
-//! One shape for all events: whatever an event does not have is absent. Texts are borrowed from the delivery where
-//! nothing in them is escaped.
+//! One struct for all events: fields of other events are absent. Strings without escapes are borrowed from the body.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A delivery.
+/// The body of a delivery.
 #[derive(Debug, Deserialize)]
 pub(super) struct Payload<'a> {
     #[serde(borrow)]
@@ -32,7 +31,7 @@ pub(super) struct Payload<'a> {
     pub(super) repositories_removed: Option<Vec<Repository<'a>>>,
 }
 
-/// A text, in place.
+/// A borrowed string.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -51,7 +50,7 @@ pub(super) struct Numbered {
 #[derive(Debug, Deserialize)]
 pub(super) struct Repository<'a> {
     pub(super) id: Option<u64>,
-    /// Absent where only the number counts.
+    /// Absent where only the number is sent.
     #[serde(borrow)]
     pub(super) full_name: Option<Text<'a>>,
 }
@@ -86,13 +85,13 @@ pub(super) struct End<'a> {
 }
 
 impl PullRequest<'_> {
-    /// The number of the repository that it is to be merged into.
+    /// The number of the target repository.
     pub(super) fn base_id(&self) -> Option<u64> {
         self.base.as_ref()?.repo.as_ref()?.id
     }
 }
 
-/// What an edit changed.
+/// The changed fields of an `edited` event.
 #[derive(Debug, Deserialize)]
 pub(super) struct Changes {
     title: Option<IgnoredAny>,
@@ -100,7 +99,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// True when a review can come out otherwise for it.
+    /// True when the edit can change the result of a review.
     pub(super) fn matter(&self) -> bool {
         self.title.is_some() || self.base.is_some()
     }
@@ -109,7 +108,7 @@ impl Changes {
 #[derive(Debug, Deserialize)]
 pub(super) struct Issue {
     pub(super) number: u64,
-    /// There only for pull requests.
+    /// Present only for pull requests.
     pub(super) pull_request: Option<IgnoredAny>,
 }
 
@@ -129,7 +128,7 @@ pub(super) struct Thread {
     pub(super) comments: Vec<Numbered>,
 }
 
-/// A check, or a suite of them.
+/// A check run or a check suite.
 #[derive(Debug, Deserialize)]
 pub(super) struct Check<'a> {
     #[serde(borrow)]
@@ -146,8 +145,8 @@ struct App<'a> {
 }
 
 impl Check<'_> {
-    /// True when it is the check of the app of that name. GitHub asks only the app that made a check to run it again,
-    /// so one without a name is ours.
+    /// True when the check belongs to the app of this name. GitHub sends re-run requests only to the app that made the
+    /// check, so one without a name is ours.
     pub(super) fn is_by(&self, mention: &str) -> bool {
         let slug = self.app.as_ref().and_then(|app| app.slug.as_ref());
         slug.is_none_or(|slug| slug.as_str().eq_ignore_ascii_case(mention))

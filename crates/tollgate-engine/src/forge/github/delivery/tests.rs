@@ -7,7 +7,7 @@ use tollgate_core::sha::Sha;
 
 use super::read;
 
-/// What is understood of a delivery, in one line.
+/// The parsed delivery in one line.
 fn understood(event: &str, body: &str) -> String {
     let ask = match read(event, body.as_bytes(), "gate") {
         Ok(Some(ask)) => ask,
@@ -41,7 +41,7 @@ fn words(about: &About) -> String {
     }
 }
 
-/// A delivery about `octo/hello`, with an installation and a sender, and the fields that are given.
+/// A delivery about `octo/hello`, with an installation, a sender, and the given fields.
 fn with(mut fields: Value) -> String {
     let more = json!({
         "repository": {"id": 1, "full_name": "octo/hello", "owner": {"login": "octo"}},
@@ -70,7 +70,7 @@ fn on_pull(action: &str, more: &Value) -> Value {
 }
 
 #[test]
-fn what_changes_a_pull_request_asks_for_a_look() {
+fn a_changed_pull_request_is_enqueued() {
     for action in ["opened", "reopened", "ready_for_review", "synchronize", "converted_to_draft"] {
         check("pull_request", on_pull(action, &json!({})), "octo/hello#12 changed to aaaaaaa by 34");
     }
@@ -117,7 +117,7 @@ fn comments_are_commands_on_pull_requests_only() {
 }
 
 #[test]
-fn nobody_is_heard_who_is_a_program_or_does_not_speak_to_us() {
+fn comments_of_bots_and_without_a_mention_are_ignored() {
     let said = |body: Value, user: Value| {
         let issue = json!({"number": 12, "pull_request": {}});
         json!({"action": "created", "issue": issue, "comment": comment(body, user)})
@@ -127,7 +127,7 @@ fn nobody_is_heard_who_is_a_program_or_does_not_speak_to_us() {
     check("issue_comment", said(json!("thanks @gate"), ann()), "nothing");
     check("issue_comment", said(json!(null), ann()), "nothing");
     check("issue_comment", said(json!("@gate help"), json!(null)), "octo/hello#12 ghost says Help in 77 by 34");
-    // The words of the event are taken, whatever is escaped in them.
+    // Escapes in the event's texts are decoded.
     let dismissed =
         "octo/hello#12 ann says Dismiss { finding: Some(\"F003\"), reason: \"a \\\"constant\\\"\" } in 77 by 34";
     check("issue_comment", said(json!("@gate dismiss F003 a \"constant\""), ann()), dismissed);
@@ -189,7 +189,7 @@ fn our_checks_are_run_again_when_somebody_asks() {
         check(event, run(json!("other"), pulls(), json!("")), "nothing");
         check(event, run(json!("gate"), json!([]), json!("")), "nothing");
     }
-    // A pull request from a fork is not listed, and known by our own name for its check.
+    // GitHub does not list a pull request from a fork; our external ID identifies it.
     let ours = json!(check_id(21, &Sha::null()));
     check("check_run", run(json!("gate"), json!([]), ours), "octo/hello#21 again for ann by 34");
     let mut ended = run(json!("gate"), pulls(), json!(""));
@@ -207,7 +207,7 @@ fn where_the_app_was_removed_nothing_is_owed() {
     let two = json!([{"full_name": "octo/a"}, {"full_name": "octo/.github"}]);
     check("installation_repositories", removed("removed", two.clone()), "removed from [octo/a octo/.github] by 34");
     check("installation_repositories", removed("added", two), "nothing");
-    // Nothing is not everything.
+    // An empty list is not the whole installation.
     check("installation_repositories", removed("removed", json!([])), "nothing");
 }
 
@@ -220,7 +220,7 @@ fn other_events_ask_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_a_reason() {
+fn an_unreadable_delivery_is_rejected_with_a_reason() {
     let bad = |body: &str| understood("pull_request", body);
     assert_snapshot!(bad(""), @"bad: the delivery cannot be read: it is not a JSON object");
     assert_snapshot!(bad("[\"opened\"]"), @"bad: the delivery cannot be read: it is not a JSON object");
@@ -237,7 +237,7 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
 }
 
 #[test]
-fn what_is_said_twice_is_refused() {
+fn duplicate_keys_are_rejected() {
     let twice = with(on_pull("opened", &json!({})));
     for (name, value) in [("action", "\"closed\""), ("repository", "{\"full_name\":\"a/b\"}"), ("installation", "null")]
     {

@@ -12,7 +12,7 @@ use super::peer::{Heard, Peer, Reply};
 use super::{NOW_MS, StillClock, repo};
 use crate::forge::github::manifest::convert;
 use crate::forge::github::{App, AppSettings, client};
-use crate::forge::host::{Hidden, Me, Trouble};
+use crate::forge::host::{BotIdentity, HostErrorKind, Secret};
 
 /// A key made for one test.
 struct TestKey {
@@ -26,16 +26,16 @@ impl TestKey {
         Self { pkcs8: pair.as_der().unwrap().as_ref().to_vec(), public: pair.public_key().as_ref().to_vec() }
     }
 
-    fn pkcs8(&self) -> Hidden {
+    fn pkcs8(&self) -> Secret {
         pem("PRIVATE KEY", &self.pkcs8)
     }
 
-    /// The key as GitHub hands it out: what PKCS#8 wraps in a header, which has always the same length.
-    fn pkcs1(&self) -> Hidden {
+    /// The key in PKCS#1: PKCS#8 without its header, which has a fixed length.
+    fn pkcs1(&self) -> Secret {
         pem("RSA PRIVATE KEY", &self.pkcs8[26..])
     }
 
-    /// What a note says, if it is signed by this key.
+    /// The claims of a JWT, if this key signed it.
     fn read(&self, note: &str) -> Value {
         let (text, signature) = note.rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
@@ -46,13 +46,13 @@ impl TestKey {
     }
 }
 
-fn pem(kind: &str, der: &[u8]) -> Hidden {
+fn pem(kind: &str, der: &[u8]) -> Secret {
     let text = STANDARD.encode(der);
     let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
-    Hidden::new(format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n")))
+    Secret::new(format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n")))
 }
 
-/// An app before a GitHub that answers as it is told.
+/// An app, and a GitHub that plays a script.
 struct Stage {
     peer: Peer,
     clock: Arc<StillClock>,
@@ -86,7 +86,7 @@ fn about() -> Reply {
     Reply::json(200, &json!({"id": 12, "slug": "gate", "permissions": permissions, "events": ["push"]}))
 }
 
-/// A token that is good for an hour.
+/// A token that is valid for an hour.
 fn token(token: &str) -> Reply {
     Reply::json(201, &json!({"token": token, "expires_at": "2023-11-14T23:13:20Z"}))
 }
@@ -102,7 +102,7 @@ fn refused() -> Reply {
 #[test]
 fn a_note_says_for_ten_minutes_who_we_are() {
     let stage = stage(vec![about()]);
-    let me = Me { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(12) };
+    let me = BotIdentity { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(12) };
     assert_eq!((stage.app.me(), stage.app.me()), (Ok(me.clone()), Ok(me)));
     let heard = stage.peer.heard();
     assert_eq!((heard.len(), heard[0].line.as_str()), (1, "GET /app"));
@@ -113,13 +113,13 @@ fn a_note_says_for_ten_minutes_who_we_are() {
 #[test]
 fn keys_are_read_in_both_forms_and_nothing_else_is_a_key() {
     let key = TestKey::new();
-    let with = |key_pem: Hidden| {
+    let with = |key_pem: Secret| {
         let key_from = "keys/app.pem".to_owned();
         let address = crate::forge::github::Address::default();
         App::new(AppSettings { address, app_id: 1, key_pem, key_from, resolves_threads: false })
     };
     assert!(with(key.pkcs1()).is_ok() && with(key.pkcs8()).is_ok());
-    let failure = with(Hidden::new("hello".to_owned())).unwrap_err();
+    let failure = with(Secret::new("hello".to_owned())).unwrap_err();
     assert_snapshot!(failure, @"the private key of the GitHub App in `keys/app.pem` cannot be used: there is no private key in it");
     assert_snapshot!(failure.hint.unwrap(), @"Download a new private key on the settings page of the app, and put the `.pem` file there.");
     let other = with(pem("EC PRIVATE KEY", b"x")).unwrap_err();
@@ -149,7 +149,7 @@ fn the_right_to_resolve_threads_is_asked_for_where_it_is_wanted_and_done_without
     let denied = stage_of(vec![no(), token("ghs_1"), comments()], true);
     denied.app.host(34, &repo()).comments(&repo(), 1).unwrap();
     assert_eq!(asked(&denied), [json!("write"), json!("read"), Value::Null]);
-    // What we cannot do without is not asked for twice.
+    // Required permissions are not requested a second time.
     let lacking = stage(vec![no()]);
     assert!(lacking.app.host(34, &repo()).comments(&repo(), 1).is_err());
     assert_eq!(asked(&lacking), [json!("read")]);
@@ -171,7 +171,7 @@ fn a_token_is_kept_until_five_minutes_before_its_end() {
     let host = stage.app.host(34, &repo());
     host.comments(&repo(), 1).unwrap();
     stage.clock.advance(55 * 60_000 - 1);
-    // Another host of the same installation and repository has the same token.
+    // Another host of the same installation and repository shares the token.
     stage.app.host(34, &repo()).comments(&repo(), 1).unwrap();
     stage.clock.advance(1);
     host.comments(&repo(), 1).unwrap();
@@ -209,7 +209,7 @@ fn a_token_that_is_refused_is_fetched_once_more() {
     let host = stage.app.host(34, &repo());
     assert_eq!(host.comment(&repo(), 1, "hi"), Ok(5), "a refused write was surely not done");
     let error = host.comment(&repo(), 1, "hi").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unauthorized);
+    assert_eq!(error.kind, HostErrorKind::Unauthorized);
     assert_eq!(stage.peer.heard().len(), 7);
 }
 
@@ -226,13 +226,13 @@ fn a_clock_that_goes_wrong_is_put_right_by_github() {
 fn a_note_that_is_refused_on_time_is_not_sent_again() {
     let date = "date: Tue, 14 Nov 2023 22:13:22 GMT";
     let stage = stage(vec![refused().with(date), about()]);
-    assert_eq!(stage.app.me().unwrap_err().trouble, Trouble::Unauthorized);
+    assert_eq!(stage.app.me().unwrap_err().kind, HostErrorKind::Unauthorized);
     assert_eq!(stage.peer.heard().len(), 1);
 }
 
 #[test]
 fn the_end_of_a_token_is_by_the_clock_of_github() {
-    // Our clock is an hour behind: by it, the token would be good for two.
+    // Our clock is an hour behind: by it, the token would be valid for two.
     let ahead = "date: Tue, 14 Nov 2023 23:13:20 GMT";
     let token = |name: &str| Reply::json(201, &json!({"token": name, "expires_at": "2023-11-15T00:13:20Z"}));
     let stage = stage(vec![refused().with(ahead), token("ghs_1"), comments(), token("ghs_2"), comments()]);
@@ -244,12 +244,12 @@ fn the_end_of_a_token_is_by_the_clock_of_github() {
 }
 
 #[test]
-fn what_is_not_ours_any_more_is_read_and_not_written() {
+fn a_lost_lease_allows_reads_and_refuses_writes() {
     let stage = stage(vec![token("ghs_1"), comments()]);
     let host = stage.app.host_while(34, &repo(), Arc::new(|| false));
     host.comments(&repo(), 1).unwrap();
     let error = host.comment(&repo(), 1, "hi").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unavailable);
+    assert_eq!(error.kind, HostErrorKind::Unavailable);
     assert_snapshot!(error.message, @"`POST /repos/octo/hello/issues/1/comments` was not asked for, because the time for it had run out");
     assert_eq!(stage.peer.heard().len(), 2);
 }
@@ -259,7 +259,7 @@ fn an_app_that_was_removed_from_a_repository_finds_nothing_there() {
     let words = "There is at least one repository that does not exist or is not accessible to the parent installation.";
     let stage = stage(vec![Reply::json(422, &json!({"message": words}))]);
     let error = stage.app.host(34, &repo()).comments(&repo(), 1).unwrap_err();
-    assert_eq!(error.trouble, Trouble::NotFound);
+    assert_eq!(error.kind, HostErrorKind::NotFound);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn limits_hold_for_an_installation_and_not_for_others() {
     let stage = stage(vec![token("ghs_1"), limited, token("ghs_2"), comments()]);
     stage.app.host(34, &repo()).comments(&repo(), 1).unwrap_err();
     let error = stage.app.host(34, &repo()).comments(&repo(), 1).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Limited { wait_ms: 60_000 });
+    assert_eq!(error.kind, HostErrorKind::Limited { wait_ms: 60_000 });
     assert!(stage.app.host(35, &repo()).comments(&repo(), 1).is_ok());
 }
 

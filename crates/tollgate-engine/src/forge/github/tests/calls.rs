@@ -7,7 +7,7 @@ use tollgate_core::sha::Sha;
 use super::peer::Reply;
 use super::*;
 use crate::forge::host::{
-    Act, Asked, CheckUpdate, Comment, Host, NewCheck, NewReview, Permission, Pull, Thread, Trouble,
+    CheckUpdate, Comment, Host, HostErrorKind, HostResult, NewCheck, NewReview, Permission, Pull, ReviewEvent, Thread,
 };
 
 fn sha(digit: &str) -> Sha {
@@ -18,9 +18,9 @@ fn ok(body: Value) -> Reply {
     Reply::json(200, &body)
 }
 
-/// Asks once, and shows the request as it arrived.
+/// Sends one request and shows it as it arrived.
 #[track_caller]
-fn sent<T: std::fmt::Debug>(reply: Reply, ask: impl FnOnce(&dyn Host) -> Asked<T>) -> String {
+fn sent<T: std::fmt::Debug>(reply: Reply, ask: impl FnOnce(&dyn Host) -> HostResult<T>) -> String {
     let scene = scene(vec![reply]);
     let answer = ask(&scene.host).unwrap();
     let heard = scene.peer.heard();
@@ -66,7 +66,7 @@ fn a_commit_that_is_none_makes_no_sense() {
     let mut pull = pull_json();
     pull["head"]["sha"] = json!("HEAD; rm -rf /");
     let error = scene(vec![ok(pull)]).host.pull(&repo(), 7).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Nonsense);
+    assert_eq!(error.kind, HostErrorKind::Nonsense);
     assert_snapshot!(error, @"the answer to `GET /repos/octo/hello/pulls/7` makes no sense: expected 40 or 64 hex digits, found `HEAD; rm -rf /`");
 }
 
@@ -82,8 +82,8 @@ fn open_pull_requests_are_asked_for_as_many_as_wanted() {
 }
 
 #[test]
-fn who_may_write_is_said_by_github_alone() {
-    let of = |reply: Reply| scene(vec![reply]).host.permission(&repo(), "ann").map_err(|error| error.trouble);
+fn write_permission_comes_from_github_alone() {
+    let of = |reply: Reply| scene(vec![reply]).host.permission(&repo(), "ann").map_err(|error| error.kind);
     let role = |word: &str| ok(json!({"permission": word}));
     for word in ["admin", "maintain", "write"] {
         assert_eq!(of(role(word)), Ok(Permission::Write), "{word}");
@@ -97,7 +97,7 @@ fn who_may_write_is_said_by_github_alone() {
         assert_eq!(of(role(word)), Ok(permission), "{word}");
     }
     assert_eq!(of(Reply::json(404, &json!({}))), Ok(Permission::None));
-    assert_eq!(of(Reply::json(403, &json!({}))), Err(Trouble::Forbidden));
+    assert_eq!(of(Reply::json(403, &json!({}))), Err(HostErrorKind::Forbidden));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn only_our_checks_of_that_name_count() {
         run(4, "my gate", json!({"id": 9})), run(2, "my gate", json!({"id": 9})),
         run(1, "my gate", json!({"id": 8})), run(3, "other", json!({"id": 9})), run(5, "my gate", json!(null)),
     ]});
-    let me = Me { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(9) };
+    let me = BotIdentity { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(9) };
     let scene = scene_of(vec![ok(runs)], Some(TOKEN), Some(me));
     let checks = scene.host.checks(&repo(), &sha("a"), "my gate").unwrap();
     assert_eq!(checks.iter().map(|check| check.id).collect::<Vec<_>>(), [2, 4]);
@@ -222,7 +222,7 @@ fn inline(at: Option<(u32, u32, Side)>) -> Inline {
 fn a_review_is_one_request_with_all_its_comments() {
     let comments = [inline(Some((3, 3, Side::Right))), inline(Some((4, 6, Side::Left)))];
     let head = sha("a");
-    let review = NewReview { head: &head, body: "two", act: Act::RequestChanges, comments: &comments };
+    let review = NewReview { head: &head, body: "two", act: ReviewEvent::RequestChanges, comments: &comments };
     assert_snapshot!(sent(ok(json!({"id": 5})), |host| host.review(&repo(), 7, &review)), @r#"
     POST /repos/octo/hello/pulls/7/reviews
     {"commit_id":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","body":"two","event":"REQUEST_CHANGES","comments":[{"path":"a.rs","body":"look","line":3,"side":"RIGHT"},{"path":"a.rs","body":"look","line":6,"side":"LEFT","start_line":4,"start_side":"LEFT"}]}
@@ -231,10 +231,10 @@ fn a_review_is_one_request_with_all_its_comments() {
 }
 
 #[test]
-fn what_github_would_refuse_is_not_sent() {
+fn requests_that_github_would_reject_are_not_sent() {
     let scene = scene(Vec::new());
     let (head, comments) = (sha("a"), [inline(None)]);
-    let review = NewReview { head: &head, body: "two", act: Act::Comment, comments: &comments };
+    let review = NewReview { head: &head, body: "two", act: ReviewEvent::Comment, comments: &comments };
     assert_snapshot!(scene.host.review(&repo(), 7, &review).unwrap_err(), @"a comment at the whole of `a.rs` cannot be part of a review");
     let annotations = vec![annotation(); 51];
     let update = CheckUpdate { conclusion: None, says: ("t", "s"), annotations: &annotations };
@@ -337,16 +337,16 @@ fn servers_that_know_no_large_numbers_are_asked_for_small_ones() {
 
 #[test]
 fn errors_in_a_good_answer_are_errors() {
-    let refused = |reply: Value| scene(vec![ok(reply)]).host.resolve(&repo(), "T1").unwrap_err().trouble;
+    let refused = |reply: Value| scene(vec![ok(reply)]).host.resolve(&repo(), "T1").unwrap_err().kind;
     let error = |kind: &str, message: &str| json!({"data": null, "errors": [{"type": kind, "message": message}]});
-    assert_eq!(refused(error("FORBIDDEN", "no")), Trouble::Forbidden);
-    assert_eq!(refused(error("", "Resource not accessible by integration")), Trouble::Forbidden);
-    assert_eq!(refused(error("NOT_FOUND", "no")), Trouble::NotFound);
-    assert_eq!(refused(error("RATE_LIMITED", "no")), Trouble::Limited { wait_ms: 60_000 });
-    assert_eq!(refused(error("", "Field is wrong")), Trouble::Invalid(vec!["Field is wrong".to_owned()]));
-    assert_eq!(refused(json!({"data": null})), Trouble::NotFound);
+    assert_eq!(refused(error("FORBIDDEN", "no")), HostErrorKind::Forbidden);
+    assert_eq!(refused(error("", "Resource not accessible by integration")), HostErrorKind::Forbidden);
+    assert_eq!(refused(error("NOT_FOUND", "no")), HostErrorKind::NotFound);
+    assert_eq!(refused(error("RATE_LIMITED", "no")), HostErrorKind::Limited { wait_ms: 60_000 });
+    assert_eq!(refused(error("", "Field is wrong")), HostErrorKind::Invalid(vec!["Field is wrong".to_owned()]));
+    assert_eq!(refused(json!({"data": null})), HostErrorKind::NotFound);
     let absent = json!({"data": {"repository": null}});
-    assert_eq!(scene(vec![ok(absent)]).host.threads(&repo(), 7).unwrap_err().trouble, Trouble::NotFound);
+    assert_eq!(scene(vec![ok(absent)]).host.threads(&repo(), 7).unwrap_err().kind, HostErrorKind::NotFound);
 }
 
 #[test]
@@ -359,9 +359,9 @@ fn a_thread_is_resolved_by_its_name() {
 }
 
 #[test]
-fn who_has_the_token_is_asked_once() {
+fn the_user_of_a_token_is_fetched_once() {
     let scene = scene_of(vec![ok(json!({"login": "ann", "type": "User"}))], Some(TOKEN), None);
-    let me = Me { login: "ann".to_owned(), mention: "ann".to_owned(), app: None };
+    let me = BotIdentity { login: "ann".to_owned(), mention: "ann".to_owned(), app: None };
     assert_eq!((scene.host.me(), scene.host.me()), (Ok(me.clone()), Ok(me)));
     assert_eq!(scene.peer.lines(), "GET /user");
 }
@@ -390,7 +390,7 @@ fn git_gets_the_token_as_a_password_and_nobody_sees_it() {
 fn a_token_with_a_line_break_is_none() {
     let scene = scene_of(Vec::new(), Some("ghp_Zq7x9\nX: y"), None);
     let error = scene.host.pull(&repo(), 7).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unauthorized);
+    assert_eq!(error.kind, HostErrorKind::Unauthorized);
     assert_snapshot!(error, @"`GET /repos/octo/hello/pulls/7` cannot be asked: the token holds characters that no token has");
-    assert_eq!(scene.host.redeliver(1).unwrap_err().trouble, Trouble::Forbidden);
+    assert_eq!(scene.host.redeliver(1).unwrap_err().kind, HostErrorKind::Forbidden);
 }

@@ -5,27 +5,27 @@ use serde_json::json;
 
 use super::peer::Reply;
 use super::*;
-use crate::forge::host::{Asked, Host as _, HostError, Trouble};
+use crate::forge::host::{Host as _, HostError, HostErrorKind, HostResult};
 
-/// What a read and a write make of the same answer, given as often as they ask, and how often that is.
+/// The results of a read and a write for the same repeated response, and the number of requests.
 #[track_caller]
-fn check(reply: impl Fn() -> Reply, read: (Trouble, usize), write: Trouble) {
+fn check(reply: impl Fn() -> Reply, read: (HostErrorKind, usize), write: HostErrorKind) {
     let reader = scene((0..3).map(|_| reply()).collect());
     let error = reader.host.pull(&repo(), 1).unwrap_err();
-    assert_eq!((error.trouble.clone(), reader.peer.heard().len()), read, "reading: {error}");
+    assert_eq!((error.kind.clone(), reader.peer.heard().len()), read, "reading: {error}");
     let writer = scene(vec![reply()]);
     let wrong = writer.host.comment(&repo(), 1, "hi").unwrap_err();
-    assert_eq!((wrong.trouble.clone(), writer.peer.heard().len()), (write, 1), "writing: {wrong}");
+    assert_eq!((wrong.kind.clone(), writer.peer.heard().len()), (write, 1), "writing: {wrong}");
     for error in [error, wrong] {
         assert!(!error.message.is_empty() && !error.message.ends_with('.'), "{error}");
         assert!(!format!("{error:?}").contains("Zq7x9"), "{error:?} shows the token");
     }
 }
 
-/// The same refusal for both, and nobody asks again.
+/// The same error for both, without a retry.
 #[track_caller]
-fn check_refusal(reply: impl Fn() -> Reply, trouble: &Trouble) {
-    check(reply, (trouble.clone(), 1), trouble.clone());
+fn check_refusal(reply: impl Fn() -> Reply, kind: &HostErrorKind) {
+    check(reply, (kind.clone(), 1), kind.clone());
 }
 
 fn status(status: u16) -> impl Fn() -> Reply {
@@ -34,47 +34,50 @@ fn status(status: u16) -> impl Fn() -> Reply {
 
 #[test]
 fn refusals_are_told_apart() {
-    check_refusal(status(401), &Trouble::Unauthorized);
-    check_refusal(status(403), &Trouble::Forbidden);
-    check_refusal(status(451), &Trouble::Forbidden);
-    check_refusal(status(404), &Trouble::NotFound);
-    check_refusal(status(410), &Trouble::NotFound);
-    check_refusal(status(301), &Trouble::NotFound);
-    check_refusal(status(400), &Trouble::Invalid(vec!["no".to_owned()]));
+    check_refusal(status(401), &HostErrorKind::Unauthorized);
+    check_refusal(status(403), &HostErrorKind::Forbidden);
+    check_refusal(status(451), &HostErrorKind::Forbidden);
+    check_refusal(status(404), &HostErrorKind::NotFound);
+    check_refusal(status(410), &HostErrorKind::NotFound);
+    check_refusal(status(301), &HostErrorKind::NotFound);
+    check_refusal(status(400), &HostErrorKind::Invalid(vec!["no".to_owned()]));
 }
 
 #[test]
 fn of_a_write_that_fails_nobody_knows_and_a_read_is_tried_again() {
     for code in [500, 502, 503, 504, 408] {
-        check(status(code), (Trouble::Unavailable, 3), Trouble::Unclear);
+        check(status(code), (HostErrorKind::Unavailable, 3), HostErrorKind::Unclear);
     }
-    check(|| Reply::HangsUp, (Trouble::Unavailable, 3), Trouble::Unclear);
-    // A conflict was surely not done.
-    check(status(409), (Trouble::Unavailable, 3), Trouble::Unavailable);
+    check(|| Reply::HangsUp, (HostErrorKind::Unavailable, 3), HostErrorKind::Unclear);
+    // A conflict surely had no effect.
+    check(status(409), (HostErrorKind::Unavailable, 3), HostErrorKind::Unavailable);
 }
 
 #[test]
 fn an_answer_that_makes_no_sense_is_not_asked_for_again() {
     let says = |body: &'static str| move || Reply::Says(200, String::new(), body.to_owned());
     for body in ["", "<html>", "{\"id\":\"x\"}", "[]", "{\"id\":1", "null"] {
-        check(says(body), (Trouble::Nonsense, 1), Trouble::Unclear);
+        check(says(body), (HostErrorKind::Nonsense, 1), HostErrorKind::Unclear);
     }
-    check(|| Reply::Long((10 << 20) + 1), (Trouble::Nonsense, 1), Trouble::Unclear);
+    check(|| Reply::Long((10 << 20) + 1), (HostErrorKind::Nonsense, 1), HostErrorKind::Unclear);
 }
 
 #[test]
 fn limits_are_known_by_their_signs() {
-    let limited = |wait_ms: u64| Trouble::Limited { wait_ms };
+    let limited = |wait_ms: u64| HostErrorKind::Limited { wait_ms };
     check_refusal(|| status(429)().with("retry-after: 7"), &limited(7_000));
     check_refusal(|| status(403)().with("retry-after: 7"), &limited(7_000));
     check_refusal(status(429), &limited(60_000));
     let reset = "x-ratelimit-remaining: 0\r\nx-ratelimit-reset: 1700000090";
     check_refusal(|| status(403)().with(reset), &limited(90_000));
-    // GitHub's clock counts where it tells the time.
+    // GitHub's `Date` header overrides our clock.
     let date = "date: Tue, 14 Nov 2023 22:14:20 GMT";
     check_refusal(|| status(403)().with(reset).with(date), &limited(30_000));
     check_refusal(|| status(403)().with("retry-after: 999999999999"), &limited(61 * 60_000));
-    check_refusal(|| status(403)().with("x-ratelimit-remaining: 12\r\nx-ratelimit-reset: 1"), &Trouble::Forbidden);
+    check_refusal(
+        || status(403)().with("x-ratelimit-remaining: 12\r\nx-ratelimit-reset: 1"),
+        &HostErrorKind::Forbidden,
+    );
     let says = |code: u16, message: &'static str| move || Reply::json(code, &json!({"message": message}));
     check_refusal(says(403, "You have exceeded a secondary rate limit. Please wait."), &limited(60_000));
     check_refusal(says(422, "was submitted too quickly"), &limited(60_000));
@@ -85,8 +88,8 @@ fn after_a_limit_nobody_asks_before_its_end() {
     let limited = Reply::json(403, &json!({"message": "secondary rate limit"})).with("retry-after: 30");
     let scene = scene(vec![limited, Reply::json(201, &json!({"id": 5}))]);
     scene.host.comment(&repo(), 1, "hi").unwrap_err();
-    let wait = |asked: Asked<u64>| asked.map_err(|error| error.trouble);
-    assert_eq!(wait(scene.host.comment(&repo(), 1, "hi")), Err(Trouble::Limited { wait_ms: 30_000 }));
+    let wait = |asked: HostResult<u64>| asked.map_err(|error| error.kind);
+    assert_eq!(wait(scene.host.comment(&repo(), 1, "hi")), Err(HostErrorKind::Limited { wait_ms: 30_000 }));
     assert_eq!(scene.peer.heard().len(), 1);
     scene.clock.advance(25_000);
     assert_eq!(wait(scene.host.comment(&repo(), 1, "hi")), Ok(5));
@@ -97,8 +100,8 @@ fn after_a_limit_nobody_asks_before_its_end() {
 fn the_words_of_a_refusal_are_kept() {
     let words = |errors: serde_json::Value| {
         let scene = scene(vec![Reply::json(422, &json!({"message": "Validation Failed", "errors": errors}))]);
-        let HostError { trouble, message } = scene.host.comment(&repo(), 1, "hi").unwrap_err();
-        let Trouble::Invalid(words) = trouble else { panic!("{trouble:?}") };
+        let HostError { kind, message } = scene.host.comment(&repo(), 1, "hi").unwrap_err();
+        let HostErrorKind::Invalid(words) = kind else { panic!("{kind:?}") };
         format!("{}\n{message}", words.join(" | "))
     };
     assert_snapshot!(words(json!(["Line could not be resolved", "Path could\nnot be resolved"])), @r"
@@ -121,7 +124,7 @@ fn the_words_of_a_refusal_are_kept() {
 }
 
 #[test]
-fn what_the_other_side_quotes_never_shows_the_token() {
+fn quoted_messages_never_contain_the_token() {
     let quoted = json!({"message": format!("bad token {TOKEN}"), "errors": [TOKEN]});
     let scene = scene(vec![Reply::json(422, &quoted), Reply::json(500, &quoted)]);
     for error in [scene.host.comment(&repo(), 1, "hi"), scene.host.comment(&repo(), 1, "hi")] {
@@ -131,15 +134,15 @@ fn what_the_other_side_quotes_never_shows_the_token() {
 }
 
 #[test]
-fn nobody_at_the_other_end_is_no_doubt() {
+fn a_refused_connection_is_known_to_have_no_effect() {
     let mut scene = scene(Vec::new());
     let address = scene.peer.address();
     scene.peer = Peer::playing(Vec::new());
     let client = Client::new(address.clone(), scene.clock.clone());
-    let role = Role::Holder { token: None, me: OnceLock::new() };
-    let host = Hosted::new(client, Arc::new(Limits::default()), role);
+    let role = AuthMode::Holder { token: None, me: OnceLock::new() };
+    let host = GithubHost::new(client, Arc::new(Limits::default()), role);
     let error = host.comment(&repo(), 1, "hi").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unavailable, "it was surely not written");
+    assert_eq!(error.kind, HostErrorKind::Unavailable, "it was surely not written");
     let message = error.message.replace(address.api(), "ADDRESS");
     assert_snapshot!(message, @"GitHub cannot be reached at ADDRESS: Connection refused (os error 111)");
 }
@@ -148,12 +151,12 @@ fn nobody_at_the_other_end_is_no_doubt() {
 fn silence_ends_in_time() {
     let (peer, clock) = (Peer::playing(vec![Reply::Silent, Reply::Silent]), Arc::new(StillClock::at(NOW_MS)));
     let client = Client { patience: Duration::from_millis(50), ..Client::new(peer.address(), clock.clone()) };
-    let role = Role::Holder { token: Some(Hidden::new(TOKEN.to_owned())), me: OnceLock::new() };
-    let host = Hosted::new(client, Arc::new(Limits::default()), role);
+    let role = AuthMode::Holder { token: Some(Secret::new(TOKEN.to_owned())), me: OnceLock::new() };
+    let host = GithubHost::new(client, Arc::new(Limits::default()), role);
     let error = host.comment(&repo(), 1, "hi").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unclear);
+    assert_eq!(error.kind, HostErrorKind::Unclear);
     assert_snapshot!(error, @"`POST /repos/octo/hello/issues/1/comments` was not answered within 1 s");
-    assert_eq!(host.pull(&repo(), 1).unwrap_err().trouble, Trouble::Unavailable);
+    assert_eq!(host.pull(&repo(), 1).unwrap_err().kind, HostErrorKind::Unavailable);
 }
 
 #[test]

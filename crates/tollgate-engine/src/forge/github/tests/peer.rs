@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::forge::github::Address;
 
-/// What the scripted GitHub does with the next request.
+/// The reaction of the scripted GitHub to the next request.
 pub(super) enum Reply {
-    /// Answers: a status, headers as they stand on the wire, a body.
+    /// A response: status, raw headers, body.
     Says(u16, String, String),
-    /// Takes the request and ends the connection.
+    /// Reads the request and closes the connection.
     HangsUp,
-    /// Takes the request and says nothing until the end of the test.
+    /// Reads the request and stays silent until the end of the test.
     Silent,
-    /// Sends so many bytes of a body, all the letter `x`.
+    /// Sends a body of this many bytes, all `x`.
     Long(usize),
 }
 
@@ -124,7 +124,7 @@ fn hear(stream: &mut TcpStream) -> Option<Heard> {
 }
 
 fn play(reply: &Reply, mut stream: TcpStream, silent: &mut Vec<TcpStream>) {
-    // Whoever stops reading has heard enough.
+    // The client stopped reading, so the rest is dropped.
     let mut send = |bytes: &[u8]| stream.write_all(bytes).is_ok();
     match reply {
         Reply::Says(status, headers, body) => {

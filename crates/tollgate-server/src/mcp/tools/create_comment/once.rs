@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::pull::PullRef;
-use tollgate_engine::forge::host::{Asked, Comment, Host, Me, Trouble};
+use tollgate_engine::forge::host::{BotIdentity, Comment, Host, HostErrorKind, HostResult};
 
 use super::Action;
 
@@ -33,7 +33,7 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Sees to it that the comment stands there, once.
-    pub(super) fn put(&self, cancel: &CancellationToken) -> Asked<(Action, u64)> {
+    pub(super) fn put(&self, cancel: &CancellationToken) -> HostResult<(Action, u64)> {
         let me = self.host.me()?;
         if let Some(there) = self.first(&me)? {
             return Ok((self.say_in(&there)?, there.id));
@@ -56,7 +56,7 @@ impl Wanted<'_> {
     }
 
     /// The oldest comment of ours with the mark; the others are removed.
-    fn first(&self, me: &Me) -> Asked<Option<Comment>> {
+    fn first(&self, me: &BotIdentity) -> HostResult<Option<Comment>> {
         let mut found = self.host.comments(&self.pull.repo, self.pull.number)?;
         found.retain(|comment| me.wrote(&comment.author) && comment.body.contains(self.mark));
         found.sort_unstable_by_key(|comment| comment.id);
@@ -69,7 +69,7 @@ impl Wanted<'_> {
     }
 
     /// Has a comment that is there say what it is to say.
-    fn say_in(&self, there: &Comment) -> Asked<Action> {
+    fn say_in(&self, there: &Comment) -> HostResult<Action> {
         // A host may write line breaks in its own way.
         if there.body.replace("\r\n", "\n").trim() == self.body.trim() {
             return Ok(Action::Unchanged);
@@ -77,10 +77,10 @@ impl Wanted<'_> {
         self.host.edit_comment(&self.pull.repo, there.id, self.body).map(|()| Action::Updated)
     }
 
-    fn remove(&self, comment: u64) -> Asked<()> {
+    fn remove(&self, comment: u64) -> HostResult<()> {
         match self.host.delete_comment(&self.pull.repo, comment) {
             // Somebody else removed it.
-            Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+            Err(error) if error.kind == HostErrorKind::NotFound => Ok(()),
             removed => removed,
         }
     }

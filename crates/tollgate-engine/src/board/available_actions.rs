@@ -1,0 +1,62 @@
+//! The available actions of a feature in its current state, and the pipeline steps of a project.
+
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::document::Step;
+use tollgate_core::board::machine::{self, Illegal, Offer, Rules, State};
+
+use super::{Board, Refused};
+
+impl Board {
+    /// The available actions of a feature, each with its target status, or the reason why it is not available.
+    pub fn available_actions(&self, project: i64, id: &FeatureId) -> Result<Vec<Offer>, Refused> {
+        let row = self.feature(project, id)?;
+        let project = self.project(project)?;
+        if let Err(elsewhere) = self.check_here(&project) {
+            let rules = Rules { skip_tests: true, steps: Vec::new(), max_rounds: self.settings().pipeline.rounds };
+            return Ok(refused(machine::acts(&row.state, &rules), &elsewhere.message));
+        }
+        let folder = self.folder(&project)?;
+        Ok(available_actions(&row.state, &self.rules(&folder, &row.document), row.broken.as_deref()))
+    }
+
+    /// The pipeline steps after the gate, in order, and the errors of their file.
+    pub fn steps(&self, project: i64) -> Result<(Vec<Step>, Vec<String>), Refused> {
+        let project = self.project(project)?;
+        // The file is on another machine.
+        if self.is_here(&project) { Ok(self.folder(&project)?.steps()) } else { Ok((Vec::new(), Vec::new())) }
+    }
+}
+
+/// The available actions in a state; none when the feature's file is broken.
+#[must_use]
+pub fn available_actions(state: &State, rules: &Rules, broken: Option<&str>) -> Vec<Offer> {
+    let offers = machine::acts(state, rules);
+    match broken {
+        Some(why) => refused(offers, &format!("its file cannot be read: {why}")),
+        None => offers,
+    }
+}
+
+/// Marks all actions as not available for this reason.
+fn refused(mut offers: Vec<Offer>, why: &str) -> Vec<Offer> {
+    for offer in &mut offers {
+        let event = offer.act.event().map_or("moving it there", |event| event.in_words());
+        offer.leads = Err(Illegal { event, why: why.to_owned() });
+    }
+    offers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_can_be_done_to_a_feature_whose_file_cannot_be_read() {
+        let offers = available_actions(&State::new(), &Rules::default(), Some("line 1: expected `{`"));
+        assert!(!offers.is_empty());
+        for offer in offers {
+            let why = offer.leads.unwrap_err().why;
+            assert_eq!(why, "its file cannot be read: line 1: expected `{`");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Composes the posts of a finished review.
+//!
+//! Core writes the texts; this module collects their inputs. Nothing is published here.
+
+use std::collections::BTreeSet;
+
+use tollgate_core::finding::{Finding, LineRange, Side};
+use tollgate_core::gate::Gate;
+use tollgate_core::path::FilePath;
+use tollgate_core::pull::Repo;
+use tollgate_core::pull::key::Key;
+use tollgate_core::pull::surface::{self, Input, Mode, Surface};
+use tollgate_core::report::summary::{self, Comment};
+use tollgate_core::review::Review;
+use tollgate_core::sha::Sha;
+use tollgate_rules::hit::REVIEWER;
+
+use super::post::Post;
+use crate::config::{ModeWord, Settings};
+use crate::forge::host::ReviewEvent;
+use crate::pipeline::{Reviewed, Run, SinceLast};
+
+/// The inputs of a review's posts.
+#[derive(Clone, Copy)]
+pub struct PostInputs<'a> {
+    /// The review.
+    pub reviewed: &'a Reviewed,
+    /// The settings of the target branch.
+    pub settings: &'a Settings,
+    /// The name for mentions, without `@`.
+    pub mention: &'a str,
+    /// The web URL of the host: `https://github.com`.
+    pub site_url: &'a str,
+    /// The repository.
+    pub repo: &'a Repo,
+    /// The keys of findings that already have a comment of ours.
+    pub known: &'a BTreeSet<String>,
+    /// True when the pull request already has our summary.
+    pub has_summary: bool,
+    /// True when nothing of the prior review was published, so that there is no delta to show.
+    pub is_first_seen: bool,
+    /// The findings of the prior review, as far as known.
+    pub before: &'a [Finding],
+    /// The page with the whole review.
+    pub details_url: Option<&'a str>,
+}
+
+/// Composes the posts of a review.
+#[must_use]
+pub fn posts(inputs: &PostInputs<'_>) -> Vec<Post> {
+    let reviewed = inputs.reviewed;
+    let head = &reviewed.review.reviewed;
+    let Surface { summary, settled, review, at_files, check } = surface_of(inputs);
+    let mut posts = Vec::new();
+    if let Some(review) = review {
+        posts.push(Post::review(head, review.body, act(review.act), review.inline));
+    }
+    posts.extend(at_files.into_iter().map(|inline| Post::inline(head, inline)));
+    if let Some(summary) = summary.or(settled.filter(|_| inputs.has_summary)) {
+        posts.push(Post::summary(head, summary));
+    }
+    posts.extend(resolved(inputs).into_iter().map(|key| Post::resolve(head, &key)));
+    let (conclusion, text) = check;
+    posts.push(Post::check(head, Some(conclusion), text, inputs.details_url));
+    posts
+}
+
+fn surface_of(inputs: &PostInputs<'_>) -> Surface {
+    let PostInputs { reviewed, settings, .. } = *inputs;
+    let head = &reviewed.review.reviewed;
+    let since = reviewed.since.as_ref().filter(|_| !inputs.is_first_seen);
+    let summary = summary_text(reviewed, &settings.bot, since);
+    let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
+        let commit = match side {
+            Side::Left => &reviewed.review.base,
+            Side::Right => head,
+        };
+        permalink(inputs.site_url, inputs.repo, commit, file, lines)
+    };
+    surface::surface(&Input {
+        bot: &settings.bot,
+        mention: inputs.mention,
+        head,
+        review: &reviewed.review,
+        files: &reviewed.change.files,
+        gate: reviewed.gate,
+        summary: summary.as_deref(),
+        new: since.map(|since| since.new.as_slice()),
+        known: inputs.known,
+        cap: Some(reviewed.policy.cap),
+        url_of: &url_of,
+        details_url: inputs.details_url,
+        mode: mode(settings.mode),
+        auto_approve: settings.auto_approve,
+    })
+}
+
+/// A stored review that was re-evaluated after a finding was dismissed.
+pub(super) struct ReevaluatedReview<'a> {
+    pub(super) review: &'a Review,
+    pub(super) gate: Gate,
+    pub(super) settings: &'a Settings,
+    pub(super) mention: &'a str,
+    pub(super) has_summary: bool,
+    pub(super) details_url: Option<String>,
+}
+
+impl ReevaluatedReview<'_> {
+    /// Its posts: the summary, if there is one, and the check run. Line comments stay as they are.
+    pub(super) fn posts(&self) -> Vec<Post> {
+        let Self { review, gate, settings, .. } = *self;
+        let head = &review.reviewed;
+        let summary = summary::write(&bare(review, &settings.bot));
+        let surface = surface::surface(&Input {
+            bot: &settings.bot,
+            mention: self.mention,
+            head,
+            review,
+            files: &[],
+            gate,
+            summary: summary.as_deref(),
+            new: Some(&[]),
+            known: &BTreeSet::new(),
+            cap: None,
+            url_of: &|_, _, _| String::new(),
+            details_url: self.details_url.as_deref(),
+            mode: mode(settings.mode),
+            auto_approve: false,
+        });
+        let mut posts = Vec::new();
+        if let Some(summary) = surface.summary.or(surface.settled).filter(|_| self.has_summary) {
+            posts.push(Post::summary(head, summary));
+        }
+        let (conclusion, text) = surface.check;
+        posts.push(Post::check(head, Some(conclusion), text, self.details_url.as_deref()));
+        posts
+    }
+}
+
+/// The permalink to lines of a file at a commit.
+fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Option<LineRange>) -> String {
+    let mut url = format!("{site}/{repo}/blob/{commit}/");
+    for byte in file.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    match lines {
+        Some(lines) if lines.start() == lines.end() => url.push_str(&format!("#L{}", lines.start())),
+        Some(lines) => url.push_str(&format!("#L{}-L{}", lines.start(), lines.end())),
+        None => {}
+    }
+    url
+}
+
+/// The text of the summary; `None` when there is nothing to report. A partial review always has its coverage.
+#[must_use]
+pub fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
+    let analysis = reviewed.change.analyze();
+    let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
+    let comment = Comment {
+        bot,
+        review: &reviewed.review,
+        analysis: Some(&analysis),
+        what: None,
+        keywords: keywords.as_deref(),
+        early_feedback: reviewed.policy.early_feedback,
+        commented: Some(reviewed.policy.cap),
+        details: &details,
+        since: last.filter(|last| last.had_findings()).map(SinceLast::told),
+    };
+    written(&comment)
+}
+
+/// The summary of a stored review.
+#[must_use]
+pub fn stored_summary_text(review: &Review, bot: &str) -> Option<String> {
+    written(&bare(review, bot))
+}
+
+fn written(comment: &Comment<'_>) -> Option<String> {
+    // A partial review without findings must still be reported.
+    let nothing_said = || (!comment.review.is_complete()).then(|| summary::write_details(comment));
+    summary::write(comment).or_else(nothing_said)
+}
+
+/// The input of a summary that has only the review.
+fn bare<'a>(review: &'a Review, bot: &'a str) -> Comment<'a> {
+    Comment {
+        bot,
+        review,
+        analysis: None,
+        what: None,
+        keywords: None,
+        early_feedback: false,
+        commented: None,
+        details: &[],
+        since: None,
+    }
+}
+
+/// The lines of Review Details beside the figures.
+fn details(reviewed: &Reviewed) -> Vec<String> {
+    let mut lines = reviewed.intent.details();
+    lines.extend(reviewed.policy.changes.iter().cloned());
+    // Some notes repeat the intent's details.
+    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
+        if !lines.iter().any(|line| line == note) {
+            lines.push(note.to_owned());
+        }
+    }
+    let review = &reviewed.review;
+    let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
+    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
+    let mut reviewers: Vec<&str> =
+        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
+    reviewers.sort_unstable();
+    reviewers.dedup();
+    lines.push(format!("Reviewers: {}", reviewers.join(", ")));
+    lines.extend(reviewed.runs.iter().map(Run::in_words));
+    lines
+}
+
+/// The keys of resolved findings whose threads can be resolved.
+fn resolved(inputs: &PostInputs<'_>) -> Vec<String> {
+    let now: BTreeSet<Key> = Key::all(&inputs.reviewed.review.findings).into_iter().collect();
+    let resolved = inputs.reviewed.since.iter().flat_map(|since| &since.resolved);
+    let before = Key::all(inputs.before);
+    let key_of = |finding: &Finding| {
+        let place = inputs.before.iter().position(|before| before == finding);
+        place.and_then(|place| before.get(place).copied()).unwrap_or_else(|| Key::of(finding))
+    };
+    let keys: BTreeSet<Key> = resolved.map(key_of).filter(|key| !now.contains(key)).collect();
+    keys.into_iter().map(|key| key.to_string()).filter(|key| inputs.known.contains(key)).collect()
+}
+
+/// The host's event for a review.
+#[must_use]
+pub fn act(act: surface::Act) -> ReviewEvent {
+    match act {
+        surface::Act::Comment => ReviewEvent::Comment,
+        surface::Act::Approve => ReviewEvent::Approve,
+        surface::Act::RequestChanges => ReviewEvent::RequestChanges,
+    }
+}
+
+fn mode(mode: ModeWord) -> Mode {
+    match mode {
+        ModeWord::Standard => Mode::Standard,
+        ModeWord::Enhanced => Mode::Enhanced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_the_lines_and_nowhere_else() {
+        let (repo, sha) = (Repo::parse("o/r").unwrap(), Sha::parse(&"a".repeat(40)).unwrap());
+        let of = |path: &str, lines| {
+            let link = permalink("https://h", &repo, &sha, &FilePath::parse(path).unwrap(), lines);
+            link.replace(sha.as_str(), "SHA")
+        };
+        let range = LineRange::new(3, 5);
+        assert_eq!(of("src/a.rs", range), "https://h/o/r/blob/SHA/src/a.rs#L3-L5");
+        assert_eq!(of("a b#c?.rs", Some(LineRange::line(7))), "https://h/o/r/blob/SHA/a%20b%23c%3F.rs#L7");
+        assert_eq!(of("ä", None), "https://h/o/r/blob/SHA/%C3%A4");
+    }
+}
