@@ -22,7 +22,7 @@ struct RuleFile {
     anchors: Vec<Anchor>,
     #[serde(default)]
     needs: Vec<String>,
-    look: Option<String>,
+    prefilter: Option<String>,
     #[serde(default = "yes")]
     in_tests: bool,
     detector: Option<String>,
@@ -146,11 +146,11 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
     }
     let matcher = Value::Object(matcher).to_string();
     let detector = rule.detector.as_deref().unwrap_or_default();
-    let look = rule.look.as_ref().map_or("None".to_owned(), |name| format!("Some(Look::{name})"));
+    let prefilter = rule.prefilter.as_ref().map_or("None".to_owned(), |name| format!("Some(Prefilter::{name})"));
     let _ = writeln!(
         table,
         "Rule {{ id: {:?}, languages: &{:?}, severity: Severity::{}, category: Category::{}, message: {:?}, \
-         why: {:?}, anchors: &{}, needs: &{:?}, look: {look}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
+         why: {:?}, anchors: &{}, needs: &{:?}, prefilter: {prefilter}, in_tests: {}, detector: {detector:?}, references: &{:?}, matcher: {matcher:?}, \
          bad: &{}, good: &{} }},",
         rule.id,
         rule.language,

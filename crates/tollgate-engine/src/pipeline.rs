@@ -24,7 +24,7 @@ use tollgate_core::suppress::Dismissal;
 use tollgate_core::verify::{self, Weight};
 use tollgate_core::visible::grouped;
 use tollgate_rules::catalog;
-use tollgate_rules::change::{Declared, is_by_file};
+use tollgate_rules::change::{ChangeContext, is_per_file};
 
 use crate::config::{FILE_NAME, Settings};
 use crate::dismissals;
@@ -395,7 +395,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
 fn look(
     world: &mut World<'_>,
     change: &Change,
-    declared: Declared<'_>,
+    declared: ChangeContext<'_>,
     part: Option<embedded::Part<'_>>,
     told: &models::Told<'_>,
 ) -> Result<Option<(embedded::Answer, models::Hearing)>, Failure> {
@@ -463,7 +463,7 @@ fn is_wanted(finding: &Finding, settings: &Settings) -> bool {
 
 /// True for what a rule says that looks at more than one file, and has not seen them all.
 fn needs_all_files(finding: &Finding) -> bool {
-    finding.origin.rule.as_deref().is_some_and(|rule| since::is_about_the_change(rule) && !is_by_file(rule))
+    finding.origin.rule.as_deref().is_some_and(|rule| since::is_about_the_change(rule) && !is_per_file(rule))
 }
 
 /// What a run is about, in the memory; `None` for what has no name to be found again by.
@@ -627,17 +627,17 @@ fn follow(dismissals: &[Dismissal], change: &Change, last: Option<&since::Last>)
 }
 
 /// What the rules are told of what the author said.
-fn declared<'a>(world: &World<'a>, intent: &Intent, subjects: &'a [String]) -> Declared<'a> {
+fn declared<'a>(world: &World<'a>, intent: &Intent, subjects: &'a [String]) -> ChangeContext<'a> {
     let title = world.title.or_else(|| if let [only] = subjects { Some(only) } else { None });
-    let declared = Declared::titled(title.unwrap_or_default());
-    Declared { breaking: intent.is_breaking(), fix: declared.fix || intent.is_fix(), ..declared }
+    let declared = ChangeContext::titled(title.unwrap_or_default());
+    ChangeContext { breaking: intent.is_breaking(), fix: declared.fix || intent.is_fix(), ..declared }
 }
 
 /// Runs the embedded reviewer, over all of the change or over a part of it.
 fn scan(
     world: &mut World<'_>,
     change: &Change,
-    declared: Declared<'_>,
+    declared: ChangeContext<'_>,
     part: Option<embedded::Part<'_>>,
 ) -> Result<embedded::Answer, Failure> {
     let mut contents = world.forge.contents();

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use tollgate_core::diff;
 use tollgate_rules::catalog;
-use tollgate_rules::change::{self, Declared};
+use tollgate_rules::change::{self, ChangeContext};
 
 fn main() {
     let (mut wanted, mut n_commits, mut repositories) = (String::new(), "100".to_owned(), Vec::new());
@@ -35,7 +35,7 @@ fn main() {
             let paths: Vec<String> = String::from_utf8_lossy(&tree).lines().map(str::to_owned).collect();
             let (files, _) = diff::parse(text);
             n_changes += 1;
-            for (file, hit) in change::scan(&files, Declared::titled(subject).in_repository(&paths), &enabled) {
+            for (file, hit) in change::scan(&files, ChangeContext::titled(subject).in_repository(&paths), &enabled) {
                 let side = if hit.left { "-" } else { "+" };
                 let message = catalog::find(&hit.rule).map_or("", |rule| rule.message);
                 let message = hit.message.as_deref().unwrap_or(message);

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_rules::catalog::{self, Rule};
-use tollgate_rules::code::{Job, Scanner, grammar_of};
+use tollgate_rules::code::{ScanInput, Scanner, grammar_of};
 use tollgate_rules::lines::LineSet;
 use tollgate_rules::select::{Selector, grammar_name};
 
@@ -36,7 +36,7 @@ fn main() {
         }
         let text = String::from_utf8_lossy(&bytes);
         let is_anchored = |rule: &Rule| {
-            let has_needs = !rule.needs.is_empty() || rule.look.is_some();
+            let has_needs = !rule.needs.is_empty() || rule.prefilter.is_some();
             let stands = || rule.anchors.iter().any(|anchor| text.contains(anchor.text));
             has_needs && rule.languages.contains(&grammar_name(grammar)) && stands()
         };
@@ -46,7 +46,8 @@ fn main() {
         selector.confirm(&mut left, &bytes);
         rules.iter().for_each(|&index| counts.entry(all[index].id).or_default().n_anchored += 1);
         left.iter().for_each(|&index| counts.entry(all[index].id).or_default().n_left += 1);
-        let job = Job { path: &path, grammar, text: &text, first_line: 1, added: &added, rules: &rules, exact: false };
+        let job =
+            ScanInput { path: &path, grammar, text: &text, first_line: 1, added: &added, rules: &rules, exact: false };
         for (_, hit) in scanner.scan_anchored(&job) {
             let Some(index) = rules.iter().find(|&&index| all[index].id == hit.rule) else { continue };
             counts.entry(all[*index].id).or_default().n_findings += 1;

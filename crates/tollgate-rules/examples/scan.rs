@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tollgate_rules::catalog;
-use tollgate_rules::code::{Job, Scanner, grammar_of};
+use tollgate_rules::code::{ScanInput, Scanner, grammar_of};
 use tollgate_rules::lines::LineSet;
 use tollgate_rules::select::grammar_name;
 
@@ -43,7 +43,8 @@ fn main() {
             .map(|(index, _)| index)
             .collect();
         let added = LineSet::all();
-        let job = Job { path: &path, grammar, text: &text, first_line: 1, added: &added, rules: &rules, exact: true };
+        let job =
+            ScanInput { path: &path, grammar, text: &text, first_line: 1, added: &added, rules: &rules, exact: true };
         for hit in scanner.scan(&job) {
             println!("{} {path}:{}\n    {}", hit.rule, hit.line_start, hit.evidence.replace('\n', "\n    "));
             if let Some((_, _, fix)) = &hit.fix {

@@ -6,7 +6,7 @@
 
 use tollgate_core::finding::{Category, Severity};
 
-use crate::look::Look;
+use crate::prefilter::Prefilter;
 
 /// An embedded rule.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Rule {
     /// Regular expressions, each of which matches somewhere in every file that the rule has a finding in.
     pub needs: &'static [&'static str],
     /// What else such a file shows.
-    pub look: Option<Look>,
+    pub prefilter: Option<Prefilter>,
     /// False when findings in test files would be noise.
     pub in_tests: bool,
     /// The function that finds it; empty for code rules.
@@ -78,7 +78,7 @@ pub enum Example {
 
 /// What a rule looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RuleKind {
     /// The syntax tree of a changed file.
     Code,
     /// The added lines as text.
@@ -90,11 +90,11 @@ pub enum Kind {
 impl Rule {
     /// What the rule looks at.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RuleKind {
         match self.detector.split_once('/') {
-            Some(("text", _)) => Kind::Text,
-            Some(_) => Kind::Change,
-            None => Kind::Code,
+            Some(("text", _)) => RuleKind::Text,
+            Some(_) => RuleKind::Change,
+            None => RuleKind::Code,
         }
     }
 }

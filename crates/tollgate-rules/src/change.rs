@@ -51,13 +51,13 @@ mod workflow;
 use tollgate_core::diff::FileDiff;
 use tollgate_core::path::FilePath;
 
-use crate::catalog::{self, Kind};
-use crate::change::view::{Found, View};
+use crate::catalog::{self, RuleKind};
+use crate::change::view::{Reporter, View};
 use crate::hit::Hit;
 
 /// What the change rules know beside the diff.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Declared<'a> {
+pub struct ChangeContext<'a> {
     /// True when the author said that the change breaks its users.
     pub breaking: bool,
     /// True when the author calls the change a fix.
@@ -70,7 +70,7 @@ pub struct Declared<'a> {
     pub paths: &'a [String],
 }
 
-impl<'a> Declared<'a> {
+impl<'a> ChangeContext<'a> {
     /// What a title alone declares: `feat!: …` breaks users, `fix(cart): …` is a fix.
     #[must_use]
     pub fn titled(title: &'a str) -> Self {
@@ -94,7 +94,7 @@ impl<'a> Declared<'a> {
     }
 }
 
-type Scan = fn(&View<'_>, &mut Found);
+type Scan = fn(&View<'_>, &mut Reporter);
 
 /// The rules by the name of their detector.
 const DETECTORS: &[(&str, Scan)] = &[
@@ -133,7 +133,7 @@ const DETECTORS: &[(&str, Scan)] = &[
 ];
 
 /// Rules that look at each file by itself.
-const BY_FILE: &[&str] = &[
+const PER_FILE: &[&str] = &[
     "assertion-loosened",
     "check-switched-off",
     "ci-permissions-widened",
@@ -147,7 +147,7 @@ const BY_FILE: &[&str] = &[
 ];
 
 /// Rules that look elsewhere only to see whether what a line says was there before.
-const BY_LINE: &[&str] = &[
+const PER_LINE: &[&str] = &[
     "ci-action-pin-lost",
     "ci-action-unpinned",
     "gitattributes-hides-code",
@@ -160,27 +160,28 @@ const BY_LINE: &[&str] = &[
 
 /// True when what a rule says of a file depends on nothing but that file.
 #[must_use]
-pub fn is_by_file(rule: &str) -> bool {
-    BY_FILE.contains(&rule)
+pub fn is_per_file(rule: &str) -> bool {
+    PER_FILE.contains(&rule)
 }
 
 /// True when what a rule said of lines holds as long as these lines stay, whatever else changes.
 #[must_use]
-pub fn stays_with_its_lines(rule: &str) -> bool {
-    BY_FILE.contains(&rule) || BY_LINE.contains(&rule)
+pub fn is_per_line(rule: &str) -> bool {
+    PER_FILE.contains(&rule) || PER_LINE.contains(&rule)
 }
 
 /// Everything the change rules say of a change, each with the file it is about.
 ///
 /// `enabled` tells by a rule's name whether it may speak.
 #[must_use]
-pub fn scan(files: &[FileDiff], declared: Declared<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<(FilePath, Hit)> {
-    let rules: Vec<_> = catalog::all().iter().filter(|rule| rule.kind() == Kind::Change && enabled(rule.id)).collect();
+pub fn scan(files: &[FileDiff], declared: ChangeContext<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<(FilePath, Hit)> {
+    let rules: Vec<_> =
+        catalog::all().iter().filter(|rule| rule.kind() == RuleKind::Change && enabled(rule.id)).collect();
     if rules.is_empty() {
         return Vec::new();
     }
     let view = View::new(files, declared);
-    let mut found = Found::default();
+    let mut found = Reporter::default();
     for rule in rules {
         let name = rule.detector.trim_start_matches("change/");
         if let Some((_, scan)) = DETECTORS.iter().find(|(detector, _)| *detector == name) {
@@ -207,10 +208,10 @@ mod tests {
 
     #[test]
     fn rules_that_look_at_one_file_ask_for_no_more() {
-        for rule in super::BY_FILE {
+        for rule in super::PER_FILE {
             assert_eq!(asked(rule), Vec::<String>::new(), "{rule}");
         }
-        for rule in super::BY_LINE {
+        for rule in super::PER_LINE {
             let asked = asked(rule);
             assert!(
                 asked.iter().all(|rest| rest.starts_with(".removes") || rest.starts_with(')')),
@@ -243,7 +244,7 @@ mod tests {
     /// What the rules say: rule, path, side and lines.
     fn said(text: &str) -> String {
         let (files, _) = diff::parse(text.as_bytes().to_vec());
-        let hits = scan(&files, Declared::default(), &|_| true);
+        let hits = scan(&files, ChangeContext::default(), &|_| true);
         let place = |(path, hit): &(FilePath, Hit)| {
             let side = if hit.left { "before" } else { "after" };
             format!("{} {path} {side} {}-{}", hit.rule, hit.line_start, hit.line_end)
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn every_change_rule_has_a_detector_and_every_detector_a_rule() {
-        let rules = catalog::all().iter().filter(|rule| rule.kind() == Kind::Change);
+        let rules = catalog::all().iter().filter(|rule| rule.kind() == RuleKind::Change);
         let mut named: Vec<&str> = rules.map(|rule| rule.detector.trim_start_matches("change/")).collect();
         let mut known: Vec<&str> = DETECTORS.iter().map(|(name, _)| *name).collect();
         named.sort_unstable();
@@ -305,11 +306,13 @@ mod tests {
 
     #[test]
     fn a_title_declares_breaks_fixes_and_removals() {
-        assert!(Declared::titled("feat(api)!: new").breaking && !Declared::titled("wow! a title: yes").breaking);
-        assert!(Declared::titled("Fix(cart): x").fix && !Declared::titled("prefix: x").fix);
         assert!(
-            Declared::titled("Remove the old page").is_removal()
-                && !Declared::titled("Revert \"Remove x\"").is_removal()
+            ChangeContext::titled("feat(api)!: new").breaking && !ChangeContext::titled("wow! a title: yes").breaking
+        );
+        assert!(ChangeContext::titled("Fix(cart): x").fix && !ChangeContext::titled("prefix: x").fix);
+        assert!(
+            ChangeContext::titled("Remove the old page").is_removal()
+                && !ChangeContext::titled("Revert \"Remove x\"").is_removal()
         );
     }
 
@@ -450,7 +453,7 @@ mod tests {
             let head = "index 0123456..89abcde 100644";
             let text: String = files.iter().map(|(path, lines)| file_diff(path, head, lines)).collect();
             let (files, _) = diff::parse(text.into_bytes());
-            for (_, hit) in scan(&files, Declared::titled("fix: x"), &|_| true) {
+            for (_, hit) in scan(&files, ChangeContext::titled("fix: x"), &|_| true) {
                 prop_assert!(hit.line_start >= 1 && hit.line_end >= hit.line_start && !hit.evidence.is_empty());
             }
         }
@@ -460,7 +463,7 @@ mod tests {
             let mut text = b"diff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,9 +1,9 @@\n".to_vec();
             text.extend(bytes);
             let (files, _) = diff::parse(text);
-            prop_assert!(scan(&files, Declared::default(), &|_| true).len() <= 200);
+            prop_assert!(scan(&files, ChangeContext::default(), &|_| true).len() <= 200);
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn grammar_of(path: &str) -> Option<SupportLang> {
 
 /// One file, or a part of one, to be scanned.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct ScanInput<'a> {
     /// Its path, for users' rules that look at it.
     pub path: &'a str,
     /// Its grammar.
@@ -66,7 +66,7 @@ pub struct Scanner {
 }
 
 /// One rule ready to run.
-struct Ready<'a> {
+struct CompiledRule<'a> {
     id: &'a str,
     anchors: &'a [Anchor],
     config: &'a RuleConfig<SupportLang>,
@@ -80,31 +80,31 @@ impl Scanner {
     }
 
     /// Everything the rules say of one file, in order of lines and rules.
-    pub fn scan(&mut self, job: &Job<'_>) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self.scan_anchored(job).into_iter().map(|(_, hit)| hit).collect();
+    pub fn scan(&mut self, input: &ScanInput<'_>) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = self.scan_anchored(input).into_iter().map(|(_, hit)| hit).collect();
         hits.dedup_by(|a, b| a.rule == b.rule && a.line_start == b.line_start && a.line_end == b.line_end);
         hits
     }
 
     /// The same with the line that each hit is anchored to, several on one place included.
-    pub fn scan_anchored(&mut self, job: &Job<'_>) -> Vec<(u32, Hit)> {
-        let name = grammar_name(job.grammar);
-        for &index in job.rules {
+    pub fn scan_anchored(&mut self, input: &ScanInput<'_>) -> Vec<(u32, Hit)> {
+        let name = grammar_name(input.grammar);
+        for &index in input.rules {
             self.embedded.entry((index, name)).or_insert_with(|| compile(index, name));
         }
-        let embedded = job.rules.iter().filter_map(|&index| {
+        let embedded = input.rules.iter().filter_map(|&index| {
             let config = self.embedded.get(&(index, name))?.as_ref()?;
-            Some(Ready { id: RULES[index].id, anchors: RULES[index].anchors, config })
+            Some(CompiledRule { id: RULES[index].id, anchors: RULES[index].anchors, config })
         });
-        let user = self.user.iter().filter(|rule| rule.wants(job.grammar, job.path) && rule.can_match(job.text));
-        let user = user.map(|rule| Ready { id: rule.id(), anchors: &[], config: rule.config() });
-        let rules: Vec<Ready<'_>> = embedded.chain(user).collect();
+        let user = self.user.iter().filter(|rule| rule.wants(input.grammar, input.path) && rule.can_match(input.text));
+        let user = user.map(|rule| CompiledRule { id: rule.id(), anchors: &[], config: rule.config() });
+        let rules: Vec<CompiledRule<'_>> = embedded.chain(user).collect();
         if rules.is_empty() {
             return Vec::new();
         }
-        let tree = job.grammar.ast_grep(job.text);
+        let tree = input.grammar.ast_grep(input.text);
         let mut hits = Vec::new();
-        walk(&tree, job, &rules, &mut hits);
+        walk(&tree, input, &rules, &mut hits);
         hits.sort_by(|(_, a), (_, b)| (a.line_start, &a.rule, a.line_end).cmp(&(b.line_start, &b.rule, b.line_end)));
         hits
     }
@@ -128,7 +128,7 @@ fn compile(index: RuleIndex, grammar: &str) -> Option<RuleConfig<SupportLang>> {
 }
 
 /// Visits every node that shares a line with the added ones, without recursion: trees can be deep.
-fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<(u32, Hit)>) {
+fn walk(tree: &Tree, input: &ScanInput<'_>, rules: &[CompiledRule<'_>], hits: &mut Vec<(u32, Hit)>) {
     let mut by_kind: Vec<Vec<usize>> = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         for kind in rule.config.matcher.potential_kinds().iter().flatten() {
@@ -142,20 +142,20 @@ fn walk(tree: &Tree, job: &Job<'_>, rules: &[Ready<'_>], hits: &mut Vec<(u32, Hi
     let mut visit = |node: &Node<'_, StrDoc<SupportLang>>| {
         for &index in by_kind.get(usize::from(node.kind_id())).map_or(&[][..], Vec::as_slice) {
             if let Some(found) = rules[index].config.matcher.match_node(node.clone()) {
-                hits.extend(hit(&found, job, &rules[index], &lines));
+                hits.extend(hit(&found, input, &rules[index], &lines));
             }
         }
     };
     let root = tree.root();
-    let (first, last) = lines_of(&root, job.first_line);
-    if job.added.covers(first, last) {
+    let (first, last) = lines_of(&root, input.first_line);
+    if input.added.covers(first, last) {
         root.dfs().for_each(|node| visit(&node));
         return;
     }
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
-        let (start, end) = lines_of(&node, job.first_line);
-        if job.added.overlaps(start, end) {
+        let (start, end) = lines_of(&node, input.first_line);
+        if input.added.overlaps(start, end) {
             visit(&node);
             pending.extend(node.children());
         }
@@ -170,16 +170,16 @@ fn lines_of(node: &Node<'_, StrDoc<SupportLang>>, first_line: u32) -> (u32, u32)
 /// The hit for a match, unless its anchor is on a line that the change did not add.
 fn hit<'t>(
     found: &NodeMatch<'_, StrDoc<SupportLang>>,
-    job: &Job<'t>,
-    rule: &Ready<'_>,
+    input: &ScanInput<'t>,
+    rule: &CompiledRule<'_>,
     lines: &OnceCell<Vec<&'t str>>,
 ) -> Option<(u32, Hit)> {
-    let (start, end) = lines_of(found.get_node(), job.first_line);
+    let (start, end) = lines_of(found.get_node(), input.first_line);
     let anchor = if rule.anchors.is_empty() {
-        job.added.first_within(start, end)?
+        input.added.first_within(start, end)?
     } else {
-        let anchor = anchor_line(job.text, found.range(), rule.anchors, start)?;
-        job.added.contains(anchor).then_some(anchor)?
+        let anchor = anchor_line(input.text, found.range(), rule.anchors, start)?;
+        input.added.contains(anchor).then_some(anchor)?
     };
     let (line_start, line_end) = if end - start >= MAX_LINES { (anchor, anchor) } else { (start, end) };
     let hit = Hit {
@@ -188,11 +188,11 @@ fn hit<'t>(
         line_end,
         left: false,
         evidence: evidence(
-            lines.get_or_init(|| job.text.split('\n').collect()),
-            job.first_line,
+            lines.get_or_init(|| input.text.split('\n').collect()),
+            input.first_line,
             (line_start, line_end),
         ),
-        fix: crate::fix::whole_lines(found, job, rule.config),
+        fix: crate::fix::whole_lines(found, input, rule.config),
         message: None,
     };
     Some((anchor, hit))

@@ -17,9 +17,9 @@
 
 use tollgate_core::diff::{self, FileDiff};
 
-use crate::catalog::{Example, Kind, Rule};
-use crate::change::Declared;
-use crate::code::{Job, Scanner, grammar_of};
+use crate::catalog::{Example, Rule, RuleKind};
+use crate::change::ChangeContext;
+use crate::code::{ScanInput, Scanner, grammar_of};
 use crate::hit::Hit;
 use crate::lines::LineSet;
 use crate::{change, text};
@@ -65,9 +65,9 @@ fn run(rule: &Rule, example: &Example, scanner: &mut Scanner) -> Vec<Ran> {
     match *example {
         Example::Code { path, code } => {
             let (code, marks) = without_marks(&joined(code));
-            if rule.kind() != Kind::Code {
+            if rule.kind() != RuleKind::Code {
                 let files = new_file(path.unwrap_or("src/app.js"), &code);
-                return vec![("text".to_owned(), scan_diff(rule, &files, Declared::default()), marks)];
+                return vec![("text".to_owned(), scan_diff(rule, &files, ChangeContext::default()), marks)];
             }
             let own = path.and_then(grammar_of).map(|grammar| crate::select::grammar_name(grammar));
             let languages = rule.languages.iter().filter(|language| own.is_none_or(|own| own == **language));
@@ -83,7 +83,7 @@ fn run(rule: &Rule, example: &Example, scanner: &mut Scanner) -> Vec<Ran> {
                 rule.id
             );
             let tree: Vec<String> = head(text, "Tree: ").split_whitespace().map(str::to_owned).collect();
-            let declared = Declared::titled(head(text, "Subject: ")).in_repository(&tree);
+            let declared = ChangeContext::titled(head(text, "Subject: ")).in_repository(&tree);
             vec![("diff".to_owned(), scan_diff(rule, &files, declared), Vec::new())]
         }
     }
@@ -96,7 +96,7 @@ fn scan_code(rule: &Rule, language: &str, code: &str, scanner: &mut Scanner) -> 
     };
     let added = LineSet::all();
     let rules = &[index];
-    let job = Job { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
+    let job = ScanInput { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
     scanner.scan(&job)
 }
 
@@ -106,10 +106,10 @@ fn head<'a>(text: &'a str, name: &str) -> &'a str {
     lines.filter_map(|line| line.strip_prefix(name)).next().unwrap_or_default()
 }
 
-fn scan_diff(rule: &Rule, files: &[FileDiff], declared: Declared<'_>) -> Vec<Hit> {
+fn scan_diff(rule: &Rule, files: &[FileDiff], declared: ChangeContext<'_>) -> Vec<Hit> {
     let enabled = |id: &str| id == rule.id;
     match rule.kind() {
-        Kind::Text => files.iter().flat_map(|file| text::scan(file, &enabled)).collect(),
+        RuleKind::Text => files.iter().flat_map(|file| text::scan(file, &enabled)).collect(),
         _ => change::scan(files, declared, &enabled).into_iter().map(|(_, hit)| hit).collect(),
     }
 }

@@ -9,40 +9,40 @@ use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_core::{AstGrep, NodeMatch};
 use ast_grep_language::{LanguageExt as _, SupportLang};
 
-use crate::code::Job;
+use crate::code::ScanInput;
 
 /// The first and last line to replace and the text to put there.
 pub(crate) fn whole_lines(
     found: &NodeMatch<'_, StrDoc<SupportLang>>,
-    job: &Job<'_>,
+    input: &ScanInput<'_>,
     config: &RuleConfig<SupportLang>,
 ) -> Option<(u32, u32, String)> {
     let fixer = config.fixer.first()?;
-    if !job.exact {
+    if !input.exact {
         return None;
     }
     let edit = found.make_edit(&config.matcher, fixer);
     let (from, to) = (edit.position, edit.position.checked_add(edit.deleted_length)?);
     let inserted = String::from_utf8(edit.inserted_text).ok()?;
-    let (before, after) = (job.text.get(..from)?, job.text.get(to..)?);
+    let (before, after) = (input.text.get(..from)?, input.text.get(to..)?);
     let fixed = format!("{before}{inserted}{after}");
-    if !is_safe(&fixed, from, job, config) {
+    if !is_safe(&fixed, from, input, config) {
         return None;
     }
 
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let line_end = after.find('\n').map_or(job.text.len(), |at| to + at);
-    let text = format!("{}{inserted}{}", job.text.get(line_start..from)?, job.text.get(to..line_end)?);
+    let line_end = after.find('\n').map_or(input.text.len(), |at| to + at);
+    let text = format!("{}{inserted}{}", input.text.get(line_start..from)?, input.text.get(to..line_end)?);
     let number = |at: usize| -> Option<u32> {
-        let breaks = memchr::memchr_iter(b'\n', job.text.as_bytes().get(..at)?).count();
-        job.first_line.checked_add(u32::try_from(breaks).ok()?)
+        let breaks = memchr::memchr_iter(b'\n', input.text.as_bytes().get(..at)?).count();
+        input.first_line.checked_add(u32::try_from(breaks).ok()?)
     };
     let text = text.strip_suffix('\r').map(str::to_owned).unwrap_or(text);
     Some((number(from)?, number(to)?, text))
 }
 
-fn is_safe(fixed: &str, at: usize, job: &Job<'_>, config: &RuleConfig<SupportLang>) -> bool {
-    let (old, new) = (job.grammar.ast_grep(job.text), job.grammar.ast_grep(fixed));
+fn is_safe(fixed: &str, at: usize, input: &ScanInput<'_>, config: &RuleConfig<SupportLang>) -> bool {
+    let (old, new) = (input.grammar.ast_grep(input.text), input.grammar.ast_grep(fixed));
     let still = new.root().dfs().any(|node| node.range().start == at && config.matcher.match_node(node).is_some());
     !still && n_errors(&new) <= n_errors(&old)
 }

@@ -33,7 +33,7 @@ pub struct Hit {
 
 /// What a finding takes from its rule, be it embedded or a user's.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct RuleMetadata<'a> {
     /// How much it matters.
     pub severity: Severity,
     /// What it is about.
@@ -46,7 +46,7 @@ pub struct Said<'a> {
     pub url: Option<&'a str>,
 }
 
-impl<'a> From<&'a Rule> for Said<'a> {
+impl<'a> From<&'a Rule> for RuleMetadata<'a> {
     fn from(rule: &'a Rule) -> Self {
         Self { severity: rule.severity, category: rule.category, message: rule.message, why: Some(rule.why), url: None }
     }
@@ -55,7 +55,7 @@ impl<'a> From<&'a Rule> for Said<'a> {
 impl Hit {
     /// The hit as a finding. The id is set when the review is put together.
     #[must_use]
-    pub fn into_finding(self, file: FilePath, said: Said<'_>) -> Finding {
+    pub fn into_finding(self, file: FilePath, said: RuleMetadata<'_>) -> Finding {
         let (summary, full) = Summary::shorten(self.message.as_deref().unwrap_or(said.message));
         let reason = match (full, said.why) {
             (Some(full), Some(why)) => Some(format!("{full}\n\n{why}")),

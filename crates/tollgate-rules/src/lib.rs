@@ -12,13 +12,13 @@
 pub mod catalog;
 pub mod change;
 pub mod code;
-pub mod colour;
 pub mod example;
 mod fix;
+pub mod highlight;
 pub mod hit;
 pub mod lines;
-pub mod look;
 pub mod outline;
+pub mod prefilter;
 pub mod select;
 pub mod text;
 pub mod user;

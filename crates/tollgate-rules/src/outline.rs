@@ -27,7 +27,7 @@ type SyntaxNode<'t> = Node<'t, StrDoc<SupportLang>>;
 
 /// What encloses a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Enclosed {
+pub struct EnclosingScope {
     /// The first and the last line of the smallest function, or of a type outside of functions, when that is short.
     pub lines: Option<(u32, u32)>,
     /// The lines that open the other definitions around it, outermost first.
@@ -61,7 +61,7 @@ struct Definition {
 ///
 /// A definition of more than `max_lines` lines is given by the line that opens it alone.
 #[must_use]
-pub fn enclose(grammar: SupportLang, text: &str, places: &[(u32, u32)], max_lines: u32) -> Vec<Option<Enclosed>> {
+pub fn enclose(grammar: SupportLang, text: &str, places: &[(u32, u32)], max_lines: u32) -> Vec<Option<EnclosingScope>> {
     let definitions = definitions(grammar, text, places);
     places.iter().map(|&place| around(&definitions, place, max_lines)).collect()
 }
@@ -74,7 +74,7 @@ pub fn errors(grammar: SupportLang, text: &str) -> usize {
 }
 
 /// What encloses one place.
-fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32) -> Option<Enclosed> {
+fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32) -> Option<EnclosingScope> {
     let holds = |definition: &&Definition| definition.start <= first && last <= definition.end;
     // Outermost first: they come in the order of the tree.
     let holding: Vec<&Definition> = definitions.iter().filter(holds).collect();
@@ -89,7 +89,7 @@ fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32)
     let mut crumbs: Vec<u32> = holding.iter().filter(is_outside).map(|definition| definition.opens).collect();
     crumbs.dedup();
     crumbs.drain(..crumbs.len().saturating_sub(MAX_CRUMBS));
-    Some(Enclosed { lines, crumbs })
+    Some(EnclosingScope { lines, crumbs })
 }
 
 /// The definitions that hold one of the places, outer ones before inner ones.
@@ -258,7 +258,7 @@ mod tests {
         let enclosed = enclose(SupportLang::from_str(grammar).unwrap(), text, &[(at, at)], 8);
         let shown = enclosed[0].as_ref().map_or_else(
             || "nothing".to_owned(),
-            |Enclosed { lines: definition, crumbs }| {
+            |EnclosingScope { lines: definition, crumbs }| {
                 let definition = definition.map_or("too long".to_owned(), |(start, end)| format!("{start}-{end}"));
                 let crumbs: Vec<&str> = crumbs.iter().map(|&crumb| lines[crumb as usize - 1].trim()).collect();
                 format!("{definition}; {}", crumbs.join(" > "))

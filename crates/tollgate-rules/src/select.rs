@@ -13,7 +13,7 @@ use ast_grep_language::SupportLang;
 use regex::bytes::{Regex, RegexBuilder};
 use tollgate_core::diff::FileDiff;
 
-use crate::catalog::{Anchor, Kind, RULES, Rule};
+use crate::catalog::{Anchor, RULES, Rule, RuleKind};
 use crate::code::{grammar_of, line_around};
 
 /// An embedded rule, by its place in the table.
@@ -72,7 +72,8 @@ impl Selector {
     pub fn confirm(&mut self, rules: &mut Vec<RuleIndex>, text: &[u8]) {
         rules.retain(|&index| {
             let needs = self.needs.entry(index).or_insert_with(|| needs_of(&RULES[index]));
-            needs.iter().all(|need| need.is_match(text)) && RULES[index].look.is_none_or(|look| look.sees(text))
+            needs.iter().all(|need| need.is_match(text))
+                && RULES[index].prefilter.is_none_or(|prefilter| prefilter.may_match(text))
         });
     }
 }
@@ -116,7 +117,7 @@ impl GrammarRules {
     fn of(grammar: &str, disabled: &[RuleIndex]) -> Self {
         let (mut always, mut owners, mut anchors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, rule) in RULES.iter().enumerate() {
-            if rule.kind() != Kind::Code || !rule.languages.contains(&grammar) || disabled.contains(&index) {
+            if rule.kind() != RuleKind::Code || !rule.languages.contains(&grammar) || disabled.contains(&index) {
                 continue;
             }
             if rule.anchors.is_empty() {

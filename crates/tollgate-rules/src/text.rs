@@ -5,16 +5,16 @@
 //! stall: no nested parsing, no backtracking. Where nothing is found, the cost
 //! is about one pass of a search with vector instructions.
 
-mod body;
 mod bulk;
 mod conflict;
 mod dockerfile;
+mod file_class;
 mod hidden;
+mod hunk_text;
 pub mod injection;
 mod licence;
 mod literals;
 pub mod mask;
-mod place;
 mod secrets;
 mod sql;
 mod statement;
@@ -24,8 +24,8 @@ use std::cell::{Cell, OnceCell};
 use tollgate_core::diff::FileDiff;
 
 use crate::hit::Hit;
-use crate::text::body::Body;
-use crate::text::place::Place;
+use crate::text::file_class::FileClass;
+use crate::text::hunk_text::HunkText;
 
 /// Everything the text rules say of one file of the change.
 ///
@@ -62,7 +62,7 @@ const MAX_EVIDENCE: usize = 200;
 struct File<'a> {
     diff: &'a FileDiff,
     enabled: &'a dyn Fn(&str) -> bool,
-    place: OnceCell<Place>,
+    place: OnceCell<FileClass>,
     /// Set by the search for secrets, which looks for the marks of a conflict in the same pass.
     may_conflict: Cell<bool>,
 }
@@ -95,12 +95,12 @@ impl File<'_> {
     }
 
     /// What the path says; found out only when a detector asks.
-    fn place(&self) -> &Place {
-        self.place.get_or_init(|| Place::of(self.path()))
+    fn class(&self) -> &FileClass {
+        self.place.get_or_init(|| FileClass::of(self.path()))
     }
 
-    fn bodies(&self) -> impl Iterator<Item = Body<'_>> {
-        self.diff.hunks.iter().map(|hunk| Body {
+    fn hunk_texts(&self) -> impl Iterator<Item = HunkText<'_>> {
+        self.diff.hunks.iter().map(|hunk| HunkText {
             bytes: self.diff.body(hunk),
             n_marks: usize::from(hunk.n_parents),
             first: hunk.new_start,

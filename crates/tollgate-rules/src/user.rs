@@ -22,7 +22,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 use tollgate_core::finding::{Category, Severity};
 
-use crate::hit::Said;
+use crate::hit::RuleMetadata;
 
 /// A file of rules, as read from disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -73,8 +73,8 @@ pub struct UserRuleInfo {
 impl UserRuleInfo {
     /// What findings take from the rule.
     #[must_use]
-    pub fn said(&self) -> Said<'_> {
-        Said {
+    pub fn metadata(&self) -> RuleMetadata<'_> {
+        RuleMetadata {
             severity: Severity::parse_exact(&self.severity).unwrap_or(Severity::Medium),
             category: Category::parse_exact(&self.category).unwrap_or(Category::Logic),
             message: if self.message.trim().is_empty() { &self.id } else { &self.message },

@@ -1,6 +1,6 @@
 //! Scanning in a child process: what is said over the pipe.
 //!
-//! The parent writes one [`Request`] after the other and reads one [`Answer`]
+//! The parent writes one [`Request`] after the other and reads one [`Response`]
 //! for each. A message is two little-endian lengths, a JSON head and a raw body:
 //!
 //! ```text
@@ -17,11 +17,11 @@ use ast_grep_language::SupportLang;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::code::{Job, Scanner};
-use crate::colour::{Colourist, Span};
+use crate::code::{ScanInput, Scanner};
+use crate::highlight::{Highlighter, Span};
 use crate::hit::Hit;
 use crate::lines::LineSet;
-use crate::outline::{self, Enclosed};
+use crate::outline::{self, EnclosingScope};
 use crate::select::RuleIndex;
 use crate::user::{BadRule, RuleSource, UserRule, UserRuleInfo};
 
@@ -36,9 +36,9 @@ pub enum Request {
     /// Scan the text in the body.
     Scan(Scan),
     /// Say what encloses places in the text in the body.
-    Enclose(Enclose),
+    Enclose(EncloseRequest),
     /// Say what the words of the text in the body are.
-    Colour {
+    Highlight {
         /// Its grammar, as rule files name it.
         grammar: String,
     },
@@ -51,7 +51,7 @@ pub enum Request {
 
 /// Places in a file of which is asked what encloses them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Enclose {
+pub struct EncloseRequest {
     /// The grammar of the file, as rule files name it.
     pub grammar: String,
     /// The places, as first and last lines.
@@ -77,7 +77,7 @@ pub struct Scan {
 
 /// What the child answers.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Answer {
+pub enum Response {
     /// The user's rules as understood, and those that were not.
     Rules {
         /// Rules that will run.
@@ -88,9 +88,9 @@ pub enum Answer {
     /// What the rules say of the file.
     Scanned(Vec<Hit>),
     /// What encloses each place.
-    Enclosed(Vec<Option<Enclosed>>),
+    Enclosed(Vec<Option<EnclosingScope>>),
     /// What the words are; `None` when nobody knows, or the text is none.
-    Coloured(Option<Vec<Span>>),
+    Highlighted(Option<Vec<Span>>),
     /// How many places cannot be parsed; `None` when there is no such grammar.
     Checked(Option<usize>),
 }
@@ -98,35 +98,35 @@ pub enum Answer {
 /// Answers requests until the input ends. `before_scan` is called before each scan, to set limits anew.
 pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl FnMut()) -> io::Result<()> {
     let mut scanner = Scanner::default();
-    let mut colourist = Colourist::default();
+    let mut highlighter = Highlighter::default();
     while let Some((request, body)) = read_message::<Request>(&mut input)? {
         let answer = match request {
             Request::UseRules(sources) => {
                 let (rules, bad) = UserRule::read_all(&sources);
                 let infos = rules.iter().map(UserRule::info).collect();
                 scanner = Scanner::new(rules);
-                Answer::Rules { rules: infos, bad }
+                Response::Rules { rules: infos, bad }
             }
             Request::Scan(scan) => {
                 before_scan();
-                Answer::Scanned(run(&mut scanner, &scan, &body))
+                Response::Scanned(run(&mut scanner, &scan, &body))
             }
-            Request::Enclose(Enclose { grammar, places, max_lines }) => {
+            Request::Enclose(EncloseRequest { grammar, places, max_lines }) => {
                 before_scan();
                 let enclose = |grammar| outline::enclose(grammar, &String::from_utf8_lossy(&body), &places, max_lines);
-                Answer::Enclosed(SupportLang::from_str(&grammar).map_or_else(|_| vec![None; places.len()], enclose))
+                Response::Enclosed(SupportLang::from_str(&grammar).map_or_else(|_| vec![None; places.len()], enclose))
             }
-            Request::Colour { grammar } => {
+            Request::Highlight { grammar } => {
                 before_scan();
                 // Places are those of the very bytes, so nothing may be replaced.
                 let text = str::from_utf8(&body).ok();
                 let spans = SupportLang::from_str(&grammar).ok().zip(text);
-                Answer::Coloured(spans.and_then(|(grammar, text)| colourist.colour(grammar, text)))
+                Response::Highlighted(spans.and_then(|(grammar, text)| highlighter.highlight(grammar, text)))
             }
             Request::Check { grammar } => {
                 before_scan();
                 let grammar = SupportLang::from_str(&grammar).ok();
-                Answer::Checked(grammar.map(|grammar| outline::errors(grammar, &String::from_utf8_lossy(&body))))
+                Response::Checked(grammar.map(|grammar| outline::errors(grammar, &String::from_utf8_lossy(&body))))
             }
         };
         write_message(&mut output, &answer, &[])?;
@@ -139,7 +139,7 @@ fn run(scanner: &mut Scanner, scan: &Scan, body: &[u8]) -> Vec<Hit> {
         return Vec::new();
     };
     let text = String::from_utf8_lossy(body);
-    scanner.scan(&Job {
+    scanner.scan(&ScanInput {
         path: &scan.path,
         grammar,
         text: &text,

@@ -116,7 +116,7 @@ impl Board {
             Export::Html => tollgate_core::diff::parse(self.diff(project, id, number, Part::Whole)?).0,
             Export::Markdown | Export::Json | Export::Sarif => Vec::new(),
         };
-        Ok(history::export(&review, &mask::files(&files), gate, form))
+        Ok(history::export(&review, &mask::mask_files(&files), gate, form))
     }
 
     /// The findings of a review as a prompt for an agent: all that are not dismissed, or one of them.

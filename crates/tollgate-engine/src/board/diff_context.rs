@@ -40,7 +40,7 @@ impl ReviewedDiff {
     #[must_use]
     pub fn of(diff: Vec<u8>) -> Self {
         let (files, refused) = diff::parse(diff);
-        Self { files: mask::files(&files), refused }
+        Self { files: mask::mask_files(&files), refused }
     }
 }
 
@@ -184,7 +184,7 @@ impl Board {
         let source = |(position, blob)| match blob {
             Blob::Whole(bytes) => {
                 let spans = spans.remove(&position).unwrap_or_default();
-                Source::Text(Arc::new(SourceText::new(mask::covered(bytes), spans)))
+                Source::Text(Arc::new(SourceText::new(mask::mask_same_length(bytes), spans)))
             }
             Blob::TooLarge(size) => Source::TooLarge(size),
             Blob::Missing => Source::Gone,

@@ -22,8 +22,8 @@ use tollgate_core::report::summary::Since;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::verdict;
-use tollgate_rules::catalog::{self, Kind};
-use tollgate_rules::change::stays_with_its_lines;
+use tollgate_rules::catalog::{self, RuleKind};
+use tollgate_rules::change::is_per_line;
 use tollgate_rules::hit::REVIEWER;
 
 use crate::failure::Failure;
@@ -183,7 +183,7 @@ impl Recalled {
             return false;
         }
         let mut rules = self.review.findings.iter().filter_map(|finding| finding.origin.rule.as_deref());
-        rules.all(|rule| !is_about_the_change(rule) || stays_with_its_lines(rule))
+        rules.all(|rule| !is_about_the_change(rule) || is_per_line(rule))
     }
 
     /// True when this model or agent was asked.
@@ -239,7 +239,7 @@ fn asked(review: &Review, reviewer: &str) -> bool {
 
 /// True for a rule that looks at the change as a whole.
 pub(super) fn is_about_the_change(rule: &str) -> bool {
-    catalog::find(rule).is_some_and(|rule| rule.kind() == Kind::Change)
+    catalog::find(rule).is_some_and(|rule| rule.kind() == RuleKind::Change)
 }
 
 fn known_paths(change: &Change) -> HashSet<FilePath> {

@@ -15,8 +15,8 @@ use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_rules::catalog;
-use tollgate_rules::change::Declared;
-use tollgate_rules::hit::{Hit, Said};
+use tollgate_rules::change::ChangeContext;
+use tollgate_rules::hit::{Hit, RuleMetadata};
 use tollgate_rules::select::{Selector, grammar_name};
 use tollgate_rules::user::{RuleSource, UserRuleInfo};
 use tollgate_rules::{change as change_rules, code, text as text_rules};
@@ -56,7 +56,7 @@ pub struct Request<'a> {
     /// The program to start for scanning, with [`SCAN_ARGUMENT`].
     pub executable: &'a Path,
     /// What the author said of the change.
-    pub declared: Declared<'a>,
+    pub declared: ChangeContext<'a>,
     /// The part of the change to look at; `None` for all of it.
     pub part: Option<Part<'a>>,
     /// Is told how many of how many files were scanned.
@@ -186,7 +186,7 @@ impl Part<'_> {
 /// Rules ask about fixes (is there a test?), manifests (is there a lock file?) and what is
 /// taken from a library (is it one?).
 #[must_use]
-pub fn asks_for_paths(change: &Change, declared: Declared<'_>) -> bool {
+pub fn asks_for_paths(change: &Change, declared: ChangeContext<'_>) -> bool {
     let takes_away = |path: &[u8]| [&b".rs"[..], b".py", b".go"].iter().any(|end| path.ends_with(end));
     declared.paths.is_empty()
         && (declared.fix
@@ -287,8 +287,8 @@ fn finding(hit: Hit, file: FilePath, settings: &Settings, user_rules: &[UserRule
     }
     let user = user_rules.iter().find(|rule| rule.id == id);
     let mut said = match (user, catalog::find(&id)) {
-        (Some(rule), _) => rule.said(),
-        (None, Some(rule)) => Said::from(rule),
+        (Some(rule), _) => rule.metadata(),
+        (None, Some(rule)) => RuleMetadata::from(rule),
         (None, None) => return None,
     };
     if let Some(severity) = settings.rules.severity(&id) {

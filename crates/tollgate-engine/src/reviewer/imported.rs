@@ -12,7 +12,7 @@ use tollgate_core::finding::{Finding, Side, Summary};
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_rules::lines::LineSet;
-use tollgate_rules::text::mask::Known;
+use tollgate_rules::text::mask::KnownSecrets;
 
 /// Which findings of other tools count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
         return imported;
     }
     let touched = touched(files);
-    let secrets = Known::of(files);
+    let secrets = KnownSecrets::of(files);
     for finding in findings {
         let finding = hidden(finding, &secrets);
         let lines = touched.get(&(finding.location.side, finding.location.file.clone()));
@@ -56,14 +56,14 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
 }
 
 /// The finding without the secrets of the change that it quotes.
-fn hidden(mut finding: Finding, secrets: &Known) -> Finding {
-    let hide = |text: &str| secrets.hide(text).into_owned();
+fn hidden(mut finding: Finding, secrets: &KnownSecrets) -> Finding {
+    let hide = |text: &str| secrets.mask(text).into_owned();
     finding.summary = Summary::shorten(&hide(finding.summary.as_str())).0;
     finding.evidence = hide(&finding.evidence);
     finding.reason = finding.reason.as_deref().map(hide);
     finding.suggestion = finding.suggestion.as_deref().map(hide);
     // A fix that had to be changed could not be applied any more, and fields that we do not know are whole or not there.
-    let is_plain = |text: &str| matches!(secrets.hide(text), Cow::Borrowed(_));
+    let is_plain = |text: &str| matches!(secrets.mask(text), Cow::Borrowed(_));
     finding.fix = finding.fix.take().filter(|fix| is_plain(&fix.replacement));
     finding.extra.retain(|_, value| is_plain(&value.to_string()));
     finding

@@ -23,13 +23,13 @@ patterns! {
 }
 
 /// A declaration that users of a library can see.
-pub(crate) struct Public {
+pub(crate) struct PublicItem {
     pub(crate) index: usize,
     pub(crate) name: String,
 }
 
 /// True when the file can be part of a library's face.
-pub(crate) fn is_surface(view: &View<'_>, file: &File<'_>) -> bool {
+pub(crate) fn is_public_api(view: &View<'_>, file: &File<'_>) -> bool {
     let path = file.path.as_str();
     let hidden = path.split('/').any(|step| {
         matches!(step, "internal" | "cmd" | "bin" | "private" | "impl" | "migrations" | "management" | "app" | "apps")
@@ -61,10 +61,10 @@ pub(crate) fn is_surface(view: &View<'_>, file: &File<'_>) -> bool {
 }
 
 /// What the removed or the added lines of a file declare for its users.
-pub(crate) fn declarations(file: &File<'_>, added: bool) -> Vec<Public> {
+pub(crate) fn declarations(file: &File<'_>, added: bool) -> Vec<PublicItem> {
     let lines = file.lines.iter().enumerate();
     let side = lines.filter(|(_, line)| if added { line.is_added() } else { line.is_removed() });
-    side.filter_map(|(index, line)| Some(Public { index, name: name(file.language, line)? }))
+    side.filter_map(|(index, line)| Some(PublicItem { index, name: name(file.language, line)? }))
         .filter(|public| !syntax::in_test(file, public.index))
         .collect()
 }

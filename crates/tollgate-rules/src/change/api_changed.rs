@@ -1,12 +1,12 @@
 //! A function of a library asks its callers for other arguments, and the change does not say so.
 
 use crate::change::api;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
-    for file in view.files.iter().filter(|file| file.stays() && api::is_surface(view, file)) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
+    for file in view.files.iter().filter(|file| file.stays() && api::is_public_api(view, file)) {
         let (before, after) = (api::declarations(file, false), api::declarations(file, true));
-        let only = |all: &[api::Public], name: &str| all.iter().filter(|public| public.name == name).count() == 1;
+        let only = |all: &[api::PublicItem], name: &str| all.iter().filter(|public| public.name == name).count() == 1;
         let changed = after.iter().filter(|now| only(&after, &now.name) && only(&before, &now.name));
         for now in changed.take(3) {
             let Some(was) = before.iter().find(|was| was.name == now.name) else { continue };
@@ -19,7 +19,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                     "public `{}` now takes {n_after} arguments instead of {n_before}, without a breaking-change mark",
                     now.name
                 );
-                found.report(file, now.index..now.index + 1, Some(message));
+                reporter.report(file, now.index..now.index + 1, Some(message));
             }
         }
     }

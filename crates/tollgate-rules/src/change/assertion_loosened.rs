@@ -5,7 +5,7 @@
 //! +    assert!(total(&cart) > 0);
 //! ```
 
-use crate::change::view::{Found, View, names, patterns};
+use crate::change::view::{Reporter, View, names, patterns};
 
 patterns! {
     EXACT ["ssert", "equire", "toBe", "toEqual", "toStrictEqual"] = concat!(
@@ -25,7 +25,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays()) {
         for block in &file.blocks {
             let exact: Vec<_> = file.removed_in(block).filter(|line| EXACT.is_match(&line.text)).collect();
@@ -40,7 +40,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                     && exact.iter().any(|before| asks_about_the_same(&before.text, &line.text))
             });
             if let Some(index) = loosened {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::change::syntax;
-use crate::change::view::{File, Found, View, names};
+use crate::change::view::{File, Reporter, View, names};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     if !view.files.iter().any(|file| file.removed().next().is_some())
         || syntax::removes_code(view)
         || !syntax::touches_program(view)
@@ -36,7 +36,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                     && !about_gone(file, index, &gone)
             });
             if let Some(index) = lost {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
                 break;
             }
         }

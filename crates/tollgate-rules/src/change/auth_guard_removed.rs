@@ -1,12 +1,12 @@
 //! A check of who may go on is deleted while the code behind it stays.
 
 use crate::change::guard;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in &view.files {
         for guard in guard::removed(view, file).into_iter().filter(|guard| guard.is_auth) {
-            found.report(file, guard.lines, None);
+            reporter.report(file, guard.lines, None);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::change::view::{Found, Pattern, View, names, patterns, squeeze};
+use crate::change::view::{Pattern, Reporter, View, names, patterns, squeeze};
 
 patterns! {
     SWITCH ["erif", "ERIF", "trict", "TRICT", "heck", "HECK", "eject", "EJECT", "alidat", "ALIDAT", "srf", "SRF", "equire", "EQUIRE", "uth", "UTH", "ttp", "TTP", "ecure", "ECURE"] = concat!(
@@ -25,7 +25,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays()) {
         // A switch that is flipped was there before.
         let flips = |block: &&Range<usize>| block.len() <= 40 && file.removed_in(block).next().is_some();
@@ -36,7 +36,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 let was_on = file.removed_in(block).any(|line| setting(&line.text) == Some((name.clone(), true)));
                 if was_on {
                     let message = format!("security check disabled by `{name}`");
-                    found.report(file, index..index + 1, Some(message));
+                    reporter.report(file, index..index + 1, Some(message));
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 use crate::change::workflow;
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in workflow::files(view) {
         let pinned: HashSet<String> = file
             .removed()
@@ -19,7 +19,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && pinned.contains(&uses.action)
             {
                 let message = format!("`{}` no longer pinned to a commit, now `{}`", uses.action, uses.version);
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
     }

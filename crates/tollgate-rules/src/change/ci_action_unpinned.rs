@@ -1,6 +1,6 @@
 //! A new action of someone else follows a branch, or a tag where its neighbours are pinned to commits.
 
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 use crate::change::workflow;
 
 /// Names of branches: what runs changes with every push there.
@@ -9,7 +9,7 @@ const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "latest
 /// Actions that are meant to be used from a branch.
 const EXCEPT: &[&str] = &["dtolnay/rust-toolchain"];
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let mut before = workflow::used_before(view);
     for file in workflow::files(view) {
         let all = || file.lines.iter().filter_map(workflow::uses);
@@ -26,11 +26,11 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             }
             if BRANCHES.contains(&uses.version.as_str()) {
                 let message = format!("`{}` not pinned to a commit but to the branch `{}`", uses.action, uses.version);
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             } else if pins {
                 let message =
                     format!("`{}@{}` not pinned to a commit, unlike the other actions", uses.action, uses.version);
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::change::view::{File, Found, View, patterns};
+use crate::change::view::{File, Reporter, View, patterns};
 use crate::change::workflow;
 
 patterns! {
@@ -15,7 +15,7 @@ patterns! {
     ANY ["permissions:"] = r"^\s*permissions:";
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays() && workflow::is_workflow(file)) {
         let said: HashSet<String> = file
             .removed()
@@ -24,7 +24,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         for (index, line) in file.added() {
             let text = line.text.as_ref();
             if ALL.is_match(text) {
-                found.report(
+                reporter.report(
                     file,
                     index..index + 1,
                     Some("workflow token granted write access to everything".to_owned()),
@@ -34,7 +34,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && adds_to_permissions(file, index)
             {
                 let message = format!("workflow token granted write access to `{}`", scope.as_str());
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
         // Below a job's name, the limit of the whole workflow can still hold, out of sight.
@@ -42,7 +42,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let limits = file.lines.iter().any(|line| !line.is_removed() && ANY.is_match(&line.text));
         if let Some((index, _)) = gone.filter(|_| !limits && !removes_job(file)) {
             let message = "`permissions` removed, so the workflow token gets the default permissions".to_owned();
-            found.report(file, index..index + 1, Some(message));
+            reporter.report(file, index..index + 1, Some(message));
         }
     }
 }

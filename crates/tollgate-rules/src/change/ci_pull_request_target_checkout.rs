@@ -1,6 +1,6 @@
 //! A workflow with the repository's secrets checks out code that a stranger wrote.
 
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 use crate::change::workflow;
 
 patterns! {
@@ -11,7 +11,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| workflow::is_workflow(file)) {
         let lines = || file.lines.iter().enumerate().filter(|(_, line)| !line.is_removed() && !line.is_comment());
         let trigger = lines().find(|(_, line)| TRIGGER.is_match(&line.text));
@@ -20,7 +20,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         for (index, head) in heads.take(3) {
             if head.is_added() || trigger.is_added() {
                 let index = if head.is_added() { index } else { trigger_index };
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::change::path;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| path::name(&file.path) == "CODEOWNERS" && file.stays()) {
         let owned = |text: &str| -> Option<String> {
             let mut words = text.split('#').next()?.split_whitespace();
@@ -20,7 +20,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && !removes_path(view, &pattern)
             {
                 let message = format!("code owners of `{pattern}` removed");
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
     }

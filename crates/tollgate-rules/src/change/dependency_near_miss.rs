@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use tollgate_core::diff::LineKind;
 
 use crate::change::manifest::{self, Ecosystem};
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
 /// Shorter names are close to too many others.
 const MIN_CHARS: usize = 6;
@@ -17,7 +17,7 @@ const MIN_CHARS: usize = 6;
 /// The most dependencies of a change that are compared.
 const MAX_DEPENDENCIES: usize = 1_000;
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let mut n_left = MAX_DEPENDENCIES;
     for file in &view.files {
         let Some(ecosystem) = manifest::of_manifest(&file.path) else { continue };
@@ -30,7 +30,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             }
             if let Some(popular) = near_miss(ecosystem, &dependency.name) {
                 let message = format!("new dependency `{}` resembles the popular package `{popular}`", dependency.name);
-                found.report(file, dependency.index..dependency.index + 1, Some(message));
+                reporter.report(file, dependency.index..dependency.index + 1, Some(message));
             }
         }
     }

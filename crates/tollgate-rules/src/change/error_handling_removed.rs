@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::change::path::Language;
 use crate::change::syntax;
-use crate::change::view::{File, Found, Pattern, View, patterns, squeeze};
+use crate::change::view::{File, Pattern, Reporter, View, patterns, squeeze};
 
 patterns! {
     TRY ["try", "begin"] = r"^\s*(?:try\s*(?:\{|:|$|\()|begin$)";
@@ -24,7 +24,7 @@ patterns! {
 /// In longer blocks, more than error handling changed.
 const MAX_BLOCK_LINES: usize = 100;
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays() && file.is_source()) {
         for hunk in file.hunks.iter().filter(|hunk| file.removed_in(hunk).next().is_some()) {
             let gone = match file.language {
@@ -32,7 +32,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 _ => untried(view, file, hunk).or_else(|| cut_catch(view, file, hunk)),
             };
             if let Some(range) = gone.filter(|range| !syntax::in_test(file, range.start)) {
-                found.report(file, range, None);
+                reporter.report(file, range, None);
             }
         }
     }

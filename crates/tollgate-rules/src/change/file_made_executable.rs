@@ -3,9 +3,9 @@
 use tollgate_core::diff::Status;
 
 use crate::change::path;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.diff.status == Status::Modified) {
         let widened = file.diff.old_mode == Some(0o100_644) && file.diff.new_mode == Some(0o100_755);
         let data = matches!(
@@ -41,7 +41,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 | "sql"
         );
         if widened && data {
-            found.report_file(file, "old mode 100644\nnew mode 100755".to_owned(), None);
+            reporter.report_file(file, "old mode 100644\nnew mode 100755".to_owned(), None);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::change::path;
 use crate::change::syntax;
-use crate::change::view::{File, Found, View};
+use crate::change::view::{File, Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     if !view.declared.fix || view.files.iter().any(|file| file.is_test) {
         return;
     }
@@ -28,7 +28,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let test = tests.get(&(subject(&file.path), path::ending(&file.path)));
         if let (Some(index), Some(test)) = (first, test) {
             let message = format!("bug fix without a change to its test `{test}`");
-            found.report(file, index..index + 1, Some(message));
+            reporter.report(file, index..index + 1, Some(message));
             return;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::change::manifest;
 use crate::change::path;
-use crate::change::view::{File, Found, View, patterns};
+use crate::change::view::{File, Reporter, View, patterns};
 
 patterns! {
     NAME [".pb.", "_pb", ".g.", ".freezed", ".designer", "generated", "_string.go", "wire_gen"] = concat!(
@@ -18,7 +18,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let generated = |file: &File<'_>| {
         if manifest::of_lock(&file.path).is_some() {
             return false;
@@ -53,7 +53,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
     }
     for file in view.files.iter().filter(|file| file.stays() && generated(file)) {
         if let Some((index, _)) = file.added().chain(file.removed()).find(|(_, line)| !line.is_blank()) {
-            found.report(file, index..index + 1, None);
+            reporter.report(file, index..index + 1, None);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Source code is marked so that reviews do not show it.
 
 use crate::change::path::Language;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| crate::change::path::name(&file.path) == ".gitattributes") {
         for (index, line) in file.added().filter(|(_, line)| !line.is_comment()) {
             let mut words = line.text.split_whitespace();
@@ -29,7 +29,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             let is_code =
                 Language::of(pattern) != Language::Other || matches!(pattern, "*" | "src/**" | "lib/**" | "/src/**");
             if hides && is_code && !built.iter().any(|part| pattern.contains(part)) && !view.removes(&line.text) {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

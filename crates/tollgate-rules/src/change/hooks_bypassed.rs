@@ -1,7 +1,7 @@
 //! A script or workflow goes past the checks that git runs.
 
 use crate::change::path;
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 
 patterns! {
     BYPASS ["--no-verify", "HUSKY", "PRE_COMMIT"] = concat!(
@@ -10,11 +10,11 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| !path::is_document(&file.path)) {
         for (index, line) in file.added() {
             if BYPASS.is_match(&line.text) && !line.is_comment() && !view.removes(&line.text) {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

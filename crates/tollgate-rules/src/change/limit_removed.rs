@@ -1,7 +1,7 @@
 //! A time-out or rate limit disappears from a call or a handler that stays.
 
 use crate::change::syntax;
-use crate::change::view::{Found, View, patterns, squeeze};
+use crate::change::view::{Reporter, View, patterns, squeeze};
 
 patterns! {
     ARGUMENT ["imeout", "IMEOUT", "max_", "MAX_", "Max_"] = r"(?i),\s*(?:timeout|read_timeout|connect_timeout|max_(?:retries|size|length|bytes))\s*[=:]\s*[\w.]+";
@@ -12,7 +12,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays() && file.is_source()) {
         for block in file.blocks.iter().filter(|block| block.len() <= 200) {
             let n_added = file.added_in(block).count();
@@ -26,7 +26,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 };
                 let dropped = n_added == 0 && block.len() == 1 && MARK.is_match(text);
                 if (cut || dropped) && !view.adds(text) {
-                    found.report(file, index..index + 1, None);
+                    reporter.report(file, index..index + 1, None);
                 }
             }
         }

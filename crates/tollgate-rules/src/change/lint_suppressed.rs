@@ -1,6 +1,6 @@
 //! A warning is silenced, and nobody says why.
 
-use crate::change::view::{File, Found, View, patterns};
+use crate::change::view::{File, Reporter, View, patterns};
 
 patterns! {
     WHOLE ["disable", "nocheck", "noqa", "ignore", "allow(", "nolint", "skip-file", "Suppress"] = concat!(
@@ -15,7 +15,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.is_source()) {
         let silences = |text: &str| WHOLE.is_match(text) || BARE.is_match(text);
         let mut silenced = file.added().filter(|(index, line)| {
@@ -26,7 +26,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 0 => None,
                 n_more => Some(format!("lint suppressed without a reason, and {n_more} more in this file")),
             };
-            found.report(file, index..index + 1, message);
+            reporter.report(file, index..index + 1, message);
         }
     }
 }

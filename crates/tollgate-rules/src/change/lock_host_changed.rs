@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::change::manifest;
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 
 /// Where packages of the usual registries are served.
 const KNOWN: &[&str] = &[
@@ -38,7 +38,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays() && manifest::of_lock(&file.path).is_some()) {
         let host = |text: &str| {
             let groups = SOURCE.captures(text)?;
@@ -68,7 +68,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 .any(|other| other.added().any(|(_, line)| line.text.contains(&host)));
             if !asked {
                 let message = format!("lock file downloads a package from the new host `{host}`");
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
     }

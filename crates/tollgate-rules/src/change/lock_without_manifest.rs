@@ -3,7 +3,7 @@
 //! A change of the lock file alone is an update and says so itself.
 
 use crate::change::manifest;
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 
 patterns! {
     UPDATES = concat!(
@@ -12,7 +12,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let locked = view.files.iter().any(|file| file.stays() && manifest::of_lock(&file.path).is_some());
     if !locked || UPDATES.is_match(view.declared.title) {
         return;
@@ -24,7 +24,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let Some(ecosystem) = manifest::of_lock(&file.path) else { continue };
         let asked = view.files.iter().any(|other| manifest::of_manifest(&other.path) == Some(ecosystem));
         if let Some((index, _)) = file.lines.iter().enumerate().find(|(_, line)| line.is_added() && !asked) {
-            found.report(file, index..index + 1, None);
+            reporter.report(file, index..index + 1, None);
         }
     }
 }

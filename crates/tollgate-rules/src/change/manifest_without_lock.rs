@@ -6,9 +6,9 @@ use tollgate_core::diff::LineKind;
 
 use crate::change::manifest::{self, Dependency, Ecosystem};
 use crate::change::path;
-use crate::change::view::{File, Found, View, squeeze};
+use crate::change::view::{File, Reporter, View, squeeze};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays()) {
         let Some(ecosystem) = manifest::of_manifest(&file.path).filter(|_| path::ending(&file.path) != "txt") else {
             continue;
@@ -16,7 +16,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
         let Some(lock) = lock_of(view, &file.path, ecosystem) else { continue };
         if let Some(index) = first_change(file, ecosystem) {
             let message = format!("manifest changed without its lock file `{lock}`");
-            found.report(file, index..index + 1, Some(message));
+            reporter.report(file, index..index + 1, Some(message));
         }
     }
 }

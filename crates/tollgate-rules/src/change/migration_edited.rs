@@ -3,7 +3,7 @@
 use tollgate_core::diff::Status;
 
 use crate::change::path;
-use crate::change::view::{File, Found, Line, View, patterns, squeeze};
+use crate::change::view::{File, Line, Reporter, View, patterns, squeeze};
 
 patterns! {
     FOLDER ["igrat", "IGRAT", "ersions/", "ERSIONS/", "hangelog", "HANGELOG"] = r"(?i)(?:^|/)(?:migrations?|migrate|versions|changelogs?)/";
@@ -14,7 +14,7 @@ patterns! {
     KIND = r"\.(?:sql|py|rb|php|js|ts|go|rs|kt|java|cs|xml)$";
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let edited: Vec<&File<'_>> =
         view.files.iter().filter(|file| is_old_migration(file) && changes_meaning(file)).collect();
     // One edit that runs through many of them is housekeeping: a formatter, an import, a licence.
@@ -28,12 +28,12 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             // Deleted beside a new one: squashed or written anew before anyone ran it.
             Status::Deleted if adds_another() => {}
             Status::Deleted => {
-                found.report(file, 0..file.lines.len().min(1), Some("existing migration deleted".to_owned()));
+                reporter.report(file, 0..file.lines.len().min(1), Some("existing migration deleted".to_owned()));
             }
             _ => {
                 let first = file.lines.iter().position(|line| (line.is_added() || line.is_removed()) && tells(line));
                 if let Some(index) = first {
-                    found.report(file, index..index + 1, None);
+                    reporter.report(file, index..index + 1, None);
                 }
             }
         }

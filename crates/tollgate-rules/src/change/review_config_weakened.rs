@@ -2,7 +2,7 @@
 
 use tollgate_core::diff::Status;
 
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 
 patterns! {
     LOOSENS = concat!(
@@ -11,21 +11,25 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in &view.files {
         if file.path.contains(".tollgate/rules/") && file.diff.status == Status::Deleted {
-            found.report(file, 0..1, Some("custom review rule deleted".to_owned()));
+            reporter.report(file, 0..1, Some("custom review rule deleted".to_owned()));
         }
         let dismissed = file.added().find(|(_, line)| line.text.trim_start().starts_with("[[dismissal"));
         if let Some((index, _)) = dismissed.filter(|_| file.path.ends_with(".tollgate/dismissals.toml")) {
-            found.report(file, index..index + 1, Some("review findings dismissed for the whole repository".to_owned()));
+            reporter.report(
+                file,
+                index..index + 1,
+                Some("review findings dismissed for the whole repository".to_owned()),
+            );
         }
         if crate::change::path::name(&file.path) != ".tollgate.toml" || !file.stays() {
             continue;
         }
         for (index, line) in file.added() {
             if LOOSENS.is_match(&line.text) && !view.removes(&line.text) {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A submodule comes from another address.
 
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.path == ".gitmodules" && file.stays()) {
         let address =
             |text: &str| text.trim().strip_prefix("url").and_then(|rest| rest.trim_start().strip_prefix('=')).map(bare);
@@ -12,7 +12,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 let moved =
                     address(&file.lines[index].text).is_some_and(|now| !before.is_empty() && !before.contains(&now));
                 if moved {
-                    found.report(file, index..index + 1, None);
+                    reporter.report(file, index..index + 1, None);
                 }
             }
         }

@@ -1,14 +1,14 @@
 //! A symbolic link points out of the repository.
 
 use crate::change::path;
-use crate::change::view::{Found, View};
+use crate::change::view::{Reporter, View};
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.diff.new_mode == Some(0o120_000)) {
         for (index, line) in file.added() {
             if leaves(path::folder(&file.path), &line.text) {
                 let message = format!("symbolic link points outside the repository, to `{}`", line.text.trim());
-                found.report(file, index..index + 1, Some(message));
+                reporter.report(file, index..index + 1, Some(message));
             }
         }
     }

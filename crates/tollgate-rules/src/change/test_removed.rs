@@ -9,12 +9,12 @@ use std::collections::HashSet;
 use tollgate_core::diff::Status;
 
 use crate::change::syntax;
-use crate::change::view::{File, Found, View, names};
+use crate::change::view::{File, Reporter, View, names};
 
 /// How much of a test is read.
 const MAX_TEST_LINES: usize = 30;
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     if !view.files.iter().any(|file| file.removed().next().is_some()) {
         return;
     }
@@ -45,7 +45,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             1 => format!("test `{name}` removed while the code under test remains"),
             n_tests => format!("{n_tests} tests removed, `{name}` first, while the code under test remains"),
         };
-        found.report(file, first..first + 1, Some(message));
+        reporter.report(file, first..first + 1, Some(message));
     }
 }
 

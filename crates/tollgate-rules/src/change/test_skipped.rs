@@ -2,7 +2,7 @@
 
 use crate::change::path::Language;
 use crate::change::syntax;
-use crate::change::view::{File, Found, View, patterns, squeeze};
+use crate::change::view::{File, Reporter, View, patterns, squeeze};
 
 patterns! {
     MARK ["skip", "xfail", "expectedFailure", "gnore", "isabled"] = concat!(
@@ -16,7 +16,7 @@ patterns! {
     REFERENCE = r"#\d+|https?://|\b[A-Z]{2,}-\d+|\bGH-\d+";
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays()) {
         for (index, line) in file.added() {
             if is_skip(file, index)
@@ -24,7 +24,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 && !CONDITION.is_match(&line.text)
                 && !view.removes(&line.text)
             {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Work is put off with no way to find it again.
 
 use crate::change::path::{self, Language};
-use crate::change::view::{Found, View, patterns};
+use crate::change::view::{Reporter, View, patterns};
 
 patterns! {
     MARK ["TODO", "FIXME", "XXX", "HACK"] = r"(?:^|[^A-Za-z0-9:'])(?://+|#+|/\*+|^\s*\*|--|<!--|;;)\s*@?(?:TODO|FIXME|XXX|HACK)\b(.*)";
@@ -11,7 +11,7 @@ patterns! {
     );
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in &view.files {
         let known = file.language != Language::Other
             || matches!(path::ending(&file.path), "sh" | "yml" | "yaml" | "tf" | "sql" | "swift" | "scala" | "toml");
@@ -29,7 +29,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
             let referred = REFERENCE.is_match(rest.as_str()) || next.is_some_and(|next| REFERENCE.is_match(next));
             let again = last.is_some_and(|last| index <= last + 1);
             if !referred && !again && !view.removes(&line.text) {
-                found.report(file, index..index + 1, None);
+                reporter.report(file, index..index + 1, None);
             }
             last = Some(index);
         }

@@ -2,13 +2,13 @@
 
 use crate::change::path::Language;
 use crate::change::syntax;
-use crate::change::view::{Found, View, patterns, squeeze};
+use crate::change::view::{Reporter, View, patterns, squeeze};
 
 patterns! {
     PANICS [".unwrap()", ".expect("] = r#"\.(?:unwrap\(\)|expect\("[^"]*"\))"#;
 }
 
-pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
+pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let files = view.files.iter().filter(|file| file.language == Language::Rust && file.stays() && file.is_source());
     for file in files {
         for block in file.blocks.iter().filter(|block| block.len() <= 60) {
@@ -24,7 +24,7 @@ pub(crate) fn scan(view: &View<'_>, found: &mut Found) {
                 }
                 let before = squeeze(&PANICS.regex.replace_all(&line.text, "?"));
                 if handed_on.contains(&before) {
-                    found.report(file, index..index + 1, None);
+                    reporter.report(file, index..index + 1, None);
                 }
             }
         }

@@ -15,7 +15,7 @@ use regex::Regex;
 use tollgate_core::diff::{FileDiff, LineKind, Status};
 use tollgate_core::path::{FilePath, RepoPath};
 
-use crate::change::Declared;
+use crate::change::ChangeContext;
 use crate::change::path::{self, Language};
 use crate::hit::Hit;
 
@@ -214,7 +214,7 @@ impl<'a> File<'a> {
 /// The whole change.
 pub(crate) struct View<'a> {
     pub(crate) files: Vec<File<'a>>,
-    pub(crate) declared: Declared<'a>,
+    pub(crate) declared: ChangeContext<'a>,
     added: HashSet<u64>,
     removed: HashSet<u64>,
     /// For each name on removed lines, on how many.
@@ -228,7 +228,7 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(diffs: &'a [FileDiff], declared: Declared<'a>) -> Self {
+    pub(crate) fn new(diffs: &'a [FileDiff], declared: ChangeContext<'a>) -> Self {
         let files: Vec<File<'a>> = diffs.iter().map(File::of).collect();
         let (mut added, mut removed) = (HashSet::new(), HashSet::new());
         let (mut removed_names, mut kept_names): (HashMap<u64, u32>, HashSet<u64>) = Default::default();
@@ -330,14 +330,14 @@ impl<'a> View<'a> {
 
 /// What the rules found, in the order they found it.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Reporter {
     hits: Vec<(FilePath, Hit)>,
     rule: &'static str,
     in_tests: bool,
     n_hits: usize,
 }
 
-impl Found {
+impl Reporter {
     /// What is reported from here on comes from this rule.
     pub(crate) fn begin(&mut self, rule: &'static str, in_tests: bool) {
         (self.rule, self.in_tests, self.n_hits) = (rule, in_tests, 0);

@@ -33,10 +33,10 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
 fn binary(file: &File<'_>) -> Option<Hit> {
     let path = String::from_utf8_lossy(file.path()).into_owned();
     let ending = path.rsplit('/').next()?.rsplit_once('.')?.1.to_ascii_lowercase();
-    let place = file.place();
+    let class = file.class();
     // Build tools ask that their small starter be committed.
     let wrapper = path.ends_with("gradle-wrapper.jar") || path.ends_with("maven-wrapper.jar");
-    if !PROGRAMS.contains(&ending.as_str()) || place.test || wrapper || !file.enabled(BINARY) {
+    if !PROGRAMS.contains(&ending.as_str()) || class.test || wrapper || !file.enabled(BINARY) {
         return None;
     }
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -47,7 +47,7 @@ fn binary(file: &File<'_>) -> Option<Hit> {
 /// The size is known only where the diff has the content.
 fn large(file: &File<'_>) -> Option<Hit> {
     let size = file.diff.binary_size.filter(|size| *size > MAX_BYTES)?;
-    if file.place().test || !file.enabled(LARGE) {
+    if file.class().test || !file.enabled(LARGE) {
         return None;
     }
     let message = format!("large binary file added ({} MB)", size.div_ceil(1 << 20));
@@ -56,9 +56,9 @@ fn large(file: &File<'_>) -> Option<Hit> {
 }
 
 fn huge(file: &File<'_>) -> Option<Hit> {
-    let place = file.place();
+    let class = file.class();
     let path = String::from_utf8_lossy(file.path()).to_ascii_lowercase();
-    let written = place.code && !place.generated && !place.test && !place.translation;
+    let written = class.code && !class.generated && !class.test && !class.translation;
     if !written || says_generated(file) || path.ends_with(".sql") || !file.enabled(HUGE) {
         return None;
     }

@@ -31,9 +31,9 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     if !file.may_conflict.get() || !file.enabled(RULE) {
         return;
     }
-    let place = file.place();
+    let class = file.class();
     // What a merge tool is tested with, and what explains it to people.
-    if (place.test && !place.code) || (place.prose && !has_all(file)) {
+    if (class.test && !class.code) || (class.prose && !has_all(file)) {
         return;
     }
     for hunk in &file.diff.hunks {

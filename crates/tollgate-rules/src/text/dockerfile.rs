@@ -4,9 +4,9 @@ use tollgate_core::diff::Status;
 
 use crate::hit::Hit;
 use crate::text::File;
-use crate::text::place::is_dockerfile;
+use crate::text::file_class::is_dockerfile;
 use crate::text::secrets::{is_placeholder, is_words};
-use crate::text::statement::{Seen, seen};
+use crate::text::statement::{HunkLine, hunk_lines};
 
 const LATEST: &str = "docker-latest-tag";
 const ADD_URL: &str = "docker-add-url";
@@ -18,12 +18,12 @@ const TLS: &str = "docker-tls-check-off";
 const SUDO: &str = "docker-sudo";
 
 pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
-    if !is_dockerfile(file.path()) || file.diff.n_added == 0 || file.place().generated {
+    if !is_dockerfile(file.path()) || file.diff.n_added == 0 || file.class().generated {
         return;
     }
     let whole = file.diff.status == Status::Added;
     for hunk in &file.diff.hunks {
-        let lines = seen(file.diff, hunk);
+        let lines = hunk_lines(file.diff, hunk);
         let mut stages: Vec<String> = Vec::new();
         let mut instruction = String::new();
         let mut continues = false;
@@ -48,7 +48,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-fn hit(file: &File<'_>, rule: &str, line: &Seen<'_>) -> Hit {
+fn hit(file: &File<'_>, rule: &str, line: &HunkLine<'_>) -> Hit {
     let hit = file.hit(rule, Some(line.number), line.text.as_bytes());
     match (rule, env_secret(line.text.trim())) {
         (SECRET, Some(name)) => Hit { evidence: format!("{name}=…"), ..hit },
@@ -161,9 +161,9 @@ fn env_secret(text: &str) -> Option<&str> {
 }
 
 /// A file whose last `USER` is root.
-fn last_user(file: &File<'_>, lines: &[Seen<'_>]) -> Option<Hit> {
+fn last_user(file: &File<'_>, lines: &[HunkLine<'_>]) -> Option<Hit> {
     let user =
-        |line: &&Seen<'_>| line.text.trim_start().get(..5).is_some_and(|head| head.eq_ignore_ascii_case("user "));
+        |line: &&HunkLine<'_>| line.text.trim_start().get(..5).is_some_and(|head| head.eq_ignore_ascii_case("user "));
     let last = lines.iter().rfind(user)?;
     let name = last.text.split_whitespace().nth(1).unwrap_or_default();
     let root = matches!(name.split(':').next(), Some("root" | "0"));

@@ -15,7 +15,7 @@ const INVISIBLE: &str = "invisible-character";
 const MIXED: &str = "mixed-script-identifier";
 
 pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
-    for (hunk, body) in file.diff.hunks.iter().zip(file.bodies()) {
+    for (hunk, body) in file.diff.hunks.iter().zip(file.hunk_texts()) {
         if body.bytes.is_ascii() {
             continue;
         }
@@ -50,14 +50,14 @@ fn may_hide(line: &[u8]) -> bool {
 /// What is hidden in a line: at most one finding of each rule.
 fn look(text: &str, first_line: bool, file: &File<'_>) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    let place = file.place();
-    let tolerant = place.prose || place.translation;
+    let class = file.class();
+    let tolerant = class.prose || class.translation;
     found.extend(bidi(text, tolerant));
     let visible = found.is_empty();
     if let Some(character) = invisible(text, first_line, tolerant).filter(|_| visible) {
         found.push((INVISIBLE, format!("invisible character {}", name_of(character))));
     }
-    if let Some((word, letter)) = (!tolerant && !place.generated).then(|| mixed_word(text)).flatten() {
+    if let Some((word, letter)) = (!tolerant && !class.generated).then(|| mixed_word(text)).flatten() {
         let word: String = word.chars().take(24).collect();
         found.push((MIXED, format!("{} in `{word}` looks like a Latin letter", name_of(letter))));
     }

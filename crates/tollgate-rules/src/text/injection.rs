@@ -10,7 +10,7 @@
 //!
 //! One search for literals finds the lines to look at; what is looked at is bounded for each of them.
 
-mod disguise;
+mod obfuscation;
 mod phrase;
 
 use std::sync::LazyLock;
@@ -20,8 +20,8 @@ use tollgate_core::fingerprint::normalise;
 
 use crate::hit::Hit;
 use crate::text::File;
-use crate::text::body::{Body, Cursor};
-use crate::text::injection::phrase::{Speech, judge};
+use crate::text::hunk_text::{HunkText, LineCursor};
+use crate::text::injection::phrase::{Audience, classify};
 use crate::text::literals::Literals;
 
 const TO_REVIEWER: &str = "prompt-injection";
@@ -63,7 +63,7 @@ struct Search {
 }
 
 static SEARCH: LazyLock<Search> = LazyLock::new(|| {
-    let encoded: Vec<String> = HIDDEN.iter().flat_map(|word| disguise::encoded(word)).collect();
+    let encoded: Vec<String> = HIDDEN.iter().flat_map(|word| obfuscation::encoded(word)).collect();
     let literals = Literals::new(CLUES.iter().copied().chain(encoded.iter().map(String::as_str)));
     Search { literals, n_plain: CLUES.len() }
 });
@@ -79,25 +79,25 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     if !file.enabled(TO_REVIEWER) && !file.enabled(TO_MODEL) {
         return;
     }
-    let mut push = |speech: Speech, number: u32, line: &[u8]| {
-        let rule = match speech {
-            Speech::Reviewer => TO_REVIEWER,
-            Speech::Model => TO_MODEL,
+    let mut push = |audience: Audience, number: u32, line: &[u8]| {
+        let rule = match audience {
+            Audience::Reviewer => TO_REVIEWER,
+            Audience::Model => TO_MODEL,
         };
         if file.enabled(rule) {
             hits.push(file.hit(rule, Some(number), line));
         }
     };
-    if let Some(speech) = in_name(file) {
-        push(speech, 1, file.path());
+    if let Some(audience) = in_name(file) {
+        push(audience, 1, file.path());
     }
-    for (hunk, body) in file.diff.hunks.iter().zip(file.bodies()) {
+    for (hunk, body) in file.diff.hunks.iter().zip(file.hunk_texts()) {
         each(body, &mut push);
         if !body.bytes.is_ascii() {
             let added = file.diff.lines(hunk).filter(|line| line.kind == LineKind::Added);
-            for line in added.filter(|line| disguise::may_hide(line.text)) {
-                if is_disguised(line.text) {
-                    push(Speech::Reviewer, line.new.unwrap_or(1), line.text);
+            for line in added.filter(|line| obfuscation::may_hide(line.text)) {
+                if is_obfuscated(line.text) {
+                    push(Audience::Reviewer, line.new.unwrap_or(1), line.text);
                 }
             }
         }
@@ -108,23 +108,23 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
 ///
 /// For what is not code: titles, descriptions, context files.
 #[must_use]
-pub fn speaks_to_reviewer(text: &str) -> Option<String> {
+pub fn find_prompt_injection(text: &str) -> Option<String> {
     const MAX_PHRASE: usize = 120;
     let mut found: Option<Vec<u8>> = None;
-    each(Body::plain(text.as_bytes()), &mut |speech, _, line| {
-        if speech == Speech::Reviewer && found.is_none() {
+    each(HunkText::plain(text.as_bytes()), &mut |audience, _, line| {
+        if audience == Audience::Reviewer && found.is_none() {
             found = Some(line.to_vec());
         }
     });
-    let disguised = || text.lines().find(|line| is_disguised(line.as_bytes())).map(|line| line.as_bytes().to_vec());
+    let disguised = || text.lines().find(|line| is_obfuscated(line.as_bytes())).map(|line| line.as_bytes().to_vec());
     let line = found.or_else(disguised)?;
     let line = String::from_utf8_lossy(&line).trim().chars().take(MAX_PHRASE).collect();
     Some(line)
 }
 
 /// Calls `visit` with each attempt, the number of its line, and the line around it.
-fn each(body: Body<'_>, visit: &mut dyn FnMut(Speech, u32, &[u8])) {
-    let mut cursor = Cursor::new(body);
+fn each(body: HunkText<'_>, visit: &mut dyn FnMut(Audience, u32, &[u8])) {
+    let mut cursor = LineCursor::new(body);
     let (mut looked_until, mut silent_until) = (0, 0);
     SEARCH.literals.each(body.bytes, |literal, at| {
         let is_plain = literal < SEARCH.n_plain;
@@ -138,35 +138,35 @@ fn each(body: Body<'_>, visit: &mut dyn FnMut(Speech, u32, &[u8])) {
         }
         let offset = at.saturating_sub(start).min(line.len());
         let near = cut(line, offset);
-        let speech = if is_plain {
+        let audience = if is_plain {
             looked_until = (at + REACH / 2).min(start + line.len());
             let next: Vec<&[u8]> = cursor.following().take(2).map(|line| cut(line, 0)).collect();
             of_lines(&before(body, start).take(2).collect::<Vec<_>>(), near, &next)
         } else {
             looked_until = (at + REACH).min(start + line.len());
-            disguise::decoded(line, offset).and_then(|text| of_lines(&[], text.as_bytes(), &[]))
+            obfuscation::decoded(line, offset).and_then(|text| of_lines(&[], text.as_bytes(), &[]))
         };
-        if let Some(speech) = speech {
+        if let Some(audience) = audience {
             silent_until = number.saturating_add(SPAN);
-            visit(speech, number, &line[offset.saturating_sub(SHOWN)..line.len().min(offset + REACH)]);
+            visit(audience, number, &line[offset.saturating_sub(SHOWN)..line.len().min(offset + REACH)]);
         }
     });
 }
 
 /// What a line says with those around it.
-fn of_lines(before: &[&[u8]], line: &[u8], next: &[&[u8]]) -> Option<Speech> {
+fn of_lines(before: &[&[u8]], line: &[u8], next: &[&[u8]]) -> Option<Audience> {
     let all = |lines: &[&[u8]]| -> Vec<String> { lines.iter().map(|line| words(line)).collect() };
     let (before, own, next) = (all(before), words(line), all(next));
     // An order may begin before a line break, or go on behind it.
     // What another line says by itself is that line's.
-    let part = |lines: &[String]| lines.first().filter(|line| judge(line, line, line, "").is_none()).cloned();
+    let part = |lines: &[String]| lines.first().filter(|line| classify(line, line, line, "").is_none()).cloned();
     let said = format!("{} {own} {}", part(&before).unwrap_or_default(), part(&next).unwrap_or_default());
     let earlier: Vec<&str> = before.iter().rev().map(String::as_str).collect();
     let around = format!("{} {own} {}", earlier.join(" "), next.join(" "));
     let raw = String::from_utf8_lossy(line);
     // A pattern that finds such words is no such words.
     let is_pattern = raw.contains("\\s") || raw.contains("(?:");
-    judge(&said, &around, &own, &raw).filter(|speech| *speech == Speech::Reviewer || !is_pattern)
+    classify(&said, &around, &own, &raw).filter(|audience| *audience == Audience::Reviewer || !is_pattern)
 }
 
 /// The words of a text. What is joined by `_` is a name, and a name orders nothing.
@@ -185,7 +185,7 @@ fn words(bytes: &[u8]) -> String {
 }
 
 /// The added lines before one that begins at a place, nearest first, or their ends.
-fn before<'a>(body: Body<'a>, start: usize) -> impl Iterator<Item = &'a [u8]> {
+fn before<'a>(body: HunkText<'a>, start: usize) -> impl Iterator<Item = &'a [u8]> {
     let mut end = start.checked_sub(body.n_marks + 1);
     std::iter::from_fn(move || {
         let (behind, bytes) = (end?, body.bytes);
@@ -203,16 +203,16 @@ fn cut(line: &[u8], at: usize) -> &[u8] {
 }
 
 /// True when a line says to a model what it does not say to people.
-fn is_disguised(line: &[u8]) -> bool {
+fn is_obfuscated(line: &[u8]) -> bool {
     const MAX_LINE: usize = 4096;
     let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE)]);
-    let Some(unmasked) = disguise::unmasked(&line) else { return false };
-    let judged = |text: &str| judge(&normalise(text), &normalise(text), &normalise(text), text);
+    let Some(unmasked) = obfuscation::deobfuscate(&line) else { return false };
+    let judged = |text: &str| classify(&normalise(text), &normalise(text), &normalise(text), text);
     judged(&unmasked).is_some() && judged(&line).is_none()
 }
 
 /// What the name of a new file says.
-fn in_name(file: &File<'_>) -> Option<Speech> {
+fn in_name(file: &File<'_>) -> Option<Audience> {
     let (old, new) = (file.diff.old_path.as_ref(), file.diff.new_path.as_ref()?);
     if old == Some(new) {
         return None;
@@ -225,7 +225,7 @@ fn in_name(file: &File<'_>) -> Option<Speech> {
         words.push(' ');
     }
     let words = normalise(&words);
-    judge(&words, &words, &words, &words).filter(|speech| *speech == Speech::Reviewer)
+    classify(&words, &words, &words, &words).filter(|audience| *audience == Audience::Reviewer)
 }
 
 #[cfg(test)]

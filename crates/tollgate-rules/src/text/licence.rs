@@ -23,8 +23,8 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     // Moved, reworded or brought up to date: then it is there again. A file that no longer has
     // content needs none.
     let again = file.diff.added().any(|(_, text)| is_header(text)) || kept(file);
-    let place = file.place();
-    if again || place.prose || place.generated || !file.enabled(RULE) {
+    let class = file.class();
+    if again || class.prose || class.generated || !file.enabled(RULE) {
         return;
     }
     hits.push(Hit { left: true, ..file.hit(RULE, Some(number), text) });

@@ -41,13 +41,13 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 /// The files of a change with every secret in them made unreadable, for showing them.
 #[must_use]
-pub fn files(files: &[FileDiff]) -> Vec<FileDiff> {
+pub fn mask_files(files: &[FileDiff]) -> Vec<FileDiff> {
     diff::redact(files, &secrets::in_text)
 }
 
 /// A text with every secret in it made unreadable by as many `*`, so that places in it stay what they are.
 #[must_use]
-pub fn covered(mut text: Vec<u8>) -> Vec<u8> {
+pub fn mask_same_length(mut text: Vec<u8>) -> Vec<u8> {
     for range in secrets::in_text(&text) {
         let kept = if range.len() >= 4 * KEPT { KEPT } else { 0 };
         let secret = text.get_mut(range).unwrap_or_default();
@@ -60,9 +60,9 @@ pub fn covered(mut text: Vec<u8>) -> Vec<u8> {
 ///
 /// Many are known only by what stands beside them, `password = "…"`, and that is missing in the words of another tool.
 #[derive(Debug)]
-pub struct Known(Option<AhoCorasick>);
+pub struct KnownSecrets(Option<AhoCorasick>);
 
-impl Known {
+impl KnownSecrets {
     /// Finds the secrets of a change.
     #[must_use]
     pub fn of(files: &[FileDiff]) -> Self {
@@ -82,7 +82,7 @@ impl Known {
 
     /// Replaces every known secret in a text.
     #[must_use]
-    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found: Vec<Range<usize>> =
             self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect();
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text.as_bytes(), &found)) }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_covered_text_is_as_long_as_before() {
         let text = "a = 1\ntoken = \"9f8Tq2LmWz7Rk4Yb\";\nb = 2";
-        let covered = covered(text.as_bytes().to_vec());
+        let covered = mask_same_length(text.as_bytes().to_vec());
         assert_eq!(String::from_utf8_lossy(&covered), "a = 1\ntoken = \"9f8T************\";\nb = 2");
         assert_eq!(covered.len(), text.len());
     }
@@ -172,11 +172,11 @@ mod tests {
              +-----BEGIN RSA PRIVATE KEY-----\n+{body}\n+-----END RSA PRIVATE KEY-----\n"
         );
         let (files, _) = tollgate_core::diff::parse(text.into_bytes());
-        let known = Known::of(&files);
-        assert_eq!(known.hide("kX9mQ2vLp7RtW4nZ in a"), "kX9m…(16 characters) in a");
-        assert_eq!(known.hide(body), "MIIE…(64 characters)");
-        assert!(matches!(known.hide("password in a"), Cow::Borrowed(_)));
-        assert!(matches!(Known::of(&[]).hide(body), Cow::Borrowed(_)));
+        let known = KnownSecrets::of(&files);
+        assert_eq!(known.mask("kX9mQ2vLp7RtW4nZ in a"), "kX9m…(16 characters) in a");
+        assert_eq!(known.mask(body), "MIIE…(64 characters)");
+        assert!(matches!(known.mask("password in a"), Cow::Borrowed(_)));
+        assert!(matches!(KnownSecrets::of(&[]).mask(body), Cow::Borrowed(_)));
     }
 
     #[test]

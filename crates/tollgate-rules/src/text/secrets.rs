@@ -10,7 +10,7 @@
 mod assignment;
 mod checksum;
 mod format;
-mod look;
+mod heuristics;
 mod pem;
 mod vendor;
 
@@ -20,13 +20,13 @@ use std::sync::LazyLock;
 use assignment::Owner;
 
 use crate::hit::Hit;
-use crate::text::body::{Body, Cursor};
+use crate::text::file_class::FileClass;
+use crate::text::hunk_text::{HunkText, LineCursor};
 use crate::text::literals::Literals;
-use crate::text::place::Place;
 use crate::text::{File, mask};
 
 pub(crate) use assignment::is_words;
-pub(crate) use look::is_placeholder;
+pub(crate) use heuristics::is_placeholder;
 
 /// Lines longer than this are no code that people write; only unmistakable formats are looked for in them.
 const MAX_LINE: usize = 4096;
@@ -88,11 +88,11 @@ static SEARCH: LazyLock<Search> = LazyLock::new(|| {
 
 /// Everything the secret rules say of one file.
 pub(crate) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
-    for body in file.bodies() {
-        let place = || *file.place();
-        let conflict = each(body, &place, |line, secrets| {
+    for body in file.hunk_texts() {
+        let class = || *file.class();
+        let conflict = each(body, &class, |line, secrets| {
             for secret in secrets {
-                let rule = rule_in(place(), secret);
+                let rule = rule_in(class(), secret);
                 if let Some(rule) = rule.filter(|rule| file.enabled(rule)) {
                     hits.push(hit(rule, line, secret, secrets));
                 }
@@ -103,14 +103,14 @@ pub(crate) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
 }
 
 /// Which rule speaks for a secret in this place, if any.
-fn rule_in(place: Place, secret: &Secret) -> Option<&'static str> {
-    let made_up = place.test || place.prose;
+fn rule_in(class: FileClass, secret: &Secret) -> Option<&'static str> {
+    let made_up = class.test || class.prose;
     match secret.trust {
         Trust::Checksum => Some(secret.rule),
         Trust::Format if made_up => Some(IN_TEST),
         Trust::Format => Some(secret.rule),
-        Trust::Look if place.ci && secret.range.len() < 20 => None,
-        Trust::Look => (!made_up && !place.generated).then_some(secret.rule),
+        Trust::Look if class.ci && secret.range.len() < 20 => None,
+        Trust::Look => (!made_up && !class.generated).then_some(secret.rule),
     }
 }
 
@@ -135,8 +135,8 @@ fn hit(rule: &str, line: Line<'_>, secret: &Secret, all: &[Secret]) -> Hit {
 /// Every secret in plain text, as places in it, in order and apart.
 pub(crate) fn in_text(text: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    let place = || Place { config: true, ..Place::default() };
-    each(Body::plain(text), &place, |line, secrets| {
+    let class = || FileClass { config: true, ..FileClass::default() };
+    each(HunkText::plain(text), &class, |line, secrets| {
         for secret in secrets {
             let mut range = line.start + secret.range.start..line.start + secret.range.end;
             if secret.rule == PRIVATE_KEY {
@@ -163,9 +163,9 @@ struct Line<'a> {
 /// Calls `visit` with each added line that has secrets, and the secrets in order and apart.
 ///
 /// Gives back whether marks of a conflict were seen.
-fn each<'a>(body: Body<'a>, place: &dyn Fn() -> Place, mut visit: impl FnMut(Line<'a>, &[Secret])) -> bool {
+fn each<'a>(body: HunkText<'a>, class: &dyn Fn() -> FileClass, mut visit: impl FnMut(Line<'a>, &[Secret])) -> bool {
     let search = &*SEARCH;
-    let mut cursor = Cursor::new(body);
+    let mut cursor = LineCursor::new(body);
     let mut open: Option<Line<'a>> = None;
     let mut secrets: Vec<Secret> = Vec::new();
     let mut conflict = false;
@@ -174,7 +174,7 @@ fn each<'a>(body: Body<'a>, place: &dyn Fn() -> Place, mut visit: impl FnMut(Lin
         let Some((start, text)) = cursor.line_at(at) else {
             return;
         };
-        let Some(secret) = at.checked_sub(start).and_then(|at| check(search.clues[clue], text, at, place, &cursor))
+        let Some(secret) = at.checked_sub(start).and_then(|at| check(search.clues[clue], text, at, class, &cursor))
         else {
             return;
         };
@@ -205,7 +205,7 @@ fn join(secrets: &mut Vec<Secret>, secret: Secret) {
     secrets.push(secret);
 }
 
-fn check(clue: Clue, line: &[u8], at: usize, place: &dyn Fn() -> Place, cursor: &Cursor<'_>) -> Option<Secret> {
+fn check(clue: Clue, line: &[u8], at: usize, class: &dyn Fn() -> FileClass, cursor: &LineCursor<'_>) -> Option<Secret> {
     let short = line.len() <= MAX_LINE;
     let secret = |rule, what, trust| move |range| Secret { rule, what, range, trust };
     match clue {
@@ -226,7 +226,7 @@ fn check(clue: Clue, line: &[u8], at: usize, place: &dyn Fn() -> Place, cursor: 
             let range = assignment::url_password(line, at + 1);
             range.map(secret("secret-url-password", "password in an address", Trust::Look))
         }
-        Clue::Word if short => assignment::find(line, at, place()).map(|found| match found.owner {
+        Clue::Word if short => assignment::find(line, at, class()).map(|found| match found.owner {
             Owner::Aws => secret("secret-aws-key", "AWS secret access key", Trust::Format)(found.range),
             Owner::Vendor(vendor) => secret(vendor.rule, vendor.what, Trust::Format)(found.range),
             Owner::Unknown => secret("secret-generic-assignment", "secret", Trust::Look)(found.range),

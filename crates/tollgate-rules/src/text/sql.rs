@@ -4,9 +4,9 @@ use tollgate_core::diff::Status;
 
 use crate::hit::Hit;
 use crate::text::File;
-use crate::text::place::is_sql;
+use crate::text::file_class::is_sql;
 use crate::text::secrets::is_placeholder;
-use crate::text::statement::{Seen, Statement, seen, statements};
+use crate::text::statement::{HunkLine, Statement, hunk_lines, statements};
 
 const GRANT: &str = "sql-grant-all";
 const NO_WHERE: &str = "sql-no-where";
@@ -24,7 +24,7 @@ struct Script {
 }
 
 pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
-    if !is_sql(file.path()) || file.diff.n_added == 0 || file.place().test || file.place().generated {
+    if !is_sql(file.path()) || file.diff.n_added == 0 || file.class().test || file.class().generated {
         return;
     }
     let path = String::from_utf8_lossy(file.path()).to_ascii_lowercase();
@@ -32,12 +32,12 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
         return;
     }
     let down = path.ends_with("down.sql") || path.contains("/down/");
-    let parts: Vec<(Vec<Seen<'_>>, Vec<Statement>)> = file
+    let parts: Vec<(Vec<HunkLine<'_>>, Vec<Statement>)> = file
         .diff
         .hunks
         .iter()
         .map(|hunk| {
-            let lines = seen(file.diff, hunk);
+            let lines = hunk_lines(file.diff, hunk);
             let statements = statements(&lines, hunk.new_start <= 1 || file.diff.status == Status::Added);
             (lines, statements)
         })
@@ -60,7 +60,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-fn hit(file: &File<'_>, rule: &str, line: &Seen<'_>, statement: &Statement) -> Hit {
+fn hit(file: &File<'_>, rule: &str, line: &HunkLine<'_>, statement: &Statement) -> Hit {
     let hit = file.hit(rule, Some(line.number), line.text.as_bytes());
     if rule != PASSWORD {
         return hit;

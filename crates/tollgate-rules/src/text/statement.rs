@@ -9,17 +9,17 @@ use tollgate_core::diff::{FileDiff, Hunk, LineKind};
 
 /// A line that a hunk shows of the file after the change.
 #[derive(Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct HunkLine<'a> {
     pub(super) number: u32,
     pub(super) text: Cow<'a, str>,
     pub(super) added: bool,
 }
 
 /// The lines that a hunk shows of the file after the change.
-pub(super) fn seen<'a>(file: &'a FileDiff, hunk: &Hunk) -> Vec<Seen<'a>> {
+pub(super) fn hunk_lines<'a>(file: &'a FileDiff, hunk: &Hunk) -> Vec<HunkLine<'a>> {
     let lines = file.lines(hunk).filter(|line| line.kind != LineKind::Removed);
     lines
-        .map(|line| Seen {
+        .map(|line| HunkLine {
             number: line.new.unwrap_or(1),
             text: String::from_utf8_lossy(line.text),
             added: line.kind == LineKind::Added,
@@ -69,7 +69,7 @@ impl Statement {
 }
 
 /// Cuts lines of SQL into statements. `from_top` tells that no statement can have begun above them.
-pub(super) fn statements(lines: &[Seen<'_>], from_top: bool) -> Vec<Statement> {
+pub(super) fn statements(lines: &[HunkLine<'_>], from_top: bool) -> Vec<Statement> {
     let mut reader = Reader { done: Vec::new(), open: Statement::default(), began: from_top, undoes: false };
     let mut state = State::Code;
     for (line_index, line) in lines.iter().enumerate() {
@@ -177,10 +177,10 @@ mod tests {
 
     #[track_caller]
     fn check(sql: &str, from_top: bool, expected: &[&str]) {
-        let lines: Vec<Seen<'_>> = sql
+        let lines: Vec<HunkLine<'_>> = sql
             .lines()
             .zip(1..)
-            .map(|(line, number)| Seen { number, text: Cow::Borrowed(line), added: true })
+            .map(|(line, number)| HunkLine { number, text: Cow::Borrowed(line), added: true })
             .collect();
         let show = |statement: &Statement| {
             let words: Vec<&str> = statement.tokens.iter().map(|token| token.text.as_str()).collect();

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use tollgate_core::diff::{self, FileDiff};
-use tollgate_rules::catalog::{self, Example, Kind};
-use tollgate_rules::change::{self, Declared};
-use tollgate_rules::code::{Job, Scanner, grammar_of};
+use tollgate_rules::catalog::{self, Example, RuleKind};
+use tollgate_rules::change::{self, ChangeContext};
+use tollgate_rules::code::{ScanInput, Scanner, grammar_of};
 use tollgate_rules::example::shown;
 use tollgate_rules::lines::LineSet;
 use tollgate_rules::select::Selector;
@@ -57,7 +57,7 @@ fn bugs() -> Vec<Bug> {
     let mut bugs = Vec::new();
     for (language, path, comment) in languages {
         let rules =
-            catalog::all().iter().filter(|rule| rule.kind() == Kind::Code && rule.languages.contains(&language));
+            catalog::all().iter().filter(|rule| rule.kind() == RuleKind::Code && rule.languages.contains(&language));
         for rule in rules.take(N_BUGS.div_ceil(languages.len())) {
             let code = rule.bad.iter().find_map(|example| match example {
                 Example::Code { path: None, code } => Some(shown(code)),
@@ -79,20 +79,27 @@ fn new_file(path: &str, code: &str) -> Vec<FileDiff> {
     diff::parse(text.into_bytes()).0
 }
 
-type Said = BTreeSet<(String, u32, u32, String)>;
+type RuleMetadata = BTreeSet<(String, u32, u32, String)>;
 
 /// Everything the rules say of a new file, but for what they say of the attempt itself.
-fn review(scanner: &mut Scanner, path: &str, code: &str) -> Said {
+fn review(scanner: &mut Scanner, path: &str, code: &str) -> RuleMetadata {
     let files = new_file(path, code);
     let mut selector = Selector::new(|_| true);
     let mut rules = selector.select(&files[0], false);
     selector.confirm(&mut rules, code.as_bytes());
     let added = LineSet::added_by(&files[0]);
     let grammar = grammar_of(path).unwrap();
-    let mut hits =
-        scanner.scan(&Job { path, grammar, text: code, first_line: 1, added: &added, rules: &rules, exact: true });
+    let mut hits = scanner.scan(&ScanInput {
+        path,
+        grammar,
+        text: code,
+        first_line: 1,
+        added: &added,
+        rules: &rules,
+        exact: true,
+    });
     hits.extend(text::scan(&files[0], &|_| true));
-    hits.extend(change::scan(&files, Declared::default(), &|_| true).into_iter().map(|(_, hit)| hit));
+    hits.extend(change::scan(&files, ChangeContext::default(), &|_| true).into_iter().map(|(_, hit)| hit));
     let others = hits.into_iter().filter(|hit| {
         // What an attempt is made of is reported for what it is.
         !hit.rule.starts_with("prompt-injection") && !hit.rule.starts_with("invisible") && hit.rule != "lint-suppressed"

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tollgate_core::diff;
-use tollgate_rules::catalog::{self, Example, Kind};
-use tollgate_rules::code::{Job, Scanner, grammar_of};
+use tollgate_rules::catalog::{self, Example, RuleKind};
+use tollgate_rules::code::{ScanInput, Scanner, grammar_of};
 use tollgate_rules::lines::LineSet;
 use tollgate_rules::select::Selector;
 
 /// All examples of all rules, one text per language: real enough to make every rule speak.
 fn corpus() -> BTreeMap<&'static str, String> {
     let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
-    for rule in catalog::all().iter().filter(|rule| rule.kind() == Kind::Code) {
+    for rule in catalog::all().iter().filter(|rule| rule.kind() == RuleKind::Code) {
         for example in rule.bad.iter().chain(rule.good) {
             if let Example::Code { code, .. } = example {
                 for language in rule.languages {
@@ -65,7 +65,7 @@ type Places = BTreeSet<(String, u32, u32)>;
 
 /// Each example by itself with a language of its rule, since what a rule needs may not stand in another's example.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let rules = catalog::all().iter().filter(|rule| !rule.needs.is_empty() || rule.look.is_some());
+    let rules = catalog::all().iter().filter(|rule| !rule.needs.is_empty() || rule.prefilter.is_some());
     rules.flat_map(|rule| {
         let codes = rule.bad.iter().chain(rule.good).filter_map(|example| match example {
             Example::Code { code, .. } => Some(*code),
@@ -83,7 +83,7 @@ fn short_cut(scanner: &mut Scanner, path: &str, text: &str, diff: &str) -> Place
     selector.confirm(&mut rules, text.as_bytes());
     let added = LineSet::added_by(&files[0]);
     let grammar = grammar_of(path).unwrap();
-    let job = Job { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
+    let job = ScanInput { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
     scanner.scan(&job).into_iter().map(|hit| (hit.rule, hit.line_start, hit.line_end)).collect()
 }
 
@@ -91,11 +91,11 @@ fn short_cut(scanner: &mut Scanner, path: &str, text: &str, diff: &str) -> Place
 fn full_scan(scanner: &mut Scanner, language: &str, text: &str, is_added: impl Fn(usize) -> bool) -> Places {
     let path = file_name(language);
     let all = catalog::all().iter().enumerate();
-    let of_language = all.filter(|(_, rule)| rule.kind() == Kind::Code && rule.languages.contains(&language));
+    let of_language = all.filter(|(_, rule)| rule.kind() == RuleKind::Code && rule.languages.contains(&language));
     let rules: Vec<usize> = of_language.map(|(index, _)| index).collect();
     let added = LineSet::all();
     let grammar = grammar_of(path).unwrap();
-    let job = Job { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
+    let job = ScanInput { path, grammar, text, first_line: 1, added: &added, rules: &rules, exact: true };
     let hits = scanner.scan_anchored(&job).into_iter();
     let hits = hits.filter(|(anchor, _)| is_added(*anchor as usize - 1));
     hits.map(|(_, hit)| (hit.rule, hit.line_start, hit.line_end)).collect()

@@ -513,7 +513,7 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
             let only_new = shown.only_new;
             let look = Look { only_new, ..output::look(context, shown.root, shown.verbose) };
             // Without findings, the report quotes no lines of the change.
-            let masked = if review.findings.is_empty() { None } else { Some(mask::files(shown.files)) };
+            let masked = if review.findings.is_empty() { None } else { Some(mask::mask_files(shown.files)) };
             let files = masked.as_deref().unwrap_or(shown.files);
             let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::told);
             report::terminal::render(review, files, shown.gate, since.as_ref(), &look)
@@ -541,7 +541,7 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
             annotations.text
         }
         Format::Junit => report::junit::write(review),
-        Format::Html => report::html::write(review, &mask::files(shown.files), Some(shown.gate)),
+        Format::Html => report::html::write(review, &mask::mask_files(shown.files), Some(shown.gate)),
         Format::Summary => comment(review, shown),
     }
 }

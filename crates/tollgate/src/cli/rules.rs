@@ -8,7 +8,7 @@ use tollgate_core::report::terminal::Look;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::reviewer::embedded;
-use tollgate_rules::catalog::{self, Example, Kind, Rule};
+use tollgate_rules::catalog::{self, Example, Rule, RuleKind};
 use tollgate_rules::example;
 
 use super::{CliContext, Exit, failure, output};
@@ -106,9 +106,9 @@ fn list_rules(context: &CliContext, language: Option<&str>, format: DataFormat) 
 /// The languages of a code rule, or `text` or `change`.
 fn groups(rule: &Rule) -> Vec<&'static str> {
     match rule.kind() {
-        Kind::Code => rule.languages.to_vec(),
-        Kind::Text => vec!["text"],
-        Kind::Change => vec!["change"],
+        RuleKind::Code => rule.languages.to_vec(),
+        RuleKind::Text => vec!["text"],
+        RuleKind::Change => vec!["change"],
     }
 }
 

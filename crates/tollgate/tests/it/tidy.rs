@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tollgate_rules::catalog::{self, Kind};
+use tollgate_rules::catalog::{self, RuleKind};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -150,9 +150,9 @@ fn every_rule_is_documented() {
     let mut groups: BTreeMap<String, Vec<&catalog::Rule>> = BTreeMap::new();
     for rule in catalog::all() {
         let group = match rule.kind() {
-            Kind::Code => rule.languages.join(", "),
-            Kind::Text => "Text of added lines".to_owned(),
-            Kind::Change => "The change as a whole".to_owned(),
+            RuleKind::Code => rule.languages.join(", "),
+            RuleKind::Text => "Text of added lines".to_owned(),
+            RuleKind::Change => "The change as a whole".to_owned(),
         };
         groups.entry(group).or_default().push(rule);
     }

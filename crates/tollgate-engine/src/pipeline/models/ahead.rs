@@ -40,7 +40,7 @@ pub(super) fn look_ahead(scene: &Scene<'_>, change: &Change) -> Ahead {
     let (files, analysis, known, guidance) = std::thread::scope(|scope| {
         let guidance = scope.spawn(|| background::guidance(forge, change));
         let known = scope.spawn(|| surroundings(forge, change, &skipped, settings, executable));
-        let files = mask::files(&change.files);
+        let files = mask::mask_files(&change.files);
         let analysis = analysis::analyze_with(&files, &|path| change.generated.says(path));
         let known = known.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let guidance = guidance.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -115,7 +115,7 @@ impl Background {
         };
         let spec = scene.spec.unwrap_or_default();
         for (what, text) in [("title", title), ("description", &description), ("specification", spec)] {
-            if let Some(phrase) = injection::speaks_to_reviewer(text) {
+            if let Some(phrase) = injection::find_prompt_injection(text) {
                 notes.push(format!("the {what} tries to instruct the reviewer: `{phrase}`"));
             }
         }

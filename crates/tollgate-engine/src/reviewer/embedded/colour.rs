@@ -7,12 +7,12 @@ use std::path::Path;
 
 use tollgate_rules::code;
 use tollgate_rules::select::grammar_name;
-use tollgate_rules::worker::{Answer, Request};
+use tollgate_rules::worker::{Request, Response};
 
 use super::pool::Pool;
 use crate::config::Limits;
 
-pub use tollgate_rules::colour::{Class, Span};
+pub use tollgate_rules::highlight::{Class, Span};
 
 /// Longer texts are shown without colours.
 const MAX_BYTES: u64 = 512 * 1024;
@@ -44,11 +44,11 @@ pub fn colour(executable: &Path, limits: Limits, texts: &[(&str, &[u8])]) -> Vec
     let n_bytes = asked.iter().map(|&index| texts[index].1.len()).sum();
     let answers = Pool::new(executable, limits).ask_each((asked.len(), n_bytes), MAX_LOST, &|at| {
         let (grammar, text) = texts[asked[at]];
-        (Request::Colour { grammar: grammar.to_owned() }, text.to_vec())
+        (Request::Highlight { grammar: grammar.to_owned() }, text.to_vec())
     });
     let mut spans = vec![None; texts.len()];
     for (index, answer) in asked.into_iter().zip(answers) {
-        if let Some(Answer::Coloured(found)) = answer {
+        if let Some(Response::Highlighted(found)) = answer {
             spans[index] = found.filter(|spans| are_sound(spans, texts[index].1.len()));
         }
     }

@@ -9,9 +9,9 @@ use std::path::Path;
 use tollgate_core::finding::LineRange;
 use tollgate_core::plan::Enclosing;
 use tollgate_rules::code;
-use tollgate_rules::outline::Enclosed;
+use tollgate_rules::outline::EnclosingScope;
 use tollgate_rules::select::grammar_name;
-use tollgate_rules::worker::{Answer, Enclose, Request};
+use tollgate_rules::worker::{EncloseRequest, Request, Response};
 
 use super::pool::Pool;
 use crate::config::Limits;
@@ -50,11 +50,11 @@ pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec
         .collect();
     let request = |index: usize, grammar: &str| {
         let places = files[index].places.iter().map(|place| (place.start(), place.end())).collect();
-        Request::Enclose(Enclose { grammar: grammar.to_owned(), places, max_lines: MAX_LINES })
+        Request::Enclose(EncloseRequest { grammar: grammar.to_owned(), places, max_lines: MAX_LINES })
     };
     let mut enclosing: Vec<Vec<Option<Enclosing>>> = files.iter().map(|file| vec![None; file.places.len()]).collect();
     for ((index, ..), answer) in asked.iter().zip(ask(executable, limits, &asked, &request)) {
-        if let Some(Answer::Enclosed(enclosed)) = answer
+        if let Some(Response::Enclosed(enclosed)) = answer
             && enclosed.len() == enclosing[*index].len()
         {
             enclosing[*index] = enclosed.into_iter().map(|enclosed| enclosed.map(known)).collect();
@@ -74,7 +74,7 @@ pub fn parse_errors(executable: &Path, limits: Limits, texts: &[(&[u8], &[u8])])
     let request = |_: usize, grammar: &str| Request::Check { grammar: grammar.to_owned() };
     let mut errors = vec![None; texts.len()];
     for ((index, ..), answer) in asked.iter().zip(ask(executable, limits, &asked, &request)) {
-        if let Some(Answer::Checked(n_errors)) = answer {
+        if let Some(Response::Checked(n_errors)) = answer {
             errors[*index] = n_errors;
         }
     }
@@ -87,7 +87,7 @@ fn ask(
     limits: Limits,
     asked: &[(usize, &'static str, &[u8])],
     request: &(dyn Fn(usize, &str) -> Request + Sync),
-) -> Vec<Option<Answer>> {
+) -> Vec<Option<Response>> {
     let limits = Limits { cpu_seconds: limits.cpu_seconds.min(MAX_CPU_SECONDS), ..limits };
     let n_bytes = asked.iter().map(|(_, _, text)| text.len()).sum();
     Pool::new(executable, limits).ask_each((asked.len(), n_bytes), MAX_LOST, &|at| {
@@ -102,7 +102,7 @@ fn grammar(path: &[u8], text: &[u8], limits: Limits) -> Option<&'static str> {
     (text.len() as u64 <= limits.file_bytes).then(|| grammar_name(grammar))
 }
 
-fn known(enclosed: Enclosed) -> Enclosing {
+fn known(enclosed: EnclosingScope) -> Enclosing {
     let lines = enclosed.lines.and_then(|(start, end)| LineRange::new(start, end));
     Enclosing { lines, crumbs: enclosed.crumbs }
 }

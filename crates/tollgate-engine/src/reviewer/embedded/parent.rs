@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use tollgate_rules::worker::{Answer, Request, read_message, write_message};
+use tollgate_rules::worker::{Request, Response, read_message, write_message};
 
 use super::child::ChildLimits;
 use crate::config::Limits;
@@ -24,7 +24,7 @@ const MAX_STDERR: u64 = 4096;
 pub(super) struct Child {
     group: Group,
     requests: Sender<(Request, Vec<u8>)>,
-    answers: Receiver<io::Result<Option<Answer>>>,
+    answers: Receiver<io::Result<Option<Response>>>,
     /// Read when the child is dead: what it says fits into the pipe, and one that says more is stopped by the clock.
     stderr: Option<ChildStderr>,
 }
@@ -56,7 +56,7 @@ impl Child {
     }
 
     /// Asks one question and waits for the answer; the reason when there is none. After that the child is no use.
-    pub(super) fn ask(&mut self, request: Request, body: Vec<u8>, limits: Limits) -> Result<Answer, String> {
+    pub(super) fn ask(&mut self, request: Request, body: Vec<u8>, limits: Limits) -> Result<Response, String> {
         if self.requests.send((request, body)).is_err() {
             return Err(self.post_mortem(limits));
         }

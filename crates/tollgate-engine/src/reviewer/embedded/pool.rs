@@ -14,7 +14,7 @@ use std::thread;
 
 use tollgate_rules::hit::Hit;
 use tollgate_rules::user::{RuleSource, UserRuleInfo};
-use tollgate_rules::worker::{Answer, Request};
+use tollgate_rules::worker::{Request, Response};
 
 use super::Remembered;
 use super::job::{Job, Jobs, Next};
@@ -63,14 +63,14 @@ impl Pool {
         self.starter.sources = sources;
         let folder = ".tollgate/rules";
         match child.ask(request, Vec::new(), self.starter.limits) {
-            Ok(Answer::Rules { rules, bad }) => {
+            Ok(Response::Rules { rules, bad }) => {
                 if let Some(first) = bad.first() {
                     return Err(failure::bad_rule(&first.path, &first.problem));
                 }
                 self.spare = Some(child);
                 Ok(rules)
             }
-            Ok(Answer::Scanned(_) | Answer::Enclosed(_) | Answer::Coloured(_) | Answer::Checked(_)) => {
+            Ok(Response::Scanned(_) | Response::Enclosed(_) | Response::Highlighted(_) | Response::Checked(_)) => {
                 Err(failure::bad_rule(folder, "the rules were not understood"))
             }
             Err(reason) => Err(failure::bad_rule(folder, &format!("reading the rules failed: {reason}"))),
@@ -86,7 +86,7 @@ impl Pool {
         (n_texts, n_bytes): (usize, usize),
         max_lost: usize,
         question: &(dyn Fn(usize) -> (Request, Vec<u8>) + Sync),
-    ) -> Vec<Option<Answer>> {
+    ) -> Vec<Option<Response>> {
         let worth = 1 + n_texts / FILES_PER_CHILD + n_bytes / BYTES_PER_CHILD;
         let starter = &self.starter;
         let n_children = worth.min(starter.most_children()).min(n_texts);
@@ -105,7 +105,7 @@ impl Pool {
             }
             answers
         };
-        let mut all: Vec<Option<Answer>> = (0..n_texts).map(|_| None).collect();
+        let mut all: Vec<Option<Response>> = (0..n_texts).map(|_| None).collect();
         thread::scope(|scope| {
             let threads: Vec<_> = (0..n_children).map(|_| scope.spawn(work)).collect();
             for (index, answer) in threads.into_iter().filter_map(|thread| thread.join().ok()).flatten() {
@@ -215,8 +215,8 @@ impl Starter {
         let mut hits = Vec::new();
         for (scan, text) in job.parts {
             match self.ask(slot, (Request::Scan(scan), text))? {
-                Answer::Scanned(found) => hits.extend(found),
-                Answer::Rules { .. } | Answer::Enclosed(_) | Answer::Coloured(_) | Answer::Checked(_) => {
+                Response::Scanned(found) => hits.extend(found),
+                Response::Rules { .. } | Response::Enclosed(_) | Response::Highlighted(_) | Response::Checked(_) => {
                     // It may answer the next question as badly.
                     drop(slot.take());
                     return Err(UNREADABLE.to_owned());
@@ -227,7 +227,7 @@ impl Starter {
     }
 
     /// Asks the child in the slot, or a new one; one that does not answer is gone afterwards.
-    fn ask(&self, slot: &mut Option<Child>, (request, text): (Request, Vec<u8>)) -> Result<Answer, String> {
+    fn ask(&self, slot: &mut Option<Child>, (request, text): (Request, Vec<u8>)) -> Result<Response, String> {
         let mut child = match slot.take() {
             Some(child) => child,
             None => self.start_with_rules()?,

@@ -6,7 +6,7 @@
 
 /// To whom a text speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Speech {
+pub(super) enum Audience {
     /// To any model that reads it.
     Model,
     /// To a model that reviews the change.
@@ -16,7 +16,7 @@ pub(super) enum Speech {
 /// What a piece of text says, read with what stands around it.
 ///
 /// All are words in lower case with one space between them, `own` those of one line; `raw` is that line as it stands.
-pub(super) fn judge(said: &str, around: &str, own: &str, raw: &str) -> Option<Speech> {
+pub(super) fn classify(said: &str, around: &str, own: &str, raw: &str) -> Option<Audience> {
     fn words(text: &str) -> Vec<&str> {
         text.split(' ').filter(|word| !word.is_empty()).collect()
     }
@@ -34,8 +34,8 @@ pub(super) fn judge(said: &str, around: &str, own: &str, raw: &str) -> Option<Sp
         || (answers && !offers_choice(&around))
         || (silences && n_orders > 1 && reviews(&around));
     match (to_reviewer, forget) {
-        (true, _) => Some(Speech::Reviewer),
-        (false, true) => Some(Speech::Model),
+        (true, _) => Some(Audience::Reviewer),
+        (false, true) => Some(Audience::Model),
         (false, false) => None,
     }
 }

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::look::{entropy, is_placeholder, is_random, is_template, is_uuid};
+use super::heuristics::{entropy, is_placeholder, is_random, is_template, is_uuid};
 use super::vendor::{self, Vendor};
-use crate::text::place::Place;
+use crate::text::file_class::FileClass;
 
 /// Parts of the names, in the ways people write them. The search looks for these.
 pub(super) static WORDS: &[&str] = &[
@@ -62,11 +62,11 @@ pub(super) enum Owner {
 }
 
 /// The secret assigned to the name in which a word was found at `at`.
-pub(super) fn find(line: &[u8], at: usize, place: Place) -> Option<Assigned> {
+pub(super) fn find(line: &[u8], at: usize, class: FileClass) -> Option<Assigned> {
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let n_after = line[at..].iter().take(MAX_NAME).take_while(is_name).count();
     let end = at + n_after;
-    let range = value_after(line, end, place)?;
+    let range = value_after(line, end, class)?;
     let n_before = line[..at].iter().rev().take(MAX_NAME).take_while(is_name).count();
     let promise = promise_of(&line[at - n_before..end])?;
     let value = &line[range.clone()];
@@ -178,7 +178,7 @@ fn words_of(name: &[u8]) -> Vec<String> {
 }
 
 /// Where the value stands that is given to a name ending at `end`.
-fn value_after(line: &[u8], end: usize, place: Place) -> Option<Range<usize>> {
+fn value_after(line: &[u8], end: usize, class: FileClass) -> Option<Range<usize>> {
     let mut at = end;
     let peek = |at: usize| line.get(at).copied();
     // The name may be quoted or an index: `"password": …`, `config['password'] = …`.
@@ -218,7 +218,7 @@ fn value_after(line: &[u8], end: usize, place: Place) -> Option<Range<usize>> {
         // `"…" + rest` and `"…".format()` are not the value.
         return (!matches!(joined, Some(b'+' | b'%' | b'.' | b'?'))).then_some(start..start + len);
     }
-    let bare = place.config && !(place.code && spaced) && !(spaced && after_operator == at && !is_yaml_like(line, end));
+    let bare = class.config && !(class.code && spaced) && !(spaced && after_operator == at && !is_yaml_like(line, end));
     let len = line[at..]
         .iter()
         .take(MAX_VALUE)
@@ -348,10 +348,10 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, line: &str, expected: Option<&str>) {
-        let place = Place::of(path.as_bytes());
+        let class = FileClass::of(path.as_bytes());
         let found = WORDS.iter().find_map(|word| {
             line.match_indices(word)
-                .find_map(|(at, _)| find(line.as_bytes(), at, place).map(|found| &line[found.range]))
+                .find_map(|(at, _)| find(line.as_bytes(), at, class).map(|found| &line[found.range]))
         });
         assert_eq!(found, expected, "{line}");
     }

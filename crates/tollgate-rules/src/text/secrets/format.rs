@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::checksum::{base64, crc32_base62};
-use super::look::{contains, entropy, is_made_up};
+use super::heuristics::{contains, entropy, is_made_up};
 
 /// A provider's format.
 #[derive(Debug)]

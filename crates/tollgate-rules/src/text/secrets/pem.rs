@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::look::{contains, entropy, is_made_up};
+use super::heuristics::{contains, entropy, is_made_up};
 
 /// What the search looks for.
 pub(super) const MARK: &str = "-----BEGIN ";

@@ -6,7 +6,7 @@
 //! ```
 
 use super::checksum::base64;
-use super::look::{contains, entropy, is_made_up, is_uuid};
+use super::heuristics::{contains, entropy, is_made_up, is_uuid};
 
 /// A provider whose keys look like much else.
 #[derive(Debug)]

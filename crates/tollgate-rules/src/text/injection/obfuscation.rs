@@ -4,7 +4,7 @@
 //! character that turns them, and base64.
 
 /// A line without its disguise, when it has one.
-pub(super) fn unmasked(line: &str) -> Option<String> {
+pub(super) fn deobfuscate(line: &str) -> Option<String> {
     if !line.contains(is_hiding) {
         return None;
     }
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_read() {
-        assert_eq!(unmasked("ig\u{200b}no\u{2060}re").as_deref(), Some("ignore"));
-        assert_eq!(unmasked("x\u{e0069}\u{e0067}").as_deref(), Some("x ig"));
-        assert_eq!(unmasked("\u{202e}erongi").as_deref(), Some("erongi ignore"));
-        assert_eq!(unmasked("ignore"), None);
+        assert_eq!(deobfuscate("ig\u{200b}no\u{2060}re").as_deref(), Some("ignore"));
+        assert_eq!(deobfuscate("x\u{e0069}\u{e0067}").as_deref(), Some("x ig"));
+        assert_eq!(deobfuscate("\u{202e}erongi").as_deref(), Some("erongi ignore"));
+        assert_eq!(deobfuscate("ignore"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!            sss
 //! ```
 //!
-//! Said by the highlight queries that the grammars carry. Nothing of other languages inside a text is looked at, and no
+//! RuleMetadata by the highlight queries that the grammars carry. Nothing of other languages inside a text is looked at, and no
 //! colour is chosen here. This reads what a stranger wrote with a parser written in C, so it runs in a child process
 //! ([`crate::worker`]).
 
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use ast_grep_language::{LanguageExt as _, SupportLang};
 use serde::{Deserialize, Serialize};
-use tree_sitter_highlight::{Highlight, HighlightConfiguration, HighlightEvent, Highlighter};
+use tree_sitter_highlight::{Highlight, HighlightConfiguration, HighlightEvent};
 
 /// More spans than this are not given: the rest of the text is plain.
 const MAX_SPANS: usize = 400_000;
@@ -121,17 +121,17 @@ const PYTHON_CALLS: &str = "(call function: (attribute attribute: (identifier) @
 
 /// Colours texts and keeps the queries that it compiled.
 #[derive(Default)]
-pub struct Colourist {
+pub struct Highlighter {
     known: HashMap<&'static str, Option<HighlightConfiguration>>,
-    highlighter: Option<Highlighter>,
+    highlighter: Option<tree_sitter_highlight::Highlighter>,
 }
 
-impl Colourist {
+impl Highlighter {
     /// What the words of a text are, in order and apart; `None` when there is no query for the grammar.
-    pub fn colour(&mut self, grammar: SupportLang, text: &str) -> Option<Vec<Span>> {
+    pub fn highlight(&mut self, grammar: SupportLang, text: &str) -> Option<Vec<Span>> {
         let name = crate::select::grammar_name(grammar);
         let configuration = self.known.entry(name).or_insert_with(|| configure(grammar)).as_ref()?;
-        let highlighter = self.highlighter.get_or_insert_with(Highlighter::new);
+        let highlighter = self.highlighter.get_or_insert_with(tree_sitter_highlight::Highlighter::new);
         let events = highlighter.highlight(configuration, text.as_bytes(), None, None, |_| None).ok()?;
         let (mut spans, mut open): (Vec<Span>, Vec<Option<Class>>) = (Vec::new(), Vec::new());
         for event in events {
@@ -222,7 +222,7 @@ mod tests {
 
     /// The text with the letter of its class below each character.
     fn shown(grammar: SupportLang, text: &str) -> String {
-        let spans = Colourist::default().colour(grammar, text).unwrap();
+        let spans = Highlighter::default().highlight(grammar, text).unwrap();
         let mut letters = vec![" "; text.len()];
         for Span(start, end, class) in spans {
             letters[start as usize..end as usize].fill(class.letter());
@@ -282,15 +282,15 @@ mod tests {
     }
 
     /// Compiling the queries takes longer than all cases.
-    static COLOURIST: LazyLock<Mutex<Colourist>> = LazyLock::new(Mutex::default);
+    static HIGHLIGHTER: LazyLock<Mutex<Highlighter>> = LazyLock::new(Mutex::default);
 
     proptest! {
         #[test]
         fn spans_are_in_order_and_apart_and_inside(text in "[a-z(){}\"'/*#\\n é`$]{0,200}") {
-            let mut colourist = COLOURIST.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut highlighter = HIGHLIGHTER.lock().unwrap_or_else(PoisonError::into_inner);
             for grammar in [SupportLang::Rust, SupportLang::Tsx, SupportLang::Bash] {
                 let mut end = 0;
-                for Span(start, next, _) in colourist.colour(grammar, &text).unwrap() {
+                for Span(start, next, _) in highlighter.highlight(grammar, &text).unwrap() {
                     prop_assert!(end <= start && start < next);
                     prop_assert!(text.get(start as usize..next as usize).is_some(), "not between characters");
                     end = next;

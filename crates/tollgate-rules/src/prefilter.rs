@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 /// What a rule wants to be seen in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum Prefilter {
     /// An `else if` with a condition that an `if` before it has, and no call in it.
     RepeatedCondition,
     /// A statement that begins with `expect(…).resolves` or `expect(…).rejects`.
@@ -18,10 +18,10 @@ pub enum Look {
     ReturnInFinally,
 }
 
-impl Look {
+impl Prefilter {
     /// False when there is no such thing in the text.
     #[must_use]
-    pub fn sees(self, text: &[u8]) -> bool {
+    pub fn may_match(self, text: &[u8]) -> bool {
         match self {
             Self::RepeatedCondition => repeats_a_condition(text),
             Self::UnawaitedExpect => words(text, b"expect").any(|at| is_unawaited(text, at)),
@@ -144,12 +144,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(look: Look, seen: &[&str], not_seen: &[&str]) {
+    fn check(prefilter: Prefilter, seen: &[&str], not_seen: &[&str]) {
         for text in seen {
-            assert!(look.sees(text.as_bytes()), "{look:?} must see {text:?}");
+            assert!(prefilter.may_match(text.as_bytes()), "{prefilter:?} must see {text:?}");
         }
         for text in not_seen {
-            assert!(!look.sees(text.as_bytes()), "{look:?} need not see {text:?}");
+            assert!(!prefilter.may_match(text.as_bytes()), "{prefilter:?} need not see {text:?}");
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
             "if (a) {} else if a",
             "if (",
         ];
-        check(Look::RepeatedCondition, &seen, &not_seen);
+        check(Prefilter::RepeatedCondition, &seen, &not_seen);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             "const a = [expect(b).rejects.toThrow()]",
             "expect",
         ];
-        check(Look::UnawaitedExpect, &seen, &not_seen);
+        check(Prefilter::UnawaitedExpect, &seen, &not_seen);
     }
 
     #[test]
@@ -208,6 +208,6 @@ mod tests {
         ];
         let not_seen =
             ["try {} finally { a({}) } return 1", "p.finally(() => { return 1 })", "finally { returned() }", "finally"];
-        check(Look::ReturnInFinally, &seen, &not_seen);
+        check(Prefilter::ReturnInFinally, &seen, &not_seen);
     }
 }

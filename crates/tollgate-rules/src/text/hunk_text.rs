@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Lines with the marks of a diff in front: `+` for added, `-` for removed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Body<'a> {
+pub(crate) struct HunkText<'a> {
     pub(crate) bytes: &'a [u8],
     /// Width of the marks; 0 for plain text, all of whose lines count as added.
     pub(crate) n_marks: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Body<'a> {
     pub(crate) first: u32,
 }
 
-impl<'a> Body<'a> {
+impl<'a> HunkText<'a> {
     /// Plain text, all of it new.
     pub(crate) fn plain(bytes: &'a [u8]) -> Self {
         Self { bytes, n_marks: 0, first: 1 }
@@ -41,16 +41,16 @@ impl<'a> Body<'a> {
 
 /// Walks a hunk from place to place.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a> {
-    body: Body<'a>,
+pub(crate) struct LineCursor<'a> {
+    body: HunkText<'a>,
     /// The line last asked for, marks included.
     line: Range<usize>,
     counted: usize,
     number: u32,
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(body: Body<'a>) -> Self {
+impl<'a> LineCursor<'a> {
+    pub(crate) fn new(body: HunkText<'a>) -> Self {
         Self { body, line: 0..0, counted: 0, number: body.first }
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &str, needle: &str, expected: &[(u32, &str)]) {
-        let mut cursor = Cursor::new(Body { bytes: bytes.as_bytes(), n_marks: 1, first: 5 });
+        let mut cursor = LineCursor::new(HunkText { bytes: bytes.as_bytes(), n_marks: 1, first: 5 });
         let mut found = Vec::new();
         for (at, _) in bytes.match_indices(needle) {
             if let Some((start, line)) = cursor.line_at(at) {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_follows_ends_with_the_block() {
-        let mut cursor = Cursor::new(Body { bytes: b"+a\n+b\n+c\n d\n+e", n_marks: 1, first: 1 });
+        let mut cursor = LineCursor::new(HunkText { bytes: b"+a\n+b\n+c\n d\n+e", n_marks: 1, first: 1 });
         cursor.line_at(1);
         assert_eq!(cursor.following().collect::<Vec<_>>(), [b"b", b"c"]);
     }

@@ -2,7 +2,7 @@
 
 /// What a file is for, as far as its path tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct FileClass {
     /// Tests, fixtures, samples: values in it are made up.
     pub(crate) test: bool,
     /// Text for people: values in it are explanations.
@@ -160,7 +160,7 @@ const GENERATED_FOLDERS: &[&str] = &[
     "bower_components",
 ];
 
-impl Place {
+impl FileClass {
     /// Reads a path; no file is opened.
     pub(crate) fn of(path: &[u8]) -> Self {
         let path = String::from_utf8_lossy(path);
@@ -235,15 +235,15 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: &str) {
-        let place = Place::of(path.as_bytes());
+        let class = FileClass::of(path.as_bytes());
         let flags = [
-            (place.test, "test"),
-            (place.prose, "prose"),
-            (place.generated, "generated"),
-            (place.config, "config"),
-            (place.code, "code"),
-            (place.translation, "translation"),
-            (place.ci, "ci"),
+            (class.test, "test"),
+            (class.prose, "prose"),
+            (class.generated, "generated"),
+            (class.config, "config"),
+            (class.code, "code"),
+            (class.translation, "translation"),
+            (class.ci, "ci"),
         ];
         let flags: Vec<&str> = flags.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
         assert_eq!(flags.join(" "), expected, "{path}");
