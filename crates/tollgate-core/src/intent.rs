@@ -6,13 +6,13 @@
 //!
 //! Read from the title, the body and the first lines of commits, by pure
 //! functions in linear time; nothing here fetches anything, and nothing fails.
-//! What a declaration changes in a review is decided in [`policy`](crate::policy).
-//! All text is the author's: whoever shows it escapes it.
+//! The module `policy` decides what a declaration changes in a review.
+//! All text is the author's and untrusted: renderers escape it.
 
 use std::collections::HashSet;
 
 use crate::finding::Category;
-use crate::policy::Profile;
+use crate::profile::Profile;
 
 mod body;
 mod breaking;

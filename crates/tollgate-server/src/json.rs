@@ -1,16 +1,8 @@
-//! JSON from outside, read strictly: not deep, and no key twice.
-//!
-//! Readers differ in which of two equal keys they take, so a text with two says different things to different programs.
-//! Depth is bounded because everything that walks a value later walks it by recursion.
-
-use std::collections::HashSet;
-use std::fmt;
+//! Request bodies as JSON: objects only, without duplicate keys, by the strict reader of [`tollgate_core::json`].
 
 use serde::Deserialize as _;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-
-/// How many arrays and objects may be inside one another.
-pub const MAX_DEPTH: usize = 32;
+use serde::de::{DeserializeOwned, Deserializer};
+use tollgate_core::json;
 
 /// Why a text was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,11 +17,10 @@ pub enum JsonError {
 
 /// Reads a text into a type, which is an object. (What is derived would also take an array of the fields.)
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    Strict { depth: 0 }
-        .deserialize(&mut reader)
-        .and_then(|()| reader.end())
-        .map_err(|problem| JsonError::NotJson(problem.to_string()))?;
+    let document = json::parse(text).map_err(|problem| JsonError::NotJson(problem.to_string()))?;
+    if let Some(pointer) = document.duplicate_keys.first() {
+        return Err(JsonError::NotJson(format!("duplicate key `{pointer}`")));
+    }
     if text.trim_ascii_start().first() == Some(&b'[') {
         return Err(JsonError::DoesNotFit("expected an object, found an array".to_owned()));
     }
@@ -58,80 +49,6 @@ fn from_number<T: TryFrom<u64>>(number: &serde_json::Number) -> Option<T> {
     T::try_from(whole).ok()
 }
 
-/// Walks a value and keeps nothing of it.
-#[derive(Clone, Copy)]
-struct Strict {
-    depth: usize,
-}
-
-impl Strict {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth >= MAX_DEPTH {
-            return Err(E::custom(format_args!("more than {MAX_DEPTH} levels")));
-        }
-        Ok(Self { depth: self.depth + 1 })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        while items.next_element_seed(inner)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        let mut seen = HashSet::new();
-        while let Some(key) = pairs.next_key::<String>()? {
-            if seen.contains(&key) {
-                return Err(serde::de::Error::custom(format_args!("the key {key:?} is there twice")));
-            }
-            seen.insert(key);
-            pairs.next_value_seed(inner)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
@@ -153,14 +70,14 @@ mod tests {
 
     #[test]
     fn a_key_that_is_there_twice_is_refused_also_when_it_is_written_differently() {
-        assert_snapshot!(check(r#"{"a": 1, "b": {"c": 1, "\u0063": 2}}"#), @r#"the body is not JSON: the key "c" is there twice at line 1 column 31"#);
+        assert_snapshot!(check(r#"{"a": 1, "b": {"c": 1, "\u0063": 2}}"#), @"the body is not JSON: duplicate key `/b/c`");
     }
 
     #[test]
     fn depth_is_bounded() {
         let nested = |depth: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(depth - 1), "]".repeat(depth - 1));
-        assert_eq!(check(&nested(MAX_DEPTH)), nested(MAX_DEPTH));
-        assert_snapshot!(check(&nested(MAX_DEPTH + 1)), @"the body is not JSON: more than 32 levels at line 1 column 38");
+        assert_eq!(check(&nested(127)), nested(127));
+        assert_snapshot!(check(&nested(128)), @"the body is not JSON: recursion limit exceeded at line 1 column 132");
         assert!(check(&"[".repeat(100_000)).starts_with("the body is not JSON"));
     }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::finding::Category;
 use crate::intent::{Breaking, Conventional, Intent, Place, Tag, Type};
-use crate::policy::Profile;
+use crate::profile::Profile;
 
 /// What the author declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

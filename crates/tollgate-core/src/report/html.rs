@@ -15,7 +15,6 @@
 
 mod diff;
 mod escape;
-mod word;
 
 use std::collections::{HashMap, HashSet};
 

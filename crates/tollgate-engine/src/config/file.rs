@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
-use tollgate_core::policy::Profile;
+use tollgate_core::profile::Profile;
 
 use super::database::DatabaseUrl;
 use super::github::GithubPart;

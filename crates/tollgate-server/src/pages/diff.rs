@@ -32,7 +32,6 @@ mod code;
 mod place;
 mod routes;
 mod sheet;
-mod words;
 
 pub(crate) use body::View;
 pub(crate) use routes::{file, files};

@@ -1,13 +1,14 @@
 //! The change, with findings under their lines.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::diff::{FileDiff, Hunk, LineKind};
 use crate::finding::{Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
 use crate::report::html::escape::{code, text};
-use crate::report::html::word;
 use crate::visible;
+use crate::word_diff::changed_words;
 
 /// Lines around a finding that are always shown.
 const CONTEXT: usize = 12;
@@ -277,13 +278,26 @@ fn mark_words(rows: &mut [Row<'_>]) {
                 if rows[left].raw == rows[right].raw && !rows[left].raw.is_empty() {
                     continue;
                 }
-                if let Some((old, new)) = word::marked(&rows[left].text, &rows[right].text) {
-                    (rows[left].marked, rows[right].marked) = (Some(old), Some(new));
+                if let Some((old, new)) = changed_words(&rows[left].text, &rows[right].text) {
+                    rows[left].marked = Some(marked(&rows[left].text, &old, "del"));
+                    rows[right].marked = Some(marked(&rows[right].text, &new, "ins"));
                 }
             }
         }
         index += (removed + added).max(1);
     }
+}
+
+/// Code of one line with its changed words in an element.
+fn marked(line: &str, changed: &[Range<usize>], tag: &str) -> String {
+    let (mut html, mut end) = (String::new(), 0);
+    for range in changed {
+        html.push_str(&code(&line[end..range.start]));
+        html.push_str(&format!("<{tag}>{}</{tag}>", code(&line[range.clone()])));
+        end = range.end;
+    }
+    html.push_str(&code(&line[end..]));
+    html
 }
 
 /// Code of one line; what is beyond measure is counted.

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::report::json::parse::escape;
+use crate::json::escape_pointer;
 use crate::report::{Place, Problem, shorten};
 
 /// More problems than these are counted, not kept.
@@ -74,7 +74,7 @@ impl Fields {
 
     /// The pointer of a field.
     pub(crate) fn pointer(&self, key: &str) -> String {
-        format!("{}/{}", self.at, escape(key))
+        format!("{}/{}", self.at, escape_pointer(key))
     }
 
     /// Takes a field out, whatever it is.
@@ -195,7 +195,7 @@ pub(crate) fn strip_nul(reader: &mut Reader, at: &str, value: &mut Value) {
                 *map = std::mem::take(map).into_iter().map(|(key, value)| (key.replace('\0', ""), value)).collect();
             }
             for (key, value) in map.iter_mut() {
-                strip_nul(reader, &format!("{at}/{}", escape(key)), value);
+                strip_nul(reader, &format!("{at}/{}", escape_pointer(key)), value);
             }
         }
         _ => {}

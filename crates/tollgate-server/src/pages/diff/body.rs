@@ -14,8 +14,7 @@
 use std::ops::Range;
 
 use tollgate_core::diff::{FileDiff, Hunk, Line, LineKind};
-
-use super::words;
+use tollgate_core::word_diff::pair_lines;
 
 /// How a diff is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -181,7 +180,7 @@ fn marry(lines: &mut [BodyLine<'_>], hunk: Range<usize>) {
         let pairs = if removed.is_empty() || added.is_empty() {
             Vec::new()
         } else {
-            words::pairs(&texts(&removed), &texts(&added))
+            pair_lines(&texts(&removed), &texts(&added))
         };
         for (left, right) in pairs {
             let (left, right) = (removed.start + left, added.start + right);

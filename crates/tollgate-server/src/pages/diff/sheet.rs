@@ -9,13 +9,13 @@ use std::sync::Arc;
 use askama::Template;
 use tollgate_core::diff::{FileDiff, LineKind};
 use tollgate_core::visible::grouped;
+use tollgate_core::word_diff::changed_words;
 use tollgate_engine::board::diff_context::SourceText;
 use tollgate_engine::reviewer::embedded::colour::Span;
 
 use super::body::{Body, BodyLine, Gap, Row, View};
 use super::code::{self, Code, Piece, Tag};
 use super::place::Placed;
-use super::words;
 use crate::pages::finding::FindingView;
 use crate::pages::markup::{Builder, Markup, rendered};
 use crate::pages::words::count;
@@ -324,7 +324,7 @@ impl<'a> Sheet<'a> {
         let text = |index: usize| str::from_utf8(self.without_return(self.body.lines[index].line.text)).ok();
         let is_left = self.body.lines[index].line.kind == LineKind::Removed;
         let (old, new) = if is_left { (index, partner) } else { (partner, index) };
-        let (left, right) = words::changed(text(old)?, text(new)?)?;
+        let (left, right) = changed_words(text(old)?, text(new)?)?;
         Some(if is_left { left } else { right })
     }
 

@@ -1,33 +1,34 @@
-//! Which removed line became which added one, and what changed inside of it.
+//! The word diff: pairs removed lines with the added lines that replace them, and finds the changed words of a pair.
 //!
 //! ```text
 //! -let a = [foo](x);
 //! +let a = [bar](x);
 //! ```
 //!
-//! Bounded: long lines and large blocks are shown without it.
+//! Long lines and large blocks are not compared, so the work is bounded.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// Longer lines are shown without their changed words.
+/// Longer lines are not compared.
 const MAX_BYTES: usize = 600;
-/// In larger blocks, counted in pairs that could be, lines are not matched by what they say.
+/// Blocks with more candidate pairs than this are not matched by similarity.
 const MAX_PAIRS: usize = 2_500;
-/// Two lines are versions of one when so many percent of the longer one stayed at its ends.
-const MIN_ALIKE: usize = 40;
+/// The least similarity of two versions of one line, in percent.
+const MIN_SIMILARITY: usize = 40;
 
-/// Places in a line, in order and apart.
-pub(super) type Ranges = Vec<Range<usize>>;
+/// Byte ranges of a line, in order and disjoint.
+pub type Ranges = Vec<Range<usize>>;
 
-/// The changed words of a line before and after; `None` when the two have little in common.
-pub(super) fn changed(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
+/// Finds the changed words of a line before and after; `None` when the two lines have little in common.
+#[must_use]
+pub fn changed_words(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
     if old.len() > MAX_BYTES || new.len() > MAX_BYTES || old == new {
         return None;
     }
     let (before, after) = (words(old), words(new));
-    let (mut left, mut right, mut same) = (Places::default(), Places::default(), 0);
+    let (mut left, mut right, mut same) = (Marker::default(), Marker::default(), 0);
     for op in capture_diff_slices(Algorithm::Myers, &before, &after) {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         let (old_words, new_words) = (&before[old_range], &after[new_range]);
@@ -40,19 +41,19 @@ pub(super) fn changed(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
             right.mark(new_words);
         }
     }
-    // Two lines with little in common are two lines, not one that changed.
-    let is_one = same * 5 >= weight(&before).max(weight(&after)) * 2;
-    is_one.then_some((left.marked, right.marked))
+    // Two lines with little in common are two lines, not one edited line.
+    let is_edit = same * 5 >= weight(&before).max(weight(&after)) * 2;
+    is_edit.then_some((left.marked, right.marked))
 }
 
-/// Places in a line, word by word.
+/// Collects the ranges of changed words while walking a line.
 #[derive(Default)]
-struct Places {
+struct Marker {
     at: usize,
     marked: Ranges,
 }
 
-impl Places {
+impl Marker {
     fn skip(&mut self, words: &[&str]) {
         self.at += length(words);
     }
@@ -76,7 +77,7 @@ fn weight(words: &[&str]) -> usize {
     words.iter().map(|word| word.trim().len()).sum()
 }
 
-/// Cuts a line into names, numbers, runs of blanks and single marks.
+/// Splits a line into identifiers, numbers, runs of whitespace and single punctuation characters.
 fn words(line: &str) -> Vec<&str> {
     #[derive(PartialEq, Clone, Copy)]
     enum Kind {
@@ -105,31 +106,32 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Which removed line became which added one, as indices into both, in order.
-pub(super) fn pairs(removed: &[&[u8]], added: &[&[u8]]) -> Vec<(usize, usize)> {
+/// Pairs each removed line with the added line that replaces it, as indices into both, in order.
+#[must_use]
+pub fn pair_lines(removed: &[&[u8]], added: &[&[u8]]) -> Vec<(usize, usize)> {
     if removed.len() == added.len() {
         return (0..removed.len()).map(|index| (index, index)).collect();
     }
     if removed.len() * added.len() > MAX_PAIRS {
         return Vec::new();
     }
-    // The best sum of likeness from each place on: a table of all suffixes, read from its first corner.
+    // Dynamic programming over suffixes: the best total similarity from each pair of positions on.
     let width = added.len() + 1;
     let mut best = vec![0_usize; (removed.len() + 1) * width];
-    let alike: Vec<usize> = removed.iter().flat_map(|old| added.iter().map(|new| likeness(old, new))).collect();
+    let table: Vec<usize> = removed.iter().flat_map(|old| added.iter().map(|new| similarity(old, new))).collect();
     for old in (0..removed.len()).rev() {
         for new in (0..added.len()).rev() {
-            let with = match alike[old * added.len() + new] {
+            let with = match table[old * added.len() + new] {
                 0 => 0,
-                alike => alike + best[(old + 1) * width + new + 1],
+                similar => similar + best[(old + 1) * width + new + 1],
             };
             best[old * width + new] = with.max(best[(old + 1) * width + new]).max(best[old * width + new + 1]);
         }
     }
     let (mut pairs, mut old, mut new) = (Vec::new(), 0, 0);
     while old < removed.len() && new < added.len() {
-        let (here, alike) = (best[old * width + new], alike[old * added.len() + new]);
-        if alike > 0 && here == alike + best[(old + 1) * width + new + 1] {
+        let (here, similar) = (best[old * width + new], table[old * added.len() + new]);
+        if similar > 0 && here == similar + best[(old + 1) * width + new + 1] {
             pairs.push((old, new));
             (old, new) = (old + 1, new + 1);
         } else if here == best[(old + 1) * width + new] {
@@ -141,8 +143,8 @@ pub(super) fn pairs(removed: &[&[u8]], added: &[&[u8]]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// How much of the longer of two lines stayed at its ends, in percent; 0 when it is little.
-fn likeness(old: &[u8], new: &[u8]) -> usize {
+/// The common prefix and suffix of two lines in percent of the longer one; 0 below [`MIN_SIMILARITY`].
+fn similarity(old: &[u8], new: &[u8]) -> usize {
     let (old, new) = (old.trim_ascii(), new.trim_ascii());
     let (short, long) = (old.len().min(new.len()), old.len().max(new.len()));
     if long == 0 || long > MAX_BYTES {
@@ -151,7 +153,7 @@ fn likeness(old: &[u8], new: &[u8]) -> usize {
     let head = old.iter().zip(new).take_while(|(one, other)| one == other).count();
     let tail = old.iter().rev().zip(new.iter().rev()).take(short - head).take_while(|(one, other)| one == other);
     let percent = (head + tail.count()) * 100 / long;
-    if percent < MIN_ALIKE { 0 } else { percent }
+    if percent < MIN_SIMILARITY { 0 } else { percent }
 }
 
 #[cfg(test)]
@@ -161,7 +163,7 @@ mod tests {
     use super::*;
 
     /// Both lines with changed words in brackets.
-    fn shown(old: &str, new: &str) -> Option<String> {
+    fn bracketed_pair(old: &str, new: &str) -> Option<String> {
         let bracketed = |line: &str, places: &[Range<usize>]| {
             let mut text = line.to_owned();
             for place in places.iter().rev() {
@@ -170,7 +172,7 @@ mod tests {
             }
             text
         };
-        changed(old, new).map(|(left, right)| format!("{} | {}", bracketed(old, &left), bracketed(new, &right)))
+        changed_words(old, new).map(|(left, right)| format!("{} | {}", bracketed(old, &left), bracketed(new, &right)))
     }
 
     #[test]
@@ -182,7 +184,7 @@ mod tests {
             ("same", "same", None),
             ("return 1;", "import something_else from there;", None),
         ] {
-            assert_eq!(shown(old, new).as_deref(), expected);
+            assert_eq!(bracketed_pair(old, new).as_deref(), expected);
         }
         assert_eq!(changed(&"a ".repeat(301), "a"), None);
     }
@@ -197,7 +199,7 @@ mod tests {
             ("abc", "xyz|uvw", vec![]),
             ("", "a|b", vec![]),
         ] {
-            assert_eq!(pairs(&lines(removed), &lines(added)), expected, "{removed} -> {added}");
+            assert_eq!(pair_lines(&lines(removed), &lines(added)), expected, "{removed} -> {added}");
         }
     }
 
@@ -208,14 +210,14 @@ mod tests {
             let (old, new) = (bytes(&removed), bytes(&added));
             let old: Vec<&[u8]> = old.iter().map(Vec::as_slice).collect();
             let new: Vec<&[u8]> = new.iter().map(Vec::as_slice).collect();
-            let pairs = pairs(&old, &new);
+            let pairs = pair_lines(&old, &new);
             prop_assert!(pairs.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1));
             prop_assert!(pairs.iter().all(|(left, right)| *left < old.len() && *right < new.len()));
         }
 
         #[test]
-        fn what_is_not_marked_stayed(old in "[a-cé =(]{0,30}", new in "[a-cé =(]{0,30}") {
-            if let Some((left, right)) = changed(&old, &new) {
+        fn unmarked_text_is_the_same_on_both_sides(old in "[a-cé =(]{0,30}", new in "[a-cé =(]{0,30}") {
+            if let Some((left, right)) = changed_words(&old, &new) {
                 let kept = |line: &str, places: &[Range<usize>]| {
                     let inside = |at: usize| places.iter().any(|place| place.contains(&at));
                     line.char_indices().filter(|(at, _)| !inside(*at)).map(|(_, character)| character).collect::<String>()
