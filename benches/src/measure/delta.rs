@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::io;
 use std::num::NonZeroUsize;
 
-use tollgate_core::delta::identity::{self, Claim};
-use tollgate_core::delta::lines::LineMap;
-use tollgate_core::delta::settle::{self, Looked};
+use tollgate_core::delta::classify::{self, ReviewedScope};
+use tollgate_core::delta::identity::{self, ComparedFinding};
+use tollgate_core::delta::line_map::LineMap;
 use tollgate_core::finding::{Category, LineRange, Severity, Side};
 use tollgate_core::path::FilePath;
 
@@ -69,7 +69,7 @@ fn cost(setting: &Setting, n_findings: usize, wording: Wording) -> io::Result<f6
     let map = LineMap::identity();
     let compare = || {
         let joined = identity::join(black_box(&prior), black_box(&current), &map);
-        let delta = settle::settle(&prior, current.len(), &joined, &map, Looked::at(&|_, _| true));
+        let delta = classify::classify(&prior, current.len(), &joined, &map, ReviewedScope::at(&|_, _| true));
         black_box(delta).still_open.len()
     };
     if compare() != n_findings {
@@ -103,8 +103,8 @@ fn findings(n_findings: usize, wording: Wording, is_current: bool) -> Vec<Said> 
     (0..n_findings).map(said).collect()
 }
 
-fn claims<'a>(files: &'a [FilePath], findings: &'a [Said]) -> Vec<Claim<'a>> {
-    let claim = |said: &'a Said| Claim {
+fn claims<'a>(files: &'a [FilePath], findings: &'a [Said]) -> Vec<ComparedFinding<'a>> {
+    let claim = |said: &'a Said| ComparedFinding {
         file: &files[said.file],
         title: &said.title,
         severity: Severity::Medium,

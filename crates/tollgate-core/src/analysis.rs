@@ -14,21 +14,21 @@ mod category;
 mod declaration;
 mod generated;
 pub mod json;
-mod name;
+mod keywords;
+mod merged_ranges;
+mod path_parts;
 mod risk;
-mod span;
 mod stream;
 mod text;
-mod word;
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::analysis::name::Name;
-use crate::analysis::span::Spans;
+use crate::analysis::merged_ranges::MergedRanges;
+use crate::analysis::path_parts::PathParts;
 use crate::diff::hunk;
-use crate::diff::mark::Marks;
+use crate::diff::line_marks::Marks;
 use crate::diff::{Event, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
 use crate::language::Language;
 use crate::path::RepoPath;
@@ -89,12 +89,12 @@ pub fn analyze(files: &[FileDiff]) -> Analysis {
 #[must_use]
 pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> Analysis {
     let mut analysis = Analysis::default();
-    let mut added = Spans::default();
+    let mut added = MergedRanges::default();
     for file in files {
         added.clear();
         file.added_ranges().for_each(|range| added.push(range));
         let old_path = file.old_path.as_ref().map(RepoPath::as_bytes);
-        let part = Part {
+        let part = FileSection {
             path: file.path().as_bytes(),
             old_path,
             status: file.status,
@@ -124,19 +124,19 @@ pub fn analyze_bytes_with(text: &[u8], attribute: GeneratedAttribute<'_>) -> Ana
 }
 
 /// A file whose hunks are still coming.
-struct Open<'a> {
+struct OpenFile<'a> {
     header: Header<'a>,
     n_added: u32,
     n_removed: u32,
     hunks: Option<Range<usize>>,
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenFile<'a> {
     fn new(header: Header<'a>) -> Self {
         Self { header, n_added: 0, n_removed: 0, hunks: None }
     }
 
-    fn take(&mut self, hunk: &HunkEvent<'_>, added: &mut Spans) {
+    fn take(&mut self, hunk: &HunkEvent<'_>, added: &mut MergedRanges) {
         let start = self.header.span.start;
         added.push(hunk.added.start - start..hunk.added.end - start);
         self.n_added = self.n_added.saturating_add(hunk.n_added);
@@ -144,10 +144,10 @@ impl<'a> Open<'a> {
         self.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
     }
 
-    fn part<'p>(&'p self, text: &'p [u8], added: &'p Spans) -> Part<'p> {
+    fn section<'p>(&'p self, text: &'p [u8], added: &'p MergedRanges) -> FileSection<'p> {
         let start = self.header.span.start;
         let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);
-        Part {
+        FileSection {
             path: self.header.path(),
             old_path: self.header.old_path.as_deref(),
             status: self.header.status,
@@ -165,7 +165,7 @@ impl<'a> Open<'a> {
 /// The part of a diff that is about one file: what its header says, and its bytes.
 ///
 /// Lines are not kept but read again on demand, which few files need.
-struct Part<'a> {
+struct FileSection<'a> {
     path: &'a [u8],
     old_path: Option<&'a [u8]>,
     status: Status,
@@ -178,10 +178,10 @@ struct Part<'a> {
     /// Where in `text` the hunks are.
     hunks: Range<usize>,
     /// Where in `text` the added lines are.
-    added: &'a Spans,
+    added: &'a MergedRanges,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FileSection<'a> {
     /// The hunks as they stand in the diff, headers and all.
     fn hunk_bytes(&self) -> &'a [u8] {
         self.text.get(self.hunks.clone()).unwrap_or_default()
@@ -269,8 +269,8 @@ impl Analysis {
         })
     }
 
-    fn take(&mut self, part: &Part<'_>, attribute: GeneratedAttribute<'_>) {
-        let name = Name::new(part.path);
+    fn take(&mut self, part: &FileSection<'_>, attribute: GeneratedAttribute<'_>) {
+        let name = PathParts::new(part.path);
         let language = Language::of_path(part.path);
         let by_look = || generated::by_name(&name) || generated::has_mark(part);
         let generated = attribute(part.path).unwrap_or_else(by_look);

@@ -16,30 +16,30 @@
 //! Reading is generous with shapes and strict with approvals: an approval counts only at the beginning of a line
 //! outside of code, or in JSON beside findings, and only when nothing of the answer was lost.
 
-mod bots;
+mod bot_comments;
 mod criterion;
 mod decision;
 mod draft;
-mod fields;
-mod head;
+mod field_label;
+mod finding_header;
 pub mod json;
-mod label;
-mod lenient;
-mod lines;
-mod object;
-mod other;
-mod place;
+mod json_answer;
+mod json_fields;
+mod lenient_json;
+mod location;
+mod markdown_lines;
+mod not_a_review;
 mod prose;
 mod schema;
 mod section;
 mod table;
-mod words;
+mod vocabulary;
 
 use serde_json::Value;
 
 use crate::answer::draft::{Claims, Problems};
-use crate::answer::lenient::{End, Node};
-use crate::answer::object::Found;
+use crate::answer::json_answer::AnswerParts;
+use crate::answer::lenient_json::{End, Node};
 use crate::board::{Criterion, Met};
 use crate::finding::{Category, LineRange, Severity, Side};
 use crate::report::{self, Content, Strictness};
@@ -147,28 +147,28 @@ impl NoAnswer {
 
 /// Reads an answer in any of the forms.
 pub fn read(text: &str) -> Result<Answer, NoAnswer> {
-    read_asked(text, &[])
+    read_with_criteria(text, &[])
 }
 
 /// Reads an answer to a question that asked for acceptance criteria.
 ///
 /// A line such as `C1: met – …` says something of a criterion only when there is one of that name: reviewers also number
 /// what is critical so.
-pub fn read_asked(text: &str, criteria: &[Criterion]) -> Result<Answer, NoAnswer> {
+pub fn read_with_criteria(text: &str, criteria: &[Criterion]) -> Result<Answer, NoAnswer> {
     read_wrapped(text, criteria, 0)
 }
 
 /// Reads an answer that came as a tool call or as structured output.
 pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
-    let node = lenient::of_value(value);
+    let node = lenient_json::of_value(value);
     let mut problems = Problems::default();
-    let mut found = Found::default();
-    object::take(&node, &mut found, &mut problems);
+    let mut found = AnswerParts::default();
+    json_answer::take(&node, &mut found, &mut problems);
     if !found.is_answer() {
         return inner(found, false, &[], 0, &mut problems);
     }
     let form = Form::Structured;
-    Reading { form, found, lost: false, problems }.conclude()
+    PendingAnswer { form, found, lost: false, problems }.conclude()
 }
 
 /// The JSON Schema of an answer, which models are asked to keep to.
@@ -191,7 +191,7 @@ fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answ
     if text.trim().is_empty() {
         return Err(NoAnswer::Empty);
     }
-    if let Some(page) = other::page(text) {
+    if let Some(page) = not_a_review::page(text) {
         return Err(NoAnswer::NotAReview(page));
     }
     if let Some(answer) = own_markdown(text) {
@@ -208,27 +208,27 @@ fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answ
     }
     let in_json = !json.found.claims.is_empty() || (json.found.is_answer() && prose.claims.is_empty());
     let (form, mut found) = if in_json {
-        (json.form, Found { summary: json.found.summary.or(prose.summary), ..json.found })
+        (json.form, AnswerParts { summary: json.found.summary.or(prose.summary), ..json.found })
     } else {
         problems.append(in_prose);
         let summary = prose.summary.or(json.found.summary);
-        (prose.form, Found { claims: prose.claims, summary, ..json.found })
+        (prose.form, AnswerParts { claims: prose.claims, summary, ..json.found })
     };
     found.decisions.extend(prose.decisions);
     found.criteria.append(prose.criteria, &mut problems);
     found.cut |= json.cut || prose.cut;
     if found.claims.is_empty()
-        && let Some(notice) = other::notice(text)
+        && let Some(notice) = not_a_review::notice(text)
     {
         return Err(NoAnswer::NotAReview(notice.to_owned()));
     }
-    Reading { form, found, lost: json.lost, problems }.conclude().map_err(|none| explain(none, text))
+    PendingAnswer { form, found, lost: json.lost, problems }.conclude().map_err(|none| explain(none, text))
 }
 
 /// Says what a text is that has neither a decision nor a finding.
 fn explain(none: NoAnswer, text: &str) -> NoAnswer {
     match none {
-        NoAnswer::Unparsable(_) => match other::guess(text) {
+        NoAnswer::Unparsable(_) => match not_a_review::guess(text) {
             Some(what) => NoAnswer::NotAReview(what.to_owned()),
             None => none,
         },
@@ -237,15 +237,15 @@ fn explain(none: NoAnswer, text: &str) -> NoAnswer {
 }
 
 /// What was read, before it is weighed.
-struct Reading {
+struct PendingAnswer {
     form: Form,
-    found: Found,
+    found: AnswerParts,
     /// True when part of it could not be read.
     lost: bool,
     problems: Problems,
 }
 
-impl Reading {
+impl PendingAnswer {
     fn conclude(mut self) -> Result<Answer, NoAnswer> {
         let approved = self.found.decisions.contains(&Decision::Approved);
         let rejected = self.found.decisions.contains(&Decision::Rejected);
@@ -299,27 +299,27 @@ impl Reading {
 }
 
 /// JSON in a text, and the text without what was recognised.
-struct InText {
+struct EmbeddedJson {
     form: Form,
-    found: Found,
+    found: AnswerParts,
     rest: String,
     cut: bool,
     lost: bool,
 }
 
-fn find_json(text: &str, problems: &mut Problems) -> InText {
-    let (documents, _) = lenient::documents(text);
-    let mut all = Found::default();
+fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
+    let (documents, _) = lenient_json::documents(text);
+    let mut all = AnswerParts::default();
     let (mut rest, mut at) = (String::new(), 0);
     let (mut cut, mut lost, mut damaged, mut in_list) = (false, false, false, false);
     let mut form = Form::Json;
     for document in &documents {
-        let mut found = Found { claims: Claims::after(&all.claims), ..Found::default() };
+        let mut found = AnswerParts { claims: Claims::after(&all.claims), ..AnswerParts::default() };
         // Behind a break in a list of findings, what follows belongs to the list.
         if in_list {
-            object::take_listed(&document.node, &mut found, problems)
+            json_answer::take_listed(&document.node, &mut found, problems)
         } else {
-            object::take(&document.node, &mut found, problems)
+            json_answer::take(&document.node, &mut found, problems)
         }
         let is_answer = found.is_answer();
         found.cut &= document.end == End::Cut;
@@ -342,7 +342,7 @@ fn find_json(text: &str, problems: &mut Problems) -> InText {
     if lost {
         problems.add("part of the JSON could not be read");
     }
-    InText { form, found: all, rest, cut, lost: lost || damaged }
+    EmbeddedJson { form, found: all, rest, cut, lost: lost || damaged }
 }
 
 /// True when JSON seems to go on behind its last bracket, so that something in it was read amiss.
@@ -352,7 +352,7 @@ fn goes_on(after: &str) -> bool {
     after.starts_with([']', '}']) || more.is_some_and(|more| more.starts_with(['{', '[', '"']))
 }
 
-fn merge(all: &mut Found, found: Found, problems: &mut Problems) {
+fn merge(all: &mut AnswerParts, found: AnswerParts, problems: &mut Problems) {
     all.criteria.append(found.criteria, problems);
     all.claims.append(found.claims);
     all.decisions.extend(found.decisions);
@@ -383,7 +383,7 @@ fn is_schema(node: &Node) -> bool {
 
 /// Reads the texts in an envelope as one answer.
 fn inner(
-    found: Found,
+    found: AnswerParts,
     cut: bool,
     criteria: &[Criterion],
     depth: usize,
@@ -403,7 +403,8 @@ fn inner(
         last = Some(&inner.text);
     }
     if depth >= MAX_WRAPPERS || joined.trim().is_empty() {
-        let error = Reading { form: Form::Json, found, lost: false, problems: std::mem::take(problems) }.conclude();
+        let error =
+            PendingAnswer { form: Form::Json, found, lost: false, problems: std::mem::take(problems) }.conclude();
         return error;
     }
     let read = read_wrapped(&joined, criteria, depth + 1);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::analysis::{self, Analysis};
-use crate::coverage::Covered;
+use crate::coverage::CoveredHunk;
 use crate::diff::FileDiff;
 use crate::sha::Sha;
 
@@ -25,7 +25,7 @@ pub struct Change {
     /// Files of the change whose content was not read, because an earlier review knows it; without lines.
     pub known: Vec<FileDiff>,
     /// What belongs to the change but could not be read, and why.
-    pub left_out: Vec<Covered>,
+    pub left_out: Vec<CoveredHunk>,
     /// What the repository said of its files before the change.
     pub generated: Generated,
     /// What people should know about how the change was read.

@@ -38,7 +38,7 @@ mod tests;
 
 use std::fmt;
 
-pub use fix::{Fixed, fix};
+pub use fix::{FixedComment, fix};
 
 use crate::comment::section::Page;
 use crate::comment::tree::Tree;
@@ -95,14 +95,14 @@ impl fmt::Display for Problem {
 
 /// What there is to say about a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckedComment {
     /// What kind of comment it is.
     pub kind: Kind,
     /// The rules it breaks, in the order of its lines.
     pub errors: Vec<Problem>,
 }
 
-impl Checked {
+impl CheckedComment {
     /// True when the comment keeps every rule.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -114,17 +114,17 @@ impl Checked {
 ///
 /// Of one that is too long only the beginning is read, to tell its kind.
 #[must_use]
-pub fn check(text: &str, bot: &str) -> Checked {
+pub fn check(text: &str, bot: &str) -> CheckedComment {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let (head, rest) = text.split_at(fitting(text));
     let flat = markdown::flatten(head);
     let text = flat.as_ref();
     let tree = Tree::parse(text);
-    let Some(page) = Page::find(&tree, bot) else { return Checked { kind: Kind::Other, errors: Vec::new() } };
+    let Some(page) = Page::find(&tree, bot) else { return CheckedComment { kind: Kind::Other, errors: Vec::new() } };
     let kind = page.kind;
     if !rest.is_empty() {
         let message = format!("the comment has more than {MAX_CHARS} characters, so no code host takes it");
-        return Checked { kind, errors: vec![Problem { rule: "too-long", section: None, line: 1, message }] };
+        return CheckedComment { kind, errors: vec![Problem { rule: "too-long", section: None, line: 1, message }] };
     }
     let mut errors = rules::blank_lines(&tree);
     // Text that is taken for HTML would be reported as missing, too. So the rest is looked at
@@ -139,7 +139,7 @@ pub fn check(text: &str, bot: &str) -> Checked {
         errors.extend(found.into_iter().map(|problem| Problem { line: lines(problem.line), ..problem }));
     }
     errors.sort_by_key(|problem| problem.line);
-    Checked { kind, errors }
+    CheckedComment { kind, errors }
 }
 
 /// How many bytes of a comment a code host takes.

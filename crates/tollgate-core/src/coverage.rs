@@ -9,7 +9,7 @@ use crate::path::FilePath;
 
 /// What became of one hunk, or of a file that has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Looked {
+pub enum HunkStatus {
     /// A reviewer looked at it.
     Reviewed,
     /// A rule says it need not be looked at; the rule, for people.
@@ -20,20 +20,20 @@ pub enum Looked {
 
 /// One hunk, or a file that has none, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Covered {
+pub struct CoveredHunk {
     /// The file, by its new path or, if deleted, its old one.
     pub file: FilePath,
     /// The lines of the hunk after the change; before it for a pure deletion; `None` for a file without hunks.
     pub lines: Option<LineRange>,
     /// What became of it.
-    pub looked: Looked,
+    pub status: HunkStatus,
 }
 
 /// What a review looked at, in the order of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// One entry per hunk.
-    pub hunks: Vec<Covered>,
+    pub hunks: Vec<CoveredHunk>,
 }
 
 /// The coverage as figures.
@@ -59,10 +59,10 @@ impl Coverage {
     pub fn count(&self) -> CoverageCount {
         let mut count = CoverageCount::default();
         for covered in &self.hunks {
-            match covered.looked {
-                Looked::Reviewed => count.reviewed += 1,
-                Looked::Skipped(_) => count.skipped += 1,
-                Looked::NotReviewed(_) => count.not_reviewed += 1,
+            match covered.status {
+                HunkStatus::Reviewed => count.reviewed += 1,
+                HunkStatus::Skipped(_) => count.skipped += 1,
+                HunkStatus::NotReviewed(_) => count.not_reviewed += 1,
             }
         }
         count

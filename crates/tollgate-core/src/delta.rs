@@ -10,14 +10,14 @@
 //! Nothing here looks at files or runs git: what was looked at is told by the caller.
 
 mod align;
+pub mod classify;
 pub mod convergence;
-pub mod fresh;
+pub mod finding_list;
 pub mod identity;
-pub mod input;
 pub mod json;
-pub mod lines;
+pub mod line_map;
 mod pairing;
-pub mod settle;
 pub mod snapshot;
 pub mod text;
-pub(crate) mod words;
+pub(crate) mod title_words;
+pub mod unseen;

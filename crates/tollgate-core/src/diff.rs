@@ -18,11 +18,11 @@
 //! [`parse`] keeps everything; [`Events`] passes over the input once and keeps nothing.
 
 mod event;
-pub(crate) mod feed;
+mod file_names;
 mod header;
 pub(crate) mod hunk;
-pub(crate) mod mark;
-mod name;
+pub(crate) mod line_feeds;
+pub(crate) mod line_marks;
 mod print;
 mod redact;
 

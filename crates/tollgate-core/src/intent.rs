@@ -16,13 +16,13 @@ use crate::profile::Profile;
 
 mod body;
 mod breaking;
-mod code;
+mod code_spans;
+mod commit_sample;
 pub mod commits;
 mod conventional;
 pub mod json;
-mod sample;
 mod tag;
-pub(crate) mod words;
+pub(crate) mod text;
 
 pub use conventional::Type;
 pub use tag::Keyword;
@@ -41,7 +41,7 @@ pub struct Commit<'a> {
 
 /// Where something was declared. The title comes first, commits follow in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DeclaredIn {
     /// The title.
     Title,
     /// The body.
@@ -60,7 +60,7 @@ pub struct Tag {
     /// For a tag we do not know: what the author may have meant.
     pub suggestion: Option<Keyword>,
     /// Where it was found first.
-    pub place: Place,
+    pub place: DeclaredIn,
 }
 
 /// A declared type.
@@ -73,14 +73,14 @@ pub struct Conventional {
     /// True when it is marked by `!`.
     pub is_breaking: bool,
     /// Where it was declared.
-    pub place: Place,
+    pub place: DeclaredIn,
 }
 
 /// A declared breaking change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breaking {
     /// Where it was declared.
-    pub place: Place,
+    pub place: DeclaredIn,
     /// The words, with a little of what is around them.
     pub excerpt: String,
 }
@@ -112,19 +112,19 @@ pub fn read(title: &str, body: Option<&str>, commits: &[Commit<'_>], draft: bool
     let mut intent = Intent { draft, n_commits: commits.len(), ..Intent::default() };
     let mut seen = Seen::default();
     let header = conventional::parse(title);
-    intent.take_tags(title, &|| Place::Title, &mut seen);
-    intent.take_breaking(title, header.as_ref(), &|| Place::Title);
+    intent.take_tags(title, &|| DeclaredIn::Title, &mut seen);
+    intent.take_breaking(title, header.as_ref(), &|| DeclaredIn::Title);
     if let Some(excerpt) = body.and_then(body::find) {
-        intent.breaking.push(Breaking { place: Place::Body, excerpt });
+        intent.breaking.push(Breaking { place: DeclaredIn::Body, excerpt });
     }
     if body.is_some_and(|body| body::cut(body).len() < body.len()) {
         intent.problem = Some(format!("only the first {} kB of the body were read", body::MAX_BYTES / 1024));
     }
     let mut weightiest: Option<(Header<'_>, &str)> = None;
-    for index in sample::indices(commits.len()) {
+    for index in commit_sample::indices(commits.len()) {
         let Commit { sha, message } = commits[index];
         let line = first_line(message);
-        let place = || Place::Commit(short(sha));
+        let place = || DeclaredIn::Commit(short(sha));
         let header = conventional::parse(line);
         intent.take_tags(line, &place, &mut seen);
         intent.take_breaking(line, header.as_ref(), &place);
@@ -136,8 +136,8 @@ pub fn read(title: &str, body: Option<&str>, commits: &[Commit<'_>], draft: bool
         }
         intent.n_scanned += 1;
     }
-    let of_title = header.map(|header| Conventional::new(&header, Place::Title));
-    let of_commits = || weightiest.map(|(header, sha)| Conventional::new(&header, Place::Commit(short(sha))));
+    let of_title = header.map(|header| Conventional::new(&header, DeclaredIn::Title));
+    let of_commits = || weightiest.map(|(header, sha)| Conventional::new(&header, DeclaredIn::Commit(short(sha))));
     intent.conventional = of_title.or_else(of_commits);
     intent
 }
@@ -181,7 +181,7 @@ impl Intent {
     /// True when the title asks for no review. A commit cannot.
     #[must_use]
     pub fn no_review(&self) -> bool {
-        self.tag(Keyword::NoReview).is_some_and(|tag| tag.place == Place::Title)
+        self.tag(Keyword::NoReview).is_some_and(|tag| tag.place == DeclaredIn::Title)
     }
 
     /// True when a tag says that the work is not finished.
@@ -220,7 +220,7 @@ impl Intent {
         !self.breaking.is_empty()
     }
 
-    fn take_tags(&mut self, line: &str, place: &dyn Fn() -> Place, seen: &mut Seen) {
+    fn take_tags(&mut self, line: &str, place: &dyn Fn() -> DeclaredIn, seen: &mut Seen) {
         tag::scan(line, &mut |bracket| {
             match bracket {
                 Bracket::Known(keyword) => {
@@ -248,7 +248,7 @@ impl Intent {
         });
     }
 
-    fn take_breaking(&mut self, line: &str, header: Option<&Header<'_>>, place: &dyn Fn() -> Place) {
+    fn take_breaking(&mut self, line: &str, header: Option<&Header<'_>>, place: &dyn Fn() -> DeclaredIn) {
         let marked = header.filter(|header| header.is_breaking).map(|header| header.start..header.end);
         if let Some(range) = marked.or_else(|| breaking::find(line)) {
             self.breaking.push(Breaking { place: place(), excerpt: breaking::excerpt(line, &range) });
@@ -257,7 +257,7 @@ impl Intent {
 }
 
 impl Conventional {
-    fn new(header: &Header<'_>, place: Place) -> Self {
+    fn new(header: &Header<'_>, place: DeclaredIn) -> Self {
         let scope = header.scope.map(str::to_owned);
         Self { kind: header.kind, scope, is_breaking: header.is_breaking, place }
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::finding::{Finding, LineRange};
 use crate::fingerprint::normalise;
-use crate::merge::agree::Said;
+use crate::merge::agree::FindingWords;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::VERIFICATION;
 
@@ -33,9 +33,9 @@ pub const PASS: &str = "x_pass";
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings = findings;
     findings.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| ties(a).cmp(&ties(b))));
-    let mut merged: Vec<Heard> = Vec::with_capacity(findings.len());
+    let mut merged: Vec<MergedFinding> = Vec::with_capacity(findings.len());
     // Ordered by file and first line, so an equal one is among the last few; the bound keeps this linear.
-    for finding in findings.into_iter().map(Heard::new) {
+    for finding in findings.into_iter().map(MergedFinding::new) {
         let from = merged.len().saturating_sub(WINDOW);
         let near = merged[from..].iter_mut().filter_map(|known| Some((known.agrees(&finding)?, known)));
         // The best one; of equals the first.
@@ -44,7 +44,7 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
             None => merged.push(finding),
         }
     }
-    let mut merged: Vec<Finding> = merged.into_iter().map(|heard| heard.finding).collect();
+    let mut merged: Vec<Finding> = merged.into_iter().map(|merged_finding| merged_finding.finding).collect();
     merged.sort_by(|a, b| {
         let rank = |finding: &Finding| (Reverse(finding.severity), Reverse(n_voices(finding)), doubt(finding));
         rank(a).cmp(&rank(b)).then_with(|| place(a).cmp(&place(b)))
@@ -80,9 +80,9 @@ const WINDOW: usize = 32;
 /// So many lines apart two remarks can still be about one place.
 const NEAR: u32 = 3;
 
-type Place<'a> = (&'a crate::finding::Location, Option<&'a str>, &'a str, Option<&'a str>);
+type SortKey<'a> = (&'a crate::finding::Location, Option<&'a str>, &'a str, Option<&'a str>);
 
-fn place(finding: &Finding) -> Place<'_> {
+fn place(finding: &Finding) -> SortKey<'_> {
     let origin = &finding.origin;
     (&finding.location, origin.rule.as_deref(), finding.summary.as_str(), origin.reviewer.as_deref())
 }
@@ -93,18 +93,18 @@ fn ties(finding: &Finding) -> (Reverse<crate::finding::Severity>, crate::finding
 }
 
 /// A finding, or several that were joined, and what it says.
-struct Heard {
+struct MergedFinding {
     finding: Finding,
-    said: OnceCell<Said>,
+    said: OnceCell<FindingWords>,
 }
 
-impl Heard {
+impl MergedFinding {
     fn new(finding: Finding) -> Self {
         Self { finding, said: OnceCell::new() }
     }
 
-    fn said(&self) -> &Said {
-        self.said.get_or_init(|| Said::of(&self.finding))
+    fn said(&self) -> &FindingWords {
+        self.said.get_or_init(|| FindingWords::of(&self.finding))
     }
 
     /// How well two findings agree, if they say the same of the same place.

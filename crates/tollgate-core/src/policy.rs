@@ -10,7 +10,7 @@ use crate::finding::{Category, Finding, Severity};
 use crate::intent::{Intent, Type};
 use crate::profile::Profile;
 
-mod change;
+mod explanation;
 
 /// What the configuration says; what it leaves open is the profile's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -109,7 +109,7 @@ pub fn resolve(intent: &Intent, configured: &Configured) -> Policy {
         policy.floor = policy.floor.max(LIGHT_FLOOR);
         policy.cap = (policy.cap / 2).max(1);
     }
-    policy.changes = change::sentences(intent, &policy);
+    policy.changes = explanation::sentences(intent, &policy);
     policy
 }
 

@@ -17,30 +17,30 @@
 //! child processes.
 
 mod claim;
-mod comply;
-mod file;
+mod consistency;
+mod criteria;
+mod file_lookup;
 mod fix;
-mod place;
+mod fuzzy_match;
+mod line_anchor;
 mod quote;
-mod seek;
-mod settle;
-mod text;
+mod search_text;
 
 use crate::answer::Claim;
 use crate::diff::FileDiff;
 use crate::finding::Finding;
 use crate::review::WithheldFinding;
 
-pub use comply::{Testimony, comply};
+pub use consistency::{Weight, check_consistency};
+pub use criteria::{CriteriaAnswers, combine_criteria};
 pub use fix::fixed;
-pub use settle::{Weight, settle};
 
 /// The extension field that says how a finding was verified.
 pub const VERIFICATION: &str = "x_verification";
 
 /// What a reviewer was shown.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct ShownChange<'a> {
     /// The change as it was shown: secrets masked.
     pub files: &'a [FileDiff],
     /// Whether a hunk was shown, by the indices of its file and of itself.
@@ -62,21 +62,21 @@ pub struct Verified {
 
 /// Holds claims against the change and puts them where their evidence is.
 #[must_use]
-pub fn verify(claims: Vec<Claim>, shown: &Shown<'_>) -> Verified {
+pub fn verify(claims: Vec<Claim>, shown: &ShownChange<'_>) -> Verified {
     counted(claims, shown).0
 }
 
 /// [`verify`], and how many places of the change were compared.
-fn counted(claims: Vec<Claim>, shown: &Shown<'_>) -> (Verified, u64) {
-    let bench = claim::Bench::new(*shown);
+fn counted(claims: Vec<Claim>, shown: &ShownChange<'_>) -> (Verified, u64) {
+    let verifier = claim::ClaimVerifier::new(*shown);
     let mut verified = Verified::default();
     for claim in claims {
-        match bench.judge(claim) {
-            claim::Judged::Counts(finding) => verified.findings.push(finding),
-            claim::Judged::Withheld(withheld) => verified.withheld.push(withheld),
+        match verifier.verify_claim(claim) {
+            claim::ClaimOutcome::Counts(finding) => verified.findings.push(finding),
+            claim::ClaimOutcome::Withheld(withheld) => verified.withheld.push(withheld),
         }
     }
-    (verified, bench.n_compared())
+    (verified, verifier.n_compared())
 }
 
 #[cfg(test)]

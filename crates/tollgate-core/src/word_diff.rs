@@ -186,7 +186,7 @@ mod tests {
         ] {
             assert_eq!(bracketed_pair(old, new).as_deref(), expected);
         }
-        assert_eq!(changed(&"a ".repeat(301), "a"), None);
+        assert_eq!(changed_words(&"a ".repeat(301), "a"), None);
     }
 
     #[test]

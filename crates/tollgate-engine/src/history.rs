@@ -1,10 +1,10 @@
 //! Stored runs, compared with one another and taken away as files.
 
-use tollgate_core::delta::fresh;
-use tollgate_core::delta::identity::{Claim, join};
-use tollgate_core::delta::lines::LineMap;
-use tollgate_core::delta::settle::{self, Delta, Looked, settle};
+use tollgate_core::delta::classify::{self, Delta, ReviewedScope, classify};
+use tollgate_core::delta::identity::{ComparedFinding, join};
+use tollgate_core::delta::line_map::LineMap;
 use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::delta::unseen;
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::{Finding, Severity};
 use tollgate_core::gate::Gate;
@@ -106,13 +106,13 @@ pub fn compare(earlier: &Run, later: &Run) -> Delta {
     };
     let (prior, current) = (claims(earlier), claims(later));
     let joined = join(&prior, &current, &map);
-    settle(&prior, current.len(), &joined, &map, Looked::at(&|_, _| true))
+    classify(&prior, current.len(), &joined, &map, ReviewedScope::at(&|_, _| true))
 }
 
 /// The findings of a run that count.
 #[must_use]
-pub fn claims(run: &Run) -> Vec<Claim<'_>> {
-    findings(run).iter().map(Claim::from).collect()
+pub fn claims(run: &Run) -> Vec<ComparedFinding<'_>> {
+    findings(run).iter().map(ComparedFinding::from).collect()
 }
 
 /// True when a later run shows that a review no longer speaks for the change.
@@ -123,12 +123,12 @@ pub fn is_outdated(run: &Run, last: &Run) -> bool {
     };
     let resolved = compare(run, last).resolved;
     let fixed: Vec<Severity> = resolved.iter().map(|&index| review.findings[index].severity).collect();
-    let fresh = fresh::fresh(&then, &now);
+    let fresh = unseen::unseen_lines(&then, &now);
     let changed: Vec<FilePath> = fresh.files().cloned().collect();
     let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
     // What a rule skipped was in its scope, too.
     let scope: Vec<FilePath> = hunks.map(|hunk| hunk.file.clone()).chain(review.files_reviewed.clone()).collect();
-    settle::re_review_required(settle::Since {
+    classify::re_review_required(classify::Since {
         fixed: &fixed,
         n_added: fresh.n_added() as u64,
         changed: &changed,

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 
 use tollgate_core::board::{Compliance, Criterion};
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
-use tollgate_core::delta::convergence::Late;
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
+use tollgate_core::delta::convergence::LateFindings;
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::finding::Finding;
 use tollgate_core::gate::{self, FailOn, Gate};
-use tollgate_core::intent::commits::Listed;
+use tollgate_core::intent::commits::ListedCommit;
 use tollgate_core::intent::{self, Commit, Intent};
 use tollgate_core::path::FilePath;
 use tollgate_core::policy::{self, Policy};
@@ -321,7 +321,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
     let imported = imported::accept(std::mem::take(&mut world.imported), &change.files, world.scope);
     notes.extend(answer.notes);
     notes.extend(heard.notes);
-    let (compliance, problems) = verify::comply(world.criteria, &heard.testimony);
+    let (compliance, problems) = verify::combine_criteria(world.criteria, &heard.testimony);
     notes.extend(problems);
     notes.extend(unknown_rules(world.settings, &answer.user_rules));
 
@@ -345,7 +345,7 @@ fn review(world: &mut World<'_>, subject: Option<&Subject>, reading: Reading) ->
         own_marks: world.standing.trusts_change(),
     };
     let mut accepted = rules.accept(findings, withheld.collect(), &change, &dismissals);
-    let late = if world.standing.is_gate() { Late::AllButGrave } else { Late::Mild };
+    let late = if world.standing.is_gate() { LateFindings::AllButGrave } else { LateFindings::Mild };
     let since = last.as_ref().map(|last| last.compare(&mut accepted.kept, &mut accepted.withheld, (late, &is_model)));
     accept::number(&mut accepted);
     notes.extend(accepted.notes);
@@ -478,7 +478,7 @@ fn intent(world: &World<'_>, change: &Change, notes: &mut Vec<String>) -> (Inten
         notes.push(format!("the commits' messages were not read: {}", failure.message));
         Commits::default()
     });
-    let read: Vec<Commit<'_>> = commits.listed.iter().map(Listed::as_commit).collect();
+    let read: Vec<Commit<'_>> = commits.listed.iter().map(ListedCommit::as_commit).collect();
     // At a gate the messages are the author's of the change, who has no say in how it is looked at.
     let heeded = if world.standing.is_gate() { &[][..] } else { &read };
     let intent = intent::read(world.title.unwrap_or_default(), world.body, heeded, false);
@@ -509,7 +509,8 @@ fn policy(intent: &Intent, settings: &Settings) -> Policy {
 
 /// A review that was not made, since the title says so. Nothing in it reads as an approval.
 fn skipped(change: Change, intent: Intent, policy: Policy) -> Reviewed {
-    let not_reviewed = |file: FilePath| Covered { file, lines: None, looked: Looked::NotReviewed(SKIPPED.to_owned()) };
+    let not_reviewed =
+        |file: FilePath| CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(SKIPPED.to_owned()) };
     let hunks = change.files.iter().map(|file| not_reviewed(FilePath::of_repo_path(file.path()))).collect();
     let review = Review {
         title: change.title.clone(),
@@ -707,7 +708,7 @@ fn add_note(review: &mut Review, note: String) {
 }
 
 fn files_reviewed(coverage: &Coverage) -> Vec<FilePath> {
-    let reviewed = coverage.hunks.iter().filter(|covered| covered.looked == Looked::Reviewed);
+    let reviewed = coverage.hunks.iter().filter(|covered| covered.status == HunkStatus::Reviewed);
     let mut files: Vec<FilePath> = reviewed.map(|covered| covered.file.clone()).collect();
     files.dedup();
     files

@@ -3,7 +3,7 @@
 //! The conventions are those of the common ecosystems. Where two speak, the order is: test, infrastructure, docs,
 //! configuration, source; a `Dockerfile` below `tests/` is there for the tests.
 
-use crate::analysis::name::{Folder, Name};
+use crate::analysis::path_parts::{Folder, PathParts};
 use crate::language::Language;
 
 /// What a file is for.
@@ -41,10 +41,10 @@ impl Category {
 /// Tells what a file is for.
 #[must_use]
 pub fn category(path: &[u8]) -> Category {
-    of_name(&Name::new(path), Language::of_path(path))
+    of_name(&PathParts::new(path), Language::of_path(path))
 }
 
-pub(super) fn of_name(name: &Name<'_>, language: Option<Language>) -> Category {
+pub(super) fn of_name(name: &PathParts<'_>, language: Option<Language>) -> Category {
     if is_test(name) {
         Category::Test
     } else if is_infra(name, language) {
@@ -58,7 +58,7 @@ pub(super) fn of_name(name: &Name<'_>, language: Option<Language>) -> Category {
     }
 }
 
-fn is_test(name: &Name<'_>) -> bool {
+fn is_test(name: &PathParts<'_>) -> bool {
     let lower = name.lower();
     if name.is_below(Folder::Tests) {
         return true;
@@ -84,7 +84,7 @@ fn is_test(name: &Name<'_>) -> bool {
         || (name.last_dot() != Some(dot) && by_inner())
 }
 
-fn is_infra(name: &Name<'_>, language: Option<Language>) -> bool {
+fn is_infra(name: &PathParts<'_>, language: Option<Language>) -> bool {
     let (folders, lower) = (name.folders(), name.lower());
     if matches!(language, Some(Language::Dockerfile | Language::Hcl)) {
         return true;
@@ -134,7 +134,7 @@ fn is_infra(name: &Name<'_>, language: Option<Language>) -> bool {
         )
 }
 
-fn is_docs(name: &Name<'_>, language: Option<Language>) -> bool {
+fn is_docs(name: &PathParts<'_>, language: Option<Language>) -> bool {
     let lower = name.lower();
     if matches!(language, Some(Language::Markdown | Language::Rst | Language::Tex)) {
         return true;

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 
 use memchr::memmem;
 
-use crate::diff::feed::Feeds;
+use crate::diff::line_feeds::Feeds;
 use crate::language::Language;
 
 /// What the removed lines of a file take away.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Gone {
+pub(super) struct RemovedDeclarations {
     /// Where the first public name that is gone was declared.
     pub(super) public: Option<usize>,
     /// Where the first test was declared, when there are fewer tests than before.
@@ -25,7 +25,7 @@ const N_LOOKED_FOR: usize = 4;
 
 /// What to look for in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum DeclarationScope {
     /// Public names, and the tests that stand beside the code they test.
     Source,
     /// Tests.
@@ -33,13 +33,13 @@ pub(super) enum Wanted {
 }
 
 /// Looks for public names and tests in the removed lines of a file's hunks.
-pub(super) fn gone(hunks: &[u8], language: Language, wanted: Wanted) -> Gone {
+pub(super) fn find_removed(hunks: &[u8], language: Language, wanted: DeclarationScope) -> RemovedDeclarations {
     match wanted {
-        Wanted::Source => Gone {
-            public: public_keywords(language).and_then(|keywords| gone_name(hunks, language, keywords)),
-            tests: if language == Language::Rust { gone_rust_test(hunks) } else { None },
+        DeclarationScope::Source => RemovedDeclarations {
+            public: public_keywords(language).and_then(|keywords| removed_public_name(hunks, language, keywords)),
+            tests: if language == Language::Rust { removed_rust_test(hunks) } else { None },
         },
-        Wanted::Tests => Gone { public: None, tests: gone_test(hunks, language) },
+        DeclarationScope::Tests => RemovedDeclarations { public: None, tests: removed_test(hunks, language) },
     }
 }
 
@@ -68,7 +68,7 @@ fn public_keywords(language: Language) -> Option<&'static [memmem::Finder<'stati
 }
 
 /// Where the first public name was declared that is not declared again.
-fn gone_name(hunks: &[u8], language: Language, keywords: &[memmem::Finder<'static>]) -> Option<usize> {
+fn removed_public_name(hunks: &[u8], language: Language, keywords: &[memmem::Finder<'static>]) -> Option<usize> {
     let lines = || keywords.iter().flat_map(|keyword| lines_with(hunks, keyword));
     let named = |(start, line)| Some((start, public_name(language, line)?));
     // In most files one of the first names decides; then only that one is looked for, and the rest is not read.
@@ -102,7 +102,7 @@ fn lines_with<'a>(hunks: &'a [u8], word: &'a memmem::Finder<'_>) -> impl Iterato
 }
 
 /// Where the first removed test was declared, if more are removed than added.
-fn gone_test(hunks: &[u8], language: Language) -> Option<usize> {
+fn removed_test(hunks: &[u8], language: Language) -> Option<usize> {
     let mut tests = marked(hunks, b'-').filter(|(_, line)| is_test(language, line)).map(|(at, _)| at);
     let first = tests.next()?;
     let n_removed = 1 + tests.count();
@@ -111,7 +111,7 @@ fn gone_test(hunks: &[u8], language: Language) -> Option<usize> {
 }
 
 /// The same for Rust, where tests stand in every file and most lines are none.
-fn gone_rust_test(hunks: &[u8]) -> Option<usize> {
+fn removed_rust_test(hunks: &[u8]) -> Option<usize> {
     static MARK: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let mark = MARK.get_or_init(|| memmem::Finder::new("test]"));
     let tests = lines_with(hunks, mark).filter(|(_, line)| is_test(Language::Rust, line)).map(|(at, _)| at);
@@ -266,8 +266,11 @@ mod tests {
     #[track_caller]
     fn check(language: Language, removed: &str, added: &str, expected: &str) {
         let hunks = format!("@@ -1,9 +1,9 @@\n-{}\n+{}\n", removed.replace('\n', "\n-"), added.replace('\n', "\n+"));
-        let source = gone(hunks.as_bytes(), language, Wanted::Source);
-        let gone = Gone { tests: gone(hunks.as_bytes(), language, Wanted::Tests).tests, ..source };
+        let source = find_removed(hunks.as_bytes(), language, DeclarationScope::Source);
+        let gone = RemovedDeclarations {
+            tests: find_removed(hunks.as_bytes(), language, DeclarationScope::Tests).tests,
+            ..source
+        };
         let line = |at: Option<usize>| {
             at.map(|at| hunks[at..].lines().next().unwrap_or_default().trim_start_matches('-').trim().to_owned())
         };

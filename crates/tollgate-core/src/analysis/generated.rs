@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use memchr::memmem;
 
-use crate::analysis::Part;
+use crate::analysis::FileSection;
 use crate::analysis::category::is_lock;
-use crate::analysis::name::{Folder, Name};
+use crate::analysis::path_parts::{Folder, PathParts};
 
 /// Before this line, a comment may say that the file is generated.
 const N_TOP_LINES: u32 = 13;
@@ -20,14 +20,14 @@ static WORDS: OnceLock<[memmem::Finder<'static>; 2]> = OnceLock::new();
 /// Tells by its path that a program wrote a file: lock files, vendored folders, compiled and minified output.
 #[must_use]
 pub fn is_generated(path: &[u8]) -> bool {
-    by_name(&Name::new(path))
+    by_name(&PathParts::new(path))
 }
 
-pub(super) fn by_name(name: &Name<'_>) -> bool {
+pub(super) fn by_name(name: &PathParts<'_>) -> bool {
     name.is_below(Folder::Vendored) || has_generated_name(name) || is_lock(name.lower())
 }
 
-fn has_generated_name(name: &Name<'_>) -> bool {
+fn has_generated_name(name: &PathParts<'_>) -> bool {
     const ENDS: &[&[u8]] = &[
         b".min.js",
         b".min.css",
@@ -70,7 +70,7 @@ fn has_generated_name(name: &Name<'_>) -> bool {
 }
 
 /// True when a comment at the top of the file, as far as the diff shows it, says that a program wrote it.
-pub(super) fn has_mark(part: &Part<'_>) -> bool {
+pub(super) fn has_mark(part: &FileSection<'_>) -> bool {
     let Some((head, body)) = part.first_hunk().filter(|(head, _)| head.new_start < N_TOP_LINES) else { return false };
     let top = &body[..body.len().min(N_TOP_BYTES)];
     // The words decide quickly for most files; what they are part of is looked at only then.

@@ -65,7 +65,7 @@ const MIN_SEARCHED: usize = 64;
 /// Where each kind that words tell is first found in the hunks of a file, whose added lines are all in the given parts.
 pub(super) fn find(hunks: &[u8], added: impl Iterator<Item = Range<usize>>) -> impl Iterator<Item = (RiskKind, usize)> {
     let n_marks = hunks.iter().take_while(|&&byte| byte == b'@').count().saturating_sub(1).max(1);
-    let mut found = Found { open: 0b111, places: [None; KINDS.len()] };
+    let mut found = KeywordHits { open: 0b111, places: [None; KINDS.len()] };
     for part in added {
         // What is not added is recognised by its mark, so a part may be longer than need be.
         let end = part.end.max(part.start + MIN_SEARCHED).min(hunks.len());
@@ -78,12 +78,12 @@ pub(super) fn find(hunks: &[u8], added: impl Iterator<Item = Range<usize>>) -> i
 }
 
 /// What was found, and the bits of the kinds that were not.
-struct Found {
+struct KeywordHits {
     open: u8,
     places: [Option<usize>; KINDS.len()],
 }
 
-impl Found {
+impl KeywordHits {
     fn search(&mut self, hunks: &[u8], part: Range<usize>, n_marks: usize) {
         let mut search = Search::of(self.open);
         let mut at = part.start;
@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::span::Spans;
+    use crate::analysis::merged_ranges::MergedRanges;
     use crate::diff::{Event, Events};
 
     fn find_everywhere(hunks: &[u8]) -> impl Iterator<Item = (RiskKind, usize)> {
@@ -336,7 +336,7 @@ mod tests {
         ) {
             let header = "--- a/x\n+++ b/x\n";
             let text = hunks.iter().fold(header.to_owned(), |text, lines| text + &hunk(lines));
-            let mut added = Spans::default();
+            let mut added = MergedRanges::default();
             for event in Events::new(text.as_bytes()) {
                 if let Event::Hunk(hunk) = event {
                     added.push(hunk.added);

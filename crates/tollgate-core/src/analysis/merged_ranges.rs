@@ -7,9 +7,9 @@ const MIN_GAP: usize = 128;
 
 /// Parts of a text, in order and apart from one another.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spans(Vec<Range<usize>>);
+pub(super) struct MergedRanges(Vec<Range<usize>>);
 
-impl Spans {
+impl MergedRanges {
     /// Forgets all parts.
     pub(super) fn clear(&mut self) {
         self.0.clear();

@@ -20,7 +20,7 @@ pub(super) enum Folder {
 }
 
 /// A path, its folders and its last step.
-pub(super) struct Name<'a> {
+pub(super) struct PathParts<'a> {
     path: &'a [u8],
     lower: Vec<u8>,
     n_folders: usize,
@@ -29,7 +29,7 @@ pub(super) struct Name<'a> {
     last_dot: Option<usize>,
 }
 
-impl<'a> Name<'a> {
+impl<'a> PathParts<'a> {
     /// Takes a path apart.
     pub(super) fn new(path: &'a [u8]) -> Self {
         let n_folders = path.len() - file_name(path).len();

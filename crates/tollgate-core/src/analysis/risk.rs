@@ -4,9 +4,9 @@
 //! reported for a file, at the first place. No kind depends on time or on how much was looked at before.
 
 use crate::analysis::category::is_manifest;
-use crate::analysis::declaration::{self, Wanted};
-use crate::analysis::name::{Folder, Name};
-use crate::analysis::{AnalyzedFile, Category, Part, word};
+use crate::analysis::declaration::{self, DeclarationScope};
+use crate::analysis::path_parts::{Folder, PathParts};
+use crate::analysis::{AnalyzedFile, Category, FileSection, keywords};
 use crate::diff::{LineKind, Status};
 use crate::language::Language;
 use crate::path::RepoPath;
@@ -70,7 +70,7 @@ impl RiskKind {
 }
 
 /// Finds the risks of one file.
-pub(super) fn find(part: &Part<'_>, name: &Name<'_>, file: &AnalyzedFile, risks: &mut Vec<Risk>) {
+pub(super) fn find(part: &FileSection<'_>, name: &PathParts<'_>, file: &AnalyzedFile, risks: &mut Vec<Risk>) {
     let first = risks.len();
     let mut push = |kind: RiskKind, line: Option<u32>| risks.push(Risk { kind, path: file.path.clone(), line });
     if file.category == Category::Source && is_migration(name) {
@@ -94,12 +94,12 @@ pub(super) fn find(part: &Part<'_>, name: &Name<'_>, file: &AnalyzedFile, risks:
     risks[first..].sort_by_key(|risk| risk.kind);
 }
 
-fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(RiskKind, Option<u32>)) {
+fn find_in_lines(part: &FileSection<'_>, file: &AnalyzedFile, push: &mut impl FnMut(RiskKind, Option<u32>)) {
     let hunks = part.hunk_bytes();
     let is_sql = file.language == Some(Language::Sql);
     if matches!(file.category, Category::Source | Category::Config | Category::Infra) && file.n_added > 0 {
         let added = part.added.behind(part.hunks.start);
-        for (kind, at) in word::find(hunks, added).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
+        for (kind, at) in keywords::find(hunks, added).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
             push(kind, part.line_number_at(at));
         }
         if is_sql {
@@ -110,9 +110,9 @@ fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(Ris
         push(RiskKind::DeletedTests, part.first_changed_line());
     } else if file.n_removed > 0
         && let Some(language) = file.language
-        && let Some(wanted) = wanted(file.category)
+        && let Some(wanted) = declaration_scope(file.category)
     {
-        let gone = declaration::gone(hunks, language, wanted);
+        let gone = declaration::find_removed(hunks, language, wanted);
         if let Some(at) = gone.public {
             push(RiskKind::PublicApiRemoved, part.line_number_at(at));
         }
@@ -122,10 +122,10 @@ fn find_in_lines(part: &Part<'_>, file: &AnalyzedFile, push: &mut impl FnMut(Ris
     }
 }
 
-fn wanted(category: Category) -> Option<Wanted> {
+fn declaration_scope(category: Category) -> Option<DeclarationScope> {
     match category {
-        Category::Source => Some(Wanted::Source),
-        Category::Test => Some(Wanted::Tests),
+        Category::Source => Some(DeclarationScope::Source),
+        Category::Test => Some(DeclarationScope::Tests),
         Category::Config | Category::Docs | Category::Infra => None,
     }
 }
@@ -144,7 +144,7 @@ fn has_tests(language: Language) -> bool {
     )
 }
 
-fn is_migration(name: &Name<'_>) -> bool {
+fn is_migration(name: &PathParts<'_>) -> bool {
     name.is_below(Folder::Migrations) || name.folders().ends_with(b"alembic/versions/") || is_flyway(name.lower())
 }
 
@@ -155,7 +155,7 @@ fn is_flyway(name: &[u8]) -> bool {
     name.ends_with(b".sql") && n_digits > 2 && rest[..n_digits].ends_with(b"__")
 }
 
-fn is_ci(name: &Name<'_>) -> bool {
+fn is_ci(name: &PathParts<'_>) -> bool {
     let (folders, name) = (name.folders(), name.lower());
     folders.starts_with(b".github/workflows/")
         || folders.starts_with(b".github/actions/")
@@ -166,7 +166,7 @@ fn is_ci(name: &Name<'_>) -> bool {
 }
 
 /// The first changed line that gives rights, or takes a limit on them away.
-fn permission_line(part: &Part<'_>) -> Option<u32> {
+fn permission_line(part: &FileSection<'_>) -> Option<u32> {
     const GRANTS: &[&[u8]] = &[
         b"permissions:",
         b"write-all",

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use memchr::memmem;
 
-use crate::analysis::span::Spans;
-use crate::analysis::{Analysis, GeneratedAttribute, Open};
+use crate::analysis::merged_ranges::MergedRanges;
+use crate::analysis::{Analysis, GeneratedAttribute, OpenFile};
 use crate::diff::{Event, Events, Resume};
 
 /// How much is read at once: enough for most files, little enough to stay near the processor.
@@ -70,13 +70,13 @@ impl<'f> Analyzer<'f> {
 
     fn read(&mut self, text: &[u8], end: usize) {
         let mut events = Events::resume(text, end, self.resume);
-        let mut open: Option<Open<'_>> = None;
-        let mut added = Spans::default();
+        let mut open: Option<OpenFile<'_>> = None;
+        let mut added = MergedRanges::default();
         for event in &mut events {
             match event {
                 Event::File(header) => {
-                    if let Some(open) = open.replace(Open::new(header)) {
-                        self.analysis.take(&open.part(text, &added), self.attribute);
+                    if let Some(open) = open.replace(OpenFile::new(header)) {
+                        self.analysis.take(&open.section(text, &added), self.attribute);
                         added.clear();
                     }
                 }
@@ -89,7 +89,7 @@ impl<'f> Analyzer<'f> {
             }
         }
         if let Some(open) = open {
-            self.analysis.take(&open.part(text, &added), self.attribute);
+            self.analysis.take(&open.section(text, &added), self.attribute);
         }
         self.resume = events.stopped();
     }

@@ -1,21 +1,21 @@
 //! Shapes that other bots give their comments, in which the place of a finding is hidden.
 
 use crate::answer::draft::{Draft, one_line};
-use crate::answer::place;
+use crate::answer::location;
 
 /// The name of the file in `<summary>src/a.ts (2)</summary>`.
 pub(super) fn folded_file(text: &str) -> Option<&str> {
     let at = text.find("<summary>")? + "<summary>".len();
     let (inner, _) = text[at..].split_once("</summary>")?;
     let name = inner.split_once(" (").map_or(inner, |(name, _)| name).trim();
-    (place::is_path(name) && !name.contains(' ')).then_some(name)
+    (location::is_path(name) && !name.contains(' ')).then_some(name)
 }
 
 /// A title that links to lines of the change: `<a href='…#diff-…R65-R81'><strong>title</strong></a>`.
 pub(super) fn linked(text: &str) -> Option<Draft> {
     let (_, rest) = text.split_once("#diff-")?;
     let (address, rest) = rest.split_once(['\'', '"', '>'])?;
-    let lines = address.split_once('R').and_then(|(_, lines)| place::lines(lines))?;
+    let lines = address.split_once('R').and_then(|(_, lines)| location::parse_lines(lines))?;
     let (_, rest) = rest.split_once("<strong>")?;
     let (title, _) = rest.split_once("</strong>")?;
     Some(Draft { lines: Some(lines), title: Some(one_line(title)), ..Draft::default() })
@@ -23,8 +23,8 @@ pub(super) fn linked(text: &str) -> Option<Draft> {
 
 /// A line that is nothing but a place, or has the address of one.
 pub(super) fn place_line(text: &str) -> Option<&str> {
-    let place = place::place(text);
-    let is_place = place.lines.is_some() && place.file.as_deref().is_some_and(place::is_path);
+    let place = location::parse(text);
+    let is_place = place.lines.is_some() && place.file.as_deref().is_some_and(location::is_path);
     blob_address(text).or(is_place.then_some(text))
 }
 

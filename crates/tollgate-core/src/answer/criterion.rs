@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::answer::draft::{Problems, one_line};
-use crate::answer::fields::{find, key, text};
-use crate::answer::lenient::{Node, Object};
-use crate::answer::lines::marker;
-use crate::answer::words;
+use crate::answer::json_fields::{find, key, text};
+use crate::answer::lenient_json::{Node, Object};
+use crate::answer::markdown_lines::marker;
+use crate::answer::vocabulary;
 use crate::board::criteria::number;
 use crate::board::{Criterion, Met};
 
@@ -28,9 +28,9 @@ const EVIDENCE: &[&str] = &["evidence", "reason", "where", "explanation", "note"
 
 /// What was said of criteria so far.
 #[derive(Debug, Default)]
-pub(super) struct Answers(BTreeMap<u32, Met>);
+pub(super) struct CriteriaAnswers(BTreeMap<u32, Met>);
 
-impl Answers {
+impl CriteriaAnswers {
     /// Takes what was said of one. Said twice, the worse counts: nothing is met because somebody said so as well.
     pub(super) fn take(&mut self, (id, met): (u32, Met), problems: &mut Problems) {
         match self.0.entry(id) {
@@ -104,10 +104,10 @@ pub(super) fn of_line(line: &str, asked: &[Criterion]) -> Option<(u32, Met)> {
     if asked.is_empty() {
         return None;
     }
-    said(line).filter(|(id, _)| asked.iter().any(|criterion| number(&criterion.id) == Some(*id)))
+    parse_line(line).filter(|(id, _)| asked.iter().any(|criterion| number(&criterion.id) == Some(*id)))
 }
 
-fn said(line: &str) -> Option<(u32, Met)> {
+fn parse_line(line: &str) -> Option<(u32, Met)> {
     let text = marker(line).unwrap_or(line).trim_start_matches(['|', ' ']);
     let (ticked, text) = tick(text);
     let text = text.trim_start_matches(['*', '_', '`', '[', ' ']);
@@ -179,7 +179,7 @@ enum Status {
 impl Status {
     /// Reads words that say nothing else.
     fn of(text: &str) -> Option<Self> {
-        Some(match words::plain(text).as_str() {
+        Some(match vocabulary::plain(text).as_str() {
             "met" | "yes" | "true" | "satisfied" | "fulfilled" | "pass" | "passed" | "done" | "implemented"
             | "compliant" | "fully met" | "is met" => Self::Yes,
             "not met" | "no" | "false" | "unmet" | "missing" | "fail" | "failed" | "not satisfied"
@@ -236,7 +236,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
-        let found = said(line).map(|(id, met)| in_words(format_args!("C{id}"), &met));
+        let found = parse_line(line).map(|(id, met)| in_words(format_args!("C{id}"), &met));
         assert_eq!(found.as_deref().unwrap_or("nothing"), expected, "{line}");
     }
 
@@ -307,9 +307,9 @@ mod tests {
     #[test]
     fn of_two_answers_the_worse_counts() {
         let mut problems = Problems::default();
-        let mut answers = Answers::default();
+        let mut answers = CriteriaAnswers::default();
         for line in ["C1: met – a", "C2: unclear", "C1: not met – b", "C1: met – c", "C2: unclear – d"] {
-            answers.take(said(line).unwrap(), &mut problems);
+            answers.take(parse_line(line).unwrap(), &mut problems);
         }
         let found: Vec<String> = answers.finish().iter().map(|(id, met)| in_words(id, met)).collect();
         assert_eq!(found, ["C1 no: b", "C2 unclear: -"]);

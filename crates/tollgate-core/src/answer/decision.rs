@@ -3,18 +3,18 @@
 //! Only what a line begins with counts, and nothing that repeats the instructions: `**[APPROVED]** - if the …`.
 
 use crate::answer::Decision;
-use crate::answer::lines::{heading, marker};
-use crate::answer::words;
+use crate::answer::markdown_lines::{heading, marker};
+use crate::answer::vocabulary;
 
 /// A decision and what was said beside it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stated<'a> {
+pub(super) struct StatedDecision<'a> {
     pub(super) decision: Decision,
     pub(super) beside: &'a str,
 }
 
 /// The decision that a line of text states at its beginning.
-pub(super) fn of_line(line: &str) -> Option<Stated<'_>> {
+pub(super) fn of_line(line: &str) -> Option<StatedDecision<'_>> {
     let (is_heading, text) = heading(line).map_or((false, line), |(_, text)| (true, text));
     let (is_item, text) = marker(text).map_or((false, text), |text| (true, text));
     // Code, or what is left of JSON that could not be read.
@@ -23,35 +23,35 @@ pub(super) fn of_line(line: &str) -> Option<Stated<'_>> {
     }
     let (labelled, text) = label(text).map_or((false, text), |rest| (true, rest));
     let (word, bracketed, beside) = word(text)?;
-    let decision = words::decision(word)?;
-    let plain = words::plain(word);
+    let decision = vocabulary::decision(word)?;
+    let plain = vocabulary::plain(word);
     let exact = matches!(plain.as_str(), "approved" | "rejected" | "not approved");
     let wide = labelled && !matches!(plain.as_str(), "yes" | "no" | "true" | "false");
     let shouted = exact && !word.chars().any(char::is_lowercase);
-    let alone = words::plain(beside).is_empty();
+    let alone = vocabulary::plain(beside).is_empty();
     let marked = match bracketed {
         Mark::Bracket => exact || wide,
         Mark::Bold => (exact && !is_item) || wide || (exact && alone),
         Mark::None => wide || (exact && (is_heading || alone)) || (shouted && !is_item && ends_here(beside)),
     };
-    (marked && !is_instruction(beside) && !names_both(text)).then(|| Stated { decision, beside: after(beside) })
+    (marked && !is_instruction(beside) && !names_both(text)).then(|| StatedDecision { decision, beside: after(beside) })
 }
 
 /// The decision below a heading `Verdict`: `:yellow_circle: **Needs changes** -- 2 major issues`.
-pub(super) fn of_verdict(line: &str) -> Option<Stated<'_>> {
+pub(super) fn of_verdict(line: &str) -> Option<StatedDecision<'_>> {
     let text = marker(line).unwrap_or(line);
     if text.starts_with('`') {
         return None;
     }
     let (word, _, beside) = word(text)?;
-    let decision =
-        words::decision(word).filter(|_| !matches!(words::plain(word).as_str(), "yes" | "no" | "true" | "false"))?;
-    (!is_instruction(beside)).then(|| Stated { decision, beside: after(beside) })
+    let decision = vocabulary::decision(word)
+        .filter(|_| !matches!(vocabulary::plain(word).as_str(), "yes" | "no" | "true" | "false"))?;
+    (!is_instruction(beside)).then(|| StatedDecision { decision, beside: after(beside) })
 }
 
 /// True for a heading that announces a decision and does not state it.
 pub(super) fn is_label(words: &str) -> bool {
-    let words = words::plain(words);
+    let words = vocabulary::plain(words);
     let fillers = ["final", "overall", "review", "approval", "my", "the", "code", "merge"];
     let mut rest = words.split(' ').skip_while(|word| fillers.contains(word));
     let named = matches!(
@@ -113,7 +113,7 @@ fn word(text: &str) -> Option<(&str, Mark, &str)> {
     let end = text.find(" - ").map_or(end, |dash| dash.min(end));
     let end = text.find(" -- ").map_or(end, |dash| dash.min(end));
     let (words, rest) = text.split_at(end);
-    if words::decision(words).is_some() {
+    if vocabulary::decision(words).is_some() {
         return Some((words, Mark::None, rest));
     }
     let (word, rest) = words.split_at(words.find(' ').unwrap_or(words.len()));
@@ -132,7 +132,7 @@ fn ends_here(beside: &str) -> bool {
 
 /// True for what follows a decision in the instructions, or names both.
 fn is_instruction(beside: &str) -> bool {
-    let words = words::plain(beside);
+    let words = vocabulary::plain(beside);
     let first = words.split(' ').next().unwrap_or_default();
     names_both(beside)
         || matches!(first, "if" | "when" | "or" | "rejected" | "approved")
@@ -140,7 +140,7 @@ fn is_instruction(beside: &str) -> bool {
 }
 
 fn names_both(text: &str) -> bool {
-    let words = words::plain(text);
+    let words = vocabulary::plain(text);
     let has = |wanted| words.split(' ').any(|word| word == wanted);
     has("approved") && has("rejected")
 }

@@ -1,7 +1,7 @@
 //! A claim while it is put together, and what is said about the answer on the way.
 
-use crate::answer::words::{self, is_placeholder};
-use crate::answer::{Claim, MAX_CLAIMS, place};
+use crate::answer::vocabulary::{self, is_placeholder};
+use crate::answer::{Claim, MAX_CLAIMS, location};
 use crate::finding::{Category, LineRange, Severity, Side};
 
 /// The most characters of a title.
@@ -62,7 +62,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Takes a file, with lines if it names them.
     pub(super) fn set_place(&mut self, text: &str) {
-        let place = place::place(text);
+        let place = location::parse(text);
         if place.file.is_some() && self.file.is_none() {
             self.file = place.file;
         }
@@ -157,7 +157,7 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
     draft.evidence = code(draft.evidence);
     draft.suggestion = code(draft.suggestion);
     let title = title(&draft)?;
-    let severity = match draft.severity.as_deref().map(|word| (word, words::severity(word))) {
+    let severity = match draft.severity.as_deref().map(|word| (word, vocabulary::severity(word))) {
         Some((_, Some(severity))) => severity,
         Some((word, None)) => {
             said(format!("the severity `{}` is unknown and taken as Medium", shown(word)));
@@ -168,7 +168,7 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
             Severity::Medium
         }
     };
-    let category = match draft.category.as_deref().map(|word| (word, words::category(word))) {
+    let category = match draft.category.as_deref().map(|word| (word, vocabulary::category(word))) {
         Some((_, Some(category))) => category,
         Some((word, None)) => {
             said(format!("the category `{}` is unknown and taken as Logic", shown(word)));

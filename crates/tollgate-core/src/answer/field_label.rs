@@ -1,9 +1,9 @@
 //! Labelled lines of a finding: `File: src/a.rs`, `**Suggested Fix:**`, `- Line: 12-15`.
 
 use crate::answer::draft::{Draft, one_line};
-use crate::answer::lines::marker;
-use crate::answer::place::{self, Place};
-use crate::answer::words;
+use crate::answer::location::{self, ClaimedLocation};
+use crate::answer::markdown_lines::marker;
+use crate::answer::vocabulary;
 use crate::finding::Side;
 
 /// What a label is for.
@@ -11,7 +11,7 @@ use crate::finding::Side;
 pub(super) enum Label {
     Title,
     Reason,
-    Place,
+    ClaimedLocation,
     Lines,
     Side,
     Severity,
@@ -26,7 +26,7 @@ pub(super) enum Label {
 impl Label {
     /// True when a heading above this label is the title of a finding.
     pub(super) fn begins_finding(self) -> bool {
-        matches!(self, Self::Place | Self::Lines | Self::Severity | Self::Category)
+        matches!(self, Self::ClaimedLocation | Self::Lines | Self::Severity | Self::Category)
     }
 }
 
@@ -48,13 +48,13 @@ pub(super) fn read(line: &str) -> Option<(Label, &str)> {
 }
 
 fn label(name: &str) -> Option<Label> {
-    let words = words::plain(name.trim_matches(['*', '_', '`', ' ']));
+    let words = vocabulary::plain(name.trim_matches(['*', '_', '`', ' ']));
     Some(match words.as_str() {
         "title" => Label::Title,
         "description" | "details" | "detail" | "reason" | "why" | "why it matters" | "impact" | "explanation"
         | "problem" | "issue" | "rationale" | "concern" | "why this matters" | "context" => Label::Reason,
         "file" | "path" | "location" | "where" | "file path" | "affected file" | "files" | "file s" | "locations" => {
-            Label::Place
+            Label::ClaimedLocation
         }
         "line" | "lines" | "line number" | "line numbers" | "line range" | "line s" => Label::Lines,
         "side" => Label::Side,
@@ -75,10 +75,10 @@ pub(super) fn set(draft: &mut Draft, label: Label, value: &str) {
     match label {
         Label::Title => draft.title = Some(one_line(value)),
         Label::Reason => Draft::join(&mut draft.reason, value, "\n"),
-        Label::Place => draft.set_place(value.strip_suffix(" (optional)").unwrap_or(value)),
-        Label::Lines => draft.lines = place::lines(value.trim_matches(['`', '*'])).or(draft.lines),
+        Label::ClaimedLocation => draft.set_place(value.strip_suffix(" (optional)").unwrap_or(value)),
+        Label::Lines => draft.lines = location::parse_lines(value.trim_matches(['`', '*'])).or(draft.lines),
         Label::Side => {
-            draft.side = match words::plain(value).as_str() {
+            draft.side = match vocabulary::plain(value).as_str() {
                 "left" | "old" | "before" => Some(Side::Left),
                 "right" | "new" | "after" => Some(Side::Right),
                 _ => draft.side,
@@ -100,12 +100,12 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// The place that a prompt for another agent names, when a block of code is one.
-pub(super) fn prompt_place(code: &str) -> Option<Place> {
+pub(super) fn prompt_place(code: &str) -> Option<ClaimedLocation> {
     let first = code.lines().find(|line| !line.trim().is_empty())?.trim();
     if first.starts_with("This is a comment left during a code review") {
         let value = |name: &str| code.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
-        let lines = value("Line:").map(|lines| lines.replace(':', "-")).and_then(|lines| place::lines(&lines));
-        return Some(Place { file: value("Path:").map(str::to_owned), lines });
+        let lines = value("Line:").map(|lines| lines.replace(':', "-")).and_then(|lines| location::parse_lines(&lines));
+        return Some(ClaimedLocation { file: value("Path:").map(str::to_owned), lines });
     }
     let is_prompt = first.starts_with("In @") || first.starts_with("Verify each finding");
     if !is_prompt {
@@ -115,5 +115,8 @@ pub(super) fn prompt_place(code: &str) -> Option<Place> {
     let (file, rest) = line.split_once(' ').unwrap_or((line, ""));
     let numbers = rest.find(|part: char| part.is_ascii_digit()).map(|at| &rest[at..]);
     let numbers = numbers.map(|rest| rest.split([',', ':']).next().unwrap_or_default());
-    Some(Place { file: Some(file.trim_matches('`').to_owned()), lines: numbers.and_then(place::lines) })
+    Some(ClaimedLocation {
+        file: Some(file.trim_matches('`').to_owned()),
+        lines: numbers.and_then(location::parse_lines),
+    })
 }

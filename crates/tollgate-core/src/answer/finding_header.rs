@@ -9,8 +9,8 @@
 //! ```
 
 use crate::answer::draft::{Draft, one_line};
-use crate::answer::lines::marker;
-use crate::answer::{place, words};
+use crate::answer::markdown_lines::marker;
+use crate::answer::{location, vocabulary};
 
 /// The shape in which a finding was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Shape {
 
 /// What stands around a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Around {
+pub(super) struct HeaderContext {
     /// In a list of issues, so that less is needed to be one.
     pub(super) issues: bool,
     /// Below a heading that names a severity.
@@ -35,7 +35,7 @@ pub(super) struct Around {
 }
 
 /// Reads the first line of a finding.
-pub(super) fn read(line: &str, around: Around) -> Option<(Draft, Shape)> {
+pub(super) fn read(line: &str, around: HeaderContext) -> Option<(Draft, Shape)> {
     if let Some(draft) = badge(line).or_else(|| labels(line)) {
         return Some((draft, Shape::Remark));
     }
@@ -79,11 +79,11 @@ pub(super) fn of_heading(text: &str) -> Option<Draft> {
     let rest = rest.strip_prefix("Issue ").and_then(|issue| issue.split_once(": ")).map_or(rest, |(_, title)| title);
     let tags = tags(rest);
     let tagged = tags.in_brackets || tags.severity.is_some();
-    if !(is_numbered || tagged) || words::plain(tags.rest).is_empty() {
+    if !(is_numbered || tagged) || vocabulary::plain(tags.rest).is_empty() {
         return None;
     }
     // `Critical issues` and `High severity (2)` are sections.
-    if !tags.in_brackets && !is_numbered && words::severity(rest).is_some() {
+    if !tags.in_brackets && !is_numbered && vocabulary::severity(rest).is_some() {
         return None;
     }
     let mut draft = Draft { severity: tags.severity, category: tags.category, ..Draft::default() };
@@ -101,13 +101,13 @@ pub(super) fn set_title(draft: &mut Draft, text: &str) {
     let text = one_line(text);
     let text = text.trim_end_matches([' ', ':']);
     if let Some((title, inside)) = text.strip_suffix(')').and_then(|text| text.rsplit_once('(')) {
-        let place = place::place(inside);
-        if place.file.as_deref().is_some_and(place::is_path) {
+        let place = location::parse(inside);
+        if place.file.as_deref().is_some_and(location::is_path) {
             draft.set_place(inside);
             draft.title = Some(one_line(title.trim_end_matches(['-', '–', '—', ' '])));
             return;
         }
-        if let Some(severity) = words::severity(inside).filter(|_| draft.severity.is_none()) {
+        if let Some(severity) = vocabulary::severity(inside).filter(|_| draft.severity.is_none()) {
             draft.severity = Some(severity.as_str().to_owned());
             draft.title = Some(one_line(title));
             return;
@@ -116,8 +116,8 @@ pub(super) fn set_title(draft: &mut Draft, text: &str) {
     // `No check - src/a.rs:12`
     for joint in [" - ", " – ", " — "] {
         if let Some((title, end)) = text.rsplit_once(joint) {
-            let place = place::place(end);
-            if place.file.as_deref().is_some_and(place::is_path)
+            let place = location::parse(end);
+            if place.file.as_deref().is_some_and(location::is_path)
                 && !place.file.as_deref().is_some_and(|file| file.contains(' '))
             {
                 draft.set_place(end);
@@ -128,8 +128,8 @@ pub(super) fn set_title(draft: &mut Draft, text: &str) {
     }
     // `… in `src/a.rs:12``: the title keeps it.
     if let Some(code) = text.strip_suffix('`').and_then(|text| text.rsplit_once('`')).map(|(_, code)| code) {
-        let place = place::place(code);
-        if place.lines.is_some() && place.file.as_deref().is_some_and(place::is_path) {
+        let place = location::parse(code);
+        if place.lines.is_some() && place.file.as_deref().is_some_and(location::is_path) {
             draft.set_place(code);
         }
     }
@@ -255,16 +255,17 @@ fn group(text: &str) -> Option<(&str, &str, bool)> {
 fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)> {
     let words = words.trim_matches(['*', '_', ' ']);
     let words = words.strip_prefix("Severity:").or_else(|| words.strip_prefix("severity:")).unwrap_or(words);
-    if words::plain(words).is_empty() || words::decision(words).is_some() || words::is_placeholder(words) {
+    if vocabulary::plain(words).is_empty() || vocabulary::decision(words).is_some() || vocabulary::is_placeholder(words)
+    {
         return None;
     }
     let (mut severity, mut category) = (None, None);
     let parts: Vec<&str> = words.split(['/', '|', ',', ':']).map(str::trim).filter(|part| !part.is_empty()).collect();
     // `Error` is both: it is what the other part is not.
-    let is_graded = |part: &&str| words::severity(part).is_some() && words::category(part).is_none();
+    let is_graded = |part: &&str| vocabulary::severity(part).is_some() && vocabulary::category(part).is_none();
     let graded = parts.iter().any(is_graded);
     for part in parts {
-        let is_severity = words::severity(part).is_some() && !(graded && words::category(part).is_some());
+        let is_severity = vocabulary::severity(part).is_some() && !(graded && vocabulary::category(part).is_some());
         if severity.is_none() && is_severity && !part.eq_ignore_ascii_case("style") {
             severity = Some(part.to_owned());
         } else if category.is_none() && (is_category(part, slot) || (slot == Slot::Marked && part.len() <= 30)) {
@@ -276,7 +277,7 @@ fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)>
     // In the place of a category, words that can be both are one.
     if slot == Slot::Marked
         && category.is_none()
-        && severity.as_deref().is_some_and(|word| words::category(word).is_some())
+        && severity.as_deref().is_some_and(|word| vocabulary::category(word).is_some())
     {
         category = severity.take();
     }
@@ -285,8 +286,8 @@ fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)>
 
 fn is_category(words: &str, slot: Slot) -> bool {
     match slot {
-        Slot::Marked | Slot::Bracket => words.split(' ').count() <= 3 && words::category(words).is_some(),
-        Slot::Plain => words::exact_category(words).is_some(),
+        Slot::Marked | Slot::Bracket => words.split(' ').count() <= 3 && vocabulary::category(words).is_some(),
+        Slot::Plain => vocabulary::exact_category(words).is_some(),
     }
 }
 
@@ -294,18 +295,19 @@ fn is_category(words: &str, slot: Slot) -> bool {
 fn is_plain_severity(word: &str) -> bool {
     let plain =
         ["critical", "high", "medium", "low", "major", "minor", "blocker", "nit", "nitpick", "p0", "p1", "p2", "p3"];
-    let words = words::plain(word);
+    let words = vocabulary::plain(word);
     plain.contains(&words.as_str()) || words.ends_with(" severity") || words.ends_with(" priority")
 }
 
 /// Takes a place off the beginning of a text: `src/a.rs (12, 15): title`, `` `src/a.rs:12` - title ``.
-pub(super) fn leading_place(text: &str, without_lines: bool) -> Option<(place::Place, &str)> {
+pub(super) fn leading_place(text: &str, without_lines: bool) -> Option<(location::ClaimedLocation, &str)> {
     let text = text.trim();
     let head = text.char_indices().nth(300).map_or(text, |(end, _)| &text[..end]);
     for joint in [": ", " - ", " – ", " — ", ":** ", "** ", ":"] {
         for (at, _) in head.match_indices(joint).take(4) {
-            let place = place::place(&head[..at]);
-            let is_file = place.file.as_deref().is_some_and(|file| place::is_path(file) || words::is_placeholder(file));
+            let place = location::parse(&head[..at]);
+            let is_file =
+                place.file.as_deref().is_some_and(|file| location::is_path(file) || vocabulary::is_placeholder(file));
             let title = text[at + joint.len()..].trim();
             if is_file && !title.is_empty() && (place.lines.is_some() || (without_lines && joint != ":")) {
                 return Some((place, title));
@@ -328,9 +330,10 @@ pub(super) fn badge(line: &str) -> Option<Draft> {
     let at = line.find("![").filter(|at| *at < 40)?;
     let (alt, rest) = line[at + 2..].split_once("](")?;
     let (_, rest) = rest.split_once(')')?;
-    let words = words::plain(alt);
-    let severity = words::severity(&words).or_else(|| words.split(' ').find_map(words::severity))?;
-    let category = words.split(' ').find_map(|word| words::category(word).filter(|_| words::severity(word).is_none()));
+    let words = vocabulary::plain(alt);
+    let severity = vocabulary::severity(&words).or_else(|| words.split(' ').find_map(vocabulary::severity))?;
+    let category =
+        words.split(' ').find_map(|word| vocabulary::category(word).filter(|_| vocabulary::severity(word).is_none()));
     let title = rest.replace("</sub>", "");
     let title = title.trim_matches(['*', ' ']);
     // Another badge beside it is no title.
@@ -350,11 +353,12 @@ fn labels(line: &str) -> Option<Draft> {
     if parts.iter().any(|part| part.contains('_') || part.len() > 60) {
         return None;
     }
-    let severity = parts.iter().find(|part| words::severity(part).is_some());
-    let category = parts.iter().find(|part| words::severity(part).is_none() && words::category(part).is_some());
+    let severity = parts.iter().find(|part| vocabulary::severity(part).is_some());
+    let category =
+        parts.iter().find(|part| vocabulary::severity(part).is_none() && vocabulary::category(part).is_some());
     if severity.is_none() && category.is_none() {
         return None;
     }
-    let owned = |part: Option<&&str>| part.map(|part| words::plain(part));
+    let owned = |part: Option<&&str>| part.map(|part| vocabulary::plain(part));
     Some(Draft { severity: owned(severity), category: owned(category), ..Draft::default() })
 }

@@ -7,20 +7,20 @@
 //! ```
 
 use crate::answer::Decision;
-use crate::answer::criterion::{self, Answers};
+use crate::answer::criterion::{self, CriteriaAnswers};
 use crate::answer::draft::{Claims, Draft, Problems, is_nothing, one_line};
-use crate::answer::fields::{self, find, key, text};
-use crate::answer::lenient::{List, Node, Object};
-use crate::answer::{place, words};
+use crate::answer::json_fields::{self, find, key, text};
+use crate::answer::lenient_json::{List, Node, Object};
+use crate::answer::{location, vocabulary};
 
 /// What was found in one or more values.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct AnswerParts {
     pub(super) claims: Claims,
     pub(super) decisions: Vec<Decision>,
     pub(super) summary: Option<String>,
     /// What was said of acceptance criteria.
-    pub(super) criteria: Answers,
+    pub(super) criteria: CriteriaAnswers,
     /// True when a list of findings was there, though it may be empty.
     pub(super) lists_findings: bool,
     /// True when it was called so.
@@ -30,18 +30,18 @@ pub(super) struct Found {
     /// What an error message says.
     pub(super) error: Option<String>,
     /// Texts in an envelope that may be answers themselves.
-    pub(super) texts: Vec<Inner>,
+    pub(super) texts: Vec<WrappedText>,
 }
 
 /// A text inside a value.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct WrappedText {
     pub(super) text: String,
     /// True for a piece of a stream that goes on in the next one.
     pub(super) is_piece: bool,
 }
 
-impl Found {
+impl AnswerParts {
     /// True when there was something of an answer.
     pub(super) fn is_answer(&self) -> bool {
         !self.claims.is_empty() || !self.decisions.is_empty() || self.lists_findings || self.cut
@@ -130,17 +130,17 @@ const TEXTS: &[&str] = &[
 ];
 
 /// Takes what a value has of an answer.
-pub(super) fn take(node: &Node, found: &mut Found, problems: &mut Problems) {
+pub(super) fn take(node: &Node, found: &mut AnswerParts, problems: &mut Problems) {
     Walk { found, problems }.walk(node, &Draft::default(), false);
 }
 
 /// Takes findings that are known to belong to a list whose beginning was lost.
-pub(super) fn take_listed(node: &Node, found: &mut Found, problems: &mut Problems) {
+pub(super) fn take_listed(node: &Node, found: &mut AnswerParts, problems: &mut Problems) {
     Walk { found, problems }.listed(node, &Draft::default());
 }
 
 struct Walk<'a> {
-    found: &'a mut Found,
+    found: &'a mut AnswerParts,
     problems: &'a mut Problems,
 }
 
@@ -152,7 +152,7 @@ impl Walk<'_> {
                 for item in &list.items {
                     self.walk(item, around, is_piece);
                 }
-                let findings = |item: &Node| matches!(item, Node::Object(object) if fields::is_finding(object));
+                let findings = |item: &Node| matches!(item, Node::Object(object) if json_fields::is_finding(object));
                 self.found.cut |= !list.whole && list.items.iter().any(findings);
             }
             _ => {}
@@ -163,13 +163,13 @@ impl Walk<'_> {
         if is_of_others(object) || is_schema(object) {
             return;
         }
-        let is_criterion = object.whole && !fields::is_finding(object);
+        let is_criterion = object.whole && !json_fields::is_finding(object);
         if let Some(answer) = criterion::of_object(object).filter(|_| is_criterion) {
             self.found.criteria.take(answer, self.problems);
             return;
         }
         let lists: Vec<(&str, &Node)> = lists(object).collect();
-        let (is_answer, is_finding) = (!lists.is_empty() || states_decision(object), fields::is_finding(object));
+        let (is_answer, is_finding) = (!lists.is_empty() || states_decision(object), json_fields::is_finding(object));
         if is_finding && lists.is_empty() && find(object, DECISIONS).is_none() {
             self.finding(object, around);
         } else if is_answer {
@@ -186,7 +186,7 @@ impl Walk<'_> {
             self.found.cut = true;
             return;
         }
-        let mut draft = fields::draft(object);
+        let mut draft = json_fields::draft(object);
         inherit(&mut draft, around);
         self.found.claims.take(draft, self.problems);
     }
@@ -202,7 +202,7 @@ impl Walk<'_> {
         self.decide(object, !lists.is_empty() || summary.is_some());
         for (name, list) in lists {
             self.found.names_findings |= key(name) == "findings";
-            match words::severity(name).filter(|_| !LISTS.contains(&key(name).as_str())) {
+            match vocabulary::severity(name).filter(|_| !LISTS.contains(&key(name).as_str())) {
                 Some(severity) => {
                     let around = Draft { severity: Some(severity.as_str().to_owned()), ..around.clone() };
                     self.listed(list, &around);
@@ -211,7 +211,7 @@ impl Walk<'_> {
             }
         }
         if self.found.summary.is_none() {
-            self.found.summary = summary.filter(|summary| !words::is_placeholder(summary));
+            self.found.summary = summary.filter(|summary| !vocabulary::is_placeholder(summary));
         }
         // An answer may hold another: `{"decision": …, "review": {"findings": …}}`.
         let listed = |value: &Node| lists.iter().any(|(_, list)| std::ptr::eq(*list, value));
@@ -244,7 +244,7 @@ impl Walk<'_> {
                 value => text(value),
             };
             let Some(words) = words else { continue };
-            match words::decision(&words) {
+            match vocabulary::decision(&words) {
                 // A word alone, say in an example of code, lets nothing pass.
                 Some(Decision::Approved) if !with_content => {
                     self.problems.add("an approval without findings and without a summary does not count");
@@ -290,8 +290,8 @@ impl Walk<'_> {
         }
         let mut draft = Draft { title: Some(one_line(text)), ..Draft::default() };
         if let Some((place, title)) = text.split_once(": ").or_else(|| text.split_once(" - ")) {
-            let place = place::place(place);
-            if place.file.as_deref().is_some_and(place::is_path) {
+            let place = location::parse(place);
+            if place.file.as_deref().is_some_and(location::is_path) {
                 draft = Draft { title: Some(one_line(title)), file: place.file, lines: place.lines, ..draft };
             }
         }
@@ -310,7 +310,7 @@ impl Walk<'_> {
             let is_piece = is_piece || name == "delta" || kind.ends_with("delta");
             match value {
                 Node::Text(text) | Node::Cut(text) if TEXTS.contains(&name.as_str()) => {
-                    self.found.texts.push(Inner { text: text.clone(), is_piece });
+                    self.found.texts.push(WrappedText { text: text.clone(), is_piece });
                 }
                 value => self.walk(value, &around, is_piece),
             }
@@ -330,11 +330,11 @@ fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
                 list.items.is_empty() || objects(list) || plain == "findings" || plain == "issues"
             }
             Node::Object(inner) if LISTS.contains(&plain.as_str()) => {
-                is_group(inner) || fields::is_finding(inner) || inner.fields.is_empty() || !inner.whole
+                is_group(inner) || json_fields::is_finding(inner) || inner.fields.is_empty() || !inner.whole
             }
             Node::List(list) => {
                 (graded.contains(&plain.as_str()) || plain == "suggestions") && {
-                    let finding = |item: &Node| matches!(item, Node::Object(object) if fields::is_finding(object));
+                    let finding = |item: &Node| matches!(item, Node::Object(object) if json_fields::is_finding(object));
                     objects(list) && (plain != "suggestions" || list.items.iter().any(finding))
                 }
             }
@@ -346,19 +346,20 @@ fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
 
 /// True for an object whose values are lists: findings by severity, by category or by file.
 fn is_group(object: &Object) -> bool {
-    let names_group =
-        |name: &str| words::severity(name).is_some() || words::exact_category(name).is_some() || place::is_path(name);
+    let names_group = |name: &str| {
+        vocabulary::severity(name).is_some() || vocabulary::exact_category(name).is_some() || location::is_path(name)
+    };
     let is_list = |node: &Node| matches!(node, Node::List(_) | Node::Null);
     !object.fields.is_empty() && object.fields.iter().all(|(name, value)| is_list(value) && names_group(name))
 }
 
 fn grouped(name: &str, around: &Draft) -> Draft {
     let mut around = around.clone();
-    if place::is_path(name) {
+    if location::is_path(name) {
         around.set_place(name);
-    } else if words::severity(name).is_some() {
+    } else if vocabulary::severity(name).is_some() {
         around.severity = Some(name.to_owned());
-    } else if words::category(name).is_some() {
+    } else if vocabulary::category(name).is_some() {
         around.category = Some(name.to_owned());
     }
     around
@@ -379,10 +380,10 @@ fn inherit(draft: &mut Draft, around: &Draft) {
 
 fn states_decision(object: &Object) -> bool {
     let states = |node: &Node| match node {
-        Node::Text(text) => words::decision(text).is_some() || is_comment(text),
+        Node::Text(text) => vocabulary::decision(text).is_some() || is_comment(text),
         Node::Bool(_) => true,
         Node::Object(inner) => {
-            inner.fields.iter().any(|(_, value)| text(value).is_some_and(|text| words::decision(&text).is_some()))
+            inner.fields.iter().any(|(_, value)| text(value).is_some_and(|text| vocabulary::decision(&text).is_some()))
         }
         _ => false,
     };
@@ -391,7 +392,7 @@ fn states_decision(object: &Object) -> bool {
 
 /// Neither for nor against: what a review calls itself that only remarks.
 fn is_comment(words: &str) -> bool {
-    matches!(words::plain(words).as_str(), "commented" | "comment" | "neutral")
+    matches!(vocabulary::plain(words).as_str(), "commented" | "comment" | "neutral")
 }
 
 /// True for what others said in a conversation: the question, the output of a tool, thoughts.
@@ -442,7 +443,7 @@ fn error(object: &Object) -> Option<String> {
 
 /// True for words in the place of a finding that say there is none: `No critical issues found.`
 pub(super) fn says_nothing(title: &str) -> bool {
-    let words = words::plain(title);
+    let words = vocabulary::plain(title);
     let mut words = words.split(' ').skip_while(|word| matches!(*word, "there" | "are" | "were" | "i" | "found"));
     match words.next() {
         None | Some("" | "lgtm") => true,
@@ -469,5 +470,5 @@ pub(super) fn says_nothing(title: &str) -> bool {
 
 fn is_adjective(word: &str) -> bool {
     let known = ["blocking", "other", "further", "significant", "security", "code", "performance", "remaining", "new"];
-    known.contains(&word) || words::severity(word).is_some()
+    known.contains(&word) || vocabulary::severity(word).is_some()
 }

@@ -5,8 +5,8 @@
 //! ```
 
 use crate::answer::draft::{Draft, is_nothing};
-use crate::answer::lenient::{List, Node, Object};
-use crate::answer::{place, words};
+use crate::answer::lenient_json::{List, Node, Object};
+use crate::answer::{location, vocabulary};
 use crate::finding::{LineRange, Side};
 
 const TITLE: &[&str] = &[
@@ -161,7 +161,7 @@ pub(super) fn is_finding(object: &Object) -> bool {
     let file = find(object, FILE).or_else(|| find(object, PLACE)).is_some();
     let category = find(object, &["category", "level"]).is_some();
     let line = find(object, &["line", "lines", "linestart", "startline", "linenumber", "linerange"]).is_some();
-    let severity_word = find(object, SEVERITY).and_then(text).and_then(|word| words::severity(&word));
+    let severity_word = find(object, SEVERITY).and_then(text).and_then(|word| vocabulary::severity(&word));
     let graded = severity && (severity_word.is_some() || file || category);
     says.is_some() && (graded || (file && (line || severity_word.is_some())))
 }
@@ -205,7 +205,7 @@ fn severity(object: &Object) -> Option<String> {
     }
     // `"type": "error"` names a severity when nothing else does.
     let kind = find(object, &["type", "kind", "label"]).and_then(text)?;
-    words::severity(&kind).map(|severity| severity.as_str().to_owned())
+    vocabulary::severity(&kind).map(|severity| severity.as_str().to_owned())
 }
 
 /// Finds the file and the lines, also where they are nested.
@@ -225,7 +225,7 @@ fn place_of(object: &Object, draft: &mut Draft, depth: usize) {
             Some(Node::Text(text)) => {
                 draft.set_place(text);
                 if draft.lines.is_none() {
-                    draft.lines = place::lines(text);
+                    draft.lines = location::parse_lines(text);
                 }
             }
             Some(Node::Object(inner)) if depth < 4 => place_of(inner, draft, depth + 1),
@@ -276,7 +276,7 @@ fn lines_in(node: &Node, depth: usize) -> Option<LineRange> {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
             Some(LineRange::line(number as u32))
         }
-        Node::Text(text) => place::lines(text),
+        Node::Text(text) => location::parse_lines(text),
         Node::List(list) if depth < 4 => {
             let ranges: Vec<LineRange> = list.items.iter().filter_map(|item| lines_in(item, depth + 1)).collect();
             let (start, end) =

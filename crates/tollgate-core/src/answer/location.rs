@@ -6,13 +6,13 @@ use crate::finding::LineRange;
 
 /// A file and lines as they were named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct ClaimedLocation {
     pub(super) file: Option<String>,
     pub(super) lines: Option<LineRange>,
 }
 
 /// Reads line numbers: `12`, `L12-L15`, `12, 15`, `lines 12 to 15`, `12:5`.
-pub(super) fn lines(text: &str) -> Option<LineRange> {
+pub(super) fn parse_lines(text: &str) -> Option<LineRange> {
     let text = text.trim();
     if text.len() > 100 {
         return None;
@@ -48,7 +48,7 @@ fn is_filler(word: &str) -> bool {
 }
 
 /// Reads a file with or without lines: `src/a.rs`, `src/a.rs:12`, a link to lines of a blob.
-pub(super) fn place(text: &str) -> Place {
+pub(super) fn parse(text: &str) -> ClaimedLocation {
     let text = unwrapped(text);
     let text = text.split_once("/blob/").and_then(|(_, rest)| rest.split_once('/')).map_or(text, |(_, path)| path);
     let (file, lines) = split(text);
@@ -56,7 +56,7 @@ pub(super) fn place(text: &str) -> Place {
     let is_file = !file.is_empty()
         && !file.contains(['\n', '\r'])
         && !matches!(file.to_lowercase().as_str(), "n/a" | "none" | "null" | "-");
-    Place { file: is_file.then(|| file.to_owned()), lines }
+    ClaimedLocation { file: is_file.then(|| file.to_owned()), lines }
 }
 
 /// The text without code marks, emphasis and the address of a link.
@@ -78,12 +78,12 @@ fn unwrapped(text: &str) -> &str {
 fn split(text: &str) -> (&str, Option<LineRange>) {
     if let Some((file, rest)) = text.rsplit_once('#')
         && rest.starts_with(['L', 'l'])
-        && let Some(lines) = lines(rest)
+        && let Some(lines) = parse_lines(rest)
     {
         return (file, Some(lines));
     }
     if let Some((file, rest)) = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('))
-        && let Some(lines) = lines(rest)
+        && let Some(lines) = parse_lines(rest)
     {
         return (file, Some(lines));
     }
@@ -92,14 +92,14 @@ fn split(text: &str) -> (&str, Option<LineRange>) {
         let (file, rest) = (&text[..at], &text[at + 1..]);
         if rest.trim_start().starts_with(|first: char| first.is_ascii_digit() || matches!(first, 'L' | 'l'))
             && file.trim_end_matches('`').len() > 1
-            && let Some(lines) = lines(rest)
+            && let Some(lines) = parse_lines(rest)
         {
             return (file, Some(lines));
         }
     }
     for word in [", line", ", lines", " line", " lines", " @", " at line", " L"] {
         if let Some((file, rest)) = text.rsplit_once(word)
-            && let Some(lines) = lines(rest.trim_start_matches(['s', ' ', ':']))
+            && let Some(lines) = parse_lines(rest.trim_start_matches(['s', ' ', ':']))
         {
             return (file.trim_end_matches([',', ' ', '(']), Some(lines));
         }
@@ -108,20 +108,20 @@ fn split(text: &str) -> (&str, Option<LineRange>) {
 }
 
 /// The place that a sentence names: `` in `db.py` line 45 ``, `` see `db.py:45` ``.
-pub(super) fn mentioned(text: &str) -> Option<Place> {
+pub(super) fn mentioned(text: &str) -> Option<ClaimedLocation> {
     let mut rest = text.char_indices().nth(1_000).map_or(text, |(end, _)| &text[..end]);
     while let Some((_, after)) = rest.split_once('`') {
         let (code, behind) = after.split_once('`')?;
-        let found = place(code);
+        let found = parse(code);
         if found.file.as_deref().is_some_and(is_path) {
             let words = behind.trim_start_matches([' ', ',', '(']);
             let words = ["at ", "on ", "around "].iter().find_map(|word| words.strip_prefix(word)).unwrap_or(words);
             let end = words.find(['.', ':', ';', ')', '`']).unwrap_or(words.len());
             let numbers = &words[..end];
             let numbers = numbers.find(", ").map_or(numbers, |comma| &numbers[..comma]);
-            let lines = found.lines.or_else(|| lines(numbers).filter(|_| numbers.starts_with("line")));
+            let lines = found.lines.or_else(|| parse_lines(numbers).filter(|_| numbers.starts_with("line")));
             if lines.is_some() {
-                return Some(Place { lines, ..found });
+                return Some(ClaimedLocation { lines, ..found });
             }
         }
         rest = behind;
@@ -154,7 +154,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, file: &str, expected: &str) {
-        let place = place(text);
+        let place = parse(text);
         assert_eq!(place.file.as_deref().unwrap_or("-"), file, "{text}");
         assert_eq!(place.lines.map(|lines| lines.to_string()).unwrap_or_default(), expected, "{text}");
     }
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn words_beside_numbers_are_no_lines() {
         for text in ["function 3", "", "-3", "0", "99999999999", "v2"] {
-            assert_eq!(lines(text), None, "{text}");
+            assert_eq!(parse_lines(text), None, "{text}");
         }
-        assert_eq!(lines("around lines 12 and 15"), LineRange::new(12, 15));
+        assert_eq!(parse_lines("around lines 12 and 15"), LineRange::new(12, 15));
     }
 }

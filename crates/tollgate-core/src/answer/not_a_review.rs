@@ -1,6 +1,6 @@
 //! What came back and is no review: refusals, limits, errors, pages, requests.
 
-use crate::answer::words;
+use crate::answer::vocabulary;
 
 /// Marks of notices that are never a review, whatever else they say.
 const BOTS: &[(&str, &str)] = &[
@@ -88,7 +88,7 @@ fn marked(text: &str, marks: &[(&str, &'static str)]) -> Option<&'static str> {
 
 /// What a text without a decision and without any finding seems to be.
 pub(super) fn guess(text: &str) -> Option<&'static str> {
-    let words = words::plain(&lower_head(text, 600));
+    let words = vocabulary::plain(&lower_head(text, 600));
     if REFUSALS.iter().any(|refusal| words.starts_with(refusal)) || refuses_later(&words) {
         return Some("a refusal");
     }

@@ -14,15 +14,15 @@
 //!
 //! All shapes are read in one pass, because reviewers mix them; the shapes that occurred tell the form.
 
-use crate::answer::bots::{folded_file, is_footer, is_tag, linked, place_line};
-use crate::answer::criterion::{self, Answers};
+use crate::answer::bot_comments::{folded_file, is_footer, is_tag, linked, place_line};
+use crate::answer::criterion::{self, CriteriaAnswers};
 use crate::answer::draft::{Claims, Draft, Problems, one_line};
-use crate::answer::head::{self, Around, Shape};
-use crate::answer::label::{self, Label};
-use crate::answer::lines::{self, Kind, Line, heading, marker};
-use crate::answer::object::says_nothing;
+use crate::answer::field_label::{self, Label};
+use crate::answer::finding_header::{self, HeaderContext, Shape};
+use crate::answer::json_answer::says_nothing;
+use crate::answer::markdown_lines::{self, Kind, Line, heading, marker};
 use crate::answer::section::{self, Section, found_issues, pseudo_heading, severity_line};
-use crate::answer::{Decision, Form, decision, place, table, words};
+use crate::answer::{Decision, Form, decision, location, table, vocabulary};
 use crate::board::Criterion;
 
 /// What was found in a text.
@@ -32,14 +32,14 @@ pub(super) struct Prose {
     pub(super) decisions: Vec<Decision>,
     pub(super) claims: Claims,
     pub(super) summary: Option<String>,
-    pub(super) criteria: Answers,
+    pub(super) criteria: CriteriaAnswers,
     /// True when a block of code was not closed.
     pub(super) cut: bool,
 }
 
 /// Reads a text; `criteria` are those that were asked for.
 pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) -> Prose {
-    let (lines, cut) = lines::scan(text);
+    let (lines, cut) = markdown_lines::scan(text);
     let mut reader = Reader::default();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
@@ -82,7 +82,7 @@ enum Field {
 
 /// A finding that is being read.
 #[derive(Debug)]
-struct Open {
+struct OpenFinding {
     draft: Draft,
     shape: Shape,
     indent: usize,
@@ -102,14 +102,14 @@ struct Reader {
     file: Option<String>,
     /// A heading that may be the title of a finding.
     pending: Option<String>,
-    open: Option<Open>,
+    open: Option<OpenFinding>,
     /// Code that belongs to no finding yet; another bot puts the place of one there.
     stray: Option<Vec<String>>,
     done: Vec<(Draft, Shape)>,
     decisions: Vec<Decision>,
     beside: Option<String>,
     summary: Vec<String>,
-    criteria: Answers,
+    criteria: CriteriaAnswers,
     is_markdown: bool,
     is_comment: bool,
 }
@@ -144,7 +144,7 @@ impl Reader {
             self.section = if self.section == Section::Verdict { Section::Quiet } else { self.section };
         } else if let Some((level, text)) = heading(line.text) {
             self.heading(level, text);
-        } else if let Some(draft) = head::badge(line.text) {
+        } else if let Some(draft) = finding_header::badge(line.text) {
             self.begin(draft, Shape::Remark, line.indent);
         } else if let Some(title) = pseudo_heading(line) {
             self.heading(0, title);
@@ -157,9 +157,9 @@ impl Reader {
         }
     }
 
-    fn decide(&mut self, stated: decision::Stated<'_>) {
+    fn decide(&mut self, stated: decision::StatedDecision<'_>) {
         self.decisions.push(stated.decision);
-        if self.beside.is_none() && !words::plain(stated.beside).is_empty() {
+        if self.beside.is_none() && !vocabulary::plain(stated.beside).is_empty() {
             self.beside = Some(one_line(stated.beside));
         }
         if self.section == Section::Start && self.beside.is_none() {
@@ -175,9 +175,10 @@ impl Reader {
     }
 
     fn heading(&mut self, level: usize, text: &str) {
-        let words = words::plain(text);
+        let words = vocabulary::plain(text);
         if level > 0
-            && let Some(draft) = head::of_heading(text).filter(|_| self.section != Section::Quiet || level > 2)
+            && let Some(draft) =
+                finding_header::of_heading(text).filter(|_| self.section != Section::Quiet || level > 2)
         {
             self.begin(draft, Shape::Heading, 0);
             return;
@@ -199,7 +200,7 @@ impl Reader {
         match title.filter(|_| self.section == Section::Issues) {
             Some(title) => {
                 let mut draft = Draft::default();
-                head::set_title(&mut draft, title);
+                finding_header::set_title(&mut draft, title);
                 self.begin(draft, Shape::Heading, 0);
             }
             None => {
@@ -242,15 +243,15 @@ impl Reader {
         }
         let nested =
             self.open.as_ref().is_some_and(|open| line.indent > open.indent + 1 || open.shape == Shape::Heading);
-        if nested && (label::read(line.text).is_some() || marker(line.text).is_none()) {
+        if nested && (field_label::read(line.text).is_some() || marker(line.text).is_none()) {
             return false;
         }
-        let around = Around {
+        let around = HeaderContext {
             issues: self.section == Section::Issues && !nested,
             graded: self.severity.is_some(),
             quiet: self.section == Section::Quiet || nested,
         };
-        match head::read(line.text, around) {
+        match finding_header::read(line.text, around) {
             // A remark nested in a heading's finding is part of its explanation.
             Some((draft, _)) if nested && draft.severity.is_none() => false,
             Some((draft, _)) if draft.title.as_deref().is_some_and(says_nothing) => {
@@ -269,10 +270,11 @@ impl Reader {
     fn in_file(&self, text: &str) -> Option<Draft> {
         let file = self.file.clone()?;
         let (lines, title) = text.strip_prefix('`')?.split_once("`:")?;
-        let lines = place::lines(lines)?;
+        let lines = location::parse_lines(lines)?;
         let title = Some(one_line(title)).filter(|title| !title.is_empty());
-        let draft =
-            title.as_deref().and_then(|title| head::read(title, Around { issues: false, graded: false, quiet: false }));
+        let draft = title.as_deref().and_then(|title| {
+            finding_header::read(title, HeaderContext { issues: false, graded: false, quiet: false })
+        });
         let draft = draft.map_or(Draft { title, ..Draft::default() }, |(draft, _)| draft);
         Some(Draft { file: Some(file), lines: Some(lines), ..draft })
     }
@@ -283,11 +285,11 @@ impl Reader {
         if draft.severity.is_none() {
             draft.severity.clone_from(&self.severity);
         }
-        self.open = Some(Open { draft, shape, indent, field: Field::Reason, blank: false, code: None });
+        self.open = Some(OpenFinding { draft, shape, indent, field: Field::Reason, blank: false, code: None });
     }
 
     fn label(&mut self, line: &Line<'_>) -> bool {
-        let Some((label, value)) = label::read(line.text) else { return false };
+        let Some((label, value)) = field_label::read(line.text) else { return false };
         if self.open.is_none() {
             if label == Label::Reason && self.section == Section::Summary {
                 self.summary.push(value.to_owned());
@@ -298,7 +300,7 @@ impl Reader {
                 return false;
             }
             let mut draft = Draft::default();
-            head::set_title(&mut draft, &title);
+            finding_header::set_title(&mut draft, &title);
             self.begin(draft, Shape::Heading, 0);
         }
         let Some(open) = &mut self.open else { return false };
@@ -308,13 +310,13 @@ impl Reader {
             Label::Evidence => Field::Evidence,
             Label::Suggestion => Field::Suggestion,
             Label::Replacement => Field::Replacement,
-            Label::Place | Label::Lines | Label::Side | Label::Severity | Label::Category | Label::Title => {
+            Label::ClaimedLocation | Label::Lines | Label::Side | Label::Severity | Label::Category | Label::Title => {
                 Field::Reason
             }
             Label::Other => Field::Nowhere,
         };
         if !value.is_empty() {
-            label::set(&mut open.draft, label, value);
+            field_label::set(&mut open.draft, label, value);
         }
         true
     }
@@ -322,20 +324,20 @@ impl Reader {
     /// An item of a list among issues without any tag.
     fn item(&mut self, line: &Line<'_>) -> bool {
         let Some(text) = marker(line.text).filter(|_| self.section == Section::Issues) else { return false };
-        let inside = |open: &Open| open.shape != Shape::Item || line.indent > open.indent;
+        let inside = |open: &OpenFinding| open.shape != Shape::Item || line.indent > open.indent;
         if self.open.as_ref().is_some_and(inside) || line.indent > 3 || says_nothing(text) {
             return false;
         }
         let mut draft = Draft::default();
         // `**Title**: explanation`
         let bold = text.strip_prefix("**").and_then(|rest| rest.split_once("**"));
-        match bold.filter(|(title, _)| words::plain(title).contains(' ')) {
+        match bold.filter(|(title, _)| vocabulary::plain(title).contains(' ')) {
             Some((title, rest)) => {
-                head::set_title(&mut draft, title);
+                finding_header::set_title(&mut draft, title);
                 let rest = rest.trim_start_matches([':', '-', '–', '—', ' ']);
                 draft.reason = (!rest.is_empty()).then(|| rest.to_owned());
             }
-            None => head::set_title(&mut draft, text),
+            None => finding_header::set_title(&mut draft, text),
         }
         self.begin(draft, Shape::Item, line.indent);
         true
@@ -348,7 +350,7 @@ impl Reader {
             open.draft.set_place(place);
             return;
         }
-        let ends = |open: &Open| open.shape == Shape::Item && open.blank && line.indent <= open.indent;
+        let ends = |open: &OpenFinding| open.shape == Shape::Item && open.blank && line.indent <= open.indent;
         if self.open.as_ref().is_some_and(ends) {
             self.close();
         }
@@ -438,7 +440,7 @@ impl Reader {
             take_code(open, &language, &dedent(&lines), true);
         }
         let code = self.stray.take().map(|lines| dedent(&lines)).unwrap_or_default();
-        if let Some(place) = label::prompt_place(&code).filter(|place| place.file.is_some()) {
+        if let Some(place) = field_label::prompt_place(&code).filter(|place| place.file.is_some()) {
             let said = code.split_once("Comment:\n").map(|(_, said)| said.to_owned());
             let title = self.pending.take();
             let draft = Draft { title, reason: said, file: place.file, lines: place.lines, ..Draft::default() };
@@ -452,7 +454,7 @@ impl Reader {
             take_code(&mut open, &language, &dedent(&lines), false);
         }
         let mentioned =
-            || [&open.draft.title, &open.draft.reason].into_iter().flatten().find_map(|text| place::mentioned(text));
+            || [&open.draft.title, &open.draft.reason].into_iter().flatten().find_map(|text| location::mentioned(text));
         if open.draft.file.is_none()
             && let Some(place) = mentioned()
         {
@@ -477,16 +479,16 @@ impl Reader {
             claims.take(draft, problems);
         }
         let summary = self.summary.join("\n");
-        let summary =
-            Some(summary.trim().to_owned()).filter(|summary| !summary.is_empty() && !words::is_placeholder(summary));
+        let summary = Some(summary.trim().to_owned())
+            .filter(|summary| !summary.is_empty() && !vocabulary::is_placeholder(summary));
         let (decisions, criteria) = (self.decisions, self.criteria);
         Prose { form, decisions, claims, summary: summary.or(self.beside), criteria, cut }
     }
 }
 
 /// Puts a block of code where it belongs.
-fn take_code(open: &mut Open, language: &str, code: &str, whole: bool) {
-    if let Some(place) = label::prompt_place(code) {
+fn take_code(open: &mut OpenFinding, language: &str, code: &str, whole: bool) {
+    if let Some(place) = field_label::prompt_place(code) {
         if open.draft.file.is_none() {
             (open.draft.file, open.draft.lines) = (place.file, place.lines.or(open.draft.lines));
         }

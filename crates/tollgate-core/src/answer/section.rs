@@ -1,7 +1,7 @@
 //! The parts of an answer in words: a list of issues, a summary, a verdict, and what only explains.
 
-use crate::answer::lines::{Line, marker};
-use crate::answer::{decision, label, words};
+use crate::answer::markdown_lines::{Line, marker};
+use crate::answer::{decision, field_label, vocabulary};
 use crate::finding::Severity;
 
 /// The part of the text that a line stands in.
@@ -25,7 +25,7 @@ pub(super) fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
     if let Some(inner) = bold.filter(|inner| !inner.contains("**")) {
         let inner = inner.trim_end_matches(':').trim();
         // A label that stands alone introduces what follows, and a severity grades what came before.
-        return (label::read(text).is_none()
+        return (field_label::read(text).is_none()
             && severity_line(text)
                 .is_none_or(|_| begins(inner).is_some() && !inner.to_lowercase().ends_with("severity")))
         .then_some(inner);
@@ -90,7 +90,7 @@ const VAGUE: &[&str] = &["note", "notice", "info", "information", "style", "hint
 /// What a heading begins, and the severity it names.
 pub(super) fn begins(text: &str) -> Option<(Section, Option<String>)> {
     let bare = text.split_once(" (").map_or(text, |(name, _)| name).trim_end_matches(':');
-    let words = words::plain(bare);
+    let words = vocabulary::plain(bare);
     if words.is_empty() || words.split(' ').count() > 6 {
         return None;
     }
@@ -105,13 +105,13 @@ pub(super) fn begins(text: &str) -> Option<(Section, Option<String>)> {
         return Some((Section::Summary, None));
     }
     let graded = |severity: Severity| (Section::Issues, Some(severity.as_str().to_owned()));
-    let plain = words::severity(&words).filter(|_| !VAGUE.contains(&words.as_str()));
+    let plain = vocabulary::severity(&words).filter(|_| !VAGUE.contains(&words.as_str()));
     if let Some(severity) = plain.filter(|severity| *severity != Severity::Praise) {
         return Some(graded(severity));
     }
     let first = words.split(' ').next().unwrap_or_default();
     let is_list = NOUNS.contains(&last) || ISSUES.contains(&words.as_str());
-    match words::severity(first).filter(|_| is_list || last == "changes") {
+    match vocabulary::severity(first).filter(|_| is_list || last == "changes") {
         Some(severity) => Some(graded(severity)),
         None if is_list && matches!(first, "no" | "zero" | "0") => Some((Section::Quiet, None)),
         None => is_list.then_some((Section::Issues, None)),
@@ -120,14 +120,14 @@ pub(super) fn begins(text: &str) -> Option<(Section, Option<String>)> {
 
 /// `**High Severity**`, `**Severity:** High`, `Severity: P1`.
 pub(super) fn severity_line(text: &str) -> Option<String> {
-    let words = words::plain(text);
+    let words = vocabulary::plain(text);
     let rest = words.strip_suffix(" severity").or_else(|| words.strip_prefix("severity "))?;
-    words::severity(rest).map(|severity| severity.as_str().to_owned())
+    vocabulary::severity(rest).map(|severity| severity.as_str().to_owned())
 }
 
 /// `Found 3 issues:`
 pub(super) fn found_issues(text: &str) -> bool {
-    let words = words::plain(text);
+    let words = vocabulary::plain(text);
     let mut words = words.split(' ');
     let (first, number, noun) = (words.next(), words.next(), words.next());
     let counted = number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0));

@@ -7,10 +7,10 @@
 //! ```
 
 use crate::answer::draft::Draft;
-use crate::answer::fields;
-use crate::answer::lenient::{Node, Object};
-use crate::answer::lines::{Kind, Line};
-use crate::answer::object::says_nothing;
+use crate::answer::json_answer::says_nothing;
+use crate::answer::json_fields;
+use crate::answer::lenient_json::{Node, Object};
+use crate::answer::markdown_lines::{Kind, Line};
 
 /// The most columns that are read.
 const MAX_COLUMNS: usize = 20;
@@ -30,8 +30,8 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
         n_lines += 1;
         let fields = names.iter().zip(cells(row.text)).map(|(name, cell)| (name.clone(), Node::Text(cell))).collect();
         let object = Object { fields, whole: true };
-        if fields::is_finding(&object) {
-            let draft = fields::draft(&object);
+        if json_fields::is_finding(&object) {
+            let draft = json_fields::draft(&object);
             drafts.extend(Some(draft).filter(|draft| !draft.title.as_deref().is_some_and(says_nothing)));
         }
     }

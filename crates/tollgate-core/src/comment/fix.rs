@@ -2,12 +2,12 @@
 
 use crate::comment::section::{Need, Page, Section, template};
 use crate::comment::tree::Tree;
-use crate::comment::{BYTE_ORDER_MARK, Checked, Problem, check, fitting};
+use crate::comment::{BYTE_ORDER_MARK, CheckedComment, Problem, check, fitting};
 use crate::markdown;
 
 /// A comment that keeps the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fixed {
+pub struct FixedComment {
     /// The comment; the very same bytes where nothing was to do.
     pub text: String,
     /// What was done, for people.
@@ -18,10 +18,10 @@ pub struct Fixed {
 ///
 /// What comes back keeps every rule. A comment that cannot be repaired without
 /// a change of meaning is refused with everything that is wrong with it.
-pub fn fix(text: &str, bot: &str) -> Result<Fixed, Vec<Problem>> {
-    let Checked { errors, .. } = check(text, bot);
+pub fn fix(text: &str, bot: &str) -> Result<FixedComment, Vec<Problem>> {
+    let CheckedComment { errors, .. } = check(text, bot);
     if errors.is_empty() {
-        return Ok(Fixed { text: text.to_owned(), done: Vec::new() });
+        return Ok(FixedComment { text: text.to_owned(), done: Vec::new() });
     }
     let mut done = Vec::new();
     let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
@@ -36,7 +36,7 @@ pub fn fix(text: &str, bot: &str) -> Result<Fixed, Vec<Problem>> {
     }
     fixed = without_empty_sections(&fixed, bot, &mut done);
     fixed = in_order(&fixed, bot, &mut done);
-    if check(&fixed, bot).is_valid() { Ok(Fixed { text: format!("{mark}{fixed}"), done }) } else { Err(errors) }
+    if check(&fixed, bot).is_valid() { Ok(FixedComment { text: format!("{mark}{fixed}"), done }) } else { Err(errors) }
 }
 
 /// Puts blank lines between HTML and Markdown that follows it directly.

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::comment::{Checked, Kind, Problem};
+use crate::comment::{CheckedComment, Kind, Problem};
 
 /// What there is to say about a comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub struct ProblemJson {
 
 /// Writes it, indented, with a line break at the end.
 #[must_use]
-pub fn write(checked: &Checked) -> String {
+pub fn write(checked: &CheckedComment) -> String {
     let mut text = serde_json::to_string_pretty(&CheckedJson::from(checked)).unwrap_or_default();
     text.push('\n');
     text
@@ -63,8 +63,8 @@ pub fn schema() -> serde_json::Value {
     schemars::schema_for!(CheckedJson).into()
 }
 
-impl From<&Checked> for CheckedJson {
-    fn from(checked: &Checked) -> Self {
+impl From<&CheckedComment> for CheckedJson {
+    fn from(checked: &CheckedComment) -> Self {
         Self {
             kind: checked.kind.into(),
             valid: checked.is_valid(),

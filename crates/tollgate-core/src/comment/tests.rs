@@ -106,7 +106,7 @@ fn changed(text: &str, from: &str, to: &str, expected: &[&str]) {
 fn the_summary_text_tells_which_rules_hold() {
     let kinds = [(REVIEW, Kind::Review), (RE_REVIEW, Kind::ReReview), ("# Verdict\n", Kind::Other), ("", Kind::Other)];
     for (text, kind) in kinds {
-        assert_eq!(check(text, DEFAULT_BOT), Checked { kind, errors: Vec::new() });
+        assert_eq!(check(text, DEFAULT_BOT), CheckedComment { kind, errors: Vec::new() });
         assert_eq!(check(text, "Acme").kind, Kind::Other);
         assert_eq!(check(&text.replace("Kodiai", "A &amp; B"), "A & B").kind, kind);
     }
@@ -119,7 +119,7 @@ fn text_in_code_quotes_and_comments_is_no_summary() {
     let hidden = format!("<!--\n{}-->\n", REVIEW.replace("\n\n", "\n"));
     for text in [fenced, quoted, hidden, "`<summary>Kodiai Review Summary</summary>`".to_owned()] {
         assert_eq!(check(&text, DEFAULT_BOT).kind, Kind::Other, "{text}");
-        assert_eq!(fix(&text, DEFAULT_BOT), Ok(Fixed { text: text.clone(), done: Vec::new() }));
+        assert_eq!(fix(&text, DEFAULT_BOT), Ok(FixedComment { text: text.clone(), done: Vec::new() }));
     }
 }
 
@@ -424,7 +424,7 @@ fn a_comment_that_no_code_host_takes_is_refused() {
     review("busy.", &"busy ".repeat(MAX_CHARS / 5), &["too-long at 1"]);
     let long = "a".repeat(2 * MAX_CHARS);
     check_rules(&format!("{REVIEW}{long}"), &["too-long at 1"]);
-    assert_eq!(check(&long, DEFAULT_BOT), Checked { kind: Kind::Other, errors: Vec::new() });
+    assert_eq!(check(&long, DEFAULT_BOT), CheckedComment { kind: Kind::Other, errors: Vec::new() });
 }
 
 /// Deep nesting makes the parser look at every level for every line: minutes for each of these, were they parsed.
@@ -451,7 +451,7 @@ fn repaired(text: &str, expected: &str, done: &[&str]) {
         let fixed = fix(&text, DEFAULT_BOT).unwrap();
         assert_eq!(fixed.text, expected);
         assert_eq!(fixed.done, done);
-        assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
+        assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(FixedComment { text: fixed.text.clone(), done: Vec::new() }));
     }
 }
 
@@ -549,7 +549,7 @@ proptest! {
         let fixed = fix(&text, DEFAULT_BOT).map_err(|errors| TestCaseError::fail(format!("{errors:?}\n{text}")))?;
         prop_assert_eq!(check(&fixed.text, DEFAULT_BOT).errors, []);
         prop_assert_eq!(fixed.done.is_empty(), fixed.text == text);
-        prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
+        prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(FixedComment { text: fixed.text.clone(), done: Vec::new() }));
         // Nothing that was said is lost, and line ends stay what they were.
         let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("##") && !line.contains("one");
         for line in text.lines().filter(said) {
@@ -565,7 +565,7 @@ proptest! {
         let text = format!("<details>\n<summary>Kodiai Review Summary</summary>\n{}", parts.concat());
         if let Ok(fixed) = fix(&text, DEFAULT_BOT) {
             prop_assert_eq!(check(&fixed.text, DEFAULT_BOT).errors, []);
-            prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(Fixed { text: fixed.text.clone(), done: Vec::new() }));
+            prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(FixedComment { text: fixed.text.clone(), done: Vec::new() }));
         } else {
             prop_assert!(!check(&text, DEFAULT_BOT).is_valid());
         }

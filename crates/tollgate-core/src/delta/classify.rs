@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use crate::delta::identity::{Claim, Joined, is_telling};
-use crate::delta::lines::{LineMap, Mapped};
+use crate::delta::identity::{ComparedFinding, FindingPairs, is_telling};
+use crate::delta::line_map::{LineMap, Mapped};
 use crate::finding::{LineRange, Location, Severity};
 use crate::path::FilePath;
 use crate::verdict::{self, VerdictUpdate};
@@ -36,24 +36,30 @@ pub struct StillOpen {
 
 /// What was looked at this time.
 #[derive(Clone, Copy)]
-pub struct Looked<'a> {
+pub struct ReviewedScope<'a> {
     /// Tells whether a prior finding's reviewer looked, this time, at the place it is about.
-    pub at: &'a dyn Fn(&Claim<'_>, &Mapped) -> bool,
+    pub at: &'a dyn Fn(&ComparedFinding<'_>, &Mapped) -> bool,
     /// Tells whether what a prior finding quotes is still in the file, which has this path now; `None` when unknown.
-    pub quoted: &'a dyn Fn(&Claim<'_>, &FilePath) -> Option<bool>,
+    pub quoted: &'a dyn Fn(&ComparedFinding<'_>, &FilePath) -> Option<bool>,
 }
 
-impl<'a> Looked<'a> {
+impl<'a> ReviewedScope<'a> {
     /// What was looked at, when nobody knows the files.
     #[must_use]
-    pub fn at(at: &'a dyn Fn(&Claim<'_>, &Mapped) -> bool) -> Self {
+    pub fn at(at: &'a dyn Fn(&ComparedFinding<'_>, &Mapped) -> bool) -> Self {
         Self { at, quoted: &|_, _| None }
     }
 }
 
 /// Puts every finding of both reviews in one class.
 #[must_use]
-pub fn settle(prior: &[Claim<'_>], n_current: usize, joined: &Joined, map: &LineMap, looked: Looked<'_>) -> Delta {
+pub fn classify(
+    prior: &[ComparedFinding<'_>],
+    n_current: usize,
+    joined: &FindingPairs,
+    map: &LineMap,
+    looked: ReviewedScope<'_>,
+) -> Delta {
     let mut found_as: Vec<Option<usize>> = vec![None; prior.len()];
     let mut is_new = vec![true; n_current];
     for &(i, j) in &joined.pairs {
@@ -83,7 +89,7 @@ pub fn settle(prior: &[Claim<'_>], n_current: usize, joined: &Joined, map: &Line
 }
 
 /// Where a finding is now. One without lines is about its file, and where that is untouched, so is the finding.
-fn whereabouts(claim: &Claim<'_>, map: &LineMap) -> Mapped {
+fn whereabouts(claim: &ComparedFinding<'_>, map: &LineMap) -> Mapped {
     let of_file = || match map.path(claim.file, claim.side) {
         None => Mapped::Gone,
         Some(_) if !map.is_untouched(claim.file, claim.side) => Mapped::Changed,
@@ -92,7 +98,7 @@ fn whereabouts(claim: &Claim<'_>, map: &LineMap) -> Mapped {
     claim.mapped(map).unwrap_or_else(of_file)
 }
 
-fn is_resolved(claim: &Claim<'_>, mapped: &Mapped, map: &LineMap, looked: Looked<'_>) -> bool {
+fn is_resolved(claim: &ComparedFinding<'_>, mapped: &Mapped, map: &LineMap, looked: ReviewedScope<'_>) -> bool {
     let Some(file) = map.path(claim.file, claim.side) else { return true };
     let is_quoted = || !is_telling(claim.evidence) || (looked.quoted)(claim, file) != Some(false);
     (looked.at)(claim, mapped) || !is_quoted()
@@ -104,7 +110,7 @@ impl Delta {
     /// A finding that is still open counts with the worse of what the two reviews say: it must not hide behind its
     /// milder self.
     #[must_use]
-    pub fn verdict_update(&self, prior: &[Claim<'_>], current: &[Claim<'_>]) -> VerdictUpdate {
+    pub fn verdict_update(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> VerdictUpdate {
         let new = self.new.iter().map(|&index| current[index].severity);
         let resolved = self.resolved.iter().map(|&index| prior[index].severity);
         let still_open = self.still_open.iter().map(|open| {

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use crate::delta::identity::{is_telling, without_space};
-use crate::delta::lines::LineMap;
+use crate::delta::line_map::LineMap;
 use crate::finding::{Category, Finding, Location, Severity};
 use crate::path::FilePath;
 
 /// Why a finding is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum HoldReason {
     /// It is one that comes too late ([`Late`]), and an earlier review passed these lines.
     Passed,
     /// It asks to undo what this prior finding asked for.
@@ -22,7 +22,7 @@ pub enum Why {
 
 /// Which new remarks on lines that an earlier review passed are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Late {
+pub enum LateFindings {
     /// Those of little weight: a person reads the rest.
     Mild,
     /// All but grave ones, so that a gate does not send work back for what it could have said before. Grave is a blocker
@@ -30,7 +30,7 @@ pub enum Late {
     AllButGrave,
 }
 
-impl Late {
+impl LateFindings {
     fn holds(self, finding: &Finding) -> bool {
         match self {
             Self::Mild => matches!(finding.severity, Severity::Low | Severity::Nit),
@@ -52,16 +52,16 @@ pub fn hold_back(
     current: &[Finding],
     new: &[usize],
     map: &LineMap,
-    (late, passed): (Late, &dyn Fn(&Location) -> bool),
-) -> Vec<(usize, Why)> {
+    (late, passed): (LateFindings, &dyn Fn(&Location) -> bool),
+) -> Vec<(usize, HoldReason)> {
     let asked = asked(prior, map);
     let mut held = Vec::new();
     for (index, finding) in new.iter().filter_map(|&index| Some((index, current.get(index)?))) {
         if finding.severity == Severity::Praise {
             continue;
         }
-        if late == Late::AllButGrave && late.holds(finding) && passed(&finding.location) {
-            held.push((index, Why::Passed));
+        if late == LateFindings::AllButGrave && late.holds(finding) && passed(&finding.location) {
+            held.push((index, HoldReason::Passed));
             continue;
         }
         if finding.severity == Severity::Critical {
@@ -70,8 +70,8 @@ pub fn hold_back(
         let found = without_space(&finding.evidence);
         let undone = wanted(finding).find_map(|wanted| asked.get(&(&finding.location.file, found.clone(), wanted)));
         match undone {
-            Some(&undone) => held.push((index, Why::Contradicts(undone))),
-            None if late.holds(finding) && passed(&finding.location) => held.push((index, Why::Passed)),
+            Some(&undone) => held.push((index, HoldReason::Contradicts(undone))),
+            None if late.holds(finding) && passed(&finding.location) => held.push((index, HoldReason::Passed)),
             None => {}
         }
     }
@@ -79,10 +79,10 @@ pub fn hold_back(
 }
 
 /// A file, what an earlier review wanted there, and what it wanted that to replace.
-type Asked<'a> = HashMap<(&'a FilePath, String, String), usize>;
+type PriorSuggestions<'a> = HashMap<(&'a FilePath, String, String), usize>;
 
-fn asked<'a>(prior: &'a [Finding], map: &'a LineMap) -> Asked<'a> {
-    let mut asked = Asked::new();
+fn asked<'a>(prior: &'a [Finding], map: &'a LineMap) -> PriorSuggestions<'a> {
+    let mut asked = PriorSuggestions::new();
     for (index, finding) in prior.iter().enumerate() {
         let location = &finding.location;
         let Some(file) = map.path(&location.file, location.side) else { continue };
@@ -131,9 +131,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(prior: &Finding, current: &Finding, passed: bool, expected: Option<Why>) {
+    fn check(prior: &Finding, current: &Finding, passed: bool, expected: Option<HoldReason>) {
         let (then, now) = (std::slice::from_ref(prior), std::slice::from_ref(current));
-        let held = hold_back(then, now, &[0], &LineMap::identity(), (Late::Mild, &|_| passed));
+        let held = hold_back(then, now, &[0], &LineMap::identity(), (LateFindings::Mild, &|_| passed));
         assert_eq!(held.first().map(|held| held.1), expected);
     }
 
@@ -142,7 +142,7 @@ mod tests {
         let prior = finding(Severity::High, "something()", "");
         for severity in Severity::ALL {
             let mild = matches!(severity, Severity::Low | Severity::Nit);
-            check(&prior, &finding(severity, "other()", ""), true, mild.then_some(Why::Passed));
+            check(&prior, &finding(severity, "other()", ""), true, mild.then_some(HoldReason::Passed));
             check(&prior, &finding(severity, "other()", ""), false, None);
         }
     }
@@ -151,12 +151,12 @@ mod tests {
     fn advice_to_undo_earlier_advice_is_held_back() {
         let prior = finding(Severity::Medium, "for x in list.iter()", "for x in &list");
         let back = finding(Severity::High, "for x in  &list", "for x in list .iter()");
-        check(&prior, &back, false, Some(Why::Contradicts(0)));
+        check(&prior, &back, false, Some(HoldReason::Contradicts(0)));
         let fenced = finding(Severity::Medium, "for x in &list", "Write this:\n```rust\nfor x in list.iter()\n```\n");
-        check(&prior, &fenced, false, Some(Why::Contradicts(0)));
+        check(&prior, &fenced, false, Some(HoldReason::Contradicts(0)));
         let fix = Fix { lines: LineRange::line(7), replacement: "    for x in list.iter()".to_owned() };
         let fix = Finding { fix: Some(fix), suggestion: None, ..back.clone() };
-        check(&prior, &fix, false, Some(Why::Contradicts(0)));
+        check(&prior, &fix, false, Some(HoldReason::Contradicts(0)));
         let elsewhere = Location { file: FilePath::parse("b.rs").unwrap(), ..back.location.clone() };
         check(&prior, &Finding { location: elsewhere, ..back.clone() }, false, None);
         check(&prior, &finding(Severity::Medium, "for x in &list", "for y in &list"), false, None);
@@ -182,7 +182,7 @@ mod tests {
         ] {
             let late = [Finding { category, ..finding(severity, "other()", "") }];
             let held = |passed: bool| {
-                hold_back(&[], &late, &[0], &LineMap::identity(), (Late::AllButGrave, &|_| passed)).len() == 1
+                hold_back(&[], &late, &[0], &LineMap::identity(), (LateFindings::AllButGrave, &|_| passed)).len() == 1
             };
             assert_eq!(held(true), expected, "{category} {severity}");
             assert!(!held(false), "{category} {severity}");
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn only_new_findings_are_held_back() {
         let findings = [finding(Severity::Nit, "other()", "")];
-        assert_eq!(hold_back(&[], &findings, &[], &LineMap::identity(), (Late::Mild, &|_| true)), []);
-        assert_eq!(hold_back(&[], &findings, &[5], &LineMap::identity(), (Late::Mild, &|_| true)), []);
+        assert_eq!(hold_back(&[], &findings, &[], &LineMap::identity(), (LateFindings::Mild, &|_| true)), []);
+        assert_eq!(hold_back(&[], &findings, &[5], &LineMap::identity(), (LateFindings::Mild, &|_| true)), []);
     }
 }

@@ -11,7 +11,7 @@
 
 use serde_json::Value;
 
-use crate::delta::identity::Claim;
+use crate::delta::identity::ComparedFinding;
 use crate::finding::{Category, Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
 use crate::report::json::fields::{Fields, Reader, brief};
@@ -20,7 +20,7 @@ use crate::report::{self, InputFormat, Place, Problem, ReadError, Strictness};
 
 /// A finding that was read for comparing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stated {
+pub struct ListedFinding {
     /// The file.
     pub file: FilePath,
     /// What is wrong.
@@ -39,11 +39,11 @@ pub struct Stated {
     pub evidence: String,
 }
 
-impl Stated {
+impl ListedFinding {
     /// What it claims.
     #[must_use]
-    pub fn claim(&self) -> Claim<'_> {
-        Claim {
+    pub fn claim(&self) -> ComparedFinding<'_> {
+        ComparedFinding {
             file: &self.file,
             title: &self.title,
             severity: self.severity,
@@ -57,7 +57,7 @@ impl Stated {
     }
 }
 
-impl From<Finding> for Stated {
+impl From<Finding> for ListedFinding {
     fn from(finding: Finding) -> Self {
         Self {
             file: finding.location.file,
@@ -73,7 +73,7 @@ impl From<Finding> for Stated {
 }
 
 /// Reads findings and what had to be said about them.
-pub fn read(bytes: &[u8]) -> Result<(Vec<Stated>, Vec<Problem>), ReadError> {
+pub fn read(bytes: &[u8]) -> Result<(Vec<ListedFinding>, Vec<Problem>), ReadError> {
     if bytes.len() > report::MAX_INPUT {
         let message = format!("the input has {} bytes, at most {} are read", bytes.len(), report::MAX_INPUT);
         return Err(ReadError::one(whole(), "size", "", message));
@@ -82,13 +82,13 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Stated>, Vec<Problem>), ReadError> {
         Some(format @ (InputFormat::Markdown | InputFormat::Sarif | InputFormat::Rdjson | InputFormat::Rdjsonl)) => {
             let read = report::read(bytes, format, Strictness::Lenient, None)?;
             let notes = read.notes.clone();
-            Ok((read.into_findings().0.into_iter().map(Stated::from).collect(), notes))
+            Ok((read.into_findings().0.into_iter().map(ListedFinding::from).collect(), notes))
         }
         Some(InputFormat::Json) | None => read_json(bytes),
     }
 }
 
-fn read_json(bytes: &[u8]) -> Result<(Vec<Stated>, Vec<Problem>), ReadError> {
+fn read_json(bytes: &[u8]) -> Result<(Vec<ListedFinding>, Vec<Problem>), ReadError> {
     let (value, doubles) = parse::parse(bytes)?;
     let (list, at) = match value {
         Value::Array(list) => (list, ""),
@@ -121,7 +121,7 @@ fn at_pointer(pointer: &str) -> Place {
     Place::Pointer(pointer.to_owned())
 }
 
-fn finding(reader: &mut Reader, mut fields: Fields) -> Option<Stated> {
+fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {
     // Null is as good as nothing.
     for key in ["line", "line_start", "start_line", "line_end", "end_line", "evidence", "rule", "x_rule", "side"] {
         if fields.peek(key).is_some_and(Value::is_null) {
@@ -152,7 +152,7 @@ fn finding(reader: &mut Reader, mut fields: Fields) -> Option<Stated> {
     let category = fields.text(reader, "x_category").and_then(|text| Category::parse_exact(&text)).unwrap_or(category);
     let rule = text(reader, &mut fields, &["x_rule", "rule"]);
     let evidence = fields.text(reader, "evidence").unwrap_or_default();
-    Some(Stated { file, title, severity, category, rule, lines, side, evidence })
+    Some(ListedFinding { file, title, severity, category, rule, lines, side, evidence })
 }
 
 /// A path that is not quite in order is still one path.

@@ -9,17 +9,17 @@
 //! and the last step compares each finding with at most `place::MAX_COMPARED` others that share its place and its
 //! rarest words. [`Joined::n_not_compared`] says when that was too few.
 
+mod by_location;
 mod group;
-mod place;
 
-use crate::delta::lines::{LineMap, Mapped};
+use crate::delta::line_map::{LineMap, Mapped};
 use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
 use crate::fingerprint::{InFile, normalise};
 use crate::path::FilePath;
 
 /// What a finding claims, as far as it matters for knowing it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim<'a> {
+pub struct ComparedFinding<'a> {
     /// The file, by its path on the finding's side.
     pub file: &'a FilePath,
     /// What is wrong, in one line.
@@ -40,7 +40,7 @@ pub struct Claim<'a> {
     pub evidence: &'a str,
 }
 
-impl<'a> From<&'a Finding> for Claim<'a> {
+impl<'a> From<&'a Finding> for ComparedFinding<'a> {
     fn from(finding: &'a Finding) -> Self {
         Self {
             file: &finding.location.file,
@@ -56,7 +56,7 @@ impl<'a> From<&'a Finding> for Claim<'a> {
     }
 }
 
-impl Claim<'_> {
+impl ComparedFinding<'_> {
     /// Where it is; `None` when it is about the file.
     #[must_use]
     pub fn location(&self) -> Option<Location> {
@@ -72,7 +72,7 @@ impl Claim<'_> {
 
 /// Findings of the last review that were found again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Joined {
+pub struct FindingPairs {
     /// Indices into the prior and the current findings, in order of the prior ones; none stands twice.
     pub pairs: Vec<(usize, usize)>,
     /// How many comparisons of words were not made, because there were too many candidates in one place.
@@ -81,21 +81,21 @@ pub struct Joined {
 
 /// Finds the findings of the last review again among those of this one.
 #[must_use]
-pub fn join(prior: &[Claim<'_>], current: &[Claim<'_>], map: &LineMap) -> Joined {
-    let mut open = Open::new(prior, current, map);
+pub fn join(prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>], map: &LineMap) -> FindingPairs {
+    let mut open = Unmatched::new(prior, current, map);
     by_fingerprint(&mut open);
     if open.is_any_left() {
         by_evidence(&mut open);
     }
-    let n_not_compared = if open.is_any_left() { place::by_place(&mut open, map) } else { 0 };
+    let n_not_compared = if open.is_any_left() { by_location::by_place(&mut open, map) } else { 0 };
     open.pairs.sort_unstable();
-    Joined { pairs: open.pairs, n_not_compared }
+    FindingPairs { pairs: open.pairs, n_not_compared }
 }
 
 /// The findings that are not joined yet.
-struct Open<'a> {
-    prior: &'a [Claim<'a>],
-    current: &'a [Claim<'a>],
+struct Unmatched<'a> {
+    prior: &'a [ComparedFinding<'a>],
+    current: &'a [ComparedFinding<'a>],
     map: &'a LineMap,
     /// The paths of the prior findings' files now.
     paths: Vec<&'a FilePath>,
@@ -104,8 +104,8 @@ struct Open<'a> {
     pairs: Vec<(usize, usize)>,
 }
 
-impl<'a> Open<'a> {
-    fn new(prior: &'a [Claim<'a>], current: &'a [Claim<'a>], map: &'a LineMap) -> Self {
+impl<'a> Unmatched<'a> {
+    fn new(prior: &'a [ComparedFinding<'a>], current: &'a [ComparedFinding<'a>], map: &'a LineMap) -> Self {
         let mut paths: Vec<&FilePath> = Vec::with_capacity(prior.len());
         for (index, claim) in prior.iter().enumerate() {
             let before = index.checked_sub(1).filter(|&before| prior[before].file == claim.file);
@@ -153,7 +153,7 @@ impl<'a> Open<'a> {
 }
 
 /// The same title in the same file. As many as there are on both sides are joined.
-fn by_fingerprint(open: &mut Open<'_>) {
+fn by_fingerprint(open: &mut Unmatched<'_>) {
     let prior = keys(open.prior, |index| open.paths[index]);
     let current = keys(open.current, |index| open.current[index].file);
     for (prior, current) in equal_runs(&prior, &current, |key| key.0) {
@@ -171,7 +171,7 @@ fn by_fingerprint(open: &mut Open<'_>) {
     }
 }
 
-fn keys<'a>(claims: &[Claim<'a>], path: impl Fn(usize) -> &'a FilePath) -> Vec<(u64, usize)> {
+fn keys<'a>(claims: &[ComparedFinding<'a>], path: impl Fn(usize) -> &'a FilePath) -> Vec<(u64, usize)> {
     let mut in_file: Option<(&FilePath, InFile)> = None;
     let mut keys = Vec::with_capacity(claims.len());
     for (index, claim) in claims.iter().enumerate() {
@@ -185,14 +185,14 @@ fn keys<'a>(claims: &[Claim<'a>], path: impl Fn(usize) -> &'a FilePath) -> Vec<(
     keys
 }
 
-fn is_same_title(open: &Open<'_>, i: usize, j: usize) -> bool {
+fn is_same_title(open: &Unmatched<'_>, i: usize, j: usize) -> bool {
     let (prior, current) = (&open.prior[i], &open.current[j]);
     open.paths[i] == current.file
         && (prior.title == current.title || normalise(prior.title) == normalise(current.title))
 }
 
 /// Findings with equal keys: the keys are only a hint.
-fn by_title(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
+fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let first = open.current[current[0]];
     let is_first = |path: &FilePath, title: &str| path == first.file && title == first.title;
     let all_equal = prior.iter().all(|&i| is_first(open.paths[i], open.prior[i].title))
@@ -212,8 +212,8 @@ fn by_title(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
 }
 
 /// The same evidence in the same file, by the same rule or in the same category.
-fn by_evidence(open: &mut Open<'_>) {
-    let quote = |file, claim: &Claim<'_>, index| {
+fn by_evidence(open: &mut Unmatched<'_>) {
+    let quote = |file, claim: &ComparedFinding<'_>, index| {
         let evidence = without_space(claim.evidence);
         is_telling(&evidence).then_some(((file, evidence), index))
     };

@@ -8,8 +8,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delta::identity::Claim;
-use crate::delta::settle::Delta;
+use crate::delta::classify::Delta;
+use crate::delta::identity::ComparedFinding;
 use crate::verdict::VerdictUpdate;
 
 /// What became of the findings of two reviews; findings are named by their index, from 0.
@@ -81,7 +81,7 @@ pub struct CountsJson {
 impl DeltaJson {
     /// The delta of two lists of findings.
     #[must_use]
-    pub fn new(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> Self {
+    pub fn new(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> Self {
         let update = (!prior.is_empty()).then(|| delta.verdict_update(prior, current));
         let still_open = delta.still_open.iter();
         Self {
@@ -112,7 +112,7 @@ impl From<VerdictUpdate> for VerdictUpdateJson {
 
 /// Writes a delta, indented, with a line break at the end.
 #[must_use]
-pub fn write(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> String {
+pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> String {
     let mut text = serde_json::to_string_pretty(&DeltaJson::new(delta, prior, current)).unwrap_or_default();
     text.push('\n');
     text

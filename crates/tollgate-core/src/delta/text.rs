@@ -16,13 +16,13 @@
 
 use std::fmt::Write as _;
 
-use crate::delta::identity::Claim;
-use crate::delta::settle::Delta;
+use crate::delta::classify::Delta;
+use crate::delta::identity::ComparedFinding;
 use crate::visible::visible;
 
 /// Writes what became of the findings of two reviews.
 #[must_use]
-pub fn write(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> String {
+pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> String {
     let Delta { new, still_open, resolved } = delta;
     let mut out = format!("{} new, {} resolved, {} still open\n", new.len(), resolved.len(), still_open.len());
     if !(new.is_empty() && resolved.is_empty() && still_open.is_empty()) {
@@ -34,7 +34,7 @@ pub fn write(delta: &Delta, prior: &[Claim<'_>], current: &[Claim<'_>]) -> Strin
     let open = still_open.iter().map(|open| match (open.current, &open.at) {
         (Some(index), _) => item(&current[index], true),
         (None, Some(at)) => {
-            let claim = Claim { file: &at.file, lines: Some(at.lines), ..prior[open.prior] };
+            let claim = ComparedFinding { file: &at.file, lines: Some(at.lines), ..prior[open.prior] };
             item(&claim, true) + " (not looked at again)"
         }
         (None, None) => item(&prior[open.prior], false) + " (not looked at again)",
@@ -58,7 +58,7 @@ fn section(out: &mut String, title: &str, items: impl ExactSizeIterator<Item = S
     }
 }
 
-fn item(claim: &Claim<'_>, with_lines: bool) -> String {
+fn item(claim: &ComparedFinding<'_>, with_lines: bool) -> String {
     let lines = claim.lines.filter(|_| with_lines).map_or(String::new(), |lines| format!(":{lines}"));
     let severity = claim.severity.as_str();
     let one_line = claim.title.split_whitespace().collect::<Vec<_>>().join(" ");

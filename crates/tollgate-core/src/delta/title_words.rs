@@ -8,26 +8,26 @@ use crate::fingerprint::normalise;
 
 /// What a title says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Words {
+pub(crate) struct TitleWords {
     /// Stems, sorted; a stem that stands twice is here twice.
     pub(crate) stems: Vec<String>,
     /// Numbers, sorted; numbers of lines are left out, since lines move.
     numbers: Vec<String>,
     /// Names of things in code, in lower case, sorted.
     names: Vec<String>,
-    denial: Denial,
+    denial: Negation,
 }
 
 /// Whether a title denies something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Denial {
+enum Negation {
     /// `the result is logged`.
     #[default]
     None,
     /// `the result is unchecked`, `missing check of the result`: close to both others.
     Implied,
     /// `the result is not checked`.
-    Said,
+    Stated,
 }
 
 /// Words that say nothing about what a finding is about.
@@ -104,7 +104,7 @@ const DENYING: &[&str] =
 /// Words that say that something is not there.
 const LACKING: &[&str] = &["missing", "lack", "lacks", "lacking", "absent", "fails", "failing", "forgets", "forgotten"];
 
-impl Words {
+impl TitleWords {
     /// Reads a title.
     pub(crate) fn read(title: &str) -> Self {
         let mut words = Self::default();
@@ -144,7 +144,7 @@ impl Words {
 
     /// True when one title denies and the other does not.
     pub(crate) fn deny_otherwise(&self, other: &Self) -> bool {
-        self.denial.max(other.denial) == Denial::Said && self.denial.min(other.denial) == Denial::None
+        self.denial.max(other.denial) == Negation::Stated && self.denial.min(other.denial) == Negation::None
     }
 
     fn push(&mut self, token: &str, is_code: bool, after_line: bool) {
@@ -171,7 +171,7 @@ impl Words {
             return;
         }
         if bare.contains("n't") || bare.contains("n’t") {
-            self.denial = Denial::Said;
+            self.denial = Negation::Stated;
             return;
         }
         normalise(bare).split(' ').for_each(|word| self.push_word(word));
@@ -182,13 +182,13 @@ impl Words {
             return;
         }
         if DENYING.contains(&word) {
-            self.denial = Denial::Said;
+            self.denial = Negation::Stated;
             return;
         }
         let implied = LACKING.contains(&word);
         let positive = word.strip_prefix("un").filter(|rest| is_denied_adjective(rest));
         if implied || positive.is_some() {
-            self.denial = self.denial.max(Denial::Implied);
+            self.denial = self.denial.max(Negation::Implied);
         }
         if implied {
             return;
@@ -294,7 +294,7 @@ mod tests {
 
     #[track_caller]
     fn check(title: &str, stems: &str, rest: &str) {
-        let words = Words::read(title);
+        let words = TitleWords::read(title);
         assert_eq!(words.stems.join(" "), stems, "{title}");
         let said = format!("{} | {} | {:?}", words.numbers.join(" "), words.names.join(" "), words.denial);
         assert_eq!(said, rest, "{title}");
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn denial_is_said_or_implied() {
-        check("The error isn't logged", "err log", " |  | Said");
+        check("The error isn't logged", "err log", " |  | Stated");
         check("Unlogged error", "err log", " |  | Implied");
         check("Missing log of the error", "err log", " |  | Implied");
         check("Error under load", "err load und", " |  | None");
@@ -326,7 +326,7 @@ mod tests {
 
     #[track_caller]
     fn contradict(a: &str, b: &str) -> bool {
-        let (a, b) = (Words::read(a), Words::read(b));
+        let (a, b) = (TitleWords::read(a), TitleWords::read(b));
         assert_eq!(a.contradict(&b), b.contradict(&a));
         a.contradict(&b)
     }
@@ -352,7 +352,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_title_makes_it_panic(title in any::<String>(), other in "[-a-zA-Z0-9_.:>`'’ nt]{0,40}") {
-            let (a, b) = (Words::read(&title), Words::read(&other));
+            let (a, b) = (TitleWords::read(&title), TitleWords::read(&other));
             prop_assert!(!a.contradict(&a) && !b.contradict(&b));
             prop_assert_eq!(a.contradict(&b), b.contradict(&a));
         }

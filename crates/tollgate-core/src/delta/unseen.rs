@@ -14,7 +14,7 @@ use crate::path::FilePath;
 
 /// The changed lines that the last review did not see.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fresh {
+pub struct UnseenLines {
     right: HashMap<FilePath, Vec<u32>>,
     left: HashMap<FilePath, Vec<u32>>,
     n_added: usize,
@@ -23,8 +23,8 @@ pub struct Fresh {
 
 /// Finds the added and removed lines of the new patch that the old patch did not have.
 #[must_use]
-pub fn fresh(old: &Snapshot, new: &Snapshot) -> Fresh {
-    let mut fresh = Fresh::default();
+pub fn unseen_lines(old: &Snapshot, new: &Snapshot) -> UnseenLines {
+    let mut fresh = UnseenLines::default();
     let pairs = pairing::pair(old, new);
     let partners: HashMap<usize, _> = pairs.iter().map(|pair| (pair.new_index, pair)).collect();
     for (index, file) in new.files.iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn fresh(old: &Snapshot, new: &Snapshot) -> Fresh {
     fresh
 }
 
-impl Fresh {
+impl UnseenLines {
     /// True when the change adds (or on the left side: removes) this line and the last review did not see that.
     #[must_use]
     pub fn contains(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
@@ -85,7 +85,7 @@ impl Fresh {
 }
 
 /// Lines of one side that the last review did not see.
-struct Unseen {
+struct UnseenInFile {
     /// Their numbers, and those of the lines beside a gap.
     numbers: Vec<u32>,
     /// How many there are without the latter.
@@ -101,7 +101,7 @@ fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: 
     }
 }
 
-fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unseen {
+fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> UnseenInFile {
     let mut unseen = Vec::new();
     let mut n_new = 0;
     let (mut from, mut to) = (0, 0);
@@ -121,5 +121,5 @@ fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unsee
     }
     unseen.sort_unstable();
     unseen.dedup();
-    Unseen { numbers: unseen, n_new }
+    UnseenInFile { numbers: unseen, n_new }
 }

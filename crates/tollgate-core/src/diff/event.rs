@@ -18,7 +18,7 @@ pub struct Events<'a> {
     /// Where to stop; what follows is only looked at.
     end: usize,
     line_number: u32,
-    place: Place,
+    position: Position,
     pending: Option<Refused>,
 }
 
@@ -26,12 +26,12 @@ pub struct Events<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resume {
     line_number: u32,
-    place: Place,
+    position: Position,
 }
 
 impl Default for Resume {
     fn default() -> Self {
-        Self { line_number: 1, place: Place::Outside }
+        Self { line_number: 1, position: Position::Outside }
     }
 }
 
@@ -67,7 +67,7 @@ pub struct HunkEvent<'a> {
 
 /// Where in a diff the reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// In no file: in a mail's text or between two diffs.
     Outside,
     /// Behind a file's header.
@@ -90,12 +90,12 @@ impl<'a> Events<'a> {
 
     /// Goes on where another reader stopped, and stops where a line `diff --git` begins.
     pub(crate) fn resume(text: &'a [u8], end: usize, from: Resume) -> Self {
-        Self { text, at: 0, end, line_number: from.line_number, place: from.place, pending: None }
+        Self { text, at: 0, end, line_number: from.line_number, position: from.position, pending: None }
     }
 
     /// What to go on with behind the part that was read.
     pub(crate) fn stopped(&self) -> Resume {
-        Resume { line_number: self.line_number, place: self.place }
+        Resume { line_number: self.line_number, position: self.position }
     }
 
     fn step(&mut self, end: usize, n_lines: u32) {
@@ -104,13 +104,13 @@ impl<'a> Events<'a> {
     }
 
     fn refuse(&mut self, line_number: u32, problem: String) -> Event<'a> {
-        self.place = Place::Lost;
+        self.position = Position::Lost;
         Event::Refused(Refused { line_number, problem })
     }
 
     fn file(&mut self, header: Header<'a>) -> Event<'a> {
         self.step(header.span.end, header.n_lines);
-        self.place = Place::Header { promises_hunk: header.promises_hunk };
+        self.position = Position::Header { promises_hunk: header.promises_hunk };
         if header.binary_cut {
             let problem = format!("expected more of the binary patch, found {}", excerpt(self.text, self.at));
             self.pending = Some(Refused { line_number: self.line_number, problem });
@@ -121,7 +121,7 @@ impl<'a> Events<'a> {
     /// In a file, whatever looks like a hunk header is one; elsewhere it must be right to be more than prose.
     fn is_hunk(&self) -> bool {
         self.text[self.at..].starts_with(b"@@")
-            && (self.place != Place::Outside || hunk::head(header::line_at(self.text, self.at)).is_some())
+            && (self.position != Position::Outside || hunk::head(header::line_at(self.text, self.at)).is_some())
     }
 
     fn hunk(&mut self) -> Event<'a> {
@@ -133,7 +133,7 @@ impl<'a> Events<'a> {
             self.step(body_start, 1);
             return event;
         };
-        if self.place == Place::Outside {
+        if self.position == Position::Outside {
             let event = self.refuse(self.line_number, "expected a file before this hunk, found none".to_owned());
             self.step(body_start, 1);
             return event;
@@ -142,7 +142,7 @@ impl<'a> Events<'a> {
             Ok(body) => {
                 let end = body_start + body.len;
                 self.step(end, body.n_lines.saturating_add(1));
-                self.place = Place::Hunks;
+                self.position = Position::Hunks;
                 Event::Hunk(HunkEvent {
                     head,
                     body: &self.text[body_start..end],
@@ -173,9 +173,9 @@ impl<'a> Events<'a> {
     /// Says what is wrong when the promised hunk does not follow a header, or a hunk's counts left a line over.
     fn out_of_place(&self) -> Option<String> {
         let rest = &self.text[self.at..];
-        let expected = match self.place {
-            Place::Header { promises_hunk: true } if !rest.starts_with(b"@@") => "a hunk header",
-            Place::Hunks if matches!(rest.first(), Some(b'+' | b'-' | b' ')) && !is_signature(rest) => {
+        let expected = match self.position {
+            Position::Header { promises_hunk: true } if !rest.starts_with(b"@@") => "a hunk header",
+            Position::Hunks if matches!(rest.first(), Some(b'+' | b'-' | b' ')) && !is_signature(rest) => {
                 "the hunk to end"
             }
             _ => return None,
@@ -189,13 +189,13 @@ impl<'a> Iterator for Events<'a> {
 
     fn next(&mut self) -> Option<Event<'a>> {
         if let Some(refused) = self.pending.take() {
-            self.place = Place::Lost;
+            self.position = Position::Lost;
             return Some(Event::Refused(refused));
         }
         while self.at < self.end {
             let first = self.text[self.at];
             if matches!(first, b'd' | b'-' | b'S')
-                && self.place != (Place::Header { promises_hunk: true })
+                && self.position != (Position::Header { promises_hunk: true })
                 && let Some(header) = header::read(self.text, self.at)
             {
                 return Some(self.file(header));
@@ -207,8 +207,8 @@ impl<'a> Iterator for Events<'a> {
                 return Some(self.hunk());
             }
             self.step(hunk::end_of_line(self.text, self.at), 1);
-            if self.place != Place::Lost {
-                self.place = Place::Outside;
+            if self.position != Position::Lost {
+                self.position = Position::Outside;
             }
         }
         let problem = self.out_of_place()?;

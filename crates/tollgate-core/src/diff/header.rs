@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::diff::Status;
-use crate::diff::feed::Feeds;
+use crate::diff::file_names;
 use crate::diff::hunk::end_of_line;
-use crate::diff::name;
+use crate::diff::line_feeds::Feeds;
 
 /// What a diff says of a file as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,15 +62,15 @@ impl Header<'_> {
 
 /// What the lines of a header say, before it is settled what they mean together.
 #[derive(Default)]
-struct Said<'a> {
+struct ExtendedHeader<'a> {
     old_mode: Option<u32>,
     new_mode: Option<u32>,
     blobs: Option<(&'a [u8], &'a [u8])>,
     from: Option<Cow<'a, [u8]>>,
     to: Option<Cow<'a, [u8]>>,
     status: Option<Status>,
-    old_side: Option<name::Side<'a>>,
-    new_side: Option<name::Side<'a>>,
+    old_side: Option<file_names::Side<'a>>,
+    new_side: Option<file_names::Side<'a>>,
     binary: bool,
     binary_size: Option<u64>,
     binary_cut: bool,
@@ -113,18 +113,18 @@ pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
 }
 
 fn git<'a>(text: &'a [u8], first: Range<usize>, names: &'a [u8]) -> Header<'a> {
-    let (said, end, n_lines) = extended(text, first.end);
-    let old_side = said.old_side.as_ref().and_then(Option::as_deref);
-    let new_side = said.new_side.as_ref().and_then(Option::as_deref);
-    let (mut old, mut new) = match (&said.from, &said.to) {
+    let (extended, end, n_lines) = extended_header(text, first.end);
+    let old_side = extended.old_side.as_ref().and_then(Option::as_deref);
+    let new_side = extended.new_side.as_ref().and_then(Option::as_deref);
+    let (mut old, mut new) = match (&extended.from, &extended.to) {
         (Some(from), Some(to)) => (from.clone(), to.clone()),
         _ => {
-            let pair = match (&said.old_side, &said.new_side) {
+            let pair = match (&extended.old_side, &extended.new_side) {
                 (Some(Some(old)), Some(Some(new))) => Some((old.clone(), new.clone())),
-                _ => name::split(names, old_side, new_side),
+                _ => file_names::split(names, old_side, new_side),
             };
             let (old, new) = pair.unwrap_or((Cow::Borrowed(names), Cow::Borrowed(names)));
-            let (old_prefix, new_prefix) = name::prefixes(&old, &new);
+            let (old_prefix, new_prefix) = file_names::prefixes(&old, &new);
             (behind(old, old_prefix), behind(new, new_prefix))
         }
     };
@@ -133,14 +133,14 @@ fn git<'a>(text: &'a [u8], first: Range<usize>, names: &'a [u8]) -> Header<'a> {
     } else if new.is_empty() {
         new = old.clone();
     }
-    settle(said, (old, new), first.start..end, n_lines + 1)
+    resolve(extended, (old, new), first.start..end, n_lines + 1)
 }
 
 fn combined<'a>(text: &'a [u8], first: Range<usize>, merged: &'a [u8]) -> Header<'a> {
-    let (said, end, n_lines) = extended(text, first.end);
-    let path = name::bare(merged);
+    let (extended, end, n_lines) = extended_header(text, first.end);
+    let path = file_names::bare(merged);
     // A merge that takes each part from one of its parents has nothing to show below `+++`.
-    Header { promises_hunk: false, ..settle(said, (path.clone(), path), first.start..end, n_lines + 1) }
+    Header { promises_hunk: false, ..resolve(extended, (path.clone(), path), first.start..end, n_lines + 1) }
 }
 
 /// Reads `---`, `+++` with a hunk behind it, as git does, since a line of dashes is common in prose.
@@ -152,14 +152,14 @@ fn plain(text: &[u8], at: usize) -> Option<Header<'_>> {
     if !text.get(end..)?.starts_with(b"@@ -") {
         return None;
     }
-    let (old, new) = (name::side(old), name::side(new));
+    let (old, new) = (file_names::side(old), file_names::side(new));
     let path = match (&old, &new) {
-        (Some(old), Some(new)) => behind(new.clone(), name::prefixes(old, new).1),
-        (Some(lone), None) | (None, Some(lone)) => behind(lone.clone(), name::lone_prefix(lone)),
+        (Some(old), Some(new)) => behind(new.clone(), file_names::prefixes(old, new).1),
+        (Some(lone), None) | (None, Some(lone)) => behind(lone.clone(), file_names::lone_prefix(lone)),
         (None, None) => Cow::Borrowed(&b""[..]),
     };
-    let said = Said { old_side: Some(old), new_side: Some(new), ..Said::default() };
-    Some(settle(said, (path.clone(), path), at..end, 2))
+    let extended = ExtendedHeader { old_side: Some(old), new_side: Some(new), ..ExtendedHeader::default() };
+    Some(resolve(extended, (path.clone(), path), at..end, 2))
 }
 
 /// Reads the line that `git diff --submodule=log` writes, and the commits below it.
@@ -198,20 +198,25 @@ fn submodule(text: &[u8], at: usize) -> Option<Header<'_>> {
         _ => Status::Modified,
     };
     let mode = Some(0o160_000);
-    let said = Said {
+    let extended = ExtendedHeader {
         old_mode: mode.filter(|_| status != Status::Added),
         new_mode: mode.filter(|_| status != Status::Deleted),
         blobs: Some((old, new)),
         status: Some(status),
-        ..Said::default()
+        ..ExtendedHeader::default()
     };
     let path = Cow::Borrowed(path);
-    Some(settle(said, (path.clone(), path), at..end, n_lines))
+    Some(resolve(extended, (path.clone(), path), at..end, n_lines))
 }
 
 /// Draws the conclusions from all lines of a header.
-fn settle<'a>(said: Said<'a>, names: name::Pair<'a>, span: Range<usize>, n_lines: u32) -> Header<'a> {
-    let status = said.status.unwrap_or(match (&said.old_side, &said.new_side) {
+fn resolve<'a>(
+    extended: ExtendedHeader<'a>,
+    names: file_names::Pair<'a>,
+    span: Range<usize>,
+    n_lines: u32,
+) -> Header<'a> {
+    let status = extended.status.unwrap_or(match (&extended.old_side, &extended.new_side) {
         (Some(None), Some(Some(_))) => Status::Added,
         (Some(Some(_)), Some(None)) => Status::Deleted,
         _ => Status::Modified,
@@ -221,92 +226,92 @@ fn settle<'a>(said: Said<'a>, names: name::Pair<'a>, span: Range<usize>, n_lines
         old_path: (status != Status::Added).then_some(names.0),
         new_path: (status != Status::Deleted).then_some(names.1),
         status,
-        old_mode: said.old_mode.filter(|_| status != Status::Added),
-        new_mode: said.new_mode.filter(|_| status != Status::Deleted),
-        old_blob: said.blobs.and_then(|(old, _)| real(old)),
-        new_blob: said.blobs.and_then(|(_, new)| real(new)),
-        binary: said.binary,
-        binary_size: said.binary_size,
+        old_mode: extended.old_mode.filter(|_| status != Status::Added),
+        new_mode: extended.new_mode.filter(|_| status != Status::Deleted),
+        old_blob: extended.blobs.and_then(|(old, _)| real(old)),
+        new_blob: extended.blobs.and_then(|(_, new)| real(new)),
+        binary: extended.binary,
+        binary_size: extended.binary_size,
         span,
-        promises_hunk: said.new_side.is_some() && !said.binary,
-        binary_cut: said.binary_cut,
+        promises_hunk: extended.new_side.is_some() && !extended.binary,
+        binary_cut: extended.binary_cut,
         n_lines,
     }
 }
 
 /// Reads all lines of a header behind the first, and says where they end and how many they are.
-fn extended(text: &[u8], start: usize) -> (Said<'_>, usize, u32) {
-    let mut said = Said::default();
+fn extended_header(text: &[u8], start: usize) -> (ExtendedHeader<'_>, usize, u32) {
+    let mut extended = ExtendedHeader::default();
     let (mut at, mut n_lines) = (start, 0);
     let mut feeds = Feeds::starting_at(text, start);
-    while at < text.len() && said.new_side.is_none() && !said.binary {
+    while at < text.len() && extended.new_side.is_none() && !extended.binary {
         let next = feeds.next().map_or(text.len(), |feed| feed + 1);
         let line = without_end(&text[at..next]);
         if line == b"GIT binary patch" {
-            let (end, n_more) = binary_patch(text, next, &mut said);
-            return (said, end, n_lines + 1 + n_more);
+            let (end, n_more) = binary_patch(text, next, &mut extended);
+            return (extended, end, n_lines + 1 + n_more);
         }
-        if !header_line(&mut said, line, &text[next..]) {
+        if !header_line(&mut extended, line, &text[next..]) {
             break;
         }
         (at, n_lines) = (next, n_lines + 1);
     }
-    (said, at, n_lines)
+    (extended, at, n_lines)
 }
 
 /// Takes in one line; false when it does not belong to a header.
-fn header_line<'a>(said: &mut Said<'a>, line: &'a [u8], rest: &[u8]) -> bool {
+fn header_line<'a>(extended: &mut ExtendedHeader<'a>, line: &'a [u8], rest: &[u8]) -> bool {
     // The words are short; a vector search for the space would cost more than it saves.
     let Some(space) = line.iter().take(16).position(|&byte| byte == b' ') else { return false };
     let (word, value) = (&line[..space], &line[space + 1..]);
     match word {
-        b"index" => index(said, value),
+        b"index" => index(extended, value),
         b"---" if rest.starts_with(b"+++ ") || rest.starts_with(b"--- ") => {
             // A merge may name the file of every parent; the first is the one that counts.
-            said.old_side.get_or_insert(name::side(value));
+            extended.old_side.get_or_insert(file_names::side(value));
         }
-        b"+++" if said.old_side.is_some() => said.new_side = Some(name::side(value)),
-        b"old" if value.starts_with(b"mode ") => said.old_mode = mode(&value[5..]),
-        b"new" if value.starts_with(b"mode ") => said.new_mode = mode(&value[5..]),
+        b"+++" if extended.old_side.is_some() => extended.new_side = Some(file_names::side(value)),
+        b"old" if value.starts_with(b"mode ") => extended.old_mode = mode(&value[5..]),
+        b"new" if value.starts_with(b"mode ") => extended.new_mode = mode(&value[5..]),
         b"new" if value.starts_with(b"file mode ") => {
-            (said.status, said.new_mode) = (Some(Status::Added), mode(&value[10..]));
+            (extended.status, extended.new_mode) = (Some(Status::Added), mode(&value[10..]));
         }
         b"deleted" if value.starts_with(b"file mode ") => {
-            (said.status, said.old_mode) = (Some(Status::Deleted), mode(first_of(&value[10..])));
+            (extended.status, extended.old_mode) = (Some(Status::Deleted), mode(first_of(&value[10..])));
         }
         b"mode" => {
             let Some(dots) = dots(value) else { return false };
-            (said.old_mode, said.new_mode) = (mode(first_of(&value[..dots])), mode(&value[dots + 2..]));
+            (extended.old_mode, extended.new_mode) = (mode(first_of(&value[..dots])), mode(&value[dots + 2..]));
         }
         b"rename" | b"copy" => {
             let (side, path) = if let Some(path) = value.strip_prefix(b"from ") {
-                (&mut said.from, path)
+                (&mut extended.from, path)
             } else if let Some(path) = value.strip_prefix(b"to ") {
-                (&mut said.to, path)
+                (&mut extended.to, path)
             } else {
                 return false;
             };
-            *side = Some(name::bare(path));
-            said.status = Some(if word == b"copy" { Status::Copied } else { Status::Renamed });
+            *side = Some(file_names::bare(path));
+            extended.status = Some(if word == b"copy" { Status::Copied } else { Status::Renamed });
         }
         b"similarity" | b"dissimilarity" => return value.starts_with(b"index "),
-        b"Binary" if value.starts_with(b"files ") && value.ends_with(b" differ") => said.binary = true,
+        b"Binary" if value.starts_with(b"files ") && value.ends_with(b" differ") => extended.binary = true,
         _ => return false,
     }
     true
 }
 
 /// Reads `0123456..89abcde 100644`, or of a merge `0123456,789abcd..ef01234`.
-fn index<'a>(said: &mut Said<'a>, value: &'a [u8]) {
+fn index<'a>(extended: &mut ExtendedHeader<'a>, value: &'a [u8]) {
     let (blobs, digits) = match memchr::memchr(b' ', value) {
         Some(space) => (&value[..space], Some(&value[space + 1..])),
         None => (value, None),
     };
     if let Some(dots) = dots(blobs) {
-        said.blobs = Some((first_of(&blobs[..dots]), &blobs[dots + 2..]));
+        extended.blobs = Some((first_of(&blobs[..dots]), &blobs[dots + 2..]));
     }
     if let Some(mode) = digits.and_then(mode) {
-        (said.old_mode, said.new_mode) = (said.old_mode.or(Some(mode)), said.new_mode.or(Some(mode)));
+        (extended.old_mode, extended.new_mode) = (extended.old_mode.or(Some(mode)), extended.new_mode.or(Some(mode)));
     }
 }
 
@@ -321,25 +326,25 @@ fn first_of(list: &[u8]) -> &[u8] {
 }
 
 /// Walks over the one or two blocks of a binary patch; gives where they end and their number of lines.
-fn binary_patch(text: &[u8], start: usize, said: &mut Said<'_>) -> (usize, u32) {
-    said.binary = true;
+fn binary_patch(text: &[u8], start: usize, extended: &mut ExtendedHeader<'_>) -> (usize, u32) {
+    extended.binary = true;
     let (mut at, mut n_lines) = (start, 0);
     for block in 0..2 {
         let line = line_at(text, at);
         let literal = line.strip_prefix(b"literal ");
         let Some(size) = literal.or_else(|| line.strip_prefix(b"delta ")).and_then(size) else {
-            said.binary_cut |= block == 0;
+            extended.binary_cut |= block == 0;
             break;
         };
         if block == 0 && literal.is_some() {
-            said.binary_size = Some(size);
+            extended.binary_size = Some(size);
         }
         (at, n_lines) = (end_of_line(text, at), n_lines + 1);
         while is_base85_line(line_at(text, at)) {
             (at, n_lines) = (end_of_line(text, at), n_lines + 1);
         }
         if !line_at(text, at).is_empty() || at == text.len() {
-            said.binary_cut = true;
+            extended.binary_cut = true;
             break;
         }
         (at, n_lines) = (end_of_line(text, at), n_lines + 1);

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::diff::feed::Feeds;
-use crate::diff::mark::{self, Marks};
+use crate::diff::line_feeds::Feeds;
+use crate::diff::line_marks::{self, Marks};
 
 /// The counts and places of a hunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl Left {
     fn pass_blocks(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
         // With fewer lines to come, the hunk as a rule ends within the block.
-        while self.old.max(self.new) > (mark::BLOCK / 32) as u32
+        while self.old.max(self.new) > (line_marks::BLOCK / 32) as u32
             && let Some(marks) = text.get(at..).and_then(Marks::of_block)
             && marks.n_other == 0
             && let Some(old) = self.old.checked_sub(marks.n_removed + marks.n_context)
@@ -192,9 +192,9 @@ impl Left {
         {
             (self.old, self.new, self.n_context) = (old, new, self.n_context + marks.n_context);
             if marks.n_added > 0 {
-                (self.first_added, self.last_added) = (self.first_added.min(at), at + mark::BLOCK);
+                (self.first_added, self.last_added) = (self.first_added.min(at), at + line_marks::BLOCK);
             }
-            at += mark::BLOCK;
+            at += line_marks::BLOCK;
         }
         at
     }

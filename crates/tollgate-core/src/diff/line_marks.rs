@@ -11,7 +11,7 @@
 
 use wide::u8x16;
 
-use crate::diff::feed::Feeds;
+use crate::diff::line_feeds::Feeds;
 
 /// Bytes of a block. No sum over a block may exceed a byte.
 pub(crate) const BLOCK: usize = 128;

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::intent::code;
+use crate::intent::code_spans;
 
 /// Characters kept on each side of what was found.
 const AROUND: usize = 20;
@@ -73,7 +73,7 @@ pub(crate) fn find(text: &str) -> Option<Range<usize>> {
     if !may_hold(text) {
         return None;
     }
-    phrases(text, &code::ranges(text)).into_iter().find(|phrase| !phrase.negated).map(|phrase| phrase.range)
+    phrases(text, &code_spans::ranges(text)).into_iter().find(|phrase| !phrase.negated).map(|phrase| phrase.range)
 }
 
 /// Every phrase outside of code, in order.
@@ -86,7 +86,7 @@ pub(crate) fn phrases(text: &str, code: &[Range<usize>]) -> Vec<Phrase> {
         if let Some(line_break) = text.get(seen..range.start).and_then(|between| between.rfind('\n')) {
             unticked = is_unticked(&text[seen + line_break + 1..]);
         }
-        if !code::overlaps(code, &range) {
+        if !code_spans::overlaps(code, &range) {
             found.push(Phrase { negated: unticked || is_negated(text, &range), range });
         }
     }

@@ -14,14 +14,14 @@ use crate::intent::Commit;
 
 /// A commit of a list, with its own copy of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub struct ListedCommit {
     /// Its name, in full or in part.
     pub sha: String,
     /// Its message.
     pub message: String,
 }
 
-impl Listed {
+impl ListedCommit {
     /// The commit, borrowed.
     #[must_use]
     pub fn as_commit(&self) -> Commit<'_> {
@@ -40,7 +40,7 @@ pub struct ListError {
 }
 
 /// Reads a list of commits.
-pub fn parse(text: &str) -> Result<Vec<Listed>, ListError> {
+pub fn parse(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     if first.trim_start().starts_with('{') {
@@ -56,7 +56,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter(|(_, line)| !line.trim().is_empty())
 }
 
-fn json_lines(text: &str) -> Result<Vec<Listed>, ListError> {
+fn json_lines(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let read = |(line, json): (usize, &str)| {
         serde_json::from_str(json.trim()).map_err(|error| {
             // Each line is read alone, so the place within it would only confuse.
@@ -69,14 +69,14 @@ fn json_lines(text: &str) -> Result<Vec<Listed>, ListError> {
     numbered(text).map(read).collect()
 }
 
-fn one_line_each(text: &str) -> Result<Vec<Listed>, ListError> {
+fn one_line_each(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let read = |(line, whole): (usize, &str)| {
         let (sha, rest) = whole.trim().split_once(char::is_whitespace).unwrap_or((whole.trim(), ""));
         if !is_name(sha) {
             let problem = "expected the name of a commit and its title, as `git log --oneline` prints them".to_owned();
             return Err(ListError { line, problem });
         }
-        Ok(Listed { sha: sha.to_owned(), message: undecorated(rest.trim_start()).to_owned() })
+        Ok(ListedCommit { sha: sha.to_owned(), message: undecorated(rest.trim_start()).to_owned() })
     };
     numbered(text).map(read).collect()
 }
@@ -93,11 +93,11 @@ fn undecorated(title: &str) -> &str {
     if known && names.split(", ").all(is_name) { rest } else { title }
 }
 
-fn log(text: &str) -> Vec<Listed> {
-    let mut commits: Vec<Listed> = Vec::new();
+fn log(text: &str) -> Vec<ListedCommit> {
+    let mut commits: Vec<ListedCommit> = Vec::new();
     for line in text.lines() {
         if let Some(sha) = commit_line(line) {
-            commits.push(Listed { sha: sha.to_owned(), message: String::new() });
+            commits.push(ListedCommit { sha: sha.to_owned(), message: String::new() });
         } else if let (Some(commit), Some(said)) = (commits.last_mut(), line.strip_prefix("    ")) {
             if !commit.message.is_empty() {
                 commit.message.push('\n');

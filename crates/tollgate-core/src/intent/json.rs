@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::Category;
-use crate::intent::{Breaking, Conventional, Intent, Place, Tag, Type};
+use crate::intent::{Breaking, Conventional, DeclaredIn, Intent, Tag, Type};
 use crate::profile::Profile;
 
 /// What the author declared.
@@ -221,12 +221,12 @@ impl From<&Breaking> for BreakingJson {
     }
 }
 
-impl From<&Place> for PlaceJson {
-    fn from(place: &Place) -> Self {
+impl From<&DeclaredIn> for PlaceJson {
+    fn from(place: &DeclaredIn) -> Self {
         match place {
-            Place::Title => Self { source: SourceJson::Title, commit: None },
-            Place::Body => Self { source: SourceJson::Body, commit: None },
-            Place::Commit(sha) => Self { source: SourceJson::Commit, commit: Some(sha.clone()) },
+            DeclaredIn::Title => Self { source: SourceJson::Title, commit: None },
+            DeclaredIn::Body => Self { source: SourceJson::Body, commit: None },
+            DeclaredIn::Commit(sha) => Self { source: SourceJson::Commit, commit: Some(sha.clone()) },
         }
     }
 }

@@ -5,7 +5,7 @@
 //! `[text][ref]`, boxes `[ ]` and `[x]`, and references to tickets `[ABC-123]`
 //! and `[#45]`. Nothing inside `` `code` `` is a tag.
 
-use crate::intent::code;
+use crate::intent::code_spans;
 
 /// The tags that mean something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,7 +101,7 @@ pub(crate) fn scan<'a>(text: &'a str, take: &mut dyn FnMut(Bracket<'a>) -> bool)
     if memchr::memchr(b'[', text.as_bytes()).is_none() {
         return;
     }
-    let code = code::ranges(text);
+    let code = code_spans::ranges(text);
     let mut at = 0;
     while let Some(pair) = next_pair(text, at, &code) {
         at = pair.end;
@@ -132,7 +132,7 @@ fn next_pair<'a>(text: &'a str, from: usize, code: &[std::ops::Range<usize>]) ->
     let bytes = text.as_bytes();
     let mut open = None;
     for at in memchr::memchr2_iter(b'[', b']', &bytes[from..]).map(|at| at + from) {
-        if !code.is_empty() && code::overlaps(code, &(at..at + 1)) {
+        if !code.is_empty() && code_spans::overlaps(code, &(at..at + 1)) {
             continue;
         }
         match (bytes[at], open) {

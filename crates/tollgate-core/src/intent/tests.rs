@@ -5,7 +5,7 @@ use super::*;
 
 /// An intent in one line: everything that was found, with where.
 fn said(intent: &Intent) -> String {
-    let place = words::place;
+    let place = text::place;
     let mut parts: Vec<String> = Vec::new();
     parts.extend(intent.tags.iter().map(|tag| {
         let known = if tag.keyword.is_some() { "" } else { "unknown " };
@@ -13,7 +13,7 @@ fn said(intent: &Intent) -> String {
         format!("{known}{}{meant} in {}", tag.name, place(&tag.place))
     }));
     parts.extend(intent.references.iter().map(|reference| format!("reference {reference}")));
-    parts.extend(intent.conventional.iter().map(words::type_with_place));
+    parts.extend(intent.conventional.iter().map(text::type_with_place));
     parts.extend(intent.breaking.iter().map(|found| format!("breaks in {}: {}", place(&found.place), found.excerpt)));
     parts.extend(intent.no_review().then(|| "no review".to_owned()));
     parts.extend(intent.is_wip().then(|| "wip".to_owned()));

@@ -4,7 +4,7 @@
 //! Keywords: [WIP] in title, breaking change in commit abc1234
 //! ```
 
-use crate::intent::{Conventional, Intent, Keyword, Place, Tag};
+use crate::intent::{Conventional, DeclaredIn, Intent, Keyword, Tag};
 
 /// How many things of one kind are named before the rest is counted.
 const MAX_NAMED: usize = 5;
@@ -69,11 +69,11 @@ impl Intent {
 }
 
 /// A place, as it is named in a sentence.
-pub(crate) fn place(place: &Place) -> String {
+pub(crate) fn place(place: &DeclaredIn) -> String {
     match place {
-        Place::Title => "title".to_owned(),
-        Place::Body => "body".to_owned(),
-        Place::Commit(sha) => format!("commit {sha}"),
+        DeclaredIn::Title => "title".to_owned(),
+        DeclaredIn::Body => "body".to_owned(),
+        DeclaredIn::Commit(sha) => format!("commit {sha}"),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use crate::delta::words::{Words, stem};
+use crate::delta::title_words::{TitleWords, stem};
 use crate::finding::Finding;
 
 /// How well two remarks on the same lines must agree, from 0 to 1.
@@ -23,21 +23,21 @@ const MAX_REASON: usize = 1000;
 
 /// What a finding says, ready to be compared.
 #[derive(Debug)]
-pub(super) struct Said {
-    title: Words,
+pub(super) struct FindingWords {
+    title: TitleWords,
     about: BTreeSet<String>,
     all: BTreeSet<String>,
     code: BTreeSet<String>,
 }
 
-impl Said {
+impl FindingWords {
     pub(super) fn of(finding: &Finding) -> Self {
-        let title = Words::read(finding.summary.as_str());
+        let title = TitleWords::read(finding.summary.as_str());
         let about = stems(&title);
         let reason = finding.reason.as_deref().unwrap_or_default();
-        let mut all = stems(&Words::read(head(reason)));
+        let mut all = stems(&TitleWords::read(head(reason)));
         all.extend(about.iter().cloned());
-        let code = stems(&Words::read(&format!("`{}`", head(&finding.evidence).replace('`', " "))));
+        let code = stems(&TitleWords::read(&format!("`{}`", head(&finding.evidence).replace('`', " "))));
         Self { title, about, all, code }
     }
 
@@ -178,7 +178,7 @@ fn weight(stem: &str, in_code: bool) -> f64 {
     if in_code { weight.min(CODE_WEIGHT) } else { weight }
 }
 
-fn stems(words: &Words) -> BTreeSet<String> {
+fn stems(words: &TitleWords) -> BTreeSet<String> {
     static NOTHING: LazyLock<BTreeSet<String>> = LazyLock::new(|| EMPTY.iter().map(|word| canonical(word)).collect());
     words.stems.iter().map(|stem| meant(stem)).filter(|stem| !NOTHING.contains(stem)).collect()
 }

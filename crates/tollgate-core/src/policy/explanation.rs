@@ -4,8 +4,8 @@
 //! profile strict from [strict-review] in title: findings from Low on, at most 15 comments
 //! ```
 
-use crate::intent::words::{shown_with_place, type_with_place};
-use crate::intent::{Conventional, Intent, Keyword, Place, profile_of};
+use crate::intent::text::{shown_with_place, type_with_place};
+use crate::intent::{Conventional, DeclaredIn, Intent, Keyword, profile_of};
 use crate::policy::{Effect, Policy};
 
 /// The sentences, in the order of their weight.
@@ -25,8 +25,10 @@ fn no_review(intent: &Intent) -> Option<String> {
     let tag = intent.tag(Keyword::NoReview)?;
     let tag_shown = shown_with_place(tag);
     Some(match tag.place {
-        Place::Title => format!("review skipped because of {tag_shown}"),
-        Place::Body | Place::Commit(_) => format!("reviewed in spite of {tag_shown}: only the title skips a review"),
+        DeclaredIn::Title => format!("review skipped because of {tag_shown}"),
+        DeclaredIn::Body | DeclaredIn::Commit(_) => {
+            format!("reviewed in spite of {tag_shown}: only the title skips a review")
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use crate::coverage::{Coverage, Covered, Looked};
+use crate::coverage::{Coverage, CoveredHunk, HunkStatus};
 use crate::diff::{self, FileDiff};
 use crate::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
 use crate::path::FilePath;
@@ -52,7 +52,7 @@ pub(super) fn review(mut findings: Vec<Finding>) -> Review {
         files_reviewed: Vec::new(),
         findings,
         withheld: Vec::new(),
-        coverage: Some(Coverage { hunks: vec![covered("a.js", Looked::Reviewed)] }),
+        coverage: Some(Coverage { hunks: vec![covered("a.js", HunkStatus::Reviewed)] }),
         re_review_required: false,
         notes: None,
         extra: Map::new(),
@@ -60,8 +60,8 @@ pub(super) fn review(mut findings: Vec<Finding>) -> Review {
 }
 
 /// A hunk of a file and what became of it.
-pub(super) fn covered(file: &str, looked: Looked) -> Covered {
-    Covered { file: FilePath::parse(file).unwrap(), lines: LineRange::new(1, 9), looked }
+pub(super) fn covered(file: &str, status: HunkStatus) -> CoveredHunk {
+    CoveredHunk { file: FilePath::parse(file).unwrap(), lines: LineRange::new(1, 9), status }
 }
 
 /// The commit under review.

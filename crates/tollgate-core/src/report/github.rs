@@ -8,7 +8,7 @@
 //! warnings and ten notices of a step; the rest stays in the log, and the caller
 //! is told so.
 
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::finding::{Finding, Severity, Side};
 use crate::review::Review;
 use crate::visible::visible;
@@ -68,12 +68,12 @@ fn annotation(finding: &Finding) -> String {
 
 fn not_reviewed(review: &Review) -> Option<String> {
     let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    let missing = hunks.filter_map(|covered| match &covered.looked {
-        Looked::NotReviewed(reason) => {
+    let missing = hunks.filter_map(|covered| match &covered.status {
+        HunkStatus::NotReviewed(reason) => {
             let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
             Some(format!("{}{lines}: {reason}", covered.file))
         }
-        Looked::Reviewed | Looked::Skipped(_) => None,
+        HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
     });
     let missing: Vec<String> = missing.collect();
     let title = property("Part of the change was not reviewed");

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::coverage::{Covered, Looked};
+use crate::coverage::{CoveredHunk, HunkStatus};
 use crate::diff::{FileDiff, Status};
 use crate::finding::{Finding, FindingId, Severity, Side};
 use crate::fingerprint::Fingerprint;
@@ -158,9 +158,9 @@ fn coverage(review: &Review) -> String {
 }
 
 fn not_reviewed(review: &Review) -> String {
-    let items = covered_items(review, |looked| match looked {
-        Looked::NotReviewed(reason) => Some(reason),
-        Looked::Reviewed | Looked::Skipped(_) => None,
+    let items = covered_items(review, |status| match status {
+        HunkStatus::NotReviewed(reason) => Some(reason),
+        HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
     });
     if items.is_empty() {
         return String::new();
@@ -171,19 +171,19 @@ fn not_reviewed(review: &Review) -> String {
     )
 }
 
-fn covered_items(review: &Review, reason: impl Fn(&Looked) -> Option<&String>) -> String {
-    let item = |covered: &Covered, reason: &str| {
+fn covered_items(review: &Review, reason: impl Fn(&HunkStatus) -> Option<&String>) -> String {
+    let item = |covered: &CoveredHunk, reason: &str| {
         let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
         format!("<li><code>{}{lines}</code>: {}</li>\n", code(covered.file.as_str()), text(reason))
     };
     let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    hunks.filter_map(|covered| Some(item(covered, reason(&covered.looked)?))).collect()
+    hunks.filter_map(|covered| Some(item(covered, reason(&covered.status)?))).collect()
 }
 
 fn skipped(review: &Review) -> String {
-    let items = covered_items(review, |looked| match looked {
-        Looked::Skipped(reason) => Some(reason),
-        Looked::Reviewed | Looked::NotReviewed(_) => None,
+    let items = covered_items(review, |status| match status {
+        HunkStatus::Skipped(reason) => Some(reason),
+        HunkStatus::Reviewed | HunkStatus::NotReviewed(_) => None,
     });
     if items.is_empty() {
         return String::new();

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::finding::{Finding, Severity};
 use crate::path::FilePath;
 use crate::review::Review;
@@ -65,10 +65,10 @@ fn cases(review: &Review) -> BTreeMap<&FilePath, Case<'_>> {
     }
     for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
         let case = cases.entry(&covered.file).or_default();
-        match &covered.looked {
-            Looked::Reviewed => case.reviewed = true,
-            Looked::Skipped(reason) => case.skipped.push(reason),
-            Looked::NotReviewed(reason) => {
+        match &covered.status {
+            HunkStatus::Reviewed => case.reviewed = true,
+            HunkStatus::Skipped(reason) => case.skipped.push(reason),
+            HunkStatus::NotReviewed(reason) => {
                 let lines = covered.lines.map_or_else(String::new, |lines| format!("lines {lines}: "));
                 case.not_reviewed.push(format!("{lines}{reason}"));
             }

@@ -43,7 +43,7 @@ use std::collections::HashSet;
 use crate::analysis::{Analysis, Category};
 use crate::comment::section::says_nothing;
 use crate::comment::{Kind, summary_text};
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::finding::Finding;
 use crate::path::FilePath;
 use crate::report::escape::{html, literal_at_start, shown, with_tags};
@@ -175,7 +175,8 @@ fn n_left_out(comment: &Comment<'_>) -> u64 {
     let files = comment.analysis.map(|analysis| analysis.files.as_slice()).unwrap_or_default();
     let read: HashSet<FilePath> = files.iter().map(|file| FilePath::of_repo_path(&file.path)).collect();
     let hunks = comment.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    let missing = hunks.filter(|covered| matches!(covered.looked, Looked::NotReviewed(_))).map(|covered| &covered.file);
+    let missing =
+        hunks.filter(|covered| matches!(covered.status, HunkStatus::NotReviewed(_))).map(|covered| &covered.file);
     missing.filter(|file| !read.contains(*file)).collect::<HashSet<_>>().len() as u64
 }
 

@@ -29,7 +29,7 @@ mod wrap;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::diff::FileDiff;
 use crate::finding::{Finding, FindingId, Severity};
 use crate::gate::Gate;
@@ -310,9 +310,9 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
         for line in wrap(&line, look.width.saturating_sub(2)) {
             let _ = writeln!(out, "  {}", look.paint.dim(&line));
         }
-        let not_reviewed = coverage.hunks.iter().filter_map(|hunk| match &hunk.looked {
-            Looked::NotReviewed(reason) => Some((hunk, "not reviewed", reason)),
-            Looked::Skipped(reason) if look.verbose => Some((hunk, "skipped", reason)),
+        let not_reviewed = coverage.hunks.iter().filter_map(|hunk| match &hunk.status {
+            HunkStatus::NotReviewed(reason) => Some((hunk, "not reviewed", reason)),
+            HunkStatus::Skipped(reason) if look.verbose => Some((hunk, "skipped", reason)),
             _ => None,
         });
         list_hunks(out, not_reviewed, look);
@@ -322,7 +322,7 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
 /// One line per file and reason, the first few of them.
 fn list_hunks<'a>(
     out: &mut String,
-    hunks: impl Iterator<Item = (&'a crate::coverage::Covered, &'a str, &'a String)>,
+    hunks: impl Iterator<Item = (&'a crate::coverage::CoveredHunk, &'a str, &'a String)>,
     look: &Look,
 ) {
     let mut rows: Vec<(String, usize)> = Vec::new();

@@ -6,10 +6,12 @@ use crate::answer::Claim;
 use crate::finding::{Finding, FindingId, LineRange, Location, Origin, Side, Summary};
 use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
-use crate::verify::file::{self, Names, Which};
-use crate::verify::place::{lines_of, place};
-use crate::verify::seek::{Elsewhere, Found, Sought, State, Texts, Wanted, seek, seek_everywhere};
-use crate::verify::{Shown, VERIFICATION, fix, quote};
+use crate::verify::file_lookup::{self, FileIndex, FileMatch};
+use crate::verify::fuzzy_match::{
+    ClaimedLines, MatchElsewhere, MatchQuality, MatchedPlace, QuoteMatch, SearchTexts, find_in_all_files, find_quote,
+};
+use crate::verify::line_anchor::{find_anchor, lines_of};
+use crate::verify::{ShownChange, VERIFICATION, fix, quote};
 
 /// Most lines that a claim may name and keep.
 const MAX_LINES: u32 = 50;
@@ -21,7 +23,7 @@ const MENTIONED: u32 = 5;
 const MENTIONED_ALONE: usize = 12;
 
 /// What became of a claim.
-pub(super) enum Judged {
+pub(super) enum ClaimOutcome {
     /// It is true of the change.
     Counts(Finding),
     /// It is not.
@@ -29,10 +31,10 @@ pub(super) enum Judged {
 }
 
 /// What claims are held against.
-pub(super) struct Bench<'a> {
-    shown: Shown<'a>,
-    texts: Texts<'a>,
-    names: Names,
+pub(super) struct ClaimVerifier<'a> {
+    shown: ShownChange<'a>,
+    texts: SearchTexts<'a>,
+    names: FileIndex,
     all_sent: bool,
 }
 
@@ -43,75 +45,75 @@ struct Refused {
     lines: Option<LineRange>,
 }
 
-impl<'a> Bench<'a> {
-    pub(super) fn new(shown: Shown<'a>) -> Self {
+impl<'a> ClaimVerifier<'a> {
+    pub(super) fn new(shown: ShownChange<'a>) -> Self {
         let is_sent = |(index, file): (usize, &crate::diff::FileDiff)| {
             (0..file.hunks.len()).all(|hunk| (shown.sent)(index, hunk))
         };
         let all_sent = shown.files.iter().enumerate().all(is_sent);
-        Self { shown, texts: Texts::new(shown), names: Names::new(shown.files), all_sent }
+        Self { shown, texts: SearchTexts::new(shown), names: FileIndex::new(shown.files), all_sent }
     }
 
     pub(super) fn n_compared(&self) -> u64 {
         self.texts.n_compared()
     }
 
-    pub(super) fn judge(&self, claim: Claim) -> Judged {
+    pub(super) fn verify_claim(&self, claim: Claim) -> ClaimOutcome {
         let claim = cleaned(claim);
         match self.find(&claim) {
             Ok(found) => self.accept(claim, found),
-            Err(refused) => Judged::Withheld(self.refuse(claim, refused)),
+            Err(refused) => ClaimOutcome::Withheld(self.refuse(claim, refused)),
         }
     }
 
-    fn find(&self, claim: &Claim) -> Result<Found, Refused> {
+    fn find(&self, claim: &Claim) -> Result<MatchedPlace, Refused> {
         let refused = |why: String, file: Option<usize>| Refused { why: Withheld::Unverified(why), file, lines: None };
         let evidence = claim.evidence.as_deref().filter(|evidence| !quote::readings(evidence).is_empty());
         let named = claim.file.as_deref().filter(|name| !name.trim().is_empty());
         match named.map(|name| (name, self.names.find(name))) {
-            Some((_, Some(Which::One(file)))) => match evidence {
+            Some((_, Some(FileMatch::One(file)))) => match evidence {
                 Some(evidence) => self.by_quote(claim, file, evidence),
                 None => self.by_place(claim, file),
             },
             Some((name, None)) => Err(refused(format!("`{}` is not in the change", shortened(name)), None)),
-            Some((name, Some(Which::Several))) => self
+            Some((name, Some(FileMatch::Several))) => self
                 .everywhere(evidence)
                 .ok_or_else(|| refused(format!("the change has several files called `{}`", shortened(name)), None)),
             None => self.everywhere(evidence).ok_or_else(|| refused("it names no file".to_owned(), None)),
         }
     }
 
-    fn everywhere(&self, evidence: Option<&str>) -> Option<Found> {
-        match seek_everywhere(&self.texts, evidence?) {
-            Elsewhere::Once(found) => Some(found),
-            Elsewhere::Somewhere | Elsewhere::Nowhere => None,
+    fn everywhere(&self, evidence: Option<&str>) -> Option<MatchedPlace> {
+        match find_in_all_files(&self.texts, evidence?) {
+            MatchElsewhere::Once(found) => Some(found),
+            MatchElsewhere::Somewhere | MatchElsewhere::Nowhere => None,
         }
     }
 
-    fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<Found, Refused> {
-        let wanted = Wanted { lines: claim.lines, side: claim.side };
-        match seek(&self.texts, file, evidence, wanted) {
-            Sought::Here(found) => return Ok(found),
-            Sought::Outside(lines) => {
+    fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<MatchedPlace, Refused> {
+        let wanted = ClaimedLines { lines: claim.lines, side: claim.side };
+        match find_quote(&self.texts, file, evidence, wanted) {
+            QuoteMatch::Here(found) => return Ok(found),
+            QuoteMatch::Outside(lines) => {
                 return Err(Refused { why: Withheld::OutsideChange, file: Some(file), lines: Some(lines) });
             }
-            Sought::Nowhere => {}
+            QuoteMatch::Nowhere => {}
         }
-        let why = match seek_everywhere(&self.texts, evidence) {
-            Elsewhere::Once(found) => return Ok(found),
-            Elsewhere::Somewhere => format!("its evidence is not in `{}`", self.path(file, Side::Right)),
-            Elsewhere::Nowhere if self.all_sent => "its evidence is nowhere in the change".to_owned(),
-            Elsewhere::Nowhere => "its evidence is nowhere in what was shown of the change".to_owned(),
+        let why = match find_in_all_files(&self.texts, evidence) {
+            MatchElsewhere::Once(found) => return Ok(found),
+            MatchElsewhere::Somewhere => format!("its evidence is not in `{}`", self.path(file, Side::Right)),
+            MatchElsewhere::Nowhere if self.all_sent => "its evidence is nowhere in the change".to_owned(),
+            MatchElsewhere::Nowhere => "its evidence is nowhere in what was shown of the change".to_owned(),
         };
         Err(Refused { why: Withheld::Unverified(why), file: Some(file), lines: None })
     }
 
-    fn by_place(&self, claim: &Claim, file: usize) -> Result<Found, Refused> {
-        let wanted = Wanted { lines: claim.lines, side: claim.side };
+    fn by_place(&self, claim: &Claim, file: usize) -> Result<MatchedPlace, Refused> {
+        let wanted = ClaimedLines { lines: claim.lines, side: claim.side };
         if let Some(found) = self.mentioned(claim, file, wanted) {
             return Ok(found);
         }
-        place(&self.texts, file, wanted).ok_or_else(|| {
+        find_anchor(&self.texts, file, wanted).ok_or_else(|| {
             let shown = if self.all_sent { "in the change" } else { "in what was shown of the change" };
             let why = match claim.lines {
                 Some(lines) if lines.start() == lines.end() => {
@@ -125,32 +127,32 @@ impl<'a> Bench<'a> {
     }
 
     /// Code that the title or the reason mentions, when it is where the claim says or can be nowhere else.
-    fn mentioned(&self, claim: &Claim, file: usize, wanted: Wanted) -> Option<Found> {
+    fn mentioned(&self, claim: &Claim, file: usize, wanted: ClaimedLines) -> Option<MatchedPlace> {
         let prose = [Some(claim.title.as_str()), claim.reason.as_deref()];
         let pieces = prose.into_iter().flatten().flat_map(quote::in_backticks);
         pieces.filter(|piece| is_code(piece)).find_map(|piece| {
-            let Sought::Here(found) = seek(&self.texts, file, piece, wanted) else { return None };
+            let QuoteMatch::Here(found) = find_quote(&self.texts, file, piece, wanted) else { return None };
             let good = match wanted.lines {
                 Some(lines) => distance(lines, found.lines) <= MENTIONED,
                 None => {
                     let n_chars = piece.chars().filter(|character| !character.is_whitespace()).count();
-                    let once = matches!(seek_everywhere(&self.texts, piece), Elsewhere::Once(_));
+                    let once = matches!(find_in_all_files(&self.texts, piece), MatchElsewhere::Once(_));
                     n_chars >= MENTIONED_ALONE && once
                 }
             };
-            let good = good && matches!(found.state, State::Exact | State::Whitespace);
+            let good = good && matches!(found.state, MatchQuality::Exact | MatchQuality::Whitespace);
             good.then_some(found)
         })
     }
 
     /// The path of a file on one side.
     fn path(&self, file: usize, side: Side) -> FilePath {
-        let Some(file) = self.shown.files.get(file) else { return file::unknown() };
+        let Some(file) = self.shown.files.get(file) else { return file_lookup::unknown() };
         let old = file.old_path.as_ref().filter(|_| side == Side::Left);
         FilePath::of_repo_path(old.unwrap_or_else(|| file.path()))
     }
 
-    fn accept(&self, claim: Claim, found: Found) -> Judged {
+    fn accept(&self, claim: Claim, found: MatchedPlace) -> ClaimOutcome {
         let lines = claim.lines.filter(|claimed| keeps(*claimed, &claim, &found)).unwrap_or(found.lines);
         let location = Location { file: self.path(found.file, found.side), lines, side: found.side };
         let mut changed = changes(&claim, &location);
@@ -177,12 +179,12 @@ impl<'a> Bench<'a> {
             (None, text, None) => text.map(str::to_owned),
         };
         let evidence = match (found.state, &claim.evidence) {
-            (State::Exact, Some(quoted)) => quote::without_fence(quoted).to_owned(),
+            (MatchQuality::Exact, Some(quoted)) => quote::without_fence(quoted).to_owned(),
             _ => found.text.clone(),
         };
         let verification = verification(found.state.as_str(), &claim, &changed);
         let finding = Finding { suggestion, fix, ..self.finding(claim, location, evidence, verification) };
-        Judged::Counts(finding)
+        ClaimOutcome::Counts(finding)
     }
 
     fn refuse(&self, claim: Claim, refused: Refused) -> WithheldFinding {
@@ -190,8 +192,8 @@ impl<'a> Bench<'a> {
         let side = if refused.lines.is_some() { Side::Right } else { claim.side.unwrap_or_default() };
         let path = match (refused.file, &claim.file) {
             (Some(file), _) => self.path(file, side),
-            (None, Some(name)) => file::as_path(name),
-            (None, None) => file::unknown(),
+            (None, Some(name)) => file_lookup::as_path(name),
+            (None, None) => file_lookup::unknown(),
         };
         let location = Location { file: path, lines, side };
         let evidence = claim.evidence.clone().unwrap_or_default();
@@ -230,7 +232,7 @@ impl<'a> Bench<'a> {
 }
 
 /// True when the claim's own lines are as good as those of its quote: around them or among them, in one hunk.
-fn keeps(claimed: LineRange, claim: &Claim, found: &Found) -> bool {
+fn keeps(claimed: LineRange, claim: &Claim, found: &MatchedPlace) -> bool {
     let around = claimed.contains(found.lines.start()) && claimed.contains(found.lines.end());
     let among = found.lines.contains(claimed.start()) && found.lines.contains(claimed.end());
     let in_hunk = found.hunk.contains(claimed.start()) && found.hunk.contains(claimed.end());
@@ -291,7 +293,7 @@ fn cleaned(mut claim: Claim) -> Claim {
 
 fn shortened(name: &str) -> String {
     const MAX_NAME: usize = 120;
-    let name = file::cleaned(name);
+    let name = file_lookup::cleaned(name);
     match name.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name,

@@ -19,7 +19,7 @@ pub enum Weight {
 ///
 /// Gives a note when the two do not agree: the findings count then, not the decision. An answer that says too little to
 /// be a review is an error, with the reason: the gate must not take it for an approval.
-pub fn settle(answer: &Answer, weight: Weight) -> Result<Option<String>, String> {
+pub fn check_consistency(answer: &Answer, weight: Weight) -> Result<Option<String>, String> {
     let n_blockers = answer.claims.iter().filter(|claim| claim.severity.blocks()).count();
     let n_unmet = answer.criteria.iter().filter(|(_, met)| matches!(met, Met::No { .. })).count();
     let summary = answer.summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
@@ -98,7 +98,7 @@ mod tests {
             criteria: criteria.iter().map(|met| ("C1".to_owned(), met.clone())).collect(),
             problems: Vec::new(),
         };
-        let said = match settle(&answer, weight) {
+        let said = match check_consistency(&answer, weight) {
             Ok(None) => "fine".to_owned(),
             Ok(Some(note)) => format!("note: {note}"),
             Err(why) => format!("failed: {why}"),

@@ -15,7 +15,7 @@ const MAX_EVIDENCE: usize = 500;
 
 /// What one reviewer says of criteria in one pass over the change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Testimony {
+pub struct CriteriaAnswers {
     /// Who says so.
     pub reviewer: String,
     /// What it said in each call, by the names of the criteria.
@@ -24,7 +24,7 @@ pub struct Testimony {
 
 /// Makes one answer for each criterion of what reviewers said. Also gives what was odd, for people.
 #[must_use]
-pub fn comply(criteria: &[Criterion], said: &[Testimony]) -> (Compliance, Vec<String>) {
+pub fn combine_criteria(criteria: &[Criterion], said: &[CriteriaAnswers]) -> (Compliance, Vec<String>) {
     let mut problems = Vec::new();
     let voices: Vec<BTreeMap<&str, Met>> =
         said.iter().map(|testimony| voice(criteria, testimony, &mut problems)).collect();
@@ -42,7 +42,11 @@ pub fn comply(criteria: &[Criterion], said: &[Testimony]) -> (Compliance, Vec<St
 }
 
 /// What one reviewer says of each criterion, over all of its calls.
-fn voice<'a>(criteria: &'a [Criterion], testimony: &Testimony, problems: &mut Vec<String>) -> BTreeMap<&'a str, Met> {
+fn voice<'a>(
+    criteria: &'a [Criterion],
+    testimony: &CriteriaAnswers,
+    problems: &mut Vec<String>,
+) -> BTreeMap<&'a str, Met> {
     let mut unknown = 0;
     let mut voice: BTreeMap<&str, Met> = BTreeMap::new();
     for (id, met) in testimony.calls.iter().flatten() {
@@ -123,14 +127,14 @@ mod tests {
         Met::Unclear { evidence: None }
     }
 
-    fn by(calls: &[&[Met]]) -> Testimony {
+    fn by(calls: &[&[Met]]) -> CriteriaAnswers {
         let call = |answers: &&[Met]| answers.iter().map(|met| ("C1".to_owned(), met.clone())).collect();
-        Testimony { reviewer: "m".to_owned(), calls: calls.iter().map(call).collect() }
+        CriteriaAnswers { reviewer: "m".to_owned(), calls: calls.iter().map(call).collect() }
     }
 
     #[track_caller]
-    fn check(said: &[Testimony], expected: Met) {
-        let (compliance, problems) = comply(&[criterion(1)], said);
+    fn check(said: &[CriteriaAnswers], expected: Met) {
+        let (compliance, problems) = combine_criteria(&[criterion(1)], said);
         assert_eq!(compliance.criteria, [(criterion(1), expected)]);
         assert_eq!(problems, [""; 0]);
     }
@@ -165,11 +169,11 @@ mod tests {
 
     #[test]
     fn answers_to_what_nobody_asked_are_left_out_and_told() {
-        let said = Testimony { reviewer: "m".to_owned(), calls: vec![vec![("C7".to_owned(), yes("a"))]] };
-        let (compliance, problems) = comply(&[criterion(1)], std::slice::from_ref(&said));
+        let said = CriteriaAnswers { reviewer: "m".to_owned(), calls: vec![vec![("C7".to_owned(), yes("a"))]] };
+        let (compliance, problems) = combine_criteria(&[criterion(1)], std::slice::from_ref(&said));
         assert_eq!(compliance.criteria, [(criterion(1), unclear())]);
         assert_eq!(problems, ["m: it answers 1 criterion that nobody asked about"]);
-        assert_eq!(comply(&[], &[said]), (Compliance::default(), Vec::new()));
+        assert_eq!(combine_criteria(&[], &[said]), (Compliance::default(), Vec::new()));
     }
 
     proptest! {
@@ -187,9 +191,9 @@ mod tests {
                 };
                 vec![(format!("C{number}"), met)]
             });
-            let said: Vec<Testimony> =
-                calls.map(|call| Testimony { reviewer: "m".to_owned(), calls: vec![call] }).collect();
-            let (compliance, _) = comply(&criteria, &said);
+            let said: Vec<CriteriaAnswers> =
+                calls.map(|call| CriteriaAnswers { reviewer: "m".to_owned(), calls: vec![call] }).collect();
+            let (compliance, _) = combine_criteria(&criteria, &said);
             let asked: Vec<Criterion> = compliance.criteria.iter().map(|(criterion, _)| criterion.clone()).collect();
             prop_assert_eq!(asked, criteria);
             for (criterion, met) in &compliance.criteria {

@@ -9,16 +9,16 @@ use crate::diff::FileDiff;
 use crate::path::{FilePath, RepoPath};
 
 /// The files of a change by the names they can be called.
-pub(super) struct Names {
-    by_path: HashMap<String, Which>,
-    by_lower: HashMap<String, Which>,
+pub(super) struct FileIndex {
+    by_path: HashMap<String, FileMatch>,
+    by_lower: HashMap<String, FileMatch>,
     /// The paths that end in a file name.
     by_name: HashMap<String, Vec<(String, usize)>>,
 }
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum FileMatch {
     /// This file of the change.
     One(usize),
     /// More than one file of the change.
@@ -28,7 +28,7 @@ pub(super) enum Which {
 /// Most files with one name that are told apart by what stands before it.
 const MAX_NAMESAKES: usize = 4096;
 
-impl Names {
+impl FileIndex {
     pub(super) fn new(files: &[FileDiff]) -> Self {
         let mut names = Self { by_path: HashMap::new(), by_lower: HashMap::new(), by_name: HashMap::new() };
         // A path of now goes before one of before: after `a → b` and `c → a`, `a` is what `c` was.
@@ -45,29 +45,29 @@ impl Names {
         if !is_new && self.by_path.contains_key(&path) {
             return;
         }
-        let join = |known: &mut Which| {
-            if *known != Which::One(index) {
-                *known = Which::Several;
+        let join = |known: &mut FileMatch| {
+            if *known != FileMatch::One(index) {
+                *known = FileMatch::Several;
             }
         };
-        self.by_lower.entry(path.to_lowercase()).and_modify(join).or_insert(Which::One(index));
+        self.by_lower.entry(path.to_lowercase()).and_modify(join).or_insert(FileMatch::One(index));
         let name = path.rsplit('/').next().unwrap_or(&path).to_lowercase();
         let namesakes = self.by_name.entry(name).or_default();
         if namesakes.len() < MAX_NAMESAKES {
             namesakes.push((path.clone(), index));
         }
-        self.by_path.entry(path).and_modify(join).or_insert(Which::One(index));
+        self.by_path.entry(path).and_modify(join).or_insert(FileMatch::One(index));
     }
 
     /// The file that a name means, if any.
-    pub(super) fn find(&self, name: &str) -> Option<Which> {
+    pub(super) fn find(&self, name: &str) -> Option<FileMatch> {
         let name = cleaned(name);
         let whole = [name.as_str(), without_line(&name)];
         let exact = |name: &str| self.by_path.get(name).copied();
         whole.into_iter().find_map(exact).or_else(|| whole.into_iter().find_map(|name| self.by_part(name)))
     }
 
-    fn by_part(&self, name: &str) -> Option<Which> {
+    fn by_part(&self, name: &str) -> Option<FileMatch> {
         // Longer than the path: `b/…`, or a path from the root of somebody's disk.
         let tails = |name: &str| -> Vec<String> {
             name.match_indices('/').take(MAX_STEPS).map(|(at, _)| name[at + 1..].to_owned()).collect()
@@ -77,16 +77,16 @@ impl Names {
     }
 
     /// Shorter than the path: `a.rs` for `src/a.rs`.
-    fn by_end(&self, name: &str) -> Option<Which> {
+    fn by_end(&self, name: &str) -> Option<FileMatch> {
         let name = name.trim_start_matches('/');
         let namesakes = self.by_name.get(&name.rsplit('/').next().unwrap_or(name).to_lowercase())?;
         let ends =
             |path: &str| path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'));
-        let mut found: Option<Which> = None;
+        let mut found: Option<FileMatch> = None;
         for (_, index) in namesakes.iter().filter(|(path, _)| ends(path)) {
             match found {
-                Some(Which::One(known)) if known != *index => return Some(Which::Several),
-                _ => found = Some(Which::One(*index)),
+                Some(FileMatch::One(known)) if known != *index => return Some(FileMatch::Several),
+                _ => found = Some(FileMatch::One(*index)),
             }
         }
         found
@@ -161,8 +161,8 @@ mod tests {
     ];
 
     #[track_caller]
-    fn check(name: &str, expected: Option<Which>) {
-        assert_eq!(Names::new(&files(PATHS)).find(name), expected, "{name}");
+    fn check(name: &str, expected: Option<FileMatch>) {
+        assert_eq!(FileIndex::new(&files(PATHS)).find(name), expected, "{name}");
     }
 
     #[test]
@@ -187,12 +187,12 @@ mod tests {
             "SRC/A.rs",
             "src/a.rs (new)",
         ] {
-            check(name, Some(Which::One(0)));
+            check(name, Some(FileMatch::One(0)));
         }
-        check("old/name.py", Some(Which::One(1)));
-        check("new/name.py", Some(Which::One(1)));
-        check("gone.c", Some(Which::One(4)));
-        check("b/x.go", Some(Which::One(5)));
+        check("old/name.py", Some(FileMatch::One(1)));
+        check("new/name.py", Some(FileMatch::One(1)));
+        check("gone.c", Some(FileMatch::One(4)));
+        check("b/x.go", Some(FileMatch::One(5)));
     }
 
     #[test]
@@ -200,14 +200,14 @@ mod tests {
         for name in ["src/b.rs", "", "/", "src", "xa.rs", "c/index.ts", "a.rs.bak", "../", "src/a"] {
             check(name, None);
         }
-        check("index.ts", Some(Which::Several));
+        check("index.ts", Some(FileMatch::Several));
     }
 
     #[test]
     fn a_new_name_goes_before_an_old_one() {
         let files = files(&[("a", "b"), ("c", "a")]);
-        assert_eq!(Names::new(&files).find("a"), Some(Which::One(1)));
-        assert_eq!(Names::new(&files).find("c"), Some(Which::One(1)));
+        assert_eq!(FileIndex::new(&files).find("a"), Some(FileMatch::One(1)));
+        assert_eq!(FileIndex::new(&files).find("c"), Some(FileMatch::One(1)));
     }
 
     #[test]

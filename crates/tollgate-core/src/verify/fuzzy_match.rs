@@ -9,36 +9,37 @@ use std::ops::RangeInclusive;
 
 use crate::diff::LineKind;
 use crate::finding::{LineRange, Side};
-use crate::verify::Shown;
-use crate::verify::quote::{self, Reading};
-use crate::verify::text::{Form, Order, Quote, Text};
+use crate::verify::ShownChange;
+use crate::verify::quote::{self, QuoteVariant};
+use crate::verify::search_text::{Form, Order, Quote, SearchText};
 use crate::visible::visible;
 
 /// The shown lines in every order and form that was asked for.
-pub(super) struct Texts<'a> {
-    shown: Shown<'a>,
-    texts: [OnceCell<Text<'a>>; 8],
+pub(super) struct SearchTexts<'a> {
+    shown: ShownChange<'a>,
+    texts: [OnceCell<SearchText<'a>>; 8],
 }
 
-impl<'a> Texts<'a> {
-    pub(super) fn new(shown: Shown<'a>) -> Self {
+impl<'a> SearchTexts<'a> {
+    pub(super) fn new(shown: ShownChange<'a>) -> Self {
         Self { shown, texts: Default::default() }
     }
 
-    pub(super) fn get(&self, order: Order, form: Form) -> &Text<'a> {
+    pub(super) fn get(&self, order: Order, form: Form) -> &SearchText<'a> {
         let index = order as usize * 2 + form as usize;
-        self.texts[index].get_or_init(|| Text::new(self.shown.files, self.shown.sent, self.shown.around, order, form))
+        self.texts[index]
+            .get_or_init(|| SearchText::new(self.shown.files, self.shown.sent, self.shown.around, order, form))
     }
 
     /// How many places were compared until now.
     pub(super) fn n_compared(&self) -> u64 {
-        self.texts.iter().filter_map(OnceCell::get).map(Text::n_compared).sum()
+        self.texts.iter().filter_map(OnceCell::get).map(SearchText::n_compared).sum()
     }
 }
 
 /// How well a claim agrees with the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
+pub(super) enum MatchQuality {
     /// The quote is there as it stands.
     Exact,
     /// It is there with other white space.
@@ -51,7 +52,7 @@ pub(super) enum State {
     Place,
 }
 
-impl State {
+impl MatchQuality {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -65,22 +66,22 @@ impl State {
 
 /// A place in the change.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct MatchedPlace {
     /// Which file of the change.
     pub(super) file: usize,
     pub(super) side: Side,
     pub(super) lines: LineRange,
     /// The lines of the hunk on that side.
     pub(super) hunk: LineRange,
-    pub(super) state: State,
+    pub(super) state: MatchQuality,
     /// What stands there.
     pub(super) text: String,
 }
 
 /// What became of a quote.
-pub(super) enum Sought {
+pub(super) enum QuoteMatch {
     /// It is in the change.
-    Here(Found),
+    Here(MatchedPlace),
     /// It is among what else was shown, on these lines of the new file.
     Outside(LineRange),
     /// It is not there.
@@ -89,7 +90,7 @@ pub(super) enum Sought {
 
 /// Where the claim says it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ClaimedLines {
     pub(super) lines: Option<LineRange>,
     pub(super) side: Option<Side>,
 }
@@ -104,23 +105,23 @@ const MAX_PARTS: usize = 40;
 const MAX_GAP: usize = 4;
 
 /// Looks for a quote in a file.
-pub(super) fn seek(texts: &Texts<'_>, file: usize, evidence: &str, wanted: Wanted) -> Sought {
+pub(super) fn find_quote(texts: &SearchTexts<'_>, file: usize, evidence: &str, wanted: ClaimedLines) -> QuoteMatch {
     let readings = quote::readings(evidence);
     let forms = [Form::Tight, Form::Loose];
     for form in forms {
         for reading in &readings {
             if let Some(found) = whole(texts, file, reading, form, wanted) {
-                return Sought::Here(found);
+                return QuoteMatch::Here(found);
             }
         }
     }
     let sure = || readings.iter().filter(|reading| !reading.must_be_there);
     let in_parts = || sure().find_map(|reading| in_parts(texts, file, reading, wanted));
     if let Some(found) = sure().find_map(|reading| on_the_line(texts, file, reading, wanted)).or_else(in_parts) {
-        return Sought::Here(found);
+        return QuoteMatch::Here(found);
     }
     let outside = forms.into_iter().find_map(|form| {
-        let text = texts.get(Order::Shown, form);
+        let text = texts.get(Order::WithContext, form);
         sure().find_map(|reading| {
             let quote = telling(&reading.text, form)?;
             let rows = text.file(file);
@@ -129,13 +130,13 @@ pub(super) fn seek(texts: &Texts<'_>, file: usize, evidence: &str, wanted: Wante
             LineRange::new(text.rows[i].number, text.rows[j].number)
         })
     });
-    outside.map_or(Sought::Nowhere, Sought::Outside)
+    outside.map_or(QuoteMatch::Nowhere, QuoteMatch::Outside)
 }
 
 /// What is found in the files of the change when nobody says in which.
-pub(super) enum Elsewhere {
+pub(super) enum MatchElsewhere {
     /// In one place.
-    Once(Found),
+    Once(MatchedPlace),
     /// Somewhere, but it is not telling or not the only place.
     Somewhere,
     /// Nowhere.
@@ -146,19 +147,19 @@ pub(super) enum Elsewhere {
 const TELLING_EVERYWHERE: usize = 12;
 
 /// Looks for a quote in all files.
-pub(super) fn seek_everywhere(texts: &Texts<'_>, evidence: &str) -> Elsewhere {
+pub(super) fn find_in_all_files(texts: &SearchTexts<'_>, evidence: &str) -> MatchElsewhere {
     let mut somewhere = false;
     for reading in quote::readings(evidence).into_iter().filter(|reading| !reading.must_be_there) {
         let Some(quote) = telling(&reading.text, Form::Tight) else { continue };
         for order in [Order::Right, Order::Left] {
             let text = texts.get(order, Form::Tight);
             let (found, all) = text.find(&quote, 0..text.rows.len(), 0);
-            let wanted = Wanted { lines: None, side: None };
+            let wanted = ClaimedLines { lines: None, side: None };
             match found[..] {
                 [place] if all && quote.len() >= TELLING_EVERYWHERE => {
                     let file = text.file_of(place.0);
                     if let Some(spot) = spot(texts, order, Form::Tight, file, place, wanted) {
-                        return Elsewhere::Once(spot.found(texts, order, Form::Tight, &reading));
+                        return MatchElsewhere::Once(spot.found(texts, order, Form::Tight, &reading));
                     }
                 }
                 [] => {}
@@ -169,7 +170,7 @@ pub(super) fn seek_everywhere(texts: &Texts<'_>, evidence: &str) -> Elsewhere {
             }
         }
     }
-    if somewhere { Elsewhere::Somewhere } else { Elsewhere::Nowhere }
+    if somewhere { MatchElsewhere::Somewhere } else { MatchElsewhere::Nowhere }
 }
 
 fn telling(text: &str, form: Form) -> Option<Quote> {
@@ -177,16 +178,24 @@ fn telling(text: &str, form: Form) -> Option<Quote> {
 }
 
 /// The row from which on a quote is looked for, outwards.
-fn near(text: &Text<'_>, file: usize, reading: &Reading, wanted: Wanted) -> usize {
+fn near(text: &SearchText<'_>, file: usize, reading: &QuoteVariant, wanted: ClaimedLines) -> usize {
     let line = wanted.lines.map(LineRange::start).or(reading.number);
     line.map_or(text.file(file).start, |line| text.row_at(file, line))
 }
 
 /// The whole quote in one piece.
-fn whole(texts: &Texts<'_>, file: usize, reading: &Reading, form: Form, wanted: Wanted) -> Option<Found> {
+fn whole(
+    texts: &SearchTexts<'_>,
+    file: usize,
+    reading: &QuoteVariant,
+    form: Form,
+    wanted: ClaimedLines,
+) -> Option<MatchedPlace> {
     let quote = telling(&reading.text, form)?;
-    let by_marks =
-        Wanted { lines: wanted.lines.or(reading.number.map(LineRange::line)), side: wanted.side.or(reading.side) };
+    let by_marks = ClaimedLines {
+        lines: wanted.lines.or(reading.number.map(LineRange::line)),
+        side: wanted.side.or(reading.side),
+    };
     let spots = |order: Order| {
         let text = texts.get(order, form);
         let (places, _) = text.find(&quote, text.file(file), near(text, file, reading, wanted));
@@ -195,18 +204,23 @@ fn whole(texts: &Texts<'_>, file: usize, reading: &Reading, form: Form, wanted: 
     };
     let mut found = spots(Order::Right);
     found.extend(spots(Order::Left));
-    for order in [Order::Both, Order::Shown] {
+    for order in [Order::Both, Order::WithContext] {
         if found.is_empty() {
             found = spots(order);
         }
     }
-    let is_there = |spot: &Spot| !reading.must_be_there || reading.number == Some(spot.lines.start());
+    let is_there = |spot: &Candidate| !reading.must_be_there || reading.number == Some(spot.lines.start());
     let (order, best) = found.into_iter().filter(|(_, spot)| is_there(spot)).min_by_key(|(_, spot)| spot.rank)?;
     Some(best.found(texts, order, form, reading))
 }
 
 /// A quote that says too little to be looked for: it counts only where the claim says it is.
-fn on_the_line(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted) -> Option<Found> {
+fn on_the_line(
+    texts: &SearchTexts<'_>,
+    file: usize,
+    reading: &QuoteVariant,
+    wanted: ClaimedLines,
+) -> Option<MatchedPlace> {
     let quote = Quote::new(&reading.text, Form::Tight);
     let lines = wanted.lines.filter(|_| !quote.is_telling())?;
     let sides = match wanted.side.or(reading.side) {
@@ -229,11 +243,16 @@ fn on_the_line(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted
 }
 
 /// A quote with something left out of it.
-fn in_parts(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted) -> Option<Found> {
+fn in_parts(
+    texts: &SearchTexts<'_>,
+    file: usize,
+    reading: &QuoteVariant,
+    wanted: ClaimedLines,
+) -> Option<MatchedPlace> {
     let parts = quote::parts(&reading.text);
     let lines: Vec<String> = reading.text.lines().map(str::to_owned).collect();
     let has_ellipsis = parts.len() > 1 || parts.iter().any(|part| part.trim() != reading.text.trim());
-    let ways = [(parts, None, State::Parts, has_ellipsis), (lines, Some(MAX_GAP), State::Nearest, true)];
+    let ways = [(parts, None, MatchQuality::Parts, has_ellipsis), (lines, Some(MAX_GAP), MatchQuality::Nearest, true)];
     for (parts, max_gap, state, _) in ways.into_iter().filter(|way| way.3) {
         let quotes: Vec<Quote> = parts.iter().filter_map(|part| telling(part, Form::Loose)).collect();
         if quotes.is_empty() || quotes.len() > MAX_PARTS || (max_gap.is_some() && quotes.len() < 2) {
@@ -244,7 +263,7 @@ fn in_parts(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted) -
             let near = near(text, file, reading, wanted);
             let Some(places) = in_order(text, file, &quotes, near, max_gap) else { continue };
             let Some(spot) = spot_of_parts(texts, order, file, &places, wanted) else { continue };
-            return Some(Found { state, ..spot.found(texts, order, Form::Loose, reading) });
+            return Some(MatchedPlace { state, ..spot.found(texts, order, Form::Loose, reading) });
         }
     }
     None
@@ -252,7 +271,7 @@ fn in_parts(texts: &Texts<'_>, file: usize, reading: &Reading, wanted: Wanted) -
 
 /// The places of all parts, each behind the one before it.
 fn in_order(
-    text: &Text<'_>,
+    text: &SearchText<'_>,
     file: usize,
     parts: &[Quote],
     near: usize,
@@ -280,12 +299,12 @@ fn in_order(
 }
 
 fn spot_of_parts(
-    texts: &Texts<'_>,
+    texts: &SearchTexts<'_>,
     order: Order,
     file: usize,
     places: &[(usize, usize)],
-    wanted: Wanted,
-) -> Option<Spot> {
+    wanted: ClaimedLines,
+) -> Option<Candidate> {
     const MAX_JOINED: usize = 50;
     let text = texts.get(order, Form::Loose);
     let (first, last) = (places.first()?.0, places.last()?.1);
@@ -301,7 +320,7 @@ fn spot_of_parts(
 type Rank = (bool, bool, bool, bool, u32);
 
 /// A place where a quote is.
-struct Spot {
+struct Candidate {
     file: usize,
     side: Side,
     lines: LineRange,
@@ -312,13 +331,13 @@ struct Spot {
 
 /// Makes a place of the rows of a quote; `None` when none of them is in a hunk.
 fn spot(
-    texts: &Texts<'_>,
+    texts: &SearchTexts<'_>,
     order: Order,
     form: Form,
     file: usize,
     place: (usize, usize),
-    wanted: Wanted,
-) -> Option<Spot> {
+    wanted: ClaimedLines,
+) -> Option<Candidate> {
     let text = texts.get(order, form);
     let (first, last) = place;
     if last - first > MAX_ROWS {
@@ -337,7 +356,7 @@ fn spot(
         let has = |kind: LineKind| rows.iter().any(|row| text.rows[*row].kind == kind);
         let (added, removed) = (has(LineKind::Added), has(LineKind::Removed));
         let side = match order {
-            Order::Right | Order::Shown => Side::Right,
+            Order::Right | Order::WithContext => Side::Right,
             // What is on both sides is said of the new file, unless somebody asks for the old one.
             Order::Left if removed || wanted.side == Some(Side::Left) => Side::Left,
             Order::Left => return None,
@@ -356,21 +375,21 @@ fn spot(
         });
         let other_side = wanted.side.is_some_and(|wanted| wanted != side);
         let rank = (other_side, side == Side::Left, distance > NEAR, !(added || removed), distance);
-        Some(Spot { file, side, lines, hunk, rows: first..=last, rank })
+        Some(Candidate { file, side, lines, hunk, rows: first..=last, rank })
     });
     spots.min_by_key(|spot| spot.rank)
 }
 
 /// The lines of a hunk on one side.
-pub(super) fn hunk_lines(texts: &Texts<'_>, side: Side, group: u32) -> Option<LineRange> {
+pub(super) fn hunk_lines(texts: &SearchTexts<'_>, side: Side, group: u32) -> Option<LineRange> {
     let order = if side == Side::Left { Order::Left } else { Order::Right };
     let text = texts.get(order, Form::Tight);
     let rows = text.groups.get(group as usize)?.clone();
     LineRange::new(text.rows.get(rows.start)?.number, text.rows.get(rows.end.checked_sub(1)?)?.number)
 }
 
-impl Spot {
-    fn found(self, texts: &Texts<'_>, order: Order, form: Form, reading: &Reading) -> Found {
+impl Candidate {
+    fn found(self, texts: &SearchTexts<'_>, order: Order, form: Form, reading: &QuoteVariant) -> MatchedPlace {
         let text = texts.get(order, form);
         let raw: Vec<String> = text.rows[self.rows.clone()]
             .iter()
@@ -380,11 +399,11 @@ impl Spot {
         let raw = raw.join("\n");
         let quoted: Vec<&str> = reading.text.lines().map(str::trim_end).collect();
         let state = match form {
-            Form::Tight if visible(&raw).contains(visible(quoted.join("\n").trim()).as_ref()) => State::Exact,
-            Form::Tight => State::Whitespace,
-            Form::Loose => State::Nearest,
+            Form::Tight if visible(&raw).contains(visible(quoted.join("\n").trim()).as_ref()) => MatchQuality::Exact,
+            Form::Tight => MatchQuality::Whitespace,
+            Form::Loose => MatchQuality::Nearest,
         };
         let Self { file, side, lines, hunk, .. } = self;
-        Found { file, side, lines, hunk, state, text: raw }
+        MatchedPlace { file, side, lines, hunk, state, text: raw }
     }
 }

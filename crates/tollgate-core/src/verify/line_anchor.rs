@@ -2,8 +2,8 @@
 
 use crate::diff::LineKind;
 use crate::finding::{LineRange, Side};
-use crate::verify::seek::{Found, State, Texts, Wanted, hunk_lines};
-use crate::verify::text::{Form, Order, Text};
+use crate::verify::fuzzy_match::{ClaimedLines, MatchQuality, MatchedPlace, SearchTexts, hunk_lines};
+use crate::verify::search_text::{Form, Order, SearchText};
 
 /// So far from a hunk a line still means it.
 const NEXT_TO: u32 = 3;
@@ -13,7 +13,7 @@ const MAX_EVIDENCE_LINES: usize = 10;
 const MAX_ROWS: usize = 10_000;
 
 /// The named lines, cut to the hunk they are in; `None` when they are in none and next to none.
-pub(super) fn place(texts: &Texts<'_>, file: usize, wanted: Wanted) -> Option<Found> {
+pub(super) fn find_anchor(texts: &SearchTexts<'_>, file: usize, wanted: ClaimedLines) -> Option<MatchedPlace> {
     let lines = wanted.lines?;
     match wanted.side {
         Some(side) => inside(texts, file, lines, side, false).or_else(|| beside(texts, file, lines, side)),
@@ -25,7 +25,7 @@ pub(super) fn place(texts: &Texts<'_>, file: usize, wanted: Wanted) -> Option<Fo
 }
 
 /// What stands on these lines of a file, as far as it is in a hunk that was shown.
-pub(super) fn lines_of(texts: &Texts<'_>, file: usize, side: Side, lines: LineRange) -> Vec<String> {
+pub(super) fn lines_of(texts: &SearchTexts<'_>, file: usize, side: Side, lines: LineRange) -> Vec<String> {
     let text = texts.get(order(side), Form::Tight);
     let rows = text.row_at(file, lines.start())..text.row_at(file, lines.end().saturating_add(1));
     text.rows[rows].iter().take(MAX_ROWS).map(|row| String::from_utf8_lossy(row.text).into_owned()).collect()
@@ -38,7 +38,13 @@ fn order(side: Side) -> Order {
     }
 }
 
-fn inside(texts: &Texts<'_>, file: usize, lines: LineRange, side: Side, only_removed: bool) -> Option<Found> {
+fn inside(
+    texts: &SearchTexts<'_>,
+    file: usize,
+    lines: LineRange,
+    side: Side,
+    only_removed: bool,
+) -> Option<MatchedPlace> {
     let text = texts.get(order(side), Form::Tight);
     let row = text.row_at(file, lines.start());
     let first = text.rows[..text.file(file).end].get(row)?;
@@ -51,7 +57,7 @@ fn inside(texts: &Texts<'_>, file: usize, lines: LineRange, side: Side, only_rem
 }
 
 /// The changed line of a hunk that is nearest to a line next to it.
-fn beside(texts: &Texts<'_>, file: usize, lines: LineRange, side: Side) -> Option<Found> {
+fn beside(texts: &SearchTexts<'_>, file: usize, lines: LineRange, side: Side) -> Option<MatchedPlace> {
     let text = texts.get(order(side), Form::Tight);
     let range = text.file(file);
     let after = text.row_at(file, lines.start());
@@ -67,7 +73,7 @@ fn beside(texts: &Texts<'_>, file: usize, lines: LineRange, side: Side) -> Optio
     Some(found(texts, file, side, LineRange::line(text.rows[row].number), hunk))
 }
 
-fn nearest_changed(text: &Text<'_>, edge: usize) -> Option<usize> {
+fn nearest_changed(text: &SearchText<'_>, edge: usize) -> Option<usize> {
     let rows = text.groups.get(text.rows.get(edge)?.group? as usize)?.clone();
     let is_changed = |row: &usize| text.rows[*row].kind != LineKind::Context;
     let ahead = (edge..rows.end).take(MAX_ROWS).find(is_changed);
@@ -75,8 +81,8 @@ fn nearest_changed(text: &Text<'_>, edge: usize) -> Option<usize> {
     [ahead, behind].into_iter().flatten().min_by_key(|row| row.abs_diff(edge))
 }
 
-fn found(texts: &Texts<'_>, file: usize, side: Side, lines: LineRange, hunk: LineRange) -> Found {
+fn found(texts: &SearchTexts<'_>, file: usize, side: Side, lines: LineRange, hunk: LineRange) -> MatchedPlace {
     let text = lines_of(texts, file, side, lines);
     let text: Vec<&str> = text.iter().take(MAX_EVIDENCE_LINES).map(|line| line.trim_end()).collect();
-    Found { file, side, lines, hunk, state: State::Place, text: text.join("\n") }
+    MatchedPlace { file, side, lines, hunk, state: MatchQuality::Place, text: text.join("\n") }
 }

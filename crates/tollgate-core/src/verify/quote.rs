@@ -12,7 +12,7 @@ use crate::finding::Side;
 
 /// One way to read a quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct QuoteVariant {
     /// The code.
     pub(super) text: String,
     /// The side that its marks name.
@@ -29,20 +29,20 @@ pub(super) const MAX_QUOTE: usize = 8 << 10;
 const MAX_LINES: usize = 200;
 
 /// All ways to read a quote, the plainest first; empty when it quotes nothing.
-pub(super) fn readings(evidence: &str) -> Vec<Reading> {
+pub(super) fn readings(evidence: &str) -> Vec<QuoteVariant> {
     let code = without_fence(evidence);
     let lines: Vec<&str> = head(code).lines().take(MAX_LINES).collect();
     let lines: Vec<&str> = lines.into_iter().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return Vec::new();
     }
-    let mut readings = vec![Reading { text: lines.join("\n"), side: None, number: None, must_be_there: false }];
+    let mut readings = vec![QuoteVariant { text: lines.join("\n"), side: None, number: None, must_be_there: false }];
     let lines: Vec<&str> = lines.into_iter().filter(|line| !is_header(line)).map(without_cut).collect();
     readings.extend(without_marks(&lines));
     if let Some(numbered) = without_numbers(&lines) {
         let Numbered { lines, number, must_be_there } = numbered;
-        readings.push(Reading { text: lines.join("\n"), side: None, number, must_be_there });
-        readings.extend(without_marks(&lines).map(|reading| Reading { number, must_be_there, ..reading }));
+        readings.push(QuoteVariant { text: lines.join("\n"), side: None, number, must_be_there });
+        readings.extend(without_marks(&lines).map(|reading| QuoteVariant { number, must_be_there, ..reading }));
     }
     readings
 }
@@ -127,7 +127,7 @@ fn without_cut(line: &str) -> &str {
 }
 
 /// Takes `+` and `-` off, when every line has a mark.
-fn without_marks(lines: &[&str]) -> Option<Reading> {
+fn without_marks(lines: &[&str]) -> Option<QuoteVariant> {
     let is_marked = |mark: char| lines.iter().any(|line| line.starts_with(mark));
     let all_marked = lines.iter().all(|line| line.starts_with(['+', '-', ' ', '\t']));
     let (added, removed) = (is_marked('+'), is_marked('-'));
@@ -140,7 +140,7 @@ fn without_marks(lines: &[&str]) -> Option<Reading> {
         _ => None,
     };
     let text: Vec<&str> = lines.iter().map(|line| line.strip_prefix(['+', '-', ' ']).unwrap_or(line)).collect();
-    Some(Reading { text: text.join("\n"), side, number: None, must_be_there: false })
+    Some(QuoteVariant { text: text.join("\n"), side, number: None, must_be_there: false })
 }
 
 /// Lines without their numbers.

@@ -29,7 +29,7 @@ pub(super) enum Order {
     /// Those of hunks as the diff has them, removed before added.
     Both,
     /// Those after the change, and what else was shown of the new file.
-    Shown,
+    WithContext,
 }
 
 /// A line in the text.
@@ -61,21 +61,21 @@ const MAX_WORDS: usize = 32;
 const MAX_TEXT: usize = 1 << 30;
 
 /// Lines made comparable.
-pub(super) struct Text<'a> {
+pub(super) struct SearchText<'a> {
     buffer: String,
     pub(super) rows: Vec<Row<'a>>,
     /// Where each row begins in the buffer.
     starts: Vec<u32>,
     /// The rows of each file.
     files: Vec<Range<usize>>,
-    /// The rows of each hunk; not to be asked for in [`Order::Shown`].
+    /// The rows of each hunk; not to be asked for in [`Order::WithContext`].
     pub(super) groups: Vec<Range<usize>>,
     /// Each word's hash and place, in order.
     words: Vec<(u64, u32)>,
     n_compared: Cell<u64>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> SearchText<'a> {
     pub(super) fn new(
         files: &'a [FileDiff],
         sent: &dyn Fn(usize, usize) -> bool,
@@ -100,7 +100,7 @@ impl<'a> Text<'a> {
                 let begin = text.rows.len();
                 for line in file.lines(hunk) {
                     let number = match order {
-                        Order::Right | Order::Shown => line.new,
+                        Order::Right | Order::WithContext => line.new,
                         Order::Left => line.old,
                         Order::Both => line.new.or(Some(last)),
                     };
@@ -111,7 +111,7 @@ impl<'a> Text<'a> {
                 }
                 text.groups.push(begin..text.rows.len());
             }
-            if order == Order::Shown {
+            if order == Order::WithContext {
                 text.add_around(first, around(index));
             }
             text.files.push(first..text.rows.len());

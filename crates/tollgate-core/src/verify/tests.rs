@@ -80,7 +80,7 @@ fn around(file: usize) -> &'static [(u32, String)] {
 fn verified(claims: Vec<Claim>, sent: &dyn Fn(usize, usize) -> bool) -> Verified {
     let (files, refused) = diff::parse(CHANGE.as_bytes().to_vec());
     assert_eq!(refused, []);
-    verify(claims, &Shown { files: &files, sent, around: &|file| around(file), reviewer: "model" })
+    verify(claims, &ShownChange { files: &files, sent, around: &|file| around(file), reviewer: "model" })
 }
 
 fn said(finding: &Finding) -> String {
@@ -152,7 +152,7 @@ fn a_number_that_may_be_code_must_be_the_lines_own() {
 fn what_hides_is_quoted_as_it_was_shown() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,2 @@\n+if admin\u{202e} { check() }\r\n+x\r\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
-    let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
     for quote in ["if admin\\u{202e} { check() }", "if admin\u{202e} { check() }"] {
         let verified = verify(vec![claim("a", "2", quote)], &shown);
         assert_eq!(verified.findings.iter().map(said).collect::<Vec<_>>(), ["a:1 exact [line]"], "{quote}");
@@ -190,7 +190,7 @@ fn half_a_name_at_the_end_of_a_long_quote_is_another_name() {
     let line = words.join(" + ");
     let text = format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,1 @@\n+{line}\n");
     let files = diff::parse(text.into_bytes()).0;
-    let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
     let n_found = |quote: &str| verify(vec![claim("a", "1", quote)], &shown).findings.len();
     assert_eq!((n_found(&line), n_found(&line[..line.len() - 1])), (1, 0));
 }
@@ -334,7 +334,7 @@ fn of_several_places_the_nearest_changed_one_is_taken() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,4 +1,6 @@\n+save(item)\n x\n x\n save(item)\n x\n+save(item)\n\
                 @@ -50,2 +52,3 @@\n-save(item)\n x\n+y\n+save(item)\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
-    let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
     for (lines, side, expected) in [
         ("1", None, "a:1 exact"),
         ("5", None, "a:6 exact [line]"),
@@ -361,7 +361,7 @@ fn large(n_lines: usize) -> Vec<FileDiff> {
 fn the_work_for_a_claim_does_not_grow_with_the_change() {
     let work = |n_lines: usize| {
         let files = large(n_lines);
-        let shown = Shown { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+        let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
         // Each part of the last three is there, and the whole is not.
         let (many, endless) = (["same(line);\n"; 38].concat(), ["same(line);\n"; 500].concat());
         let (many, endless) = (format!("{many}invented(value);"), format!("{endless}invented(value);"));
@@ -459,7 +459,7 @@ proptest! {
     ) {
         let text = format!("diff --git a/gone.c b/gone.c\n--- a/gone.c\n+++ b/gone.c\n{}\n", body.join("\n"));
         let (files, _) = diff::parse(text.into_bytes());
-        let shown = Shown { files: &files, sent: &|_, _| true, around: &|file| around(file), reviewer: "model" };
+        let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|file| around(file), reviewer: "model" };
         let n_claims = claims.len();
         let verified = verify(claims, &shown);
         prop_assert_eq!(verified.findings.len() + verified.withheld.len(), n_claims);

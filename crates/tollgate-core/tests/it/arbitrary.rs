@@ -5,7 +5,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, Fix, LineRange, Location, Origin, Severity, Side, Summary};
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
@@ -180,9 +180,12 @@ fn withheld() -> impl Strategy<Value = WithheldFinding> {
 }
 
 fn coverage() -> impl Strategy<Value = Coverage> {
-    let looked =
-        prop_oneof![Just(Looked::Reviewed), text().prop_map(Looked::Skipped), text().prop_map(Looked::NotReviewed)];
-    let covered = (path(), of(lines()), looked).prop_map(|(file, lines, looked)| Covered { file, lines, looked });
+    let status = prop_oneof![
+        Just(HunkStatus::Reviewed),
+        text().prop_map(HunkStatus::Skipped),
+        text().prop_map(HunkStatus::NotReviewed)
+    ];
+    let covered = (path(), of(lines()), status).prop_map(|(file, lines, status)| CoveredHunk { file, lines, status });
     vec(covered, 0..4).prop_map(|hunks| Coverage { hunks })
 }
 

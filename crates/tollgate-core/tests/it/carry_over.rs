@@ -16,7 +16,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tollgate_core::delta::lines::{LineMap, Mapped};
+use tollgate_core::delta::line_map::{LineMap, Mapped};
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::finding::{LineRange, Location, Side};

@@ -1,7 +1,7 @@
 //! Annotations for GitHub's workflows.
 
 use proptest::prelude::*;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Finding, LineRange, Severity, Side};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::github;
@@ -25,7 +25,7 @@ fn blockers_come_first_and_text_is_escaped() {
     ]);
     let (file, lines) = (FilePath::parse("d.rs").unwrap(), Some(LineRange::line(4)));
     review.coverage =
-        Some(Coverage { hunks: vec![Covered { file, lines, looked: Looked::NotReviewed("slow".to_owned()) }] });
+        Some(Coverage { hunks: vec![CoveredHunk { file, lines, status: HunkStatus::NotReviewed("slow".to_owned()) }] });
     let annotations = github::write(&review);
     assert_eq!(annotations.note, None);
     insta::assert_snapshot!(annotations.text, @r#"

@@ -1,7 +1,7 @@
 //! JUnit's XML.
 
 use proptest::prelude::*;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{LineRange, Severity};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::junit;
@@ -18,11 +18,11 @@ fn a_file_is_a_test_case() {
     ]);
     let path = |text: &str| FilePath::parse(text).unwrap();
     review.files_reviewed = vec![path("a.rs"), path("b.rs")];
-    let covered = |file: &str, looked| Covered { file: path(file), lines: Some(LineRange::line(1)), looked };
+    let covered = |file: &str, status| CoveredHunk { file: path(file), lines: Some(LineRange::line(1)), status };
     review.coverage = Some(Coverage {
         hunks: vec![
-            covered("c.lock", Looked::Skipped("generated".to_owned())),
-            covered("d.rs", Looked::NotReviewed("time limit".to_owned())),
+            covered("c.lock", HunkStatus::Skipped("generated".to_owned())),
+            covered("d.rs", HunkStatus::NotReviewed("time limit".to_owned())),
         ],
     });
     insta::assert_snapshot!(junit::write(&review), @r#"

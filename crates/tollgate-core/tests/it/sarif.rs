@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Fix, LineRange, Severity};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::sarif::{self, Options};
@@ -91,9 +91,10 @@ fn a_review_is_written_as_code_scanning_wants_it() {
     let mut review = sample::with(vec![finding]);
     let why = Withheld::Suppressed { by: "tollgate:ignore at line 9".to_owned(), reason: Some("a test".to_owned()) };
     review.withheld.push(WithheldFinding { finding: sample::finding(Severity::Low, "b.rs:9", "Quiet"), why });
-    let hunk = |looked| Covered { file: FilePath::parse("c.rs").unwrap(), lines: Some(LineRange::line(1)), looked };
-    review.coverage =
-        Some(Coverage { hunks: vec![hunk(Looked::Reviewed), hunk(Looked::NotReviewed("time limit".to_owned()))] });
+    let hunk = |status| CoveredHunk { file: FilePath::parse("c.rs").unwrap(), lines: Some(LineRange::line(1)), status };
+    review.coverage = Some(Coverage {
+        hunks: vec![hunk(HunkStatus::Reviewed), hunk(HunkStatus::NotReviewed("time limit".to_owned()))],
+    });
     let sources = HashMap::from([(FilePath::parse("src/a b.rs").unwrap(), " a\nb\n  \t\tc\n d".to_owned())]);
     let text = sarif::write(&review, Options { sources: Some(&sources), ..Options::default() });
     assert_accepted(&validator(), &serde_json::from_str(&text).unwrap());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use tollgate_core::analysis::{self, Analysis};
 use tollgate_core::comment::{self, DEFAULT_BOT, Kind};
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Finding, Fix, LineRange, Severity, Summary};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::summary::{self, Comment, MAX_LEN, Since};
@@ -145,14 +145,14 @@ fn finding(severity: Severity, place: &str, summary: &str, reason: &str) -> Find
 }
 
 fn partly(review: Review) -> Review {
-    let covered = |file: &str, lines: u32, looked| Covered {
+    let covered = |file: &str, lines: u32, status| CoveredHunk {
         file: FilePath::parse(file).unwrap(),
         lines: Some(LineRange::line(lines)),
-        looked,
+        status,
     };
     let hunks = vec![
-        covered("src/retry.ts", 1, Looked::Reviewed),
-        covered("src/big.ts", 400, Looked::NotReviewed("stalled the matcher".to_owned())),
+        covered("src/retry.ts", 1, HunkStatus::Reviewed),
+        covered("src/big.ts", 400, HunkStatus::NotReviewed("stalled the matcher".to_owned())),
     ];
     Review { coverage: Some(Coverage { hunks }), ..review }
 }

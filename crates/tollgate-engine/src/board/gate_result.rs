@@ -13,7 +13,7 @@
 
 use tollgate_core::answer;
 use tollgate_core::board::{Compliance, Criterion, Iteration, Met, Outcome, Remark, StepId};
-use tollgate_core::coverage::Looked;
+use tollgate_core::coverage::HunkStatus;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::review::Withheld;
@@ -226,7 +226,7 @@ fn unseen(reviewed: &Reviewed) -> Vec<String> {
     let hunks = reviewed.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
     let mut unseen: Vec<String> = Vec::new();
     for hunk in hunks {
-        if let Looked::NotReviewed(why) = &hunk.looked {
+        if let HunkStatus::NotReviewed(why) = &hunk.status {
             let one = format!("{} ({why})", hunk.file);
             if !unseen.contains(&one) {
                 unseen.push(one);

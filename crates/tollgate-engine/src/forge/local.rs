@@ -16,7 +16,7 @@
 use std::path::{Path, PathBuf};
 
 use tollgate_core::change::{Change, Generated};
-use tollgate_core::coverage::{Covered, Looked};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::path::FilePath;
 use tollgate_core::sha::Sha;
@@ -347,7 +347,7 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
         notes.push(format!("the diff is larger than {limit} bytes: {n_cut} of its files were not looked at"));
     }
     let reason = format!("the diff is larger than {} bytes", options.max_diff_bytes);
-    let mut left_out: Vec<Covered> = cut.iter().map(|file| not_reviewed(file, &reason)).collect();
+    let mut left_out: Vec<CoveredHunk> = cut.iter().map(|file| not_reviewed(file, &reason)).collect();
     for refused in refused {
         notes.push(format!("line {} of the diff was not understood: {}", refused.line_number, refused.problem));
         left_out.extend(files.last().map(|file| not_reviewed(file, &refused.problem)));
@@ -366,7 +366,7 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
     }
 }
 
-fn not_reviewed(file: &FileDiff, reason: &str) -> Covered {
+fn not_reviewed(file: &FileDiff, reason: &str) -> CoveredHunk {
     let file = FilePath::of_repo_path(file.path());
-    Covered { file, lines: None, looked: Looked::NotReviewed(reason.to_owned()) }
+    CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(reason.to_owned()) }
 }

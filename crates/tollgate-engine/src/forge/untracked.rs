@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tollgate_core::coverage::{Covered, Looked};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_core::path::{FilePath, RepoPath};
 
 use crate::tree::{self, Entry};
@@ -18,7 +18,7 @@ const SNIFFED: usize = 8_000;
 #[derive(Debug, Default)]
 pub(crate) struct Untracked {
     pub(crate) diff: Vec<u8>,
-    pub(crate) left_out: Vec<Covered>,
+    pub(crate) left_out: Vec<CoveredHunk>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) fn as_diff(root: &Path, paths: &[Vec<u8>], max_bytes: usize) -> Untra
     untracked
 }
 
-fn not_reviewed(path: &[u8], reason: String) -> Covered {
+fn not_reviewed(path: &[u8], reason: String) -> CoveredHunk {
     let file = FilePath::of_repo_path(&RepoPath::from_bytes(path));
-    Covered { file, lines: None, looked: Looked::NotReviewed(reason) }
+    CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(reason) }
 }
 
 fn add(untracked: &mut Untracked, root: &Path, path: &[u8], max_bytes: usize) -> Result<(), String> {

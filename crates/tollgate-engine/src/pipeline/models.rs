@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::Claim;
 use tollgate_core::board::Criterion;
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, Looked};
+use tollgate_core::coverage::{Coverage, HunkStatus};
 use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::merge::PASS;
@@ -22,7 +22,7 @@ use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
 use tollgate_core::prompt::ContextFile;
 use tollgate_core::review::WithheldFinding;
-use tollgate_core::verify::{self, Testimony, Weight};
+use tollgate_core::verify::{self, CriteriaAnswers, Weight};
 
 use super::Event;
 use super::since::Last;
@@ -128,7 +128,7 @@ pub(super) struct Hearing {
     /// What they said of passing.
     pub(super) stated: Vec<Stated>,
     /// What they said of acceptance criteria.
-    pub(super) testimony: Vec<Testimony>,
+    pub(super) testimony: Vec<CriteriaAnswers>,
     pub(super) sent: Vec<Sent>,
 }
 
@@ -450,7 +450,7 @@ impl Remarks {
             lines.sort();
             lines.dedup();
         }
-        let shown = verify::Shown {
+        let shown = verify::ShownChange {
             files,
             sent: &|file, hunk| self.hunks.contains(&(file, hunk)),
             around: &|file| self.around.get(&file).map_or(&[][..], Vec::as_slice),
@@ -499,9 +499,9 @@ pub(super) fn enter(coverage: &mut Coverage, change: &Change, missed: &BTreeMap<
         for hunk_index in 0..file.hunks.len() {
             let entry = coverage.hunks.get_mut(at + hunk_index);
             if let (Some(covered), Some(why)) = (entry, missed.get(&(file_index, hunk_index)))
-                && !matches!(covered.looked, Looked::NotReviewed(_))
+                && !matches!(covered.status, HunkStatus::NotReviewed(_))
             {
-                covered.looked = Looked::NotReviewed(why.clone());
+                covered.status = HunkStatus::NotReviewed(why.clone());
             }
         }
         at += file.hunks.len().max(1);

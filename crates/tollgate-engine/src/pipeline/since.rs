@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
-use tollgate_core::delta::convergence::{Late, Why, hold_back};
-use tollgate_core::delta::fresh::{self, Fresh};
-use tollgate_core::delta::identity::{Claim, join};
-use tollgate_core::delta::lines::{LineMap, Mapped};
-use tollgate_core::delta::settle::{Looked as LookedHere, settle};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
+use tollgate_core::delta::classify::{ReviewedScope, classify};
+use tollgate_core::delta::convergence::{HoldReason, LateFindings, hold_back};
+use tollgate_core::delta::identity::{ComparedFinding, join};
+use tollgate_core::delta::line_map::{LineMap, Mapped};
 use tollgate_core::delta::snapshot::Snapshot;
+use tollgate_core::delta::unseen::{self, UnseenLines};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::json;
@@ -52,7 +52,7 @@ pub(super) struct Last {
     review: Review,
     map: LineMap,
     /// What it did not see.
-    fresh: Fresh,
+    fresh: UnseenLines,
     /// The files that it should have looked at in full and did not.
     unfinished: HashSet<FilePath>,
 }
@@ -166,7 +166,7 @@ impl Recalled {
         let then = Snapshot::from_bytes(&run.snapshot?).ok()?;
         let review = *run.review?;
         let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-        let open = hunks.filter(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)));
+        let open = hunks.filter(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)));
         let unfinished = open.map(|hunk| hunk.file.clone()).collect();
         Some(Self { run: run.id, review, then, unfinished })
     }
@@ -207,12 +207,12 @@ impl Recalled {
     }
 
     /// What it looked at in the files that were not read this time.
-    pub(super) fn coverage_of_known(&self, change: &Change) -> Vec<Covered> {
+    pub(super) fn coverage_of_known(&self, change: &Change) -> Vec<CoveredHunk> {
         let known = known_paths(change);
         let hunks = self.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-        let covered = hunks.filter(|hunk| known.contains(&hunk.file)).map(|hunk| match hunk.looked {
-            Looked::Reviewed => Covered { looked: Looked::Skipped(self.otherwise()), ..hunk.clone() },
-            Looked::Skipped(_) | Looked::NotReviewed(_) => hunk.clone(),
+        let covered = hunks.filter(|hunk| known.contains(&hunk.file)).map(|hunk| match hunk.status {
+            HunkStatus::Reviewed => CoveredHunk { status: HunkStatus::Skipped(self.otherwise()), ..hunk.clone() },
+            HunkStatus::Skipped(_) | HunkStatus::NotReviewed(_) => hunk.clone(),
         });
         covered.collect()
     }
@@ -227,7 +227,7 @@ impl Recalled {
         let Self { run, review, then, unfinished } = self;
         let map = LineMap::between(&then, now);
         let unfinished = unfinished.iter().filter_map(|file| map.path(file, Side::Right)).cloned().collect();
-        Last { run, fresh: fresh::fresh(&then, now), review, map, unfinished }
+        Last { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished }
     }
 }
 
@@ -277,13 +277,13 @@ impl Last {
 
     /// The findings of then that nobody looked at again, where they are now.
     pub(super) fn carried(&self, found: &[Finding], looked_at: &LookedAt) -> Vec<Finding> {
-        let looked = |claim: &Claim<'_>, mapped: &Mapped| self.looked(claim, mapped, looked_at);
+        let is_reviewed = |claim: &ComparedFinding<'_>, mapped: &Mapped| self.is_reviewed(claim, mapped, looked_at);
         let mut carried = Vec::new();
         let mut doubtful = Vec::new();
         for finding in &self.review.findings {
             match self.map.locate(&finding.location) {
                 // By its place and not by its title: the same mistake elsewhere in the file is another one.
-                Mapped::At(at) if !looked(&Claim::from(finding), &Mapped::At(at.clone())) => {
+                Mapped::At(at) if !is_reviewed(&ComparedFinding::from(finding), &Mapped::At(at.clone())) => {
                     if !found.iter().any(|found| says_the_same(found, finding, &at)) {
                         carried.push(moved(finding, Some(at)));
                     }
@@ -291,10 +291,10 @@ impl Last {
                 _ => doubtful.push(finding),
             }
         }
-        let then: Vec<Claim<'_>> = doubtful.iter().copied().map(Claim::from).collect();
-        let now: Vec<Claim<'_>> = found.iter().map(Claim::from).collect();
+        let then: Vec<ComparedFinding<'_>> = doubtful.iter().copied().map(ComparedFinding::from).collect();
+        let now: Vec<ComparedFinding<'_>> = found.iter().map(ComparedFinding::from).collect();
         let joined = join(&then, &now, &self.map);
-        let settled = settle(&then, now.len(), &joined, &self.map, LookedHere::at(&looked));
+        let settled = classify(&then, now.len(), &joined, &self.map, ReviewedScope::at(&is_reviewed));
         let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
         carried.extend(open.map(|open| moved(doubtful[open.prior], open.at)));
         carried
@@ -312,7 +312,7 @@ impl Last {
     }
 
     /// True when whoever made a finding looked at its place again.
-    fn looked(&self, claim: &Claim<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
+    fn is_reviewed(&self, claim: &ComparedFinding<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
         if let Some(places) = claim.reviewer.and_then(|name| looked_at.models.get(name)) {
             let Mapped::At(location) = mapped else {
                 return self.looked_at_all_of(claim, looked_at);
@@ -337,10 +337,10 @@ impl Last {
 
     /// True when all that a finding's file is now was looked at. Only then is it known whether lines of it were changed
     /// for the better.
-    fn looked_at_all_of(&self, claim: &Claim<'_>, looked_at: &LookedAt) -> bool {
+    fn looked_at_all_of(&self, claim: &ComparedFinding<'_>, looked_at: &LookedAt) -> bool {
         let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
         let mut hunks = looked_at.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
-        !hunks.any(|hunk| matches!(hunk.looked, Looked::NotReviewed(_)))
+        !hunks.any(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)))
     }
 
     /// Puts the findings that count in their classes. What the last review passed is held back.
@@ -348,10 +348,10 @@ impl Last {
         &self,
         kept: &mut Vec<Finding>,
         withheld: &mut Vec<WithheldFinding>,
-        (late, is_model): (Late, &dyn Fn(&str) -> bool),
+        (late, is_model): (LateFindings, &dyn Fn(&str) -> bool),
     ) -> SinceLast {
         let prior = &self.review.findings;
-        let then: Vec<Claim<'_>> = prior.iter().map(Claim::from).collect();
+        let then: Vec<ComparedFinding<'_>> = prior.iter().map(ComparedFinding::from).collect();
         let held = self.held_back(&then, kept, withheld, (late, is_model));
         let n_held_back = held.len();
         for (index, why) in held.into_iter().rev() {
@@ -376,19 +376,24 @@ impl Last {
     }
 
     /// The findings of then among those of now, whether these count or not.
-    fn pairs(&self, then: &[Claim<'_>], kept: &[Finding], withheld: &[WithheldFinding]) -> Vec<(usize, usize)> {
+    fn pairs(
+        &self,
+        then: &[ComparedFinding<'_>],
+        kept: &[Finding],
+        withheld: &[WithheldFinding],
+    ) -> Vec<(usize, usize)> {
         let now = kept.iter().chain(withheld.iter().map(|withheld| &withheld.finding));
-        let now: Vec<Claim<'_>> = now.map(Claim::from).collect();
+        let now: Vec<ComparedFinding<'_>> = now.map(ComparedFinding::from).collect();
         join(then, &now, &self.map).pairs
     }
 
     /// New remarks that contradict the last review or that it passed over, with the reason.
     fn held_back(
         &self,
-        then: &[Claim<'_>],
+        then: &[ComparedFinding<'_>],
         kept: &[Finding],
         withheld: &[WithheldFinding],
-        (late, is_model): (Late, &dyn Fn(&str) -> bool),
+        (late, is_model): (LateFindings, &dyn Fn(&str) -> bool),
     ) -> Vec<(usize, String)> {
         let pairs = self.pairs(then, kept, withheld);
         let known: HashSet<usize> = pairs.into_iter().map(|(_, current)| current).collect();
@@ -404,8 +409,8 @@ impl Last {
             |location: &Location| coverage.is_some() && !self.is_fresh(&location.file, location.lines, location.side);
         let prior = &self.review.findings;
         let words = |why| match why {
-            Why::Passed => format!("the review of {} passed these lines", self.head().short()),
-            Why::Contradicts(index) => {
+            HoldReason::Passed => format!("the review of {} passed these lines", self.head().short()),
+            HoldReason::Contradicts(index) => {
                 format!("it would undo {} of the review of {}", prior[index].id, self.head().short())
             }
         };
@@ -421,7 +426,9 @@ fn is_part(place: &Location, of: &Location) -> bool {
 /// True when a reviewer looked at the hunk that holds these lines.
 fn was_reviewed(coverage: &Coverage, location: &Location) -> bool {
     let mut hunks = coverage.hunks.iter().filter(|hunk| hunk.file == location.file);
-    hunks.any(|hunk| hunk.looked == Looked::Reviewed && hunk.lines.is_none_or(|lines| lines.overlaps(location.lines)))
+    hunks.any(|hunk| {
+        hunk.status == HunkStatus::Reviewed && hunk.lines.is_none_or(|lines| lines.overlaps(location.lines))
+    })
 }
 
 /// True when a finding says of a place what an earlier one said of it.

@@ -324,16 +324,16 @@ fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> 
     let structured = reply.structured.as_ref().map(answer::read_structured);
     let read = match structured {
         // What came beside a tool call that cannot be used may be an answer after all.
-        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_asked(&reply.text, terms.criteria),
+        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_with_criteria(&reply.text, terms.criteria),
         Some(read) => read,
-        None => answer::read_asked(&reply.text, terms.criteria),
+        None => answer::read_with_criteria(&reply.text, terms.criteria),
     };
     let mut answer = read.map_err(|problem: NoAnswer| {
         let why = problem.to_string();
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == Stop::Length;
-    let note = verify::settle(&answer, terms.weight).map_err(Unread::Final)?;
+    let note = verify::check_consistency(&answer, terms.weight).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(Said { answer, notes })
 }

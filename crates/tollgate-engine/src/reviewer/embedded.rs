@@ -10,7 +10,7 @@ use std::path::Path;
 
 use tollgate_core::analysis::{self, Category};
 use tollgate_core::change::{Change, Content};
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
@@ -320,22 +320,22 @@ fn coverage(
 ) -> Coverage {
     let mut hunks = Vec::new();
     for (index, file) in change.files.iter().enumerate() {
-        let looked = match (skipped[index].take(), not_reviewed.get(&index)) {
-            (Some(rule), _) => Looked::Skipped(rule),
-            (None, Some(reason)) => Looked::NotReviewed(reason.clone()),
-            (None, None) => Looked::Reviewed,
+        let status = match (skipped[index].take(), not_reviewed.get(&index)) {
+            (Some(rule), _) => HunkStatus::Skipped(rule),
+            (None, Some(reason)) => HunkStatus::NotReviewed(reason.clone()),
+            (None, None) => HunkStatus::Reviewed,
         };
         let path = FilePath::of_repo_path(file.path());
         if file.hunks.is_empty() {
-            hunks.push(Covered { file: path, lines: None, looked });
+            hunks.push(CoveredHunk { file: path, lines: None, status });
         } else {
             let left_out = |hunk: &Hunk| part.filter(|part| !part.touches_hunk(file, hunk)).map(|part| part.otherwise);
             let covered = |hunk| {
-                let looked = match (&looked, left_out(hunk)) {
-                    (Looked::Reviewed, Some(why)) => Looked::Skipped(why.to_owned()),
-                    (looked, _) => looked.clone(),
+                let status = match (&status, left_out(hunk)) {
+                    (HunkStatus::Reviewed, Some(why)) => HunkStatus::Skipped(why.to_owned()),
+                    (status, _) => status.clone(),
                 };
-                Covered { file: path.clone(), lines: lines_of(hunk), looked }
+                CoveredHunk { file: path.clone(), lines: lines_of(hunk), status }
             };
             hunks.extend(file.hunks.iter().map(covered));
         }

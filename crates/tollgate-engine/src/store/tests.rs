@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 
 use rusqlite::OpenFlags;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Side, Summary};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::path::FilePath;
@@ -52,7 +52,7 @@ fn review(head: &str) -> Review {
         findings: vec![finding(0, "one", Severity::Critical), finding(1, "two", Severity::Low)],
         withheld: vec![held],
         coverage: Some(Coverage {
-            hunks: vec![Covered { file, lines: LineRange::new(1, 9), looked: Looked::Reviewed }],
+            hunks: vec![CoveredHunk { file, lines: LineRange::new(1, 9), status: HunkStatus::Reviewed }],
         }),
         re_review_required: false,
         notes: None,

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::Decision;
 use tollgate_core::board::{Criterion, Met};
-use tollgate_core::coverage::Looked;
+use tollgate_core::coverage::HunkStatus;
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
 use tollgate_engine::pipeline::{Asking, Reviewed, Standing};
@@ -102,7 +102,7 @@ fn told(reviewed: &Reviewed) -> Vec<String> {
 
 fn n_missed(reviewed: &Reviewed) -> usize {
     let hunks = reviewed.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    hunks.filter(|covered| matches!(covered.looked, Looked::NotReviewed(_))).count()
+    hunks.filter(|covered| matches!(covered.status, HunkStatus::NotReviewed(_))).count()
 }
 
 #[test]

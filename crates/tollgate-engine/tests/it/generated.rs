@@ -1,7 +1,7 @@
 //! Files that a repository calls generated: by what it said before the change, and nothing else.
 
 use tollgate_core::change::Change;
-use tollgate_core::coverage::Looked;
+use tollgate_core::coverage::HunkStatus;
 use tollgate_engine::config::{self, Layer};
 use tollgate_engine::forge::local::Trigger;
 
@@ -101,13 +101,13 @@ fn generated_files_are_skipped_by_name_and_code_that_is_called_so_in_a_change_is
         scratch(&[(".gitattributes", says)], &[(".gitattributes", &more), ("made/a.txt", CONFLICT), ("b.js", "b\n")]);
     let settings = config::load(Some(&scratch.dir), None, &[], Layer::default()).unwrap();
     let review = scratch.review(Trigger::Default, &settings).unwrap().review;
-    let looked = review.coverage.unwrap().hunks.into_iter().map(|covered| (covered.file.to_string(), covered.looked));
+    let status = review.coverage.unwrap().hunks.into_iter().map(|covered| (covered.file.to_string(), covered.status));
     let expected = [
-        (".gitattributes", Looked::Reviewed),
-        ("b.js", Looked::Reviewed),
-        ("made/a.txt", Looked::Skipped("generated".to_owned())),
+        (".gitattributes", HunkStatus::Reviewed),
+        ("b.js", HunkStatus::Reviewed),
+        ("made/a.txt", HunkStatus::Skipped("generated".to_owned())),
     ];
-    assert_eq!(looked.collect::<Vec<_>>(), expected.map(|(file, looked)| (file.to_owned(), looked)));
+    assert_eq!(status.collect::<Vec<_>>(), expected.map(|(file, status)| (file.to_owned(), status)));
     let found: Vec<String> = review
         .findings
         .iter()

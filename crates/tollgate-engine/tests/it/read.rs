@@ -16,7 +16,7 @@ fn shown(change: &Change) -> String {
             format!("{:?} {} +{} -{}{binary}", file.status, file.path(), file.n_added, file.n_removed)
         })
         .collect();
-    lines.extend(change.left_out.iter().map(|left| format!("{}: {:?}", left.file, left.looked)));
+    lines.extend(change.left_out.iter().map(|left| format!("{}: {:?}", left.file, left.status)));
     lines.extend(change.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n")
 }

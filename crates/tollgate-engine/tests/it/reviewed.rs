@@ -1,7 +1,7 @@
 //! From a trigger to a finished review.
 
 use insta::assert_snapshot;
-use tollgate_core::coverage::Looked;
+use tollgate_core::coverage::HunkStatus;
 use tollgate_core::finding::Finding;
 use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
@@ -24,12 +24,12 @@ fn coverage(reviewed: &Reviewed) -> String {
     let coverage = reviewed.review.coverage.as_ref().unwrap();
     let lines = coverage.hunks.iter().map(|covered| {
         let lines = covered.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
-        let looked = match &covered.looked {
-            Looked::Reviewed => "reviewed".to_owned(),
-            Looked::Skipped(rule) => format!("skipped: {rule}"),
-            Looked::NotReviewed(reason) => format!("not reviewed: {reason}"),
+        let status = match &covered.status {
+            HunkStatus::Reviewed => "reviewed".to_owned(),
+            HunkStatus::Skipped(rule) => format!("skipped: {rule}"),
+            HunkStatus::NotReviewed(reason) => format!("not reviewed: {reason}"),
         };
-        format!("{} {lines} {looked}", covered.file)
+        format!("{} {lines} {status}", covered.file)
     });
     lines.collect::<Vec<_>>().join("\n")
 }

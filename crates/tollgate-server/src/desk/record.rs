@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::board::{FeatureId, Remark};
-use tollgate_core::coverage::Covered;
+use tollgate_core::coverage::CoveredHunk;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_engine::board::Audit;
 use tollgate_engine::history::Export;
@@ -20,7 +20,7 @@ pub struct Looked {
     /// What was compared, in words.
     pub compared: String,
     /// Each hunk of the change, and what became of it; `None` when the review does not say.
-    pub hunks: Option<Vec<Covered>>,
+    pub hunks: Option<Vec<CoveredHunk>>,
     /// Findings that do not count, each with the reason.
     pub withheld: Vec<(Remark, String)>,
     /// Models and agents that were asked.

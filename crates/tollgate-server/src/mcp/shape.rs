@@ -187,13 +187,13 @@ pub(super) struct Told {
 impl From<&Review> for Told {
     fn from(review: &Review) -> Self {
         let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-        let missed = hunks.filter_map(|hunk| match &hunk.looked {
-            coverage::Looked::NotReviewed(why) => Some(Missed {
+        let missed = hunks.filter_map(|hunk| match &hunk.status {
+            coverage::HunkStatus::NotReviewed(why) => Some(Missed {
                 file: hunk.file.as_str().to_owned(),
                 lines: hunk.lines.map(|lines| lines.to_string()),
                 why: cut(why, MAX_TEXT),
             }),
-            coverage::Looked::Reviewed | coverage::Looked::Skipped(_) => None,
+            coverage::HunkStatus::Reviewed | coverage::HunkStatus::Skipped(_) => None,
         });
         let notes = review.notes.iter().flat_map(|notes| notes.lines());
         Self {

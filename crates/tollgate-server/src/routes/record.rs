@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tollgate_core::coverage::{Covered, Looked as Became};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_engine::board::{Audit, ReviewAttempt};
 use tollgate_engine::reviewer::tape::Told;
 use utoipa::{IntoParams, ToSchema};
@@ -165,12 +165,12 @@ impl From<Looked> for LookedBody {
     }
 }
 
-impl From<Covered> for HunkBody {
-    fn from(covered: Covered) -> Self {
-        let (looked, why) = match covered.looked {
-            Became::Reviewed => ("reviewed", None),
-            Became::Skipped(rule) => ("skipped", Some(rule)),
-            Became::NotReviewed(why) => ("not_reviewed", Some(why)),
+impl From<CoveredHunk> for HunkBody {
+    fn from(covered: CoveredHunk) -> Self {
+        let (looked, why) = match covered.status {
+            HunkStatus::Reviewed => ("reviewed", None),
+            HunkStatus::Skipped(rule) => ("skipped", Some(rule)),
+            HunkStatus::NotReviewed(why) => ("not_reviewed", Some(why)),
         };
         let lines = covered.lines.map(|lines| [lines.start(), lines.end()]);
         Self { file: covered.file.as_str().to_owned(), lines, looked, why }

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use tollgate_core::board::iteration::Identity;
 use tollgate_core::board::machine::State;
 use tollgate_core::board::{Compliance, Iteration, Outcome, Remark};
-use tollgate_core::coverage::{Covered, Looked as Became};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, LineRange, Severity};
 use tollgate_core::path::FilePath;
 use tollgate_engine::board::{Audit, ReviewAttempt};
@@ -55,19 +55,19 @@ pub(crate) fn review(number: u32, findings: Vec<Remark>) -> Iteration {
 
 /// A review of one file that looked at a hunk, skipped one and missed one.
 pub(crate) fn looked() -> Looked {
-    let covered = |lines: Option<(u32, u32)>, looked| Covered {
+    let covered = |lines: Option<(u32, u32)>, status| CoveredHunk {
         file: FilePath::parse("src/a.js").unwrap(),
         lines: lines.and_then(|(start, end)| LineRange::new(start, end)),
-        looked,
+        status,
     };
     Looked {
         run: 7,
         took_ms: 4_200,
         compared: "main..feature".to_owned(),
         hunks: Some(vec![
-            covered(Some((1, 9)), Became::Reviewed),
-            covered(Some((20, 29)), Became::Skipped("generated".to_owned())),
-            covered(None, Became::NotReviewed("the budget was used up".to_owned())),
+            covered(Some((1, 9)), HunkStatus::Reviewed),
+            covered(Some((20, 29)), HunkStatus::Skipped("generated".to_owned())),
+            covered(None, HunkStatus::NotReviewed("the budget was used up".to_owned())),
         ]),
         withheld: vec![(remark(9, Severity::Low, "Long line"), "milder than the floor".to_owned())],
         reviewers: vec![Asked {

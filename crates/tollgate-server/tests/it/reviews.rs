@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use tollgate_core::coverage::{Coverage, Covered, Looked};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
@@ -62,10 +62,10 @@ impl Given {
             why: Withheld::Suppressed { by: "your own dismissal".to_owned(), reason: Some("it is ours".to_owned()) },
         };
         let n_findings = self.findings.len();
-        let covered = |file: &str, looked| Covered {
+        let covered = |file: &str, status| CoveredHunk {
             file: FilePath::parse(file).unwrap(),
             lines: Some(LineRange::line(1)),
-            looked,
+            status,
         };
         let asked = serde_json::json!([{
             "name": "claude", "model": "large", "calls": 2, "failed": 0, "cost_usd": 0.25, "seconds": 3.5,
@@ -87,8 +87,8 @@ impl Given {
                 .collect(),
             coverage: Some(Coverage {
                 hunks: vec![
-                    covered("src/pay.rs", Looked::Reviewed),
-                    covered("Cargo.lock", Looked::Skipped("generated".to_owned())),
+                    covered("src/pay.rs", HunkStatus::Reviewed),
+                    covered("Cargo.lock", HunkStatus::Skipped("generated".to_owned())),
                 ],
             }),
             re_review_required: false,

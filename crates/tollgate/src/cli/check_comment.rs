@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_core::comment::{self, Checked, DEFAULT_BOT, Kind, Problem};
+use tollgate_core::comment::{self, CheckedComment, DEFAULT_BOT, Kind, Problem};
 use tollgate_engine::failure::Failure;
 
 use super::rules::DataFormat;
@@ -72,7 +72,7 @@ fn fix(context: &CliContext, text: &str, args: &Args, name: &str) -> Result<Exit
     }
 }
 
-fn in_words(checked: &Checked, name: &str) -> String {
+fn in_words(checked: &CheckedComment, name: &str) -> String {
     match (checked.kind, checked.errors.as_slice()) {
         (Kind::Other, _) => format!("{name}: not a review summary, so no rule applies\n"),
         (Kind::Review, []) => format!("{name}: a valid summary of a first review\n"),

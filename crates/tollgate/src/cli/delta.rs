@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_core::delta::identity::{self, Claim};
-use tollgate_core::delta::input::{self, Stated};
-use tollgate_core::delta::lines::{LineMap, Mapped};
-use tollgate_core::delta::settle::{self, Looked};
+use tollgate_core::delta::classify::{self, ReviewedScope};
+use tollgate_core::delta::finding_list::{self, ListedFinding};
+use tollgate_core::delta::identity::{self, ComparedFinding};
+use tollgate_core::delta::line_map::{LineMap, Mapped};
 use tollgate_core::delta::{json, text};
 use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::path::FilePath;
@@ -74,16 +74,16 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let files = args.diff.as_deref().map(|path| files(context, path)).transpose()?;
 
     let map = LineMap::of_diff(files.as_deref().unwrap_or_default(), &args.rename);
-    let prior: Vec<Claim<'_>> = prior.iter().map(Stated::claim).collect();
-    let current: Vec<Claim<'_>> = current.iter().map(Stated::claim).collect();
+    let prior: Vec<ComparedFinding<'_>> = prior.iter().map(ListedFinding::claim).collect();
+    let current: Vec<ComparedFinding<'_>> = current.iter().map(ListedFinding::claim).collect();
     let joined = identity::join(&prior, &current, &map);
     if joined.n_not_compared > 0 {
         let n_not_compared = joined.n_not_compared;
         output::say(&format!("note: too many findings in one place; skipped {n_not_compared} comparisons"));
     }
     // Without a diff, the later review is assumed to cover every file.
-    let is_looked_at = |_: &Claim<'_>, mapped: &Mapped| files.is_none() || !matches!(mapped, Mapped::At(_));
-    let delta = settle::settle(&prior, current.len(), &joined, &map, Looked::at(&is_looked_at));
+    let is_looked_at = |_: &ComparedFinding<'_>, mapped: &Mapped| files.is_none() || !matches!(mapped, Mapped::At(_));
+    let delta = classify::classify(&prior, current.len(), &joined, &map, ReviewedScope::at(&is_looked_at));
 
     let written = match args.format {
         DeltaFormat::Pretty => text::write(&delta, &prior, &current),
@@ -93,10 +93,10 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn findings(context: &CliContext, path: &Path) -> Result<Vec<Stated>, Failure> {
+fn findings(context: &CliContext, path: &Path) -> Result<Vec<ListedFinding>, Failure> {
     let name = path.display().to_string();
     let bytes = output::read_input(&context.resolve(path), report::MAX_INPUT as u64)?;
-    let (findings, notes) = input::read(&bytes).map_err(|error| failure::unreadable_findings(&name, &error))?;
+    let (findings, notes) = finding_list::read(&bytes).map_err(|error| failure::unreadable_findings(&name, &error))?;
     for note in &notes {
         output::say(&format!("note: {name}: {note}"));
     }

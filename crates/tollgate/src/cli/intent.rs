@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tollgate_core::intent::commits::{self, Listed};
+use tollgate_core::intent::commits::{self, ListedCommit};
 use tollgate_core::intent::{self, Commit, Intent};
 use tollgate_core::policy::{self, Configured};
 use tollgate_core::visible::visible;
@@ -57,7 +57,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let body = args.body_file.as_deref().map(|path| read(path, MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let listed = args.commits.as_deref().map_or(Ok(Vec::new()), |source| list(context, source))?;
-    let commits: Vec<Commit<'_>> = listed.iter().map(Listed::as_commit).collect();
+    let commits: Vec<Commit<'_>> = listed.iter().map(ListedCommit::as_commit).collect();
     let intent = intent::read(&args.title, body.as_deref(), &commits, args.draft);
     output::print(&match args.format {
         Format::Pretty => pretty(&intent),
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
 }
 
 /// Reads commits from the file of this name if it exists, else from a range.
-fn list(context: &CliContext, source: &str) -> Result<Vec<Listed>, Failure> {
+fn list(context: &CliContext, source: &str) -> Result<Vec<ListedCommit>, Failure> {
     let path = context.resolve(Path::new(source));
     if source == "-" || path.is_file() {
         let bytes = output::read_input(&path, MAX_COMMITS)?;

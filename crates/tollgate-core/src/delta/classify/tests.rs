@@ -9,9 +9,9 @@ fn path(text: &str) -> FilePath {
     FilePath::parse(text).unwrap()
 }
 
-fn claim<'a>(file: &'a FilePath, line: u32, title: &'a str, severity: Severity) -> Claim<'a> {
+fn claim<'a>(file: &'a FilePath, line: u32, title: &'a str, severity: Severity) -> ComparedFinding<'a> {
     let lines = LineRange::new(line, line);
-    Claim {
+    ComparedFinding {
         file,
         title,
         severity,
@@ -37,8 +37,8 @@ fn map() -> LineMap {
 fn check(file: &str, line: u32, looked: bool, quoted: Option<bool>, expected: &str) {
     let file = path(file);
     let prior = [claim(&file, line, "Bad", Severity::High)];
-    let looked = Looked { at: &|_, _| looked, quoted: &|_, _| quoted };
-    let delta = settle(&prior, 0, &Joined::default(), &map(), looked);
+    let looked = ReviewedScope { at: &|_, _| looked, quoted: &|_, _| quoted };
+    let delta = classify(&prior, 0, &FindingPairs::default(), &map(), looked);
     let shown = match (&delta.still_open[..], &delta.resolved[..]) {
         ([StillOpen { prior: 0, current: None, at: Some(at) }], []) => format!("open at {}:{}", at.file, at.lines),
         ([StillOpen { prior: 0, current: None, at: None }], []) => "open".to_owned(),
@@ -86,8 +86,8 @@ fn a_finding_without_lines_is_open_while_its_file_is_untouched() {
     check("a", 0, true, None, "resolved");
     check("gone", 0, false, None, "resolved");
     let file = path("other");
-    let looked = Looked::at(&|_, mapped| !matches!(mapped, Mapped::At(_)));
-    let delta = settle(&[claim(&file, 0, "Bad", Severity::Low)], 0, &Joined::default(), &map(), looked);
+    let looked = ReviewedScope::at(&|_, mapped| !matches!(mapped, Mapped::At(_)));
+    let delta = classify(&[claim(&file, 0, "Bad", Severity::Low)], 0, &FindingPairs::default(), &map(), looked);
     assert!(delta.resolved.is_empty());
 }
 
@@ -95,8 +95,8 @@ fn a_finding_without_lines_is_open_while_its_file_is_untouched() {
 fn what_is_reported_again_is_still_open_and_the_rest_is_new() {
     let file = path("a");
     let prior = [claim(&file, 20, "Gone", Severity::Low), claim(&file, 5, "Bad", Severity::Low)];
-    let joined = Joined { pairs: vec![(1, 2)], n_not_compared: 0 };
-    let delta = settle(&prior, 3, &joined, &map(), Looked::at(&|_, _| true));
+    let joined = FindingPairs { pairs: vec![(1, 2)], n_not_compared: 0 };
+    let delta = classify(&prior, 3, &joined, &map(), ReviewedScope::at(&|_, _| true));
     assert_eq!((delta.new, delta.resolved), (vec![0, 1], vec![0]));
     assert_eq!(delta.still_open, [StillOpen { prior: 1, current: Some(2), at: None }]);
 }
@@ -106,7 +106,7 @@ fn check_update(prior: Severity, now: Severity, expected: &str) {
     let file = path("a");
     let (prior, current) = ([claim(&file, 1, "Bad", prior)], [claim(&file, 1, "Bad", now)]);
     let joined = identity::join(&prior, &current, &LineMap::identity());
-    let delta = settle(&prior, 1, &joined, &LineMap::identity(), Looked::at(&|_, _| true));
+    let delta = classify(&prior, 1, &joined, &LineMap::identity(), ReviewedScope::at(&|_, _| true));
     assert_eq!(delta.verdict_update(&prior, &current).as_str(), expected);
 }
 
@@ -159,12 +159,12 @@ proptest! {
     ) {
         let files = ["a", "old", "gone", "new"].map(path);
         let titles = ["Bad", "bad", "SQL injection here", "Here is an SQL injection"];
-        let claims = |seeds: &[(usize, u32, usize)]| -> Vec<Claim<'_>> {
+        let claims = |seeds: &[(usize, u32, usize)]| -> Vec<ComparedFinding<'_>> {
             seeds.iter().map(|&(file, line, title)| claim(&files[file], line, titles[title], Severity::High)).collect()
         };
         let (prior, current) = (claims(&prior), claims(&current));
         let joined = identity::join(&prior, &current, &map());
-        let delta = settle(&prior, current.len(), &joined, &map(), Looked::at(&|_, _| looked));
+        let delta = classify(&prior, current.len(), &joined, &map(), ReviewedScope::at(&|_, _| looked));
         let mut seen: Vec<usize> = delta.new.clone();
         seen.extend(delta.still_open.iter().filter_map(|open| open.current));
         seen.sort_unstable();

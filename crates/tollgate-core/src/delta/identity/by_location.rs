@@ -7,9 +7,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::delta::identity::group::rank;
-use crate::delta::identity::{Claim, Open};
-use crate::delta::lines::{LineMap, Mapped};
-use crate::delta::words::{self, Words};
+use crate::delta::identity::{ComparedFinding, Unmatched};
+use crate::delta::line_map::{LineMap, Mapped};
+use crate::delta::title_words::{self, TitleWords};
 use crate::finding::{LineRange, Location, Side};
 use crate::path::FilePath;
 
@@ -19,7 +19,7 @@ const SIMILAR: f64 = 0.5;
 pub(super) const MAX_COMPARED: usize = 256;
 
 /// Joins what overlaps and says the same; gives the number of comparisons that were too many.
-pub(super) fn by_place(open: &mut Open<'_>, map: &LineMap) -> usize {
+pub(super) fn by_place(open: &mut Unmatched<'_>, map: &LineMap) -> usize {
     let mapped: Vec<(usize, Location)> = open
         .prior_left()
         .into_iter()
@@ -47,7 +47,7 @@ pub(super) fn by_place(open: &mut Open<'_>, map: &LineMap) -> usize {
     for (at, class) in current.iter().enumerate() {
         n_not_compared += search.candidates(at, class, &weights, &mut candidates);
     }
-    settle(open, candidates, &prior, &current);
+    classify(open, candidates, &prior, &current);
     n_not_compared
 }
 
@@ -57,19 +57,22 @@ struct Class<'a> {
     side: Side,
     lines: LineRange,
     rule: Option<&'a str>,
-    words: Words,
+    words: TitleWords,
     /// In an order that does not depend on where they came from.
     members: Vec<usize>,
 }
 
 /// Puts findings in order and equal ones together.
-fn classes<'a>(claims: &[Claim<'a>], placed: impl Iterator<Item = (usize, &'a FilePath, LineRange)>) -> Vec<Class<'a>> {
+fn classes<'a>(
+    claims: &[ComparedFinding<'a>],
+    placed: impl Iterator<Item = (usize, &'a FilePath, LineRange)>,
+) -> Vec<Class<'a>> {
     let read = |(index, file, lines): (usize, &'a FilePath, LineRange)| {
-        let Claim { side, rule, title, .. } = claims[index];
-        Class { file, side, lines, rule, words: Words::read(title), members: vec![index] }
+        let ComparedFinding { side, rule, title, .. } = claims[index];
+        Class { file, side, lines, rule, words: TitleWords::read(title), members: vec![index] }
     };
     let mut classes: Vec<Class<'a>> = placed.map(read).collect();
-    fn key<'c>(class: &'c Class<'_>) -> (LineRange, &'c FilePath, Side, &'c Words, Option<&'c str>) {
+    fn key<'c>(class: &'c Class<'_>) -> (LineRange, &'c FilePath, Side, &'c TitleWords, Option<&'c str>) {
         (class.lines, class.file, class.side, &class.words, class.rule)
     }
     classes.sort_by(|a, b| {
@@ -94,7 +97,7 @@ struct Candidate {
 }
 
 /// Joins the best first, as many of two classes as there are in both.
-fn settle(open: &mut Open<'_>, mut candidates: Vec<Candidate>, prior: &[Class<'_>], current: &[Class<'_>]) {
+fn classify(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate>, prior: &[Class<'_>], current: &[Class<'_>]) {
     candidates.sort_by(|a, b| {
         let order = b.cosine.total_cmp(&a.cosine).then(a.distance.cmp(&b.distance));
         order.then((a.prior, a.current).cmp(&(b.prior, b.current)))
@@ -177,14 +180,14 @@ impl<'a> Weights<'a> {
         let n_titles = n_titles(prior).max(n_titles(current)) as f64;
         let counts = count(prior).into_iter().zip(count(current)).map(|(a, b): (f64, f64)| a.max(b));
         let mut of_stem: Vec<f64> = counts.map(|count| (1.0 + n_titles / count).ln()).collect();
-        for id in FREQUENT.iter().filter_map(|word| ids.get(words::stem(word).as_str())) {
+        for id in FREQUENT.iter().filter_map(|word| ids.get(title_words::stem(word).as_str())) {
             of_stem[*id] *= FREQUENT_FACTOR;
         }
         Self { ids, of_stem }
     }
 
     /// In order of the stems, so that sums come out the same whatever the order of the findings.
-    fn vector(&self, words: &Words) -> Vector {
+    fn vector(&self, words: &TitleWords) -> Vector {
         let mut vector: Vector = Vec::with_capacity(words.stems.len());
         for stem in &words.stems {
             let Some(&id) = self.ids.get(stem.as_str()) else { continue };

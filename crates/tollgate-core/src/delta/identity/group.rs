@@ -6,27 +6,27 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::delta::identity::{Claim, Open, equal_runs, indices, without_space};
-use crate::delta::words::Words;
+use crate::delta::identity::{ComparedFinding, Unmatched, equal_runs, indices, without_space};
+use crate::delta::title_words::TitleWords;
 use crate::finding::Severity;
 
 /// Groups of no more pairs than this are joined by their words where they can be.
 const MAX_COMPARED: usize = 256;
 
 /// Joins findings that say the same, as many as there are on both sides.
-pub(super) fn pair(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
-    let evidence = |claim: &Claim<'_>| (claim.severity, claim.side, without_space(claim.evidence));
+pub(super) fn pair(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
+    let evidence = |claim: &ComparedFinding<'_>| (claim.severity, claim.side, without_space(claim.evidence));
     pair_where(open, prior, current, evidence);
     pair_where(open, prior, current, |claim| (claim.severity, claim.side));
     pair_where(open, prior, current, |_| ());
 }
 
 /// Joins findings with the same evidence: by the same rule, else in the same category unless two rules say otherwise.
-pub(super) fn pair_by_rule_or_category(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
+pub(super) fn pair_by_rule_or_category(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     for (of_prior, of_current) in
         [(With::Rule, With::Rule), (With::NoRule, With::NoRule), (With::Rule, With::NoRule), (With::NoRule, With::Rule)]
     {
-        let chosen = |claims: &[Claim<'_>], left: &[bool], from: &[usize], with| -> Vec<usize> {
+        let chosen = |claims: &[ComparedFinding<'_>], left: &[bool], from: &[usize], with| -> Vec<usize> {
             from.iter().copied().filter(|&index| left[index] && With::of(&claims[index]) == with).collect()
         };
         let prior = chosen(open.prior, &open.prior_left, prior, of_prior);
@@ -46,12 +46,12 @@ enum With {
 }
 
 impl With {
-    fn of(claim: &Claim<'_>) -> Self {
+    fn of(claim: &ComparedFinding<'_>) -> Self {
         if claim.rule.is_some() { Self::Rule } else { Self::NoRule }
     }
 }
 
-fn in_category(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
+fn in_category(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     if prior.len().saturating_mul(current.len()) <= MAX_COMPARED {
         by_words(open, prior, current);
     }
@@ -59,12 +59,12 @@ fn in_category(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
 }
 
 /// One place may have several findings of one category, so the words say which is which.
-fn by_words(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
+fn by_words(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     if prior.len() * current.len() <= 1 {
         return;
     }
-    let read = |claims: &[Claim<'_>], from: &[usize]| -> Vec<(usize, Words)> {
-        from.iter().map(|&index| (index, Words::read(claims[index].title))).collect()
+    let read = |claims: &[ComparedFinding<'_>], from: &[usize]| -> Vec<(usize, TitleWords)> {
+        from.iter().map(|&index| (index, TitleWords::read(claims[index].title))).collect()
     };
     let (prior, current) = (read(open.prior, prior), read(open.current, current));
     let mut scored = Vec::new();
@@ -93,8 +93,13 @@ fn by_words(open: &mut Open<'_>, prior: &[usize], current: &[usize]) {
 }
 
 /// Joins findings for which something is the same, the nearest first.
-fn pair_where<K: Ord>(open: &mut Open<'_>, prior: &[usize], current: &[usize], key: impl Fn(&Claim<'_>) -> K) {
-    let keyed = |claims: &[Claim<'_>], left: &[bool], from: &[usize]| -> Vec<(K, usize)> {
+fn pair_where<K: Ord>(
+    open: &mut Unmatched<'_>,
+    prior: &[usize],
+    current: &[usize],
+    key: impl Fn(&ComparedFinding<'_>) -> K,
+) {
+    let keyed = |claims: &[ComparedFinding<'_>], left: &[bool], from: &[usize]| -> Vec<(K, usize)> {
         let mut keyed: Vec<_> =
             from.iter().filter(|&&index| left[index]).map(|&index| (key(&claims[index]), index)).collect();
         keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rank(&claims[a.1]).cmp(&rank(&claims[b.1]))));
@@ -112,20 +117,20 @@ fn pair_where<K: Ord>(open: &mut Open<'_>, prior: &[usize], current: &[usize], k
 /// Everything about a finding, so that the order of equals does not depend on the order they came in.
 type Rank<'a> = (u32, u32, Severity, crate::finding::Side, crate::finding::Category, Option<&'a str>, &'a str, &'a str);
 
-pub(super) fn rank<'a>(claim: &Claim<'a>) -> Rank<'a> {
+pub(super) fn rank<'a>(claim: &ComparedFinding<'a>) -> Rank<'a> {
     let lines = claim.lines.map_or((u32::MAX, u32::MAX), |lines| (lines.start(), lines.end()));
-    let Claim { severity, side, category, rule, title, evidence, .. } = *claim;
+    let ComparedFinding { severity, side, category, rule, title, evidence, .. } = *claim;
     (lines.0, lines.1, severity, side, category, rule, title, evidence)
 }
 
 /// Joins two lists, always the two that are nearest, until one list is used up.
 ///
 /// The nearest two stand side by side when both lists are put in one order, so a heap of neighbours is enough.
-fn nearest(open: &Open<'_>, prior: &[usize], current: &[usize]) -> Vec<(usize, usize)> {
+fn nearest(open: &Unmatched<'_>, prior: &[usize], current: &[usize]) -> Vec<(usize, usize)> {
     if let ([i], [j]) = (prior, current) {
         return vec![(*i, *j)];
     }
-    let line = |claim: &Claim<'_>| claim.lines.map_or(u32::MAX, |lines| lines.start());
+    let line = |claim: &ComparedFinding<'_>| claim.lines.map_or(u32::MAX, |lines| lines.start());
     let of_prior = prior.iter().map(|&i| (open.prior_line(i), true, i));
     let mut row: Vec<(u32, bool, usize)> =
         of_prior.chain(current.iter().map(|&j| (line(&open.current[j]), false, j))).collect();

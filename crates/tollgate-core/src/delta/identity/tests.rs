@@ -7,7 +7,7 @@ use crate::diff;
 
 /// A finding that owns its text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
+struct OwnedFinding {
     file: FilePath,
     lines: Option<LineRange>,
     title: String,
@@ -17,9 +17,9 @@ struct Said {
     evidence: String,
 }
 
-impl Said {
-    fn claim(&self) -> Claim<'_> {
-        Claim {
+impl OwnedFinding {
+    fn claim(&self) -> ComparedFinding<'_> {
+        ComparedFinding {
             file: &self.file,
             title: &self.title,
             severity: self.severity,
@@ -50,14 +50,14 @@ impl Said {
 }
 
 /// `a.rs:3-5 title`, or `a.rs title` for one without lines.
-fn say(text: &str) -> Said {
+fn say(text: &str) -> OwnedFinding {
     let (place, title) = text.split_once(' ').unwrap();
     let (file, lines) = place.split_once(':').map_or((place, None), |(file, lines)| (file, Some(lines)));
     let lines = lines.map(|lines| {
         let (start, end) = lines.split_once('-').unwrap_or((lines, lines));
         LineRange::new(start.parse().unwrap(), end.parse().unwrap()).unwrap()
     });
-    Said {
+    OwnedFinding {
         file: FilePath::parse(file).unwrap(),
         lines,
         title: title.to_owned(),
@@ -68,20 +68,20 @@ fn say(text: &str) -> Said {
     }
 }
 
-fn joined(prior: &[Said], current: &[Said], map: &LineMap) -> Joined {
-    let prior: Vec<Claim<'_>> = prior.iter().map(Said::claim).collect();
-    let current: Vec<Claim<'_>> = current.iter().map(Said::claim).collect();
+fn joined(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap) -> FindingPairs {
+    let prior: Vec<ComparedFinding<'_>> = prior.iter().map(OwnedFinding::claim).collect();
+    let current: Vec<ComparedFinding<'_>> = current.iter().map(OwnedFinding::claim).collect();
     join(&prior, &current, map)
 }
 
 #[track_caller]
-fn check(prior: &[Said], current: &[Said], expected: &[(usize, usize)]) {
+fn check(prior: &[OwnedFinding], current: &[OwnedFinding], expected: &[(usize, usize)]) {
     check_mapped(prior, current, &LineMap::identity(), expected);
 }
 
 #[track_caller]
-fn check_mapped(prior: &[Said], current: &[Said], map: &LineMap, expected: &[(usize, usize)]) {
-    assert_eq!(joined(prior, current, map), Joined { pairs: expected.to_vec(), n_not_compared: 0 });
+fn check_mapped(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap, expected: &[(usize, usize)]) {
+    assert_eq!(joined(prior, current, map), FindingPairs { pairs: expected.to_vec(), n_not_compared: 0 });
 }
 
 /// Three lines are put in before line 1 of `a.rs`, line 9 is edited, and `old.rs` is `new.rs` now.
@@ -132,7 +132,7 @@ fn the_same_evidence_and_rule_or_category_is_the_same_finding() {
     check(from_ref(&prior), &[other.clone().by("secret")], &[(0, 0)]);
     check(from_ref(&prior), &[other.clone().about(Category::Logic).by("other")], &[]);
     check(from_ref(&prior), &[other.clone().about(Category::Logic)], &[(0, 0)]);
-    check(&[prior], &[Said { file: FilePath::parse("b.rs").unwrap(), ..other.about(Category::Logic) }], &[]);
+    check(&[prior], &[OwnedFinding { file: FilePath::parse("b.rs").unwrap(), ..other.about(Category::Logic) }], &[]);
 }
 
 #[test]
@@ -202,13 +202,13 @@ fn one_issue_worded_twice_is_known_again_and_two_issues_are_told_apart() {
 }
 
 /// Findings that are likely to be confused with each other.
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = OwnedFinding> {
     let titles =
         ["Bad", "bad!", "SQL injection in query", "Query with SQL injection", "Waits 3 s", "Waits 4 s", "…", ""];
     let rules = [None, Some("x"), Some("y")];
     let evidence = ["", "}", "call(one)", "call( one )", "call(two)"];
     (0usize..2, 0u32..7, 0u32..3, 0..titles.len(), 0usize..6, 0usize..2, 0..rules.len(), 0..evidence.len()).prop_map(
-        move |(file, start, len, title, severity, category, rule, quoted)| Said {
+        move |(file, start, len, title, severity, category, rule, quoted)| OwnedFinding {
             file: FilePath::parse(["old.rs", "a.rs"][file]).unwrap(),
             lines: LineRange::new(start, start + len),
             title: titles[title].to_owned(),
@@ -233,9 +233,10 @@ fn shuffled<T: Clone>(list: &[T], seed: u64) -> Vec<T> {
 }
 
 /// Who was joined, in whatever order they were given.
-fn outcome(prior: &[Said], current: &[Said], map: &LineMap) -> (Vec<Said>, Vec<Said>) {
+fn outcome(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap) -> (Vec<OwnedFinding>, Vec<OwnedFinding>) {
     let pairs = joined(prior, current, map).pairs;
-    let mut found: (Vec<Said>, Vec<Said>) = pairs.iter().map(|&(i, j)| (prior[i].clone(), current[j].clone())).unzip();
+    let mut found: (Vec<OwnedFinding>, Vec<OwnedFinding>) =
+        pairs.iter().map(|&(i, j)| (prior[i].clone(), current[j].clone())).unzip();
     found.0.sort();
     found.1.sort();
     found
@@ -257,7 +258,7 @@ proptest! {
     fn each_finding_is_joined_at_most_once(
         prior in prop::collection::vec(said(), 0..20), current in prop::collection::vec(said(), 0..20),
     ) {
-        let Joined { pairs, n_not_compared } = joined(&prior, &current, &map());
+        let FindingPairs { pairs, n_not_compared } = joined(&prior, &current, &map());
         prop_assert_eq!(n_not_compared, 0);
         let mut seen: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
         seen.dedup();
@@ -278,9 +279,9 @@ proptest! {
 const MANY: usize = 10_000;
 
 #[track_caller]
-fn check_many(prior: impl Fn(usize) -> Said, current: impl Fn(usize) -> Said, n_pairs: usize) {
-    let prior: Vec<Said> = (0..MANY).map(prior).collect();
-    let current: Vec<Said> = (0..MANY).map(current).collect();
+fn check_many(prior: impl Fn(usize) -> OwnedFinding, current: impl Fn(usize) -> OwnedFinding, n_pairs: usize) {
+    let prior: Vec<OwnedFinding> = (0..MANY).map(prior).collect();
+    let current: Vec<OwnedFinding> = (0..MANY).map(current).collect();
     assert_eq!(joined(&prior, &current, &LineMap::identity()).pairs.len(), n_pairs);
 }
 
@@ -318,8 +319,9 @@ fn what_is_too_much_to_compare_is_counted() {
             (0..16).filter(|bit| bits >> bit & 1 == 1).map(|bit| words[bit].as_str()).collect::<Vec<_>>().join(" ")
         })
         .collect();
-    let prior: Vec<Said> = titles.iter().step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
-    let current: Vec<Said> = titles.iter().skip(1).step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+    let prior: Vec<OwnedFinding> = titles.iter().step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+    let current: Vec<OwnedFinding> =
+        titles.iter().skip(1).step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
     let joined = joined(&prior, &current, &LineMap::identity());
     assert!(joined.n_not_compared > 0);
     assert!(joined.pairs.len() >= 256, "{}", joined.pairs.len());

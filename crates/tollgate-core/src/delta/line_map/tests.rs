@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use similar::TextDiff;
 
 use super::*;
-use crate::delta::fresh::fresh;
+use crate::delta::unseen::unseen_lines;
 use crate::diff;
 
 fn path(text: &str) -> FilePath {
@@ -217,7 +217,7 @@ fn lines_outside_the_patch_are_known_when_the_content_is_the_same() {
 
 #[track_caller]
 fn check_fresh(old: &[(&str, &str, &str, &str)], new: &[(&str, &str, &str, &str)], expected: &[(&str, u32)]) {
-    let fresh = fresh(&Snapshot::of(&patch(old)), &Snapshot::of(&patch(new)));
+    let fresh = unseen_lines(&Snapshot::of(&patch(old)), &Snapshot::of(&patch(new)));
     let mut n_fresh = 0;
     for file in ["a", "b"] {
         let sides = [(Side::Right, String::new()), (Side::Left, "-".to_owned())];
@@ -234,7 +234,7 @@ fn check_fresh(old: &[(&str, &str, &str, &str)], new: &[(&str, &str, &str, &str)
 fn lines_beside_a_gap_are_looked_at_and_not_counted_as_new() {
     let one = |text: &str| Snapshot::of(&patch(&[("", "", "a", text)]));
     let counts = |old: &str, new: &str| {
-        let fresh = fresh(&one(old), &one(new));
+        let fresh = unseen_lines(&one(old), &one(new));
         (fresh.n_added(), fresh.n_lines())
     };
     assert_eq!(counts("ABCDE", "ABDE"), (0, 0));
@@ -308,6 +308,6 @@ proptest! {
         let location = Location { file: path("a"), lines, side: Side::Right };
         let _ = LineMap::of_diff(&files, &[]).locate(&location);
         let _ = LineMap::between(&snapshot, &snapshot).locate(&location);
-        prop_assert!(fresh(&snapshot, &snapshot).is_empty());
+        prop_assert!(unseen_lines(&snapshot, &snapshot).is_empty());
     }
 }

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::finding::{Fix, Summary};
 use crate::pull::hostile::{self, HOST, assert_harmless, assert_inert};
 use crate::pull::post::{Level, MAX_BODY, Span};
@@ -381,7 +381,7 @@ fn the_check_says_how_it_stands() {
         finding("gone.js:1:LEFT", "Low", "x"),
         finding("a.js:4", "Praise", "x"),
     ]);
-    let not_reviewed = Looked::NotReviewed("the budget is spent".to_owned());
+    let not_reviewed = HunkStatus::NotReviewed("the budget is spent".to_owned());
     seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", not_reviewed));
     let (conclusion, text) = seen.surface().check;
     assert_eq!(conclusion, Conclusion::Failure);
@@ -432,26 +432,26 @@ fn the_title_of_a_check_names_what_matters_most() {
 
 #[test]
 fn a_check_passes_only_when_the_gate_is_open_and_all_was_looked_at() {
-    let missing = || Looked::NotReviewed("x".to_owned());
-    for (looked, gate, expected) in [
-        (Some(Looked::Reviewed), Gate::Open, Conclusion::Success),
-        (Some(Looked::Skipped("x".to_owned())), Gate::Open, Conclusion::Success),
+    let missing = || HunkStatus::NotReviewed("x".to_owned());
+    for (status, gate, expected) in [
+        (Some(HunkStatus::Reviewed), Gate::Open, Conclusion::Success),
+        (Some(HunkStatus::Skipped("x".to_owned())), Gate::Open, Conclusion::Success),
         (Some(missing()), Gate::Open, Conclusion::ActionRequired),
         (None, Gate::Open, Conclusion::ActionRequired),
-        (Some(Looked::Reviewed), Gate::Closed, Conclusion::Failure),
+        (Some(HunkStatus::Reviewed), Gate::Closed, Conclusion::Failure),
         (Some(missing()), Gate::Closed, Conclusion::Failure),
         (None, Gate::Closed, Conclusion::Failure),
-        (Some(Looked::Reviewed), Gate::Partial, Conclusion::ActionRequired),
+        (Some(HunkStatus::Reviewed), Gate::Partial, Conclusion::ActionRequired),
         (Some(missing()), Gate::Partial, Conclusion::ActionRequired),
         (None, Gate::Partial, Conclusion::ActionRequired),
-        (Some(Looked::Reviewed), Gate::Skipped, Conclusion::ActionRequired),
+        (Some(HunkStatus::Reviewed), Gate::Skipped, Conclusion::ActionRequired),
         (Some(missing()), Gate::Skipped, Conclusion::ActionRequired),
         (None, Gate::Skipped, Conclusion::ActionRequired),
     ] {
         let mut review = review(Vec::new());
-        let hunks = looked.clone().map(|looked| vec![covered("a.js", looked)]);
+        let hunks = status.clone().map(|status| vec![covered("a.js", status)]);
         review.coverage = hunks.map(|hunks| crate::coverage::Coverage { hunks });
-        assert_eq!(conclusion(gate, &review), expected, "{looked:?} {gate:?}");
+        assert_eq!(conclusion(gate, &review), expected, "{status:?} {gate:?}");
     }
 }
 
@@ -520,8 +520,8 @@ fn whatever_reviewers_say_acts_on_nothing() {
             let elsewhere = said.clone();
             said.location.file = FilePath::parse(place.split(':').next().unwrap()).unwrap();
             let mut seen = of(vec![said, elsewhere]);
-            let looked = Looked::NotReviewed(text.to_owned());
-            seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", looked));
+            let status = HunkStatus::NotReviewed(text.to_owned());
+            seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", status));
             let surface = seen.surface();
             bodies(&surface).into_iter().for_each(assert_harmless);
             for annotation in &surface.check.1.annotations {

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::coverage::{Coverage, Covered, Looked};
+use crate::coverage::{Coverage, CoveredHunk, HunkStatus};
 use crate::finding::{Category, Finding, FindingId};
 use crate::path::{FilePath, RepoPath};
 use crate::report::Content;
@@ -226,15 +226,15 @@ fn coverage(reader: &mut Reader, fields: &mut Fields, value: Value) -> Option<Co
     }
     // A document that says it is partial is believed even if its list does not show it.
     if coverage.is_complete() && (complete == Some(false) || said[2].is_some_and(|count| count > 0)) {
-        let looked = Looked::NotReviewed("said to be not reviewed, without saying which lines".to_owned());
+        let status = HunkStatus::NotReviewed("said to be not reviewed, without saying which lines".to_owned());
         let file = FilePath::of_repo_path(&RepoPath::from_bytes(b"(unknown)"));
-        coverage.hunks.push(Covered { file, lines: None, looked });
+        coverage.hunks.push(CoveredHunk { file, lines: None, status });
     }
     fields.keep("x_coverage", inner);
     Some(coverage)
 }
 
-fn covered(reader: &mut Reader, at: String, value: Value) -> Option<Covered> {
+fn covered(reader: &mut Reader, at: String, value: Value) -> Option<CoveredHunk> {
     let mut fields = Fields::open(reader, at, value)?;
     let file = fields.required_text(reader, "file");
     let file = file.and_then(|text| path(reader, &fields.pointer("file"), &text));
@@ -248,23 +248,23 @@ fn covered(reader: &mut Reader, at: String, value: Value) -> Option<Covered> {
     });
     let state = fields.required_text(reader, "state").unwrap_or_default();
     let reason = fields.text(reader, "reason");
-    let looked = match (v1::STATE.iter().position(|word| *word == state), reason) {
-        (Some(0), None) => Looked::Reviewed,
-        (Some(1), Some(reason)) => Looked::Skipped(reason),
-        (Some(2), Some(reason)) => Looked::NotReviewed(reason),
+    let status = match (v1::STATE.iter().position(|word| *word == state), reason) {
+        (Some(0), None) => HunkStatus::Reviewed,
+        (Some(1), Some(reason)) => HunkStatus::Skipped(reason),
+        (Some(2), Some(reason)) => HunkStatus::NotReviewed(reason),
         (known, reason) => {
             let message = "expected `reviewed` without a reason, or `skipped` or `not_reviewed` with one";
             reader.report(&fields.pointer("state"), "coverage", &brief(&Value::String(state)), message);
             match known {
-                Some(0) => Looked::Reviewed,
-                Some(1) => Looked::Skipped(reason.unwrap_or_default()),
+                Some(0) => HunkStatus::Reviewed,
+                Some(1) => HunkStatus::Skipped(reason.unwrap_or_default()),
                 // What is not understood was not reviewed: the gate fails closed.
-                _ => Looked::NotReviewed(reason.unwrap_or_default()),
+                _ => HunkStatus::NotReviewed(reason.unwrap_or_default()),
             }
         }
     };
     fields.close(reader);
-    Some(Covered { file, lines, looked })
+    Some(CoveredHunk { file, lines, status })
 }
 
 fn withheld(reader: &mut Reader, fields: &mut Fields) -> Vec<WithheldFinding> {

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::coverage::{self, Looked};
+use crate::coverage::{self, HunkStatus};
 use crate::finding::{self, Category, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
@@ -202,7 +202,7 @@ pub(super) const KNOWN: [&str; 13] = [
 pub(super) const WHY: [&str; 7] =
     ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back", "no-consensus"];
 
-/// The words of [`Looked`], in the order of its variants.
+/// The words of [`HunkStatus`], in the order of its variants.
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
 
 /// The words of [`gate::Gate`], in the order of its variants.
@@ -283,10 +283,10 @@ impl<'a> Coverage<'a> {
     fn new(coverage: &'a coverage::Coverage) -> Self {
         let count = coverage.count();
         let hunks = coverage.hunks.iter().map(|covered| {
-            let (state, reason) = match &covered.looked {
-                Looked::Reviewed => (STATE[0], None),
-                Looked::Skipped(reason) => (STATE[1], Some(reason.as_str())),
-                Looked::NotReviewed(reason) => (STATE[2], Some(reason.as_str())),
+            let (state, reason) = match &covered.status {
+                HunkStatus::Reviewed => (STATE[0], None),
+                HunkStatus::Skipped(reason) => (STATE[1], Some(reason.as_str())),
+                HunkStatus::NotReviewed(reason) => (STATE[2], Some(reason.as_str())),
             };
             Covered { file: covered.file.as_str(), lines: covered.lines.map(|lines| lines.to_string()), state, reason }
         });

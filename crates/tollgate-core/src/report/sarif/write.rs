@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use crate::coverage::Looked;
+use crate::coverage::HunkStatus;
 use crate::finding::{Category, Finding, Fix, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
 use crate::path::FilePath;
@@ -230,7 +230,7 @@ fn suppression(why: &Withheld) -> Value {
 fn invocation(review: &Review) -> Value {
     let mut notifications = Vec::new();
     for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
-        let Looked::NotReviewed(reason) = &covered.looked else { continue };
+        let HunkStatus::NotReviewed(reason) = &covered.status else { continue };
         let mut place = json!({ "artifactLocation": { "uri": encode(covered.file.as_str()) } });
         if let Some(lines) = covered.lines {
             place["region"] = Value::Object(region(lines));

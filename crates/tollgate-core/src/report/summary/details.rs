@@ -1,7 +1,7 @@
 //! The block of figures below a summary, collapsed: what was looked at, what was left out and why.
 
 use crate::comment::{DETAILS_SUMMARY, Label};
-use crate::coverage::{Coverage, Looked};
+use crate::coverage::{Coverage, HunkStatus};
 use crate::finding::Finding;
 use crate::report::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::draft::{Draft, Item, Rank};
@@ -94,9 +94,9 @@ pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
         count.skipped,
         count.not_reviewed
     ));
-    let missing = coverage.hunks.iter().filter_map(|covered| match &covered.looked {
-        Looked::NotReviewed(why) => Some((covered, why)),
-        Looked::Reviewed | Looked::Skipped(_) => None,
+    let missing = coverage.hunks.iter().filter_map(|covered| match &covered.status {
+        HunkStatus::NotReviewed(why) => Some((covered, why)),
+        HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
     });
     draft.skip(count.not_reviewed.saturating_sub(MAX_LINES));
     for (covered, why) in missing.take(MAX_LINES) {

@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 use serde_json::Map;
 
 use super::*;
-use crate::coverage::{Coverage, Covered};
+use crate::coverage::{Coverage, CoveredHunk};
 use crate::finding::{Category, FindingId, Fix, LineRange, Location, Origin, Side, Summary};
 use crate::path::FilePath;
 use crate::review::WithheldFinding;
@@ -41,7 +41,7 @@ fn finding(severity: Severity, line: u32, summary: &str) -> Finding {
     }
 }
 
-fn review(findings: Vec<Finding>, looked: Looked) -> Review {
+fn review(findings: Vec<Finding>, status: HunkStatus) -> Review {
     let file = FilePath::parse("src/auth.js").unwrap();
     Review {
         title: None,
@@ -51,7 +51,7 @@ fn review(findings: Vec<Finding>, looked: Looked) -> Review {
         files_reviewed: vec![file.clone()],
         findings,
         withheld: Vec::new(),
-        coverage: Some(Coverage { hunks: vec![Covered { file, lines: Some(LineRange::line(10)), looked }] }),
+        coverage: Some(Coverage { hunks: vec![CoveredHunk { file, lines: Some(LineRange::line(10)), status }] }),
         re_review_required: false,
         notes: None,
         extra: Map::new(),
@@ -68,7 +68,7 @@ fn show(review: &Review, width: usize) -> String {
 fn a_finding_is_shown_in_its_code_with_the_reason_and_the_fix() {
     let mut eval = finding(Severity::High, 11, "user input is passed to `eval`");
     eval.fix = Some(Fix { lines: LineRange::line(11), replacement: "  return JSON.parse(input);".to_owned() });
-    assert_snapshot!(show(&review(vec![eval], Looked::Reviewed), 80), @r"
+    assert_snapshot!(show(&review(vec![eval], HunkStatus::Reviewed), 80), @r"
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
 
@@ -95,7 +95,8 @@ fn a_finding_is_shown_in_its_code_with_the_reason_and_the_fix() {
 
 #[test]
 fn a_narrow_terminal_breaks_lines_instead_of_losing_words() {
-    let text = show(&review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed), 36);
+    let text =
+        show(&review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], HunkStatus::Reviewed), 36);
     assert_snapshot!(text, @r"
     Compared HEAD with main (merge base
     1a2b3c4)
@@ -124,7 +125,7 @@ fn a_narrow_terminal_breaks_lines_instead_of_losing_words() {
 
 #[test]
 fn what_was_not_reviewed_is_named_and_never_approved() {
-    let text = show(&review(Vec::new(), Looked::NotReviewed("stalled the matcher".to_owned())), 80);
+    let text = show(&review(Vec::new(), HunkStatus::NotReviewed("stalled the matcher".to_owned())), 80);
     assert_snapshot!(text, @r"
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
@@ -139,7 +140,7 @@ fn what_was_not_reviewed_is_named_and_never_approved() {
 fn removed_lines_are_shown_as_they_were_before_the_change() {
     let mut removed = finding(Severity::High, 11, "a check was removed");
     removed.location.side = Side::Left;
-    let text = show(&review(vec![removed], Looked::Reviewed), 80);
+    let text = show(&review(vec![removed], HunkStatus::Reviewed), 80);
     assert!(text.contains("> 11 │   if (!allowed) return;"), "{text}");
     assert!(text.contains("src/auth.js:11 (before the change)"), "{text}");
 }
@@ -149,7 +150,7 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
     let mut mild = finding(Severity::Low, 11, "mild");
     mild.location.file = FilePath::parse("a.js").unwrap();
     let held = finding(Severity::High, 11, "held");
-    let mut review = review(vec![mild, finding(Severity::Critical, 11, "grave")], Looked::Reviewed);
+    let mut review = review(vec![mild, finding(Severity::Critical, 11, "grave")], HunkStatus::Reviewed);
     let why = Withheld::Suppressed { by: "tollgate:ignore at line 3".to_owned(), reason: None };
     review.withheld.push(WithheldFinding { finding: held, why });
     let text = show(&review, 80);
@@ -159,7 +160,7 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
 
 #[test]
 fn what_was_not_verified_is_shown_apart() {
-    let mut review = review(Vec::new(), Looked::Reviewed);
+    let mut review = review(Vec::new(), HunkStatus::Reviewed);
     for (summary, why) in [
         ("invented", Withheld::Unverified("its evidence is nowhere in the change".to_owned())),
         ("alone", Withheld::NoConsensus { voices: 1, needed: 2 }),
@@ -184,7 +185,7 @@ fn what_was_not_verified_is_shown_apart() {
 #[test]
 fn text_of_the_change_cannot_speak_to_the_terminal() {
     let (files, _) = diff::parse(DIFF.replace("eval(input)", "\x1b[2Jeval\x07\u{202e}").into_bytes());
-    let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed);
+    let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], HunkStatus::Reviewed);
     let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: true, only_new: false };
     let text = render(&review, &files, Gate::Closed, None, &look);
     assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text:?}");
@@ -192,7 +193,7 @@ fn text_of_the_change_cannot_speak_to_the_terminal() {
 
 #[test]
 fn colours_and_links_are_written_only_when_asked_for() {
-    let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], Looked::Reviewed);
+    let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], HunkStatus::Reviewed);
     assert!(!show(&review, 80).contains('\x1b'));
     let paint = Paint { colour: true, unicode: true, root: Some("file:///repo".to_owned()) };
     let text = render(&review, &[], Gate::Closed, None, &Look { paint, width: 80, verbose: false, only_new: false });
@@ -202,7 +203,7 @@ fn colours_and_links_are_written_only_when_asked_for() {
 #[test]
 fn the_sign_never_contradicts_the_verdict() {
     let sign = |findings: Vec<Finding>, fail_on| {
-        let review = review(findings, Looked::Reviewed);
+        let review = review(findings, HunkStatus::Reviewed);
         let look =
             Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: false, only_new: false };
         let text = render(&review, &[], gate::check(&review, fail_on), None, &look);

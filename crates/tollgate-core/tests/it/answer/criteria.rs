@@ -16,7 +16,7 @@ fn told(answer: &Answer) -> Vec<String> {
 #[track_caller]
 fn check(text: &str, n_claims: usize, expected: &[&str]) {
     let asked = ["C1", "C2"].map(|id| Criterion { id: id.to_owned(), text: "a".to_owned() });
-    let answer = answer::read_asked(text, &asked).unwrap();
+    let answer = answer::read_with_criteria(text, &asked).unwrap();
     assert_eq!(told(&answer), expected, "{text}");
     assert_eq!(answer.claims.len(), n_claims, "{:?}", answer.claims);
 }

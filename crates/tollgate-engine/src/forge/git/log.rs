@@ -1,6 +1,6 @@
 //! Lists the commits of a range with their messages.
 
-use tollgate_core::intent::commits::Listed;
+use tollgate_core::intent::commits::ListedCommit;
 use tollgate_core::sha::Sha;
 
 use super::Git;
@@ -30,7 +30,7 @@ const LOG: [&str; 11] = [
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Commits {
     /// The commits.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedCommit>,
     /// False when older commits were left out.
     pub complete: bool,
 }
@@ -75,17 +75,17 @@ impl Reader {
         // The bytes after the last NUL are empty or a truncated commit.
         let end = self.bytes.iter().rposition(|&byte| byte == 0).unwrap_or(0);
         let records = self.bytes[..end].split(|&byte| byte == 0).take(self.max_commits);
-        let mut listed: Vec<Listed> = records.filter_map(read).collect();
+        let mut listed: Vec<ListedCommit> = records.filter_map(read).collect();
         listed.reverse();
         Commits { listed, complete }
     }
 }
 
-fn read(record: &[u8]) -> Option<Listed> {
+fn read(record: &[u8]) -> Option<ListedCommit> {
     let text = String::from_utf8_lossy(record);
     let (sha, message) = text.split_once('\n')?;
     Sha::parse(sha).ok()?;
-    Some(Listed { sha: sha.to_owned(), message: message.trim_end().to_owned() })
+    Some(ListedCommit { sha: sha.to_owned(), message: message.trim_end().to_owned() })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Covered, Looked};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_core::path::{FilePath, RepoPath};
 
 use super::Local;
@@ -38,7 +38,7 @@ impl Absent {
     pub(super) fn tell(&self, change: &mut Change) {
         for (path, reason) in &self.files {
             let file = FilePath::of_repo_path(path);
-            change.left_out.push(Covered { file, lines: None, looked: Looked::NotReviewed(reason.clone()) });
+            change.left_out.push(CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(reason.clone()) });
         }
         match &self.files[..] {
             [] => {}

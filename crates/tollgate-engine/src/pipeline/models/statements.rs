@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_core::answer::{Answer, Decision};
-use tollgate_core::verify::Testimony;
+use tollgate_core::verify::CriteriaAnswers;
 
 /// What a model or agent said of passing. It is not the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Stated {
 pub(super) struct Statements {
     stated: Vec<Stated>,
     /// By who and in which pass.
-    testimony: BTreeMap<(usize, u32), Testimony>,
+    testimony: BTreeMap<(usize, u32), CriteriaAnswers>,
 }
 
 impl Statements {
@@ -38,7 +38,7 @@ impl Statements {
     }
 
     /// What was stated, in the order of the calls, and what was said of criteria.
-    pub(super) fn finish(self) -> (Vec<Stated>, Vec<Testimony>) {
+    pub(super) fn finish(self) -> (Vec<Stated>, Vec<CriteriaAnswers>) {
         (self.stated, self.testimony.into_values().collect())
     }
 }

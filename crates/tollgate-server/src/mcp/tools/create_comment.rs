@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tollgate_core::comment::json::{CheckedJson, KindJson};
-use tollgate_core::comment::{self, Checked, Kind};
+use tollgate_core::comment::{self, CheckedComment, Kind};
 use tollgate_core::pull::PullRef;
 use tollgate_core::pull::post::MAX_BODY;
 use tollgate_engine::failure::Failure;
@@ -111,7 +111,7 @@ impl Tool for CreateComment {
             action: Action::None,
             comment: None,
             why_not: None,
-            kind: CheckedJson::from(&Checked { kind, errors: Vec::new() }).kind,
+            kind: CheckedJson::from(&CheckedComment { kind, errors: Vec::new() }).kind,
             repaired,
             body,
         };
@@ -156,7 +156,7 @@ fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<Str
     if body.to_ascii_lowercase().replace(char::is_whitespace, "").contains("<!--tollgate:") {
         return Err(failure::forged_mark());
     }
-    let Checked { kind, errors } = comment::check(&body, bot);
+    let CheckedComment { kind, errors } = comment::check(&body, bot);
     match (errors.is_empty(), fix) {
         (true, _) => Ok((kind, body, Vec::new())),
         (false, false) => Err(failure::invalid_comment(&errors, false)),

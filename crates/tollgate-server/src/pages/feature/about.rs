@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_core::board::{Met, criteria};
-use tollgate_core::coverage::Looked;
+use tollgate_core::coverage::HunkStatus;
 
 use super::Loaded;
 use super::head::sentence;
@@ -269,10 +269,10 @@ fn coverage(looked: &crate::desk::record::Looked) -> Coverage {
             Some(lines) => format!("{}:{}–{}", hunk.file, lines.start(), lines.end()),
             None => hunk.file.to_string(),
         };
-        match &hunk.looked {
-            Looked::Reviewed => *files.entry(hunk.file.as_str()).or_default() += 1,
-            Looked::Skipped(rule) => skipped.push((place, rule.clone())),
-            Looked::NotReviewed(why) => missed.push((place, sentence(why))),
+        match &hunk.status {
+            HunkStatus::Reviewed => *files.entry(hunk.file.as_str()).or_default() += 1,
+            HunkStatus::Skipped(rule) => skipped.push((place, rule.clone())),
+            HunkStatus::NotReviewed(why) => missed.push((place, sentence(why))),
         }
     }
     let n_reviewed = usize::try_from(files.values().sum::<u64>()).unwrap_or(usize::MAX);

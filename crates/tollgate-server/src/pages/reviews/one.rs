@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_core::coverage::{Covered, Looked};
+use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Finding, LineRange, Severity};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::review::Review;
@@ -290,13 +290,13 @@ impl CoverageView {
         let coverage = review.and_then(|review| review.coverage.as_ref());
         let count = coverage.map(|coverage| coverage.count()).unwrap_or_default();
         let hunks = || coverage.into_iter().flat_map(|coverage| &coverage.hunks);
-        let skipped = hunks().filter_map(|covered| match &covered.looked {
-            Looked::Skipped(reason) => Some(Hunk::new(covered, reason)),
-            Looked::Reviewed | Looked::NotReviewed(_) => None,
+        let skipped = hunks().filter_map(|covered| match &covered.status {
+            HunkStatus::Skipped(reason) => Some(Hunk::new(covered, reason)),
+            HunkStatus::Reviewed | HunkStatus::NotReviewed(_) => None,
         });
-        let missed = hunks().filter_map(|covered| match &covered.looked {
-            Looked::NotReviewed(reason) => Some(Hunk::new(covered, reason)),
-            Looked::Reviewed | Looked::Skipped(_) => None,
+        let missed = hunks().filter_map(|covered| match &covered.status {
+            HunkStatus::NotReviewed(reason) => Some(Hunk::new(covered, reason)),
+            HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
         });
         Self {
             is_known: coverage.is_some(),
@@ -314,7 +314,7 @@ impl CoverageView {
 }
 
 impl Hunk {
-    fn new(covered: &Covered, reason: &str) -> Self {
+    fn new(covered: &CoveredHunk, reason: &str) -> Self {
         let place = match covered.lines {
             Some(lines) => at(covered.file.as_str(), lines),
             None => covered.file.as_str().to_owned(),
