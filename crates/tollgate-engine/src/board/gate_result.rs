@@ -19,7 +19,7 @@ use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::review::Withheld;
 
 use crate::failure::Failure;
-use crate::pipeline::{Reviewed, Run, Stated};
+use crate::pipeline::{Reviewed, ReviewerRun, ReviewerStatement};
 
 /// The model of a review by rules only.
 const OFFLINE_MODEL: &str = "tollgate/offline";
@@ -186,7 +186,7 @@ struct Said {
 impl Said {
     fn of(reviewed: &Reviewed) -> Self {
         let mut stated = Self::default();
-        for Stated { reviewer: who, decision, summary } in &reviewed.stated {
+        for ReviewerStatement { reviewer: who, decision, summary } in &reviewed.stated {
             let summary = summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
             let of_them = |finding: &&tollgate_core::finding::Finding| finding.origin.reviewer.as_deref() == Some(who);
             match (decision, summary) {
@@ -309,7 +309,7 @@ fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed) -> String
 }
 
 /// The models and their providers.
-fn reviewers(runs: &[Run]) -> (String, String) {
+fn reviewers(runs: &[ReviewerRun]) -> (String, String) {
     if runs.is_empty() {
         return (OFFLINE_MODEL.to_owned(), OFFLINE_PROVIDER.to_owned());
     }

@@ -3,8 +3,6 @@
 //! Built by the same code as a real prompt, from the last reviewed commit of a feature. No model is called, nothing is
 //! stored.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-
 use tokio_util::sync::CancellationToken;
 use tollgate_core::board::FeatureId;
 use tollgate_core::prompt::MAX_CONTEXT_CHARS;
@@ -16,9 +14,7 @@ use crate::config::reviewer::presets;
 use crate::config::{Chosen, Settings};
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
-use crate::pipeline::{self, Asking, Memory, Sent, Standing, World};
-use crate::reviewer::imported::Scope;
-use crate::reviewer::tape::Tape;
+use crate::pipeline::{self, GatedFeature, Memory, ModelOptions, ReviewRequest, Runtime, SentPrompt};
 use crate::store::board::ProjectRow;
 
 /// The example provider when no reviewer is configured.
@@ -43,7 +39,7 @@ pub struct PromptPreview {
     /// False when no reviewer is configured, and the example is shown.
     pub is_set_up: bool,
     /// The first call.
-    pub first: Option<Sent>,
+    pub first: Option<SentPrompt>,
     /// The number of calls, to all reviewers.
     pub n_calls: usize,
     /// The estimated number of tokens of all calls.
@@ -115,38 +111,31 @@ impl Board {
         draft: Option<&Draft>,
     ) -> Result<pipeline::Preview, Refused> {
         let home = self.home();
-        let instead = draft.map(|draft| self.drafted(project, draft)).transpose()?;
+        let draft_prompts = draft.map(|draft| self.drafted(project, draft)).transpose()?;
         let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());
         let (criteria, variable) = (feature.criteria(), |name: &str| std::env::var(name).ok());
-        let mut world = World {
-            settings,
-            forge: Local::open(&project.path, Trigger::Range(range.to_owned()), home.git.clone())?,
-            imported: Vec::new(),
-            imported_withheld: Vec::new(),
-            scope: Scope::ChangedLines,
-            title: Some(&title),
-            body: Some(&body),
+        let forge = Local::open(&project.path, Trigger::Range(range.to_owned()), home.git.clone())?;
+        let feature = GatedFeature {
+            subject: work::subject(project, &feature.row.id),
+            title: &title,
+            body: &body,
             spec: spec.as_deref(),
             criteria: &criteria,
-            memory: self.database().store().map_or_else(Memory::Unavailable, Memory::Open),
-            since_last: false,
+        };
+        let models = ModelOptions {
+            prompts: Some(home.data.join("settings.json")),
+            draft_prompts,
+            board: Some(project.path.join(&self.settings().pipeline.dir)),
+            ..ModelOptions::new(&variable, CancellationToken::new())
+        };
+        let runtime = Runtime {
             executable: home.executable.clone(),
-            standing: Standing::Gate(work::subject(project, &feature.row.id)),
-            asking: Asking {
-                tape: Tape::Off,
-                boundary: RandomState::new().build_hasher().finish(),
-                only_print: true,
-                unasked: None,
-                prompts: Some(home.data.join("settings.json")),
-                instead,
-                board: Some(project.path.join(&self.settings().pipeline.dir)),
-                variable: &variable,
-                cancel: CancellationToken::new(),
-            },
+            memory: self.database().store().map_or_else(Memory::Unavailable, Memory::Open),
             clock: &home.clock,
             events: &|_| {},
         };
-        Ok(pipeline::preview(&mut world)?)
+        let mut request = ReviewRequest::preview(settings, forge, feature, models, runtime);
+        Ok(pipeline::preview(&mut request)?)
     }
 }
 

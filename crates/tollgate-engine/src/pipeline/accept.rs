@@ -1,44 +1,115 @@
-//! Which findings count, and under which number.
+//! Stage 4, accepted: decides which findings count, compares them with the prior review, and numbers them.
+//!
+//! Secrets that a finding quotes are masked here, before the finding is stored or shown.
 
 use tollgate_core::analysis::{self, Category};
+use tollgate_core::board::Compliance;
 use tollgate_core::change::Change;
+use tollgate_core::coverage::Coverage;
+use tollgate_core::delta::convergence::LateFindings;
 use tollgate_core::finding::{Finding, FindingId, Summary};
 use tollgate_core::merge;
 use tollgate_core::policy::{Decision, Policy};
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::suppress::{self, Dismissal, Suppressed};
+use tollgate_core::verify;
 use tollgate_rules::catalog;
 use tollgate_rules::text::mask::mask;
 
+use super::models::{self, ModelResults};
+use super::observe::Observed;
+use super::plan::Planned;
+use super::prior::Inspected;
+use super::{ReviewRequest, SinceLast};
 use crate::config::Settings;
+use crate::reviewer::imported;
 
-/// By what it is decided.
-pub(super) struct Rules<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) policy: &'a Policy,
-    /// The names of the user's rules.
-    pub(super) user: &'a [String],
-    /// True for the names of models and agents.
-    pub(super) is_model: &'a dyn Fn(&str) -> bool,
-    /// True when marks that the change itself adds suppress findings.
-    pub(super) own_marks: bool,
+/// The findings that count and all that belongs to them.
+pub(super) struct Accepted {
+    pub(super) findings: Vec<Finding>,
+    pub(super) withheld: Vec<WithheldFinding>,
+    pub(super) coverage: Coverage,
+    pub(super) since: Option<SinceLast>,
+    pub(super) compliance: Compliance,
+    /// The rest of the results of the models: runs, statements and prompts.
+    pub(super) models: ModelResults,
+    pub(super) notes: Vec<String>,
 }
 
-impl Rules<'_> {
-    /// Decides which findings count, worst first.
-    pub(super) fn accept(
+/// Accepts the findings of all reviewers, and those of the prior review that no reviewer looked at again.
+pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observed: Observed) -> Accepted {
+    let Observed { rules: answer, mut models } = observed;
+    let (settings, context) = (request.settings, request.context);
+    let (change, history) = (&planned.change, &planned.history);
+    let prior = history.prior.as_ref();
+    let mut coverage = answer.coverage;
+    models::mark_missed(&mut coverage, change, &models.missed);
+    coverage.hunks.extend(history.coverage_of_unread.iter().cloned());
+    let imported = std::mem::take(&mut request.imported);
+    let mut inspected = Inspected::new(&imported.findings, history.only_fresh(), &coverage, change);
+    inspected.models = std::mem::take(&mut models.places);
+    let sorted = imported::accept(imported.findings, &change.files, imported.scope);
+
+    let mut notes = planned.notes.clone();
+    notes.extend(answer.notes);
+    notes.append(&mut models.notes);
+    let (compliance, problems) = verify::combine_criteria(request.criteria, &models.testimony);
+    notes.extend(problems);
+    notes.extend(unknown_rules(settings, &answer.user_rules));
+
+    let reported = answer.findings.into_iter().chain(sorted.findings).chain(models.findings.drain(..));
+    let mut findings: Vec<Finding> = reported.map(masked).collect();
+    let withheld = sorted.withheld.into_iter().chain(imported.withheld).chain(models.withheld.drain(..)).collect();
+    if let Some(prior) = prior {
+        let carried = prior.carried(&findings, &inspected);
+        findings.extend(carried.into_iter().filter(|finding| is_enabled(finding, settings)));
+    }
+    let is_model = |name: &str| {
+        let is_chosen = settings.reviewers.iter().any(|chosen| chosen.name == name);
+        is_chosen || prior.is_some_and(|prior| prior.asked(name))
+    };
+    let filter = Filter {
+        settings,
+        policy: &planned.policy,
+        user_rules: &answer.user_rules,
+        is_model: &is_model,
+        own_marks: context.trusts_change(),
+    };
+    let mut accepted = filter.apply(findings, withheld, change, &planned.dismissals);
+    let late = if context.is_gate() { LateFindings::AllButGrave } else { LateFindings::Mild };
+    let since = prior.map(|prior| prior.compare(&mut accepted.kept, &mut accepted.withheld, (late, &is_model)));
+    number(&mut accepted);
+    notes.extend(accepted.notes);
+    Accepted { findings: accepted.kept, withheld: accepted.withheld, coverage, since, compliance, models, notes }
+}
+
+/// Decides which findings count.
+struct Filter<'a> {
+    settings: &'a Settings,
+    policy: &'a Policy,
+    /// The names of the user's rules.
+    user_rules: &'a [String],
+    /// True for the names of models and agents.
+    is_model: &'a dyn Fn(&str) -> bool,
+    /// True when marks that the change itself adds suppress findings.
+    own_marks: bool,
+}
+
+impl Filter<'_> {
+    /// Merges and weighs findings, and withholds those that are suppressed, outvoted or below the floor.
+    fn apply(
         &self,
         findings: Vec<Finding>,
         withheld: Vec<WithheldFinding>,
         change: &Change,
         dismissals: &[Dismissal],
     ) -> Suppressed {
-        let is_rule = |name: &str| catalog::find(name).is_some() || self.user.iter().any(|rule| rule == name);
+        let is_rule = |name: &str| catalog::find(name).is_some() || self.user_rules.iter().any(|rule| rule == name);
         let mut known = findings.iter().filter_map(|finding| finding.origin.rule.clone()).collect::<Vec<_>>();
         known.sort();
         let is_known = |name: &str| is_rule(name) || known.binary_search_by(|rule| rule.as_str().cmp(name)).is_ok();
         let is_docs = |path: &[u8]| analysis::category(path) == Category::Docs;
-        // Documents explain the comment more often than they use it.
+        // Documentation shows suppression comments as examples more often than it uses them.
         let with_code = change.files.iter().filter(|file| !is_docs(file.path().as_bytes()));
         let mut ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
         ignores.retain(|ignore| self.own_marks || !ignore.added);
@@ -65,21 +136,35 @@ impl Rules<'_> {
     }
 }
 
-/// Numbers the findings that count, and on from there those that do not: an id is good for one finding only.
-pub(super) fn number(accepted: &mut Suppressed) {
+/// Numbers the findings that count, then the withheld ones, so that each id names one finding.
+fn number(accepted: &mut Suppressed) {
     let withheld = accepted.withheld.iter_mut().map(|withheld| &mut withheld.finding);
     for (index, finding) in accepted.kept.iter_mut().chain(withheld).enumerate() {
         finding.id = FindingId::at(index);
     }
 }
 
-/// The finding without the secrets it quotes: no output ever prints one.
-pub(super) fn masked(mut finding: Finding) -> Finding {
+/// False for a finding whose rule or path the configuration has switched off since it was found.
+fn is_enabled(finding: &Finding, settings: &Settings) -> bool {
+    let is_enabled = finding.origin.rule.as_deref().is_none_or(|rule| settings.rules.enabled(rule));
+    is_enabled && settings.paths.wants(finding.location.file.as_str())
+}
+
+/// Notes on names in the configuration that no rule has, which are most likely typing errors.
+fn unknown_rules(settings: &Settings, user_rules: &[String]) -> Vec<String> {
+    let ids = || catalog::all().iter().map(|rule| rule.id).chain(user_rules.iter().map(String::as_str));
+    let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{']);
+    let unknown = settings.rules.names().filter(is_plain).filter(|name| !ids().any(|id| id == *name));
+    unknown.map(|name| format!("the configuration names the rule `{name}`, and no rule is called that")).collect()
+}
+
+/// Redacts the secrets that a finding quotes, so that no output prints one.
+fn masked(mut finding: Finding) -> Finding {
     finding.evidence = mask(&finding.evidence).into_owned();
     let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text).into_owned());
     hide(&mut finding.reason);
     hide(&mut finding.suggestion);
-    // A fix that had to be changed could not be applied any more.
+    // A redacted fix would put the mask into the file, so the fix is dropped.
     finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
     finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
     finding

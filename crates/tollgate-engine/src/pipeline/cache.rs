@@ -1,9 +1,8 @@
-//! What the rules said of a text before, and what git said of a commit, from the memory.
+//! Caches the hits of rules by file content, and the paths of a commit, in the store of past reviews.
 //!
-//! A second review of a branch scans only what changed: the answer for a text
-//! depends on nothing but the text, the rules that are asked and this program,
-//! and all of that is in the key. Answers are stored as they are shown, with
-//! secrets masked.
+//! A second review of a branch scans only the files that changed: the hits for
+//! a text depend only on the text, the enabled rules and this program, and all
+//! of that is in the cache key. Hits are stored with secrets masked.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -17,13 +16,13 @@ use super::Memory;
 use crate::reviewer::embedded::Remembered;
 use crate::store::Store;
 
-/// A longer list of paths is not worth its place.
+/// A longer list of paths is not cached.
 const MAX_PATHS: usize = 1024 * 1024;
 
-/// Answers of the memory, and new ones for it.
+/// Cached hits, and new ones to be stored.
 pub(super) struct Cache<'a> {
     store: Option<&'a mut Store>,
-    /// What tells this program from any other.
+    /// A hash that identifies this build of the program.
     program: Sha256,
     new: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -35,7 +34,7 @@ impl<'a> Cache<'a> {
             Memory::Off | Memory::Unavailable(_) => None,
         };
         let mut program = Sha256::new_with_prefix(env!("CARGO_PKG_VERSION"));
-        // A program that was built anew may answer otherwise.
+        // Another build of the same version may have other rules.
         if let Ok(file) = std::fs::metadata(executable) {
             program.update(file.len().to_le_bytes());
             let built = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -44,7 +43,7 @@ impl<'a> Cache<'a> {
         Self { store, program, new: Vec::new() }
     }
 
-    /// Every path of a commit, which are always the same.
+    /// The paths of all files of a commit, which never change.
     pub(super) fn paths(&mut self, commit: &Sha, list: impl FnOnce() -> Vec<String>) -> Vec<String> {
         let Some(store) = self.store.as_ref() else {
             return list();
@@ -61,7 +60,7 @@ impl<'a> Cache<'a> {
         paths
     }
 
-    /// Stores the new answers. They can be had again, so that this fails does not matter.
+    /// Stores the new entries. A failure does not matter, because they can be computed again.
     pub(super) fn store(self) {
         if let Some(store) = self.store {
             let _ = store.remember_scanned(&self.new);

@@ -1,10 +1,11 @@
-//! What models and agents say of a change.
+//! Reviews a change with models and agents.
 //!
-//! The hunks they have not seen are planned into calls, asked about, and what comes back is held against the change.
-//! A hunk whose call brought no whole answer is *not reviewed*: silence is never taken for consent. Everything that is
-//! sent, kept or shown has its secrets masked first, by looking only at the masked change from here on.
+//! The hunks that they have not seen are planned into calls, and the claims in their answers are verified against the
+//! change. A hunk whose call returned no complete answer is *not reviewed*: silence never counts as an approval. Secrets
+//! are redacted before anything is sent, stored or shown: this module only ever reads the masked change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,7 +26,7 @@ use tollgate_core::review::WithheldFinding;
 use tollgate_core::verify::{self, CriteriaAnswers, Weight};
 
 use super::Event;
-use super::since::Last;
+use super::prior::MappedPrior;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::local::Local;
@@ -38,112 +39,118 @@ use crate::reviewer::tape::Tape;
 use crate::reviewer::team::{self, Prepared};
 use crate::reviewer::tokens;
 
-mod ahead;
-mod background;
+mod call_plan;
 mod fixes;
-mod material;
+mod prefetch;
+mod progress;
+mod prompt_context;
 mod run;
 mod statements;
-mod telling;
 
-use ahead::Ahead;
-use background::Background;
-use material::{Material, Planned};
-pub use run::Run;
-pub use statements::Stated;
+use call_plan::{PlanInputs, PlannedCalls};
+use prefetch::Prefetched;
+use progress::ProgressTracker;
+use prompt_context::PromptContext;
+pub use run::ReviewerRun;
+pub use statements::ReviewerStatement;
 use statements::Statements;
-use telling::Telling;
 
 /// How models and agents are asked.
-pub struct Asking<'a> {
-    /// Whether exchanges are kept or played again.
+pub struct ModelOptions<'a> {
+    /// Records exchanges, or replays them.
     pub tape: Tape,
-    /// What the boundary around untrusted text is made of; nobody can know it beforehand.
+    /// The random number in the boundary around untrusted text, which the text therefore cannot forge.
     pub boundary: u64,
-    /// True to plan and write what would be sent, and to send nothing.
+    /// True to write the prompts without sending them.
     pub only_print: bool,
-    /// Why nobody is asked; what they would have been asked about is then *not reviewed*.
-    pub unasked: Option<String>,
+    /// Why no model is asked; all hunks planned for models are then *not reviewed*.
+    pub disabled: Option<String>,
     /// The operator's file with prompts.
     pub prompts: Option<PathBuf>,
-    /// Prompts to use instead of all that are stored, to see what would become of them.
-    pub instead: Option<Prompts>,
-    /// The folder of the project's board, when one asks: its prompts and its context go before those of the base.
+    /// Draft prompts that replace the stored ones, for a preview.
+    pub draft_prompts: Option<Prompts>,
+    /// The folder of the project's board, for reviews by the board: its prompts and context precede those of the base.
     pub board: Option<PathBuf>,
-    /// Looks up the environment, for keys.
+    /// Looks up environment variables, for API keys.
     pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// Stops the asking.
+    /// Cancels the calls.
     pub cancel: CancellationToken,
 }
 
-impl Asking<'static> {
-    /// For reviews without models.
+impl<'a> ModelOptions<'a> {
+    /// Options for a review that looks up API keys by `variable`, with a boundary that cannot be guessed.
     #[must_use]
-    pub fn nobody() -> Self {
-        let cancel = CancellationToken::new();
+    pub fn new(variable: &'a (dyn Fn(&str) -> Option<String> + Sync), cancel: CancellationToken) -> Self {
+        let boundary = RandomState::new().build_hasher().finish();
+        Self { boundary, variable, cancel, ..ModelOptions::without_models() }
+    }
+
+    /// Options for a review by the rules alone.
+    #[must_use]
+    pub fn without_models() -> Self {
         Self {
             tape: Tape::Off,
             boundary: 0,
             only_print: false,
-            unasked: None,
+            disabled: None,
             prompts: None,
-            instead: None,
+            draft_prompts: None,
             board: None,
             variable: &|_| None,
-            cancel,
+            cancel: CancellationToken::new(),
         }
     }
 }
 
-/// What is sent in one call.
+/// The prompt of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// To whom.
+pub struct SentPrompt {
+    /// The name of the model or agent.
     pub reviewer: String,
-    /// Which call it is, from 1.
+    /// The number of the call, from 1.
     pub call: usize,
-    /// How many there are.
+    /// How many calls there are.
     pub n_calls: usize,
-    /// About how many tokens it is.
+    /// About how many tokens it has.
     pub n_tokens: usize,
-    /// Who the model is to be.
+    /// The system prompt.
     pub system: String,
-    /// What all calls have in common.
+    /// The part that all calls share.
     pub shared: String,
-    /// What differs.
+    /// The part of this call alone.
     pub part: String,
 }
 
-/// What models and agents said.
+/// The results of all models and agents.
 #[derive(Debug, Default)]
-pub(super) struct Hearing {
+pub(super) struct ModelResults {
     pub(super) findings: Vec<Finding>,
     pub(super) withheld: Vec<WithheldFinding>,
     pub(super) notes: Vec<String>,
-    /// Hunks that should have been looked at and were not, by file and hunk, and why.
+    /// Planned hunks that were not reviewed, by file and hunk, and why.
     pub(super) missed: BTreeMap<(usize, usize), String>,
-    /// What each of them looked at.
+    /// The lines that each of them reviewed.
     pub(super) places: HashMap<String, Vec<Location>>,
-    pub(super) runs: Vec<Run>,
-    /// What they said of passing.
-    pub(super) stated: Vec<Stated>,
-    /// What they said of acceptance criteria.
+    pub(super) runs: Vec<ReviewerRun>,
+    /// Their statements about passing.
+    pub(super) stated: Vec<ReviewerStatement>,
+    /// Their answers about acceptance criteria.
     pub(super) testimony: Vec<CriteriaAnswers>,
-    pub(super) sent: Vec<Sent>,
+    pub(super) sent: Vec<SentPrompt>,
 }
 
-/// What they are told beside the change.
-pub(super) struct Told<'a> {
-    /// The first lines of the commits.
-    pub(super) subjects: &'a [String],
+/// The inputs of prompts beside the change.
+pub(super) struct PromptInputs<'a> {
+    /// The first lines of the commit messages.
+    pub(super) commit_subjects: &'a [String],
     pub(super) policy: &'a Policy,
-    pub(super) last: Option<&'a Last>,
-    /// True when only what the last review has not seen is looked at.
+    pub(super) prior: Option<&'a MappedPrior>,
+    /// True when only lines that the prior review has not seen are reviewed.
     pub(super) only_fresh: bool,
 }
 
-/// What asking needs of the world, while the rules have the rest of it.
-pub(super) struct Scene<'a> {
+/// The part of a review request that models need, shared between threads while the rules use the rest.
+pub(super) struct ModelContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) forge: &'a Local,
     pub(super) executable: &'a Path,
@@ -151,131 +158,145 @@ pub(super) struct Scene<'a> {
     pub(super) body: Option<&'a str>,
     pub(super) spec: Option<&'a str>,
     pub(super) criteria: &'a [Criterion],
-    /// What of an answer keeps the change from passing.
+    /// Which part of an answer keeps the change from passing.
     pub(super) weight: Weight,
-    pub(super) asking: &'a Asking<'a>,
+    pub(super) options: &'a ModelOptions<'a>,
     pub(super) events: &'a (dyn Fn(Event<'_>) + Sync),
 }
 
-/// Models and agents, asked or about to be.
-pub(super) enum Begun {
-    /// They answered.
-    Heard(Box<Hearing>),
-    /// What they are asked first depends on what the rules find.
-    Waiting(Box<Ready>),
+/// A review by models that has begun.
+pub(super) enum ModelReview {
+    /// All calls have returned.
+    Finished(Box<ModelResults>),
+    /// The change exceeds the budget, so the order of the calls depends on the findings of the rules.
+    Pending(Box<PreparedModels>),
 }
 
-/// Makes everything ready and asks all models and agents that are chosen, unless that has to wait for the rules.
+/// Prepares the calls and makes them, unless their order depends on the rules.
 ///
-/// What rules find is looked at first. When all of the change fits into the budget the order is all the same.
-pub(super) fn begin(scene: &Scene<'_>, change: &Change, told: &Told<'_>, at_once: bool) -> Result<Begun, Failure> {
-    let ready = Ready::gather(scene, change, told)?;
-    let plans = ready.plan(scene, told, &[]);
-    if at_once && plans.iter().all(|planned| planned.plan.left_out.is_empty()) {
-        return Ok(Begun::Heard(Box::new(ready.ask(scene, change, &plans))));
-    }
-    Ok(Begun::Waiting(Box::new(ready)))
-}
-
-/// What would be sent, as far as the rules do not say what is looked at first, with the files of the project in it.
-pub(super) fn preview(
-    scene: &Scene<'_>,
+/// Hunks with findings of rules go first. When all of the change fits into the budget the order does not matter.
+pub(super) fn begin(
+    context: &ModelContext<'_>,
     change: &Change,
-    told: &Told<'_>,
-) -> Result<(Hearing, Vec<ContextFile>), Failure> {
-    let mut ready = Ready::gather(scene, change, told)?;
-    let plans = ready.plan(scene, told, &[]);
-    let context = std::mem::take(&mut ready.background.context);
-    Ok((ready.ask(scene, change, &plans), context))
+    inputs: &PromptInputs<'_>,
+    at_once: bool,
+) -> Result<ModelReview, Failure> {
+    let ready = PreparedModels::gather(context, change, inputs)?;
+    let plans = ready.plan(context, inputs, &[]);
+    if at_once && plans.iter().all(|planned| planned.plan.left_out.is_empty()) {
+        return Ok(ModelReview::Finished(Box::new(ready.ask(context, change, &plans))));
+    }
+    Ok(ModelReview::Pending(Box::new(ready)))
 }
 
-impl Begun {
-    /// Asks those who are not asked yet, by what the rules found.
-    pub(super) fn finish(self, scene: &Scene<'_>, change: &Change, told: &Told<'_>, findings: &[Finding]) -> Hearing {
+/// The prompts that would be sent, in the order without findings of rules, and the context files in them.
+pub(super) fn preview(
+    context: &ModelContext<'_>,
+    change: &Change,
+    inputs: &PromptInputs<'_>,
+) -> Result<(ModelResults, Vec<ContextFile>), Failure> {
+    let mut ready = PreparedModels::gather(context, change, inputs)?;
+    let plans = ready.plan(context, inputs, &[]);
+    let files = std::mem::take(&mut ready.shared.context);
+    Ok((ready.ask(context, change, &plans), files))
+}
+
+impl ModelReview {
+    /// Makes the calls that waited for the findings of the rules.
+    pub(super) fn finish(
+        self,
+        context: &ModelContext<'_>,
+        change: &Change,
+        inputs: &PromptInputs<'_>,
+        findings: &[Finding],
+    ) -> ModelResults {
         match self {
-            Self::Heard(heard) => *heard,
-            Self::Waiting(ready) => {
-                let plans = ready.plan(scene, told, findings);
-                ready.ask(scene, change, &plans)
+            Self::Finished(results) => *results,
+            Self::Pending(ready) => {
+                let plans = ready.plan(context, inputs, findings);
+                ready.ask(context, change, &plans)
             }
         }
     }
 }
 
-/// Everything that models and agents are asked by.
-pub(super) struct Ready {
+/// Models and agents, with everything that their prompts are made of.
+pub(super) struct PreparedModels {
     team: Vec<Prepared>,
     held: Held,
-    background: Background,
-    ahead: Ahead,
+    shared: PromptContext,
+    prefetched: Prefetched,
     notes: Vec<String>,
 }
 
-impl Ready {
-    fn gather(scene: &Scene<'_>, change: &Change, told: &Told<'_>) -> Result<Self, Failure> {
-        let settings = scene.settings;
+impl PreparedModels {
+    fn gather(context: &ModelContext<'_>, change: &Change, inputs: &PromptInputs<'_>) -> Result<Self, Failure> {
+        let settings = context.settings;
         let team: Vec<Prepared> =
-            settings.reviewers.iter().map(|chosen| team::prepare(chosen, scene.asking.variable)).collect();
+            settings.reviewers.iter().map(|chosen| team::prepare(chosen, context.options.variable)).collect();
         check_prices(&team, settings)?;
         let mut notes = Vec::new();
-        let mut ahead = ahead::look_ahead(scene, change);
-        let background = Background::gather(scene, change, told, &mut ahead, &mut notes);
+        let mut prefetched = prefetch::prefetch(context, change);
+        let shared = PromptContext::gather(context, change, inputs, &mut prefetched, &mut notes);
         let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
-        Ok(Self { team, held, background, ahead, notes })
+        Ok(Self { team, held, shared, prefetched, notes })
     }
 
-    fn plan(&self, scene: &Scene<'_>, told: &Told<'_>, findings: &[Finding]) -> Vec<Planned> {
-        let Ahead { files, analysis, skipped, known, .. } = &self.ahead;
-        let settings = scene.settings;
-        let material = Material { files, analysis, known, skipped, findings, told, settings };
-        self.team.iter().map(|member| material.plan(member, &self.team, &self.background, &self.held)).collect()
+    fn plan(&self, context: &ModelContext<'_>, inputs: &PromptInputs<'_>, findings: &[Finding]) -> Vec<PlannedCalls> {
+        let Prefetched { files, analysis, skipped, known, .. } = &self.prefetched;
+        let settings = context.settings;
+        let inputs = PlanInputs { files, analysis, known, skipped, findings, inputs, settings };
+        self.team.iter().map(|member| inputs.plan(member, &self.team, &self.shared, &self.held)).collect()
     }
 
-    fn ask(self, scene: &Scene<'_>, change: &Change, plans: &[Planned]) -> Hearing {
-        let Self { team, held, notes, background, ahead: Ahead { files, .. } } = self;
-        let mut heard = Hearing { notes, ..Hearing::default() };
+    fn ask(self, context: &ModelContext<'_>, change: &Change, plans: &[PlannedCalls]) -> ModelResults {
+        let Self { team, held, notes, shared, prefetched: Prefetched { files, .. } } = self;
+        let mut results = ModelResults { notes, ..ModelResults::default() };
         for (member, planned) in team.iter().zip(plans) {
             let problems = planned.prompt.problems.iter();
-            heard.notes.extend(problems.map(|problem| format!("the prompt's template: {problem}")));
-            heard.sent.extend(planned.sent(&member.name));
+            results.notes.extend(problems.map(|problem| format!("the prompt's template: {problem}")));
+            results.sent.extend(planned.sent(&member.name));
             for left in &planned.plan.left_out {
-                heard.missed.entry((left.file, left.hunk)).or_insert_with(|| format!("{}: {}", member.name, left.why));
+                results
+                    .missed
+                    .entry((left.file, left.hunk))
+                    .or_insert_with(|| format!("{}: {}", member.name, left.why));
             }
         }
-        heard.notes.sort();
-        heard.notes.dedup();
-        if scene.asking.only_print {
-            for sent in &mut heard.sent {
+        results.notes.sort();
+        results.notes.dedup();
+        if context.options.only_print {
+            for sent in &mut results.sent {
                 sent.n_tokens = [&sent.system, &sent.shared, &sent.part].map(|text| tokens::count(text)).iter().sum();
             }
-            return heard;
+            return results;
         }
-        if let Some(why) = &scene.asking.unasked {
+        if let Some(why) = &context.options.disabled {
             for (member, planned) in team.iter().zip(plans) {
                 for hunk in planned.plan.calls.iter().flat_map(plan::Call::hunks) {
-                    heard.missed.entry(hunk).or_insert_with(|| format!("{}: {why}", member.name));
+                    results.missed.entry(hunk).or_insert_with(|| format!("{}: {why}", member.name));
                 }
             }
-            heard.sent.clear();
-            return heard;
+            results.sent.clear();
+            return results;
         }
         let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
-        let limit = scene.settings.budget.tokens;
-        let (jobs, over) = within_budget(jobs(&team, plans, &files, &background.schema), limit);
+        let limit = context.settings.budget.tokens;
+        let (jobs, over) = within_budget(jobs(&team, plans, &files, &shared.schema), limit);
         for job in over {
             for hunk in plans[job.member].plan.calls[job.call].hunks() {
                 let why = || format!("{}: over the budget of {limit} tokens", names[job.member]);
-                heard.missed.entry(hunk).or_insert_with(why);
+                results.missed.entry(hunk).or_insert_with(why);
             }
         }
-        let done = put(scene, change, team, &jobs, &held);
-        take(&mut heard, &files, plans, &jobs, done, &names);
-        fixes::check(scene, change, &files, &mut heard.findings);
-        heard
+        let done = call_all(context, change, team, &jobs, &held);
+        collect(&mut results, &files, plans, &jobs, done, &names);
+        fixes::check(context, change, &files, &mut results.findings);
+        results
     }
 }
 
-/// Refuses to keep to a budget of money for somebody whose price is not known.
+/// Fails when there is a budget in money and the price of a reviewer is not known.
 fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
     match team.iter().find(|member| member.price.is_none()) {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
@@ -294,8 +315,8 @@ fn places(file: &FileDiff, hunk: &Hunk) -> Vec<Location> {
     located.map(|(path, lines, side)| Location { file: FilePath::of_repo_path(path), lines, side }).collect()
 }
 
-/// One job for each call and pass, calls with more risk first whoever is asked.
-fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff], schema: &Value) -> Vec<Job> {
+/// One job for each call and pass, riskier calls first across all reviewers.
+fn jobs(team: &[Prepared], plans: &[PlannedCalls], files: &[FileDiff], schema: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (member, planned) in plans.iter().enumerate() {
         for pass in 1..=team[member].passes {
@@ -318,7 +339,7 @@ fn jobs(team: &[Prepared], plans: &[Planned], files: &[FileDiff], schema: &Value
     jobs
 }
 
-/// Leaves out the jobs that are over the budget of tokens. Plans keep to it by an estimate; near the limit it is counted.
+/// Splits off the jobs beyond the token budget. Plans keep to it by an estimate; near the limit the tokens are counted.
 fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
     let estimated: usize = jobs.iter().map(|job| job.n_tokens).sum();
     if estimated < limit / 10 * 9 {
@@ -336,40 +357,47 @@ fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
     })
 }
 
-/// Asks, and tells how it goes.
-fn put(scene: &Scene<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
+/// Makes all calls and reports their progress.
+fn call_all(context: &ModelContext<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
     let net = Net::new();
-    let budget = &scene.settings.budget;
+    let budget = &context.settings.budget;
     let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
     let mut members = Vec::new();
     for member in team {
-        let (forge, head) = (scene.forge.clone(), change.head.clone());
+        let (forge, head) = (context.forge.clone(), change.head.clone());
         let tree = Box::new(move |into: &std::path::Path| forge.copy_after(&head, into));
         let (name, price) = (member.name.clone(), member.price);
-        let backend = member.backend(&scene.asking.tape, &net, tree, scene.executable.to_owned());
+        let backend = member.backend(&context.options.tape, &net, tree, context.executable.to_owned());
         members.push(Member { name, backend, price });
     }
     let terms = Terms {
         members: &members,
-        tape: &scene.asking.tape,
+        tape: &context.options.tape,
         held,
         deadline: Instant::now() + budget.time,
         idle: budget.idle,
         parallel: budget.parallel,
         usd: budget.usd,
-        weight: scene.weight,
-        criteria: scene.criteria,
-        cancel: &scene.asking.cancel,
+        weight: context.weight,
+        criteria: context.criteria,
+        cancel: &context.options.cancel,
     };
-    let mut telling = Telling::default();
-    let events = scene.events;
-    ask::all(jobs, &terms, &mut |sign| telling.tell(sign, jobs, &names, events))
+    let mut tracker = ProgressTracker::default();
+    let events = context.events;
+    ask::all(jobs, &terms, &mut |sign| tracker.report(sign, jobs, &names, events))
 }
 
-/// Takes what was said, after holding it against the change.
-fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job], done: Vec<Done>, names: &[String]) {
-    let mut runs: Vec<Run> = names.iter().map(|name| Run::new(name)).collect();
-    let mut said: BTreeMap<(usize, u32), Remarks> = BTreeMap::new();
+/// Collects the answers and verifies their claims against the change.
+fn collect(
+    results: &mut ModelResults,
+    files: &[FileDiff],
+    plans: &[PlannedCalls],
+    jobs: &[Job],
+    done: Vec<Done>,
+    names: &[String],
+) {
+    let mut runs: Vec<ReviewerRun> = names.iter().map(|name| ReviewerRun::new(name)).collect();
+    let mut said: BTreeMap<(usize, u32), PassClaims> = BTreeMap::new();
     let mut notes: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let mut statements = Statements::default();
     let mut seen = Vec::new();
@@ -381,7 +409,7 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
         let why = match done.outcome {
             Ok(answered) => {
                 notes.entry(job.member).or_default().extend(answered.notes);
-                statements.hear(name, (job.member, job.pass), &answered.answer);
+                statements.add(name, (job.member, job.pass), &answered.answer);
                 let remarks = said.entry((job.member, job.pass)).or_default();
                 remarks.claims.extend(answered.answer.claims);
                 remarks.hunks.extend(&hunks);
@@ -400,52 +428,52 @@ fn take(heard: &mut Hearing, files: &[FileDiff], plans: &[Planned], jobs: &[Job]
         match why {
             Some(why) => {
                 for hunk in hunks {
-                    heard.missed.entry(hunk).or_insert_with(|| format!("{name}: {why}"));
+                    results.missed.entry(hunk).or_insert_with(|| format!("{name}: {why}"));
                 }
             }
             None => seen.extend(hunks.into_iter().map(|hunk| (job.member, hunk))),
         }
     }
-    (heard.stated, heard.testimony) = statements.finish();
+    (results.stated, results.testimony) = statements.finish();
     for (member, notes) in notes {
-        heard.notes.extend(few(&names[member], notes));
+        results.notes.extend(cap_notes(&names[member], notes));
     }
     for ((member, pass), remarks) in said {
-        remarks.verify(heard, files, &names[member], pass);
+        remarks.verify(results, files, &names[member], pass);
     }
-    // A hunk can be in several calls; it was looked at when all of them were answered.
-    for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !heard.missed.contains_key(hunk)) {
+    // A hunk can be in several calls; it counts as reviewed when all of them were answered.
+    for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !results.missed.contains_key(hunk)) {
         let places = places(&files[file], &files[file].hunks[hunk]);
-        heard.places.entry(names[member].clone()).or_default().extend(places);
+        results.places.entry(names[member].clone()).or_default().extend(places);
     }
     for run in &mut runs {
-        heard.places.entry(run.name.clone()).or_default();
+        results.places.entry(run.name.clone()).or_default();
         run.settle();
     }
-    heard.runs = runs;
+    results.runs = runs;
 }
 
-/// What is odd about a reviewer's answers is said so often, and then only counted: each of its findings can be odd.
+/// How many notes on one reviewer's answers are shown; each of its findings can cause one, so the rest is only counted.
 const MAX_NOTES: usize = 5;
 
-fn few(reviewer: &str, notes: BTreeSet<String>) -> Vec<String> {
+fn cap_notes(reviewer: &str, notes: BTreeSet<String>) -> Vec<String> {
     let n_more = notes.len().saturating_sub(MAX_NOTES);
     let shown = notes.into_iter().take(MAX_NOTES).map(|note| format!("{reviewer}: {note}"));
     let rest = (n_more > 0).then(|| format!("{reviewer}: {n_more} more of the kind"));
     shown.chain(rest).collect()
 }
 
-/// What a reviewer remarked in all calls of a pass, and what it was shown. All at once, because a large hunk is in many
-/// calls, and making it ready to be searched takes longer than searching it.
+/// The claims of a reviewer in all calls of a pass, and the lines in its prompts. They are verified together, because a
+/// large hunk is in many calls, and indexing it takes longer than searching it.
 #[derive(Default)]
-struct Remarks {
+struct PassClaims {
     claims: Vec<Claim>,
     hunks: BTreeSet<(usize, usize)>,
     around: HashMap<usize, Vec<(u32, String)>>,
 }
 
-impl Remarks {
-    fn verify(mut self, heard: &mut Hearing, files: &[FileDiff], reviewer: &str, pass: u32) {
+impl PassClaims {
+    fn verify(mut self, results: &mut ModelResults, files: &[FileDiff], reviewer: &str, pass: u32) {
         for lines in self.around.values_mut() {
             lines.sort();
             lines.dedup();
@@ -463,13 +491,13 @@ impl Remarks {
             }
             finding
         };
-        heard.findings.extend(verified.findings.into_iter().map(passed));
+        results.findings.extend(verified.findings.into_iter().map(passed));
         let withheld = verified.withheld.into_iter();
-        heard.withheld.extend(withheld.map(|held| WithheldFinding { finding: passed(held.finding), ..held }));
+        results.withheld.extend(withheld.map(|held| WithheldFinding { finding: passed(held.finding), ..held }));
     }
 }
 
-/// Adds the lines that were shown around the hunks of a call, by file.
+/// Adds the context lines around the hunks of a call, by file.
 fn add_around(around: &mut HashMap<usize, Vec<(u32, String)>>, plan: &Plan, call: usize) {
     for unit in &plan.calls[call].units {
         for piece in &unit.pieces {
@@ -492,8 +520,8 @@ impl NotSaid {
     }
 }
 
-/// Enters what models missed into what was looked at.
-pub(super) fn enter(coverage: &mut Coverage, change: &Change, missed: &BTreeMap<(usize, usize), String>) {
+/// Marks the hunks that models missed as not reviewed.
+pub(super) fn mark_missed(coverage: &mut Coverage, change: &Change, missed: &BTreeMap<(usize, usize), String>) {
     let mut at = 0;
     for (file_index, file) in change.files.iter().enumerate() {
         for hunk_index in 0..file.hunks.len() {
@@ -524,16 +552,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reviewer_whose_every_finding_is_odd_is_heard_of_in_a_few_lines() {
+    fn notes_on_one_reviewer_are_capped() {
         let notes = |n_notes: usize| (0..n_notes).map(|note| format!("odd {note}")).collect::<BTreeSet<_>>();
-        assert_eq!(few("m", notes(2)), ["m: odd 0", "m: odd 1"]);
-        let many = few("m", notes(2_000));
+        assert_eq!(cap_notes("m", notes(2)), ["m: odd 0", "m: odd 1"]);
+        let many = cap_notes("m", notes(2_000));
         assert_eq!((many.len(), many[5].as_str()), (6, "m: 1995 more of the kind"));
     }
 
     #[test]
-    fn near_the_budget_tokens_are_counted_and_what_is_over_it_is_left_out() {
-        // Estimated far too low, which happens with text that nobody writes.
+    fn jobs_over_the_token_budget_are_left_out_by_exact_count() {
+        // Rare characters take far more tokens than the estimate says.
         let odd: String = ('\u{4e00}'..'\u{5200}').collect();
         let jobs = || (0..4).map(|call| job(call, &odd, 300)).collect::<Vec<_>>();
         let exact = tokens::count(&odd) + 2;
@@ -541,7 +569,7 @@ mod tests {
         let (kept, over) = within_budget((0..4).map(|call| job(call, &odd, limit / 4)).collect(), limit);
         assert_eq!((kept.len(), over.len()), (3, 1));
         assert_eq!((kept[0].n_tokens, over[0].call), (exact, 3));
-        // Far from it nobody counts: loading a tokenizer takes longer than planning.
+        // Far from the limit tokens are not counted: loading a tokenizer takes longer than planning.
         let (kept, over) = within_budget(jobs(), 100 * exact);
         assert_eq!((kept.len(), over.len(), kept[0].n_tokens), (4, 0, 300));
     }

@@ -10,15 +10,14 @@ use tollgate_core::path::FilePath;
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::key::Key;
 use tollgate_core::pull::surface::{self, Input, Mode, Surface};
-use tollgate_core::report::summary::{self, Comment};
+use tollgate_core::report::summary;
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
-use tollgate_rules::hit::REVIEWER;
 
 use super::post::Post;
 use crate::config::{ModeWord, Settings};
 use crate::forge::host::ReviewEvent;
-use crate::pipeline::{Reviewed, Run, SinceLast};
+use crate::pipeline::{self, Reviewed};
 
 /// The inputs of a review's posts.
 #[derive(Clone, Copy)]
@@ -69,7 +68,7 @@ fn surface_of(inputs: &PostInputs<'_>) -> Surface {
     let PostInputs { reviewed, settings, .. } = *inputs;
     let head = &reviewed.review.reviewed;
     let since = reviewed.since.as_ref().filter(|_| !inputs.is_first_seen);
-    let summary = summary_text(reviewed, &settings.bot, since);
+    let summary = pipeline::summary_text(reviewed, &settings.bot, since);
     let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
         let commit = match side {
             Side::Left => &reviewed.review.base,
@@ -110,7 +109,7 @@ impl ReevaluatedReview<'_> {
     pub(super) fn posts(&self) -> Vec<Post> {
         let Self { review, gate, settings, .. } = *self;
         let head = &review.reviewed;
-        let summary = summary::write(&bare(review, &settings.bot));
+        let summary = summary::write(&pipeline::bare_comment(review, &settings.bot));
         let surface = surface::surface(&Input {
             bot: &settings.bot,
             mention: self.mention,
@@ -153,74 +152,6 @@ fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Opti
         None => {}
     }
     url
-}
-
-/// The text of the summary; `None` when there is nothing to report. A partial review always has its coverage.
-#[must_use]
-pub fn summary_text(reviewed: &Reviewed, bot: &str, last: Option<&SinceLast>) -> Option<String> {
-    let analysis = reviewed.change.analyze();
-    let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
-    let comment = Comment {
-        bot,
-        review: &reviewed.review,
-        analysis: Some(&analysis),
-        what: None,
-        keywords: keywords.as_deref(),
-        early_feedback: reviewed.policy.early_feedback,
-        commented: Some(reviewed.policy.cap),
-        details: &details,
-        since: last.filter(|last| last.had_findings()).map(SinceLast::told),
-    };
-    written(&comment)
-}
-
-/// The summary of a stored review.
-#[must_use]
-pub fn stored_summary_text(review: &Review, bot: &str) -> Option<String> {
-    written(&bare(review, bot))
-}
-
-fn written(comment: &Comment<'_>) -> Option<String> {
-    // A partial review without findings must still be reported.
-    let nothing_said = || (!comment.review.is_complete()).then(|| summary::write_details(comment));
-    summary::write(comment).or_else(nothing_said)
-}
-
-/// The input of a summary that has only the review.
-fn bare<'a>(review: &'a Review, bot: &'a str) -> Comment<'a> {
-    Comment {
-        bot,
-        review,
-        analysis: None,
-        what: None,
-        keywords: None,
-        early_feedback: false,
-        commented: None,
-        details: &[],
-        since: None,
-    }
-}
-
-/// The lines of Review Details beside the figures.
-fn details(reviewed: &Reviewed) -> Vec<String> {
-    let mut lines = reviewed.intent.details();
-    lines.extend(reviewed.policy.changes.iter().cloned());
-    // Some notes repeat the intent's details.
-    for note in reviewed.review.notes.iter().flat_map(|notes| notes.lines()) {
-        if !lines.iter().any(|line| line == note) {
-            lines.push(note.to_owned());
-        }
-    }
-    let review = &reviewed.review;
-    let all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
-    let asked = reviewed.runs.iter().map(|run| run.name.as_str());
-    let mut reviewers: Vec<&str> =
-        all.filter_map(|finding| finding.origin.reviewer.as_deref()).chain(asked).chain([REVIEWER]).collect();
-    reviewers.sort_unstable();
-    reviewers.dedup();
-    lines.push(format!("Reviewers: {}", reviewers.join(", ")));
-    lines.extend(reviewed.runs.iter().map(Run::in_words));
-    lines
 }
 
 /// The keys of resolved findings whose threads can be resolved.

@@ -3,26 +3,18 @@
 //! What reviewers are asked is planned first, and then played again with the answers of a test.
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::Decision;
 use tollgate_core::board::{Criterion, Met};
 use tollgate_core::coverage::HunkStatus;
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
-use tollgate_engine::pipeline::{Asking, Reviewed, Standing};
+use tollgate_engine::pipeline::{ModelOptions, ReviewContext, Reviewed};
 use tollgate_engine::reviewer::tape::{self, Tape};
-use tollgate_engine::store::Subject;
 
 use crate::scratch::Scratch;
 
-fn asking(tape: Tape, only_print: bool) -> Asking<'static> {
-    let cancel = CancellationToken::new();
-    Asking { tape, boundary: 1, only_print, cancel, ..Asking::nobody() }
-}
-
-fn gate() -> Standing {
-    let name = "feature f1".to_owned();
-    Standing::Gate(Subject { repository: "r".to_owned(), name, scope: "pipeline".to_owned() })
+fn options(tape: Tape, only_print: bool) -> ModelOptions<'static> {
+    ModelOptions { tape, boundary: 1, only_print, ..ModelOptions::without_models() }
 }
 
 fn criteria() -> Vec<Criterion> {
@@ -56,12 +48,12 @@ fn scratch() -> (Scratch, Settings) {
 }
 
 /// Reviews the change; `said` gives the answer of a reviewer to a call.
-fn review(asked: &[Criterion], standing: fn() -> Standing, said: &dyn Fn(&str, usize) -> String) -> Reviewed {
+fn review(asked: &[Criterion], context: ReviewContext, said: &dyn Fn(&str, usize) -> String) -> Reviewed {
     let (scratch, settings) = scratch();
     let range = || Trigger::Range("main..work".to_owned());
-    let planned = scratch.review_in(range(), &settings, |world| {
-        (world.criteria, world.spec, world.standing) = (asked, Some("Write words."), standing());
-        world.asking = asking(Tape::Off, true);
+    let planned = scratch.review_in(range(), &settings, |request| {
+        (request.criteria, request.spec, request.context) = (asked, Some("Write words."), context);
+        request.models = options(Tape::Off, true);
     });
     let sent = planned.unwrap().sent;
     let mut record = format!("{}\n", json!({ "tollgate_record": 1, "version": "0", "boundary": 1 }));
@@ -76,9 +68,9 @@ fn review(asked: &[Criterion], standing: fn() -> Standing, said: &dyn Fn(&str, u
         record.push_str(&format!("{exchange}\n"));
     }
     let (tape, _) = tape::read("r", record.as_bytes()).unwrap();
-    let reviewed = scratch.review_in(range(), &settings, |world| {
-        (world.criteria, world.spec, world.standing) = (asked, Some("Write words."), standing());
-        world.asking = asking(tape, false);
+    let reviewed = scratch.review_in(range(), &settings, |request| {
+        (request.criteria, request.spec, request.context) = (asked, Some("Write words."), context);
+        request.models = options(tape, false);
     });
     let mut reviewed = reviewed.unwrap();
     reviewed.sent = sent;
@@ -107,7 +99,7 @@ fn n_missed(reviewed: &Reviewed) -> usize {
 
 #[test]
 fn reviewers_are_asked_for_each_criterion_and_for_the_specification() {
-    let reviewed = review(&criteria(), gate, &|_, _| answers("approved", &[]));
+    let reviewed = review(&criteria(), ReviewContext::Gate, &|_, _| answers("approved", &[]));
     assert_eq!(reviewed.sent.len(), 4);
     for call in &reviewed.sent {
         assert!(call.system.contains("## Acceptance criteria come first"), "{}", call.system);
@@ -124,7 +116,7 @@ fn reviewers_are_asked_for_each_criterion_and_for_the_specification() {
 
 #[test]
 fn a_part_can_show_that_something_is_there_and_another_reviewer_that_it_is_not() {
-    let reviewed = review(&criteria(), gate, &|name, call| match (name, call) {
+    let reviewed = review(&criteria(), ReviewContext::Gate, &|name, call| match (name, call) {
         ("one", 1) => answers("approved", &[("C1", "no", "not here"), ("C2", "yes", "b.txt:2"), ("C9", "yes", "x")]),
         ("one", _) => answers("approved", &[("C1", "yes", "c.txt:1"), ("C2", "unclear", "")]),
         (_, 1) => answers("approved", &[("C1", "yes", ""), ("C2", "unclear", "")]),
@@ -140,7 +132,7 @@ fn a_part_can_show_that_something_is_there_and_another_reviewer_that_it_is_not()
 #[test]
 fn at_a_gate_a_rejection_with_a_reason_is_heard() {
     let said = |name: &str, _: usize| if name == "one" { answers("rejected", &[]) } else { answers("approved", &[]) };
-    let at_gate = review(&criteria(), gate, &said);
+    let at_gate = review(&criteria(), ReviewContext::Gate, &said);
     assert_eq!(n_missed(&at_gate), 0);
     let stated: Vec<(&str, Decision, Option<&str>)> = at_gate
         .stated
@@ -150,14 +142,14 @@ fn at_a_gate_a_rejection_with_a_reason_is_heard() {
     let (no, yes) = (("one", Decision::Rejected, Some("As seen.")), ("two", Decision::Approved, Some("As seen.")));
     assert_eq!(stated, [no, yes, no, yes]);
     // Elsewhere nothing would come of it, so it is no review.
-    let own = review(&[], || Standing::Own, &said);
+    let own = review(&[], ReviewContext::Local, &said);
     assert_eq!(n_missed(&own), 2);
     assert!(own.stated.iter().all(|stated| stated.decision == Decision::Approved));
 }
 
 #[test]
 fn without_criteria_nobody_is_asked_for_any() {
-    let reviewed = review(&[], gate, &|_, _| answers("approved", &[("C1", "yes", "b.txt:1")]));
+    let reviewed = review(&[], ReviewContext::Gate, &|_, _| answers("approved", &[("C1", "yes", "b.txt:1")]));
     assert!(reviewed.sent.iter().all(|call| !call.system.contains("criteria") && !call.shared.contains("criteria")));
     assert_eq!(told(&reviewed), [""; 0]);
     assert_eq!(reviewed.review.notes, None);

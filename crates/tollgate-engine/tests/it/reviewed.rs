@@ -7,8 +7,7 @@ use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::config::{self, FILE_NAME, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
-use tollgate_engine::pipeline::{Reviewed, Standing};
-use tollgate_engine::store::Subject;
+use tollgate_engine::pipeline::{ReviewContext, Reviewed};
 
 use crate::scratch::Scratch;
 
@@ -224,9 +223,7 @@ fn without_a_program_to_scan_with_there_is_no_review() {
 /// Reviews `main..work` as a gate does.
 fn review_at_gate(scratch: &Scratch, title: &str) -> Reviewed {
     let settings = Settings { store: None, ..settings(scratch) };
-    let name = "feature f1".to_owned();
-    let subject = Subject { repository: "r".to_owned(), name, scope: "pipeline".to_owned() };
-    scratch.review_standing(Trigger::Range("main..work".to_owned()), &settings, title, Standing::Gate(subject)).unwrap()
+    scratch.review_in_context(Trigger::Range("main..work".to_owned()), &settings, title, ReviewContext::Gate).unwrap()
 }
 
 #[test]
@@ -237,7 +234,7 @@ fn at_a_gate_a_change_has_no_say_in_its_own_review() {
     scratch.git(&["commit", "-q", "--allow-empty", "-m", "[minimal-review] nothing to see"]);
     let settings = settings(&scratch);
     let range = || Trigger::Range("main..work".to_owned());
-    let own = scratch.review_standing(range(), &settings, "", Standing::Own).unwrap();
+    let own = scratch.review_in_context(range(), &settings, "", ReviewContext::Local).unwrap();
     assert_eq!(own.review.findings.len(), 0, "{:?}", own.review.findings);
     assert_eq!(own.review.withheld.len(), 1);
     for title in ["", "[no-review] mine"] {
@@ -257,21 +254,17 @@ fn at_a_gate_the_rules_of_the_base_are_used() {
     scratch.git(&["rm", "-q", ".tollgate/rules/deep/mine.yml"]);
     scratch.commit(".tollgate/rules/other.yml", "not: [a rule");
     // A rule of the head would be refused; that of the base asks for a scanning child, and here is none.
-    let name = "feature f1".to_owned();
-    let subject = Subject { repository: "r".to_owned(), name, scope: "pipeline".to_owned() };
     let trigger = Trigger::Range("main..work".to_owned());
-    let failure = scratch.review_standing(trigger, &settings(&scratch), "", Standing::Gate(subject)).unwrap_err();
+    let failure = scratch.review_in_context(trigger, &settings(&scratch), "", ReviewContext::Gate).unwrap_err();
     assert!(failure.message.contains("/nonexistent") || failure.message.contains("scan"), "{}", failure.message);
     assert!(!failure.message.contains("other.yml"), "{}", failure.message);
 }
 
-/// Reviews `main..work` as a pull request of somebody who may write, or of a stranger.
-fn review_pull(scratch: &Scratch, title: &str, heeds_author: bool) -> Reviewed {
+/// Reviews `main..work` as a pull request.
+fn review_pull(scratch: &Scratch, title: &str, trusts_author: bool) -> Reviewed {
     let settings = Settings { store: None, ..settings(scratch) };
-    let (repository, name) = ("github.com/o/r".to_owned(), "pr 1".to_owned());
-    let subject = Subject { repository, name, scope: "pull".to_owned() };
-    let standing = Standing::Pull { subject, heeds_author };
-    scratch.review_standing(Trigger::Range("main...work".to_owned()), &settings, title, standing).unwrap()
+    let context = ReviewContext::Pull { trusts_author };
+    scratch.review_in_context(Trigger::Range("main...work".to_owned()), &settings, title, context).unwrap()
 }
 
 #[test]
@@ -279,12 +272,12 @@ fn the_marks_of_a_pull_request_do_not_count_and_its_tags_only_from_who_may_write
     let scratch = Scratch::with_commit();
     scratch.git(&["checkout", "-q", "-b", "work"]);
     scratch.commit("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
-    for heeds_author in [true, false] {
-        let reviewed = review_pull(&scratch, "[minimal-review] [no-review] mine", heeds_author);
-        assert_eq!(reviewed.review.findings.len(), 1, "{heeds_author}");
-        assert_eq!(reviewed.policy.changes_by_tags().is_empty(), !heeds_author);
+    for trusts_author in [true, false] {
+        let reviewed = review_pull(&scratch, "[minimal-review] [no-review] mine", trusts_author);
+        assert_eq!(reviewed.review.findings.len(), 1, "{trusts_author}");
+        assert_eq!(reviewed.policy.changes_by_tags().is_empty(), !trusts_author);
         let notes = reviewed.review.notes.unwrap_or_default();
-        assert_eq!(notes.contains("tags were not heeded"), !heeds_author, "{notes}");
+        assert_eq!(notes.contains("tags were ignored"), !trusts_author, "{notes}");
         assert!(reviewed.intent.no_review(), "it is shown");
     }
 }

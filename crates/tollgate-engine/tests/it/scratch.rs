@@ -9,7 +9,7 @@ use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
-use tollgate_engine::pipeline::{self, Memory, Reviewed, World};
+use tollgate_engine::pipeline::{self, Memory, ModelOptions, ReviewContext, ReviewRequest, Reviewed, Runtime};
 
 /// A folder with a repository in it, and a home beside it.
 pub(crate) struct Scratch {
@@ -131,18 +131,18 @@ impl Scratch {
         settings: &Settings,
         executable: &Path,
     ) -> Result<Reviewed, Failure> {
-        self.review_as(trigger, settings, executable, None, pipeline::Standing::Own)
+        self.review_as(trigger, settings, executable, None, ReviewContext::Local)
     }
 
-    /// Reviews a change under a title, for somebody.
-    pub(crate) fn review_standing<'a>(
+    /// Reviews a change under a title, in a trust context.
+    pub(crate) fn review_in_context<'a>(
         &self,
         trigger: Trigger,
         settings: &'a Settings,
         title: &'a str,
-        standing: pipeline::Standing,
+        context: ReviewContext,
     ) -> Result<Reviewed, Failure> {
-        self.review_as(trigger, settings, Path::new("/nonexistent"), Some(title), standing)
+        self.review_as(trigger, settings, Path::new("/nonexistent"), Some(title), context)
     }
 
     fn review_as<'a>(
@@ -151,42 +151,27 @@ impl Scratch {
         settings: &'a Settings,
         executable: &Path,
         title: Option<&'a str>,
-        standing: pipeline::Standing,
+        context: ReviewContext,
     ) -> Result<Reviewed, Failure> {
-        self.review_in(trigger, settings, |world| {
-            world.executable = executable.to_owned();
-            world.title = title;
-            world.standing = standing;
+        self.review_in(trigger, settings, |request| {
+            request.runtime.executable = executable.to_owned();
+            request.title = title;
+            request.context = context;
         })
     }
 
-    /// Reviews a change in a world that is like most, but for what is changed in it.
+    /// Reviews a change by the default request for a branch, after `change` has edited it.
     pub(crate) fn review_in<'a>(
         &self,
         trigger: Trigger,
         settings: &'a Settings,
-        change: impl FnOnce(&mut World<'a>),
+        change: impl FnOnce(&mut ReviewRequest<'a>),
     ) -> Result<Reviewed, Failure> {
-        let mut world = World {
-            settings,
-            forge: Local::open(&self.dir, trigger, self.environment())?,
-            imported: Vec::new(),
-            imported_withheld: Vec::new(),
-            scope: tollgate_engine::reviewer::imported::Scope::default(),
-            title: None,
-            body: None,
-            spec: None,
-            criteria: &[],
-            memory: Memory::Off,
-            since_last: false,
-            executable: "/nonexistent".into(),
-            standing: pipeline::Standing::Own,
-            asking: pipeline::Asking::nobody(),
-            clock: &|| 0,
-            events: &|_| {},
-        };
-        change(&mut world);
-        pipeline::review_change(&mut world)
+        let forge = Local::open(&self.dir, trigger, self.environment())?;
+        let runtime = Runtime { executable: "/nonexistent".into(), memory: Memory::Off, clock: &|| 0, events: &|_| {} };
+        let mut request = ReviewRequest::for_branch(settings, forge, ModelOptions::without_models(), runtime);
+        change(&mut request);
+        pipeline::review_change(&mut request)
     }
 }
 

@@ -200,7 +200,7 @@ impl Setup for BoardDesk {
 
 /// What a reviewer would be told, as the API shows it.
 fn previewed(shown: PromptPreview) -> Preview {
-    let first = |text: fn(&tollgate_engine::pipeline::Sent) -> &String| {
+    let first = |text: fn(&tollgate_engine::pipeline::SentPrompt) -> &String| {
         Excerpt::of(shown.first.as_ref().map(text).map_or("", String::as_str))
     };
     let context = shown.context.iter().map(|file| ContextShown {

@@ -1,7 +1,6 @@
 //! Options of `tollgate review` for models and agents: recording, replaying and printing prompts.
 
 use std::fmt::Write as _;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -9,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tollgate_core::visible::grouped;
 use tollgate_engine::config::{Settings, Shown};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::pipeline::{Asking, Sent};
+use tollgate_engine::pipeline::{ModelOptions, SentPrompt};
 use tollgate_engine::reviewer::tape::{self, Tape};
 
 use super::{CliContext, output, store_args};
@@ -26,27 +25,17 @@ pub(crate) fn prepare<'a>(
     context: &CliContext,
     flags: &Flags<'_>,
     variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
-) -> Result<Asking<'a>, Failure> {
+) -> Result<ModelOptions<'a>, Failure> {
+    let options = ModelOptions::new(variable, CancellationToken::new());
     let (tape, boundary) = match (flags.record, flags.replay) {
         (_, Some(file)) => {
             let path = context.resolve(file);
             tape::read(&file.display().to_string(), &output::read_input(&path, tape::MAX_BYTES)?)?
         }
-        (Some(_), None) => (Tape::recording(), boundary()),
-        (None, None) => (Tape::Off, boundary()),
+        (Some(_), None) => (Tape::recording(), options.boundary),
+        (None, None) => (Tape::Off, options.boundary),
     };
-    let cancel = CancellationToken::new();
-    Ok(Asking {
-        tape,
-        boundary,
-        only_print: flags.print,
-        unasked: None,
-        prompts: own_prompts(),
-        instead: None,
-        board: None,
-        variable,
-        cancel,
-    })
+    Ok(ModelOptions { tape, boundary, only_print: flags.print, prompts: own_prompts(), ..options })
 }
 
 /// The configured reviewers that `--offline` disables, if any.
@@ -55,21 +44,16 @@ pub(crate) fn left_out(settings: &Settings, offline: bool) -> Option<String> {
     settings.shown.iter().rfind(chosen).filter(|_| offline).map(|shown| shown.value.trim_matches(['[', ']']).to_owned())
 }
 
-/// A random prompt delimiter, so that untrusted text cannot fake the end of its quotation.
-fn boundary() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
 /// The file with the user's own prompts.
 fn own_prompts() -> Option<PathBuf> {
     Some(store_args::default_file()?.with_file_name("settings.json"))
 }
 
 /// Renders prompts for people.
-pub(crate) fn prompt_text(sent: &[Sent]) -> String {
+pub(crate) fn prompt_text(sent: &[SentPrompt]) -> String {
     let mut text = String::new();
     for one in sent {
-        let Sent { reviewer, call, n_calls, n_tokens, .. } = one;
+        let SentPrompt { reviewer, call, n_calls, n_tokens, .. } = one;
         let _ =
             writeln!(text, "===== {reviewer}, call {call} of {n_calls}, {} tokens =====", grouped(*n_tokens as u64));
         let parts = [("system", &one.system), ("shared by all calls", &one.shared), ("this call", &one.part)];
@@ -81,7 +65,7 @@ pub(crate) fn prompt_text(sent: &[Sent]) -> String {
 }
 
 /// Renders prompts as JSON.
-pub(crate) fn prompt_json(sent: &[Sent]) -> String {
+pub(crate) fn prompt_json(sent: &[SentPrompt]) -> String {
     let calls: Vec<_> = sent
         .iter()
         .map(|one| {

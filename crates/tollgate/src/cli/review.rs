@@ -17,8 +17,7 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
-use tollgate_engine::pipeline::{self, Asking, Event, Memory, Reviewed, SinceLast, World};
-use tollgate_engine::pulls::compose;
+use tollgate_engine::pipeline::{self, Event, ImportedFindings, Memory, ReviewRequest, Reviewed, Runtime, SinceLast};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::tape::Tape;
 use tollgate_engine::store::Store;
@@ -230,39 +229,35 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         replay: args.replay.as_deref(),
     };
     let variable = |name: &str| std::env::var(name).ok();
-    let asking = model_options::prepare(context, &asked, &variable)?;
+    let models = model_options::prepare(context, &asked, &variable)?;
     // Model answers cost money, so unwritable output files are detected before any request is sent.
     let mut files = [&args.record, &args.output].into_iter().flatten().filter(|file| *file != Path::new("-"));
     files.try_for_each(|file| output::can_write(&context.resolve(file)))?;
     if let Some(address) = &args.pr {
-        return pull::run(context, &args, address, asking);
+        return pull::run(context, &args, address, models);
     }
-    let (forge, settings) = open(context, &args.source, flags(&args, &asking.tape))?;
+    let (forge, settings) = open(context, &args.source, flags(&args, &models.tape))?;
     let root = forge.root().map(Path::to_owned);
     let body =
         args.body_file.as_deref().map(|path| output::read_input(&context.resolve(path), MAX_BODY)).transpose()?;
     let body = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let subject = ReviewInput {
-        forge,
+    let runtime = runtime(context, &settings, &args)?;
+    let request = ReviewRequest {
         title: args.title.as_deref(),
         body: body.as_deref(),
-        standing: pipeline::Standing::Own,
-        memory: memory(context, &settings, &args),
+        ..ReviewRequest::for_branch(&settings, forge, models, runtime)
     };
-    let mut made = review(context, &args, &settings, subject, asking)?;
+    let mut made = review(context, &args, request)?;
     if args.print_prompt {
         return print_prompt(context, &args, &made.reviewed);
     }
     show(context, &args, &settings, &mut made, root.as_deref())
 }
 
-/// The inputs of a review.
-struct ReviewInput<'a> {
-    forge: Local,
-    title: Option<&'a str>,
-    body: Option<&'a str>,
-    standing: pipeline::Standing,
-    memory: Memory,
+/// The services of this process for a review.
+fn runtime(context: &CliContext, settings: &Settings, args: &Args) -> Result<Runtime<'static>, Failure> {
+    let memory = memory(context, settings, args);
+    Ok(Runtime { executable: context.program()?, memory, clock: &crate::cli::now_ms, events: &|_| {} })
 }
 
 /// A finished review with its file contents and store.
@@ -274,39 +269,19 @@ struct FinishedReview {
 }
 
 /// Runs the review, and writes the recording if `--record` is given.
-fn review(
-    context: &CliContext,
-    args: &Args,
-    settings: &Settings,
-    subject: ReviewInput<'_>,
-    asking: Asking<'_>,
-) -> Result<FinishedReview, Failure> {
-    let (imported, withheld) = read_imported(context, &args.with, subject.forge.root())?;
+fn review(context: &CliContext, args: &Args, mut request: ReviewRequest<'_>) -> Result<FinishedReview, Failure> {
+    let (findings, withheld) = read_imported(context, &args.with, request.forge.root())?;
+    let scope = if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines };
+    request.imported = ImportedFindings { findings, withheld, scope };
+    request.since_last = args.since_last;
     output::end_cleanly_on_ctrl_c();
     let (outcome, contents, memory, record) = {
         let progress = Progress::start();
         let events = |event: Event<'_>| progress.tell(|| event.in_words());
-        let mut world = World {
-            settings,
-            forge: subject.forge,
-            imported,
-            imported_withheld: withheld,
-            scope: if args.with_unchanged { Scope::Everything } else { Scope::ChangedLines },
-            title: subject.title,
-            body: subject.body,
-            spec: None,
-            criteria: &[],
-            memory: subject.memory,
-            since_last: args.since_last,
-            executable: context.program()?,
-            standing: subject.standing,
-            asking,
-            clock: &crate::cli::now_ms,
-            events: &events,
-        };
-        let outcome = pipeline::review_change(&mut world);
-        let record = world.asking.tape.written(world.asking.boundary);
-        (outcome, world.forge.contents(), world.memory, record)
+        let mut request = ReviewRequest { runtime: Runtime { events: &events, ..request.runtime }, ..request };
+        let outcome = pipeline::review_change(&mut request);
+        let record = request.models.tape.written(request.models.boundary);
+        (outcome, request.forge.contents(), request.runtime.memory, record)
     };
     if let (Some(file), Some(record)) = (&args.record, record) {
         output::deliver(context, &record, Some(file))?;
@@ -515,7 +490,7 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
             // Without findings, the report quotes no lines of the change.
             let masked = if review.findings.is_empty() { None } else { Some(mask::mask_files(shown.files)) };
             let files = masked.as_deref().unwrap_or(shown.files);
-            let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::told);
+            let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::for_report);
             report::terminal::render(review, files, shown.gate, since.as_ref(), &look)
         }
         Format::Json => {
@@ -552,8 +527,8 @@ fn comment(review: &Review, shown: &ReportContext<'_>) -> String {
         return format!("{}\n", pipeline::SKIPPED);
     }
     let text = match shown.reviewed {
-        Some(reviewed) => compose::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
-        None => compose::stored_summary_text(review, shown.bot),
+        Some(reviewed) => pipeline::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
+        None => pipeline::stored_summary_text(review, shown.bot),
     };
     text.unwrap_or_else(|| {
         output::say("note: no findings, so there is no comment");

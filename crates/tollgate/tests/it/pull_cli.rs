@@ -118,7 +118,7 @@ fn who_may_merge_can_do_without_a_review_and_a_stranger_cannot() {
     let world = World::new();
     world.hub.open("o/r", &Opening { author: "eve", ..opening });
     let ran = world.review(&[], Some(&world.hub.token_of("ada")));
-    assert!(ran.stderr.contains("the author's tags were not heeded"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the author's tags were ignored"), "{}", ran.stderr);
     ran.expect(1);
 }
 

@@ -1,6 +1,5 @@
 //! Reviews a commit at the gate, and stores the review with its transition.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -18,9 +17,8 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
-use crate::pipeline::{self, Asking, Event as Progress, Memory, Reviewed, Standing, World};
+use crate::pipeline::{self, Event as Progress, GatedFeature, Memory, ModelOptions, ReviewRequest, Reviewed, Runtime};
 use crate::process::{self, handles};
-use crate::reviewer::imported::Scope;
 use crate::reviewer::tape::Tape;
 use crate::store::board::{Field, Hold, NewIteration, ProjectRow};
 use crate::store::{Record, Subject};
@@ -244,36 +242,24 @@ impl Job<'_> {
         };
         let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());
         let variable = |name: &str| std::env::var(name).ok();
-        let mut world = World {
-            settings,
-            forge: Local::open(&self.project.path, Trigger::Range(range), home.git.clone())?,
-            imported: Vec::new(),
-            imported_withheld: Vec::new(),
-            scope: Scope::ChangedLines,
-            title: Some(&title),
-            body: Some(&body),
-            spec: spec.as_deref(),
-            criteria,
-            memory: memory.map_or_else(Memory::Unavailable, Memory::Open),
-            since_last: false,
+        let forge = Local::open(&self.project.path, Trigger::Range(range), home.git.clone())?;
+        let feature =
+            GatedFeature { subject: subject.clone(), title: &title, body: &body, spec: spec.as_deref(), criteria };
+        let models = ModelOptions {
+            tape: if settings.reviewers.is_empty() { Tape::Off } else { Tape::recording() },
+            prompts: Some(home.data.join("settings.json")),
+            board: Some(self.project.path.join(&settings.pipeline.dir)),
+            ..ModelOptions::new(&variable, self.cancel.child_token())
+        };
+        let runtime = Runtime {
             executable: home.executable.clone(),
-            standing: Standing::Gate(subject.clone()),
-            asking: Asking {
-                tape: if settings.reviewers.is_empty() { Tape::Off } else { Tape::recording() },
-                boundary: RandomState::new().build_hasher().finish(),
-                only_print: false,
-                unasked: None,
-                prompts: Some(home.data.join("settings.json")),
-                instead: None,
-                board: Some(self.project.path.join(&settings.pipeline.dir)),
-                variable: &variable,
-                cancel: self.cancel.child_token(),
-            },
+            memory: memory.map_or_else(Memory::Unavailable, Memory::Open),
             clock: &home.clock,
             events: &tell,
         };
-        let reviewed = pipeline::review_change(&mut world);
-        if let Some(record) = world.asking.tape.written(world.asking.boundary) {
+        let mut request = ReviewRequest::for_gate(settings, forge, feature, models, runtime);
+        let reviewed = pipeline::review_change(&mut request);
+        if let Some(record) = request.models.tape.written(request.models.boundary) {
             self.keep_record(iteration, &record);
         }
         reviewed

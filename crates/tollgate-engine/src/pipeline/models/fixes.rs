@@ -1,4 +1,4 @@
-//! Fixes that models suggest, tried before anybody is offered them.
+//! Checks that a file still parses with the fix that a model suggests.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use tollgate_core::finding::Finding;
 use tollgate_core::path::FilePath;
 use tollgate_core::verify;
 
-use super::Scene;
+use super::ModelContext;
 use crate::reviewer::embedded;
 
-/// More fixes than this are not tried: each is a whole file to parse, and nobody applies as many.
+/// At most this many fixes are checked, because each means parsing a whole file.
 const MAX_FIXES: usize = 50;
 
-/// Takes back fixes after which a file would not parse any more, and says so in the finding.
-pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], findings: &mut [Finding]) {
-    let mut contents = scene.forge.contents();
+/// Withdraws fixes after which a file would not parse any more, and notes that in the finding.
+pub(super) fn check(context: &ModelContext<'_>, change: &Change, files: &[FileDiff], findings: &mut [Finding]) {
+    let mut contents = context.forge.contents();
     let mut texts: BTreeMap<FilePath, Option<String>> = BTreeMap::new();
     let mut fixed: Vec<(usize, String)> = Vec::new();
     for (index, finding) in findings.iter_mut().enumerate() {
         let Some(fix) = &finding.fix else { continue };
         if fixed.len() >= MAX_FIXES {
-            set_aside(finding, "there are too many fixes to try them all");
+            withdraw(finding, "there are too many fixes to try them all");
             continue;
         }
         let path = &finding.location.file;
         let text = texts.entry(path.clone()).or_insert_with(|| {
             let at = files.iter().position(|file| FilePath::of_repo_path(file.path()) == *path)?;
-            match contents.read(&change.files[at], scene.settings.limits.file_bytes) {
+            match contents.read(&change.files[at], context.settings.limits.file_bytes) {
                 Ok(Content::Whole(text)) => String::from_utf8(text).ok(),
                 _ => None,
             }
         });
         match text.as_deref().and_then(|text| verify::fixed(text, fix)) {
             Some(text) => fixed.push((index, text)),
-            None => set_aside(finding, "the file's text is not at hand"),
+            None => withdraw(finding, "the file's text is not at hand"),
         }
     }
     let before: Vec<(&FilePath, &String)> =
@@ -43,7 +43,7 @@ pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], find
     let asked = before.iter().map(|(path, text)| (path.as_str().as_bytes(), text.as_bytes()));
     let after = fixed.iter().map(|(index, text)| (findings[*index].location.file.as_str().as_bytes(), text.as_bytes()));
     let asked: Vec<(&[u8], &[u8])> = asked.chain(after).collect();
-    let errors = embedded::parse_errors(scene.executable, scene.settings.limits, &asked);
+    let errors = embedded::parse_errors(context.executable, context.settings.limits, &asked);
     let (errors_before, errors_after) = errors.split_at(before.len().min(errors.len()));
     let errors_before: BTreeMap<&FilePath, Option<usize>> =
         before.iter().map(|(path, _)| *path).zip(errors_before.iter().copied()).collect();
@@ -51,7 +51,7 @@ pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], find
         let before = errors_before.get(&findings[index].location.file).copied().flatten();
         match (before, after) {
             (Some(before), Some(after)) => after <= before,
-            // Without a grammar there is nothing that could stop parsing.
+            // Without a grammar neither text is parsed.
             (before, after) => before.is_none() && after.is_none(),
         }
     };
@@ -63,12 +63,12 @@ pub(super) fn check(scene: &Scene<'_>, change: &Change, files: &[FileDiff], find
         .map(|(index, _)| index)
         .collect();
     for index in spoilt {
-        set_aside(&mut findings[index], "the file would not parse with it");
+        withdraw(&mut findings[index], "the file would not parse with it");
     }
 }
 
-/// Makes a fix a mere suggestion.
-fn set_aside(finding: &mut Finding, why: &str) {
+/// Turns a fix into a suggestion.
+fn withdraw(finding: &mut Finding, why: &str) {
     let Some(fix) = finding.fix.take() else { return };
     if finding.suggestion.is_none() {
         finding.suggestion = Some(fix.replacement);

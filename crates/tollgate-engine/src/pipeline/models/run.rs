@@ -1,4 +1,4 @@
-//! What models and agents took.
+//! Calls, tokens, cost and time of models and agents.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::failure::{self, Failure};
 use crate::reviewer::ask::Done;
 use crate::reviewer::call::Usage;
 
-/// What a model or agent took.
+/// Calls, tokens, cost and time of one model or agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// What it is called.
+pub struct ReviewerRun {
+    /// Its name.
     pub name: String,
     /// Which model answered.
     pub model: Option<String>,
     /// How many calls were made.
     pub n_calls: usize,
-    /// How many of them brought no answer.
+    /// How many of them returned no answer.
     pub n_failed: usize,
-    /// Tokens.
+    /// Tokens read and written.
     pub usage: Usage,
-    /// US dollars, where that is known.
+    /// The cost in US dollars, where the price is known.
     pub cost: Option<f64>,
-    /// How long it took, from the first question to the last answer.
+    /// The time from the first request to the last answer.
     pub time: Duration,
-    /// Set when no call brought an answer.
+    /// Set when no call returned an answer.
     pub failure: Option<Failure>,
 }
 
-impl Run {
+impl ReviewerRun {
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -58,18 +58,18 @@ impl Run {
 
     pub(super) fn fail(&mut self, message: &str, hint: Option<String>) {
         self.n_failed += 1;
-        // The first failure tells; later ones may only follow from it.
+        // The first failure is the cause; later ones often follow from it.
         self.failure.get_or_insert_with(|| failure::reviewer(&self.name, message, hint));
     }
 
-    /// Forgets the failure of one that answered at least once: the hunks it missed are listed.
+    /// Clears the failure of a reviewer that answered at least once: the hunks it missed are listed anyway.
     pub(super) fn settle(&mut self) {
         if self.n_failed < self.n_calls {
             self.failure = None;
         }
     }
 
-    /// What it took, in one line.
+    /// The figures in one line.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut line = self.name.clone();
@@ -99,7 +99,7 @@ impl Run {
         line
     }
 
-    /// What it took, as JSON.
+    /// The figures as JSON.
     pub(in crate::pipeline) fn to_json(&self) -> Value {
         json!({
             "name": self.name,
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(run: Run, expected: &str) {
+    fn check(run: ReviewerRun, expected: &str) {
         assert_eq!(run.in_words(), expected);
     }
 
-    fn run() -> Run {
-        Run {
+    fn run() -> ReviewerRun {
+        ReviewerRun {
             name: "claude".to_owned(),
             model: Some("claude-opus-4-5".to_owned()),
             n_calls: 3,
@@ -137,21 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_took_is_one_line() {
+    fn figures_of_a_model_are_one_line() {
         check(
             run(),
             "claude (claude-opus-4-5): 3 calls in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, $1.23",
         );
-        let cheap = Run { cost: Some(0.001), n_calls: 1, n_failed: 1, model: None, ..run() };
+        let cheap = ReviewerRun { cost: Some(0.001), n_calls: 1, n_failed: 1, model: None, ..run() };
         check(
             cheap,
             "claude: 1 call in 12.3 s, 1,234,567 tokens read (1,000 cached), 678 written, less than $0.01; 1 failed",
         );
         check(
-            Run { n_calls: 0, ..run() },
+            ReviewerRun { n_calls: 0, ..run() },
             "claude: not asked, since nothing was to be sent or nothing fits the budget",
         );
-        let plain = Run { cost: None, usage: Usage { input: 5, cached: 0, output: 0 }, ..run() };
+        let plain = ReviewerRun { cost: None, usage: Usage { input: 5, cached: 0, output: 0 }, ..run() };
         check(plain, "claude (claude-opus-4-5): 3 calls in 12.3 s, 5 tokens read, 0 written, cost unknown");
     }
 }

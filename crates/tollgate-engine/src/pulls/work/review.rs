@@ -1,7 +1,6 @@
 //! Reviews the head of a pull request, and stores the review with its outbox entries in one transaction.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::Ordering;
 
 use sha2::{Digest as _, Sha256};
@@ -20,10 +19,8 @@ use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
 use crate::forge::host::{Permission, Pull};
 use crate::forge::remote::{FetchRequest, Fetched, Remote};
-use crate::pipeline::{self, Asking, Event, Memory, Reviewed, Standing, World};
+use crate::pipeline::{self, Event, Memory, ModelOptions, PullRequest, ReviewRequest, Reviewed, Runtime};
 use crate::process;
-use crate::reviewer::imported::Scope;
-use crate::reviewer::tape::Tape;
 use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
 use crate::store::{Record, Subject};
 
@@ -189,9 +186,8 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
         }
     }
     let subject = job.pulls.site().subject(&job.repo, job.number);
-    let standing = Standing::Pull { subject: subject.clone(), heeds_author };
     // A failed review cancels its own token; a child token keeps that apart from being superseded.
-    let reviewed = look(job, row, pull, &compared, standing, (unasked, cancel.child_token()));
+    let reviewed = look(job, row, pull, &compared, (subject.clone(), heeds_author), (unasked, cancel.child_token()));
     if cancel.is_cancelled() {
         return stopped(job, row, pull);
     }
@@ -260,8 +256,8 @@ fn look(
     row: &PullRow,
     pull: &Pull,
     compared: &FetchedChange,
-    standing: Standing,
-    (unasked, cancel): (Option<String>, CancellationToken),
+    (subject, trusts_author): (Subject, bool),
+    (disabled, cancel): (Option<String>, CancellationToken),
 ) -> Result<Reviewed, JobError> {
     let home = job.pulls.home();
     let settings = &compared.settings;
@@ -273,42 +269,29 @@ fn look(
     let tell = |event: Event<'_>| match event {
         Event::Fetched { .. } => process::crash_point("review-change-fetched"),
         Event::Scanned { .. } => process::crash_point("review-files-scanned"),
-        Event::Asking { .. } => process::crash_point("review-model-asked"),
+        Event::ModelProgress { .. } => process::crash_point("review-model-asked"),
     };
-    let mut world = World {
-        settings,
-        forge: compared.remote.local(&format!("{}..{}", compared.merge_base, pull.head), &pull.base)?,
-        imported: Vec::new(),
-        imported_withheld: Vec::new(),
-        scope: Scope::ChangedLines,
-        title: Some(&pull.title),
-        body: Some(&pull.body),
-        spec: None,
-        criteria: &[],
-        memory: job.pulls.database().store().map_or_else(Memory::Unavailable, Memory::Open),
-        since_last: !row.is_asked_whole()
-            && !is_gone
-            && last_head(job, row)?.is_some_and(|last| last != pull.head.as_str()),
+    let range = format!("{}..{}", compared.merge_base, pull.head);
+    let forge = compared.remote.local(&range, &pull.base)?;
+    let since_last =
+        !row.is_asked_whole() && !is_gone && last_head(job, row)?.is_some_and(|last| last != pull.head.as_str());
+    let request = PullRequest { subject, title: &pull.title, body: &pull.body, trusts_author };
+    let models = ModelOptions {
+        disabled,
+        prompts: Some(home.data.join("settings.json")),
+        ..ModelOptions::new(&variable, cancel)
+    };
+    let runtime = Runtime {
         executable: home.executable.clone(),
-        standing,
-        asking: Asking {
-            tape: Tape::Off,
-            boundary: RandomState::new().build_hasher().finish(),
-            only_print: false,
-            unasked,
-            prompts: Some(home.data.join("settings.json")),
-            instead: None,
-            board: None,
-            variable: &variable,
-            cancel,
-        },
+        memory: job.pulls.database().store().map_or_else(Memory::Unavailable, Memory::Open),
         clock: &home.clock,
         events: &tell,
     };
-    let mut reviewed = pipeline::review_change(&mut world)?;
-    if !compared.notes.is_empty() {
-        let notes = reviewed.review.notes.iter().chain(&compared.notes).map(String::as_str);
-        reviewed.review.notes = Some(notes.collect::<Vec<_>>().join("\n"));
+    let mut request =
+        ReviewRequest { since_last, ..ReviewRequest::for_pull(settings, forge, request, models, runtime) };
+    let mut reviewed = pipeline::review_change(&mut request)?;
+    for note in &compared.notes {
+        reviewed.add_note(note);
     }
     Ok(reviewed)
 }

@@ -1,7 +1,5 @@
 //! `review_change`: reviews a change, by the same pipeline as `tollgate review`.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_core::finding;
@@ -9,10 +7,8 @@ use tollgate_core::gate::{FailOn, Gate};
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::local::{Local, Trigger};
-use tollgate_engine::pipeline::{self, Asking, Event, Memory, Reviewed, Run, World};
-use tollgate_engine::reviewer::imported::Scope as Counted;
-use tollgate_engine::reviewer::tape::Tape;
-use tollgate_engine::store::{Store, Subject};
+use tollgate_engine::pipeline::{self, Event, Memory, ModelOptions, ReviewRequest, Reviewed, ReviewerRun, Runtime};
+use tollgate_engine::store::Store;
 
 use super::{Effect, Job, Tool};
 use crate::mcp::arguments::name;
@@ -194,41 +190,17 @@ fn review(
         () if is_patch || !settings.remembers => Memory::Off,
         () => Store::open_at(means.store()).map_or_else(Memory::Unavailable, Memory::Open),
     };
-    let subject = forge.identity().zip(forge.line_of_work());
-    let subject = subject.map(|(repository, (name, scope))| Subject { repository, name, scope });
     let variable = |name: &str| means.variable(name);
     let events = |event: Event<'_>| (job.tell)(event.in_words());
-    let mut world = World {
-        settings,
-        forge,
-        imported: Vec::new(),
-        imported_withheld: Vec::new(),
-        scope: Counted::ChangedLines,
-        title: None,
-        body: None,
-        spec: None,
-        criteria: &[],
-        memory,
-        since_last,
-        executable: home.executable.clone(),
-        standing: pipeline::Standing::Own,
-        asking: Asking {
-            tape: Tape::Off,
-            boundary: RandomState::new().build_hasher().finish(),
-            only_print: false,
-            unasked: None,
-            prompts: Some(home.data.join("settings.json")),
-            instead: None,
-            board: None,
-            variable: &variable,
-            cancel: job.cancel.clone(),
-        },
-        clock: &home.clock,
-        events: &events,
+    let models = ModelOptions {
+        prompts: Some(home.data.join("settings.json")),
+        ..ModelOptions::new(&variable, job.cancel.clone())
     };
+    let runtime = Runtime { executable: home.executable.clone(), memory, clock: &home.clock, events: &events };
+    let mut request = ReviewRequest { since_last, ..ReviewRequest::for_branch(settings, forge, models, runtime) };
     let begun = (home.clock)();
-    let reviewed = pipeline::review_change(&mut world)?;
-    let stored = match (&world.memory, &subject) {
+    let reviewed = pipeline::review_change(&mut request)?;
+    let stored = match (&request.runtime.memory, &request.subject) {
         (Memory::Open(store), Some(subject)) => store.last_of(subject)?.filter(|run| run.started_ms >= begun),
         _ => None,
     };
@@ -258,7 +230,7 @@ fn output(reviewed: &Reviewed, review: Option<i64>) -> Output {
     }
 }
 
-fn asked(run: &Run) -> Reviewer {
+fn asked(run: &ReviewerRun) -> Reviewer {
     Reviewer { name: run.name.clone(), n_calls: run.n_calls, n_failed: run.n_failed, cost_usd: run.cost }
 }
 

@@ -16,7 +16,7 @@ use tollgate_core::sha::Sha;
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::{self, BotIdentity, HostError, HostErrorKind};
-use tollgate_engine::pipeline::Reviewed;
+use tollgate_engine::pipeline::{self, Reviewed};
 use tollgate_engine::pulls::compose::{self, PostInputs};
 use tollgate_engine::pulls::post::{Post, PostContent};
 use tollgate_engine::pulls::publish::{JobError, MemoryOutbox, Published, Target, publish};
@@ -210,7 +210,7 @@ fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     };
     let verdict = || format!("tollgate: no findings ({})\n", reviewed.review.verdict().as_str());
-    let text = compose::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
+    let text = pipeline::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
     let written = std::fs::File::options().create(true).append(true).open(&file).and_then(|mut file| {
         let room = MAX_SUMMARY.saturating_sub(file.metadata()?.len());
         file.write_all(beginning(&text, usize::try_from(room).unwrap_or(usize::MAX)).as_bytes())

@@ -17,10 +17,10 @@ use tollgate_engine::forge::git::{Blob, Environment};
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{Host, HostError, Permission, Pull, Secret};
 use tollgate_engine::forge::remote::{self, FetchRequest, Remote};
-use tollgate_engine::pipeline::{self, Asking, Memory, Standing};
+use tollgate_engine::pipeline::{self, Memory, ModelOptions, PullRequest, ReviewRequest};
 use tollgate_engine::store::{self, Ended, Outcome};
 
-use super::{Args, FinishedReview, ReportFormat, ReviewInput, flags, post, print_prompt, review, show};
+use super::{Args, FinishedReview, ReportFormat, flags, post, print_prompt, review, runtime, show};
 use crate::cli::progress::Progress;
 use crate::cli::{CliContext, Exit, failure, output, store_args};
 
@@ -46,25 +46,21 @@ struct Fetched {
     settings: Settings,
 }
 
-pub(super) fn run(context: &CliContext, args: &Args, address: &str, asking: Asking<'_>) -> Result<Exit, Failure> {
-    let flags = flags(args, &asking.tape);
+pub(super) fn run(context: &CliContext, args: &Args, address: &str, models: ModelOptions<'_>) -> Result<Exit, Failure> {
+    let flags = flags(args, &models.tape);
     let found = find(context, args, address)?;
     let Fetched { remote, range, settings } = fetch(args, &found, flags)?;
-    let heeds_author = may_write(&found);
-    if heeds_author && settings.allow_no_review && intent::skips_review(&found.pull.title) {
+    let trusts_author = may_write(&found);
+    if trusts_author && settings.allow_no_review && intent::skips_review(&found.pull.title) {
         return skip(args, &found, &settings);
     }
     let started = crate::cli::now_ms();
     let subject = subject(&found);
-    let standing = Standing::Pull { subject: subject.clone(), heeds_author };
-    let made = ReviewInput {
-        forge: remote.local(&range, &found.pull.base)?,
-        title: Some(&found.pull.title),
-        body: Some(&found.pull.body),
-        standing,
-        memory: super::memory(context, &settings, args),
-    };
-    let mut made = review(context, args, &settings, made, asking)?;
+    let pull =
+        PullRequest { subject: subject.clone(), title: &found.pull.title, body: &found.pull.body, trusts_author };
+    let forge = remote.local(&range, &found.pull.base)?;
+    let request = ReviewRequest::for_pull(&settings, forge, pull, models, runtime(context, &settings, args)?);
+    let mut made = review(context, args, request)?;
     if args.print_prompt {
         return print_prompt(context, args, &made.reviewed);
     }

@@ -1,4 +1,4 @@
-//! What stands in every prompt of a review beside the change.
+//! The context that all prompts of a review share: description, guidance, instructions and earlier findings.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,23 +13,23 @@ use tollgate_core::prompt::{self, Boundary, ContextFile};
 use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 
-use super::ahead::Ahead;
-use super::{Scene, Told};
+use super::prefetch::Prefetched;
+use super::{ModelContext, PromptInputs};
 use crate::config::{FILE_NAME, Instruction};
 use crate::failure::Failure;
 use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, Local, PROJECT_PROMPTS};
-use crate::pipeline::alters_settings;
-use crate::pipeline::since::Last;
+use crate::pipeline::fetch::alters_settings;
+use crate::pipeline::prior::MappedPrior;
 use crate::reviewer::prompts;
 use crate::tree::{self, Entry};
 
-/// A larger file says too much to be read.
+/// Larger guidance files are not read.
 const MAX_GUIDANCE: u64 = 1 << 20;
-/// More files of context than this are not read.
+/// At most this many context files of a board are read.
 const MAX_CONTEXT: usize = 50;
 
-/// What stands in every prompt of a review beside the change.
-pub(super) struct Background {
+/// The context that all prompts of a review share.
+pub(super) struct PromptContext {
     pub(super) prompts: prompts::Prompts,
     pub(super) title: String,
     pub(super) description: String,
@@ -45,7 +45,7 @@ pub(super) struct Background {
     pub(super) schema: Value,
 }
 
-/// What the project says about itself, by path, as it was before the change.
+/// The guidance files of the project as of the base, by path.
 pub(super) fn guidance(forge: &Local, change: &Change) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let files: Vec<&str> = GUIDANCE.into_iter().chain([PROJECT_PROMPTS]).collect();
     forge.before(change, &files, &[GUIDANCE_FOLDER], MAX_GUIDANCE)
@@ -66,26 +66,26 @@ fn of_board(board: &Path) -> Vec<(String, Vec<u8>)> {
     files.filter_map(read).collect()
 }
 
-impl Background {
+impl PromptContext {
     pub(super) fn gather(
-        scene: &Scene<'_>,
+        context: &ModelContext<'_>,
         change: &Change,
-        told: &Told<'_>,
-        ahead: &mut Ahead,
+        inputs: &PromptInputs<'_>,
+        prefetched: &mut Prefetched,
         notes: &mut Vec<String>,
     ) -> Self {
-        let mut found = std::mem::replace(&mut ahead.guidance, Ok(Vec::new())).unwrap_or_else(|failure| {
+        let mut found = std::mem::replace(&mut prefetched.guidance, Ok(Vec::new())).unwrap_or_else(|failure| {
             notes.push(format!("the project's own guidance was not read: {}", failure.message));
             Vec::new()
         });
-        if let Some(board) = &scene.asking.board {
+        if let Some(board) = &context.options.board {
             for (path, text) in of_board(board) {
                 found.retain(|(known, _)| *known != path);
                 found.push((path, text));
             }
         }
         let project = found.iter().position(|(path, _)| path == PROJECT_PROMPTS).map(|index| found.remove(index));
-        let own = scene.asking.prompts.as_ref().and_then(|path| {
+        let own = context.options.prompts.as_ref().and_then(|path| {
             let name = path.display().to_string();
             let why = match tree::read_own(path, MAX_GUIDANCE) {
                 Ok(Entry::File { content, .. }) => return Some((name, content)),
@@ -99,34 +99,34 @@ impl Background {
         });
         let sources: Vec<(&str, &[u8])> =
             own.iter().chain(&project).map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-        let prompts = scene.asking.instead.clone().unwrap_or_else(|| prompts::read(&sources));
+        let prompts = context.options.draft_prompts.clone().unwrap_or_else(|| prompts::read(&sources));
         notes.extend(prompts.notes.iter().cloned());
 
-        let context = found
+        let context_files = found
             .into_iter()
             .map(|(name, text)| ContextFile { name, text: mask(&String::from_utf8_lossy(&text)).into_owned() });
-        let only = if let [only] = told.subjects { Some(only.as_str()) } else { None };
-        let title = scene.title.or(only).or(change.title.as_deref()).unwrap_or_default();
-        let commits = || told.subjects.iter().map(|subject| format!("- {subject}\n")).collect::<String>();
-        let description = match scene.body {
+        let only = if let [only] = inputs.commit_subjects { Some(only.as_str()) } else { None };
+        let title = context.title.or(only).or(change.title.as_deref()).unwrap_or_default();
+        let commits = || inputs.commit_subjects.iter().map(|subject| format!("- {subject}\n")).collect::<String>();
+        let description = match context.body {
             Some(body) => Cow::Borrowed(body),
-            None if told.subjects.len() > 1 => Cow::Owned(format!("Its commits:\n{}", commits())),
+            None if inputs.commit_subjects.len() > 1 => Cow::Owned(format!("Its commits:\n{}", commits())),
             None => Cow::Borrowed(""),
         };
-        let spec = scene.spec.unwrap_or_default();
+        let spec = context.spec.unwrap_or_default();
         for (what, text) in [("title", title), ("description", &description), ("specification", spec)] {
             if let Some(phrase) = injection::find_prompt_injection(text) {
                 notes.push(format!("the {what} tries to instruct the reviewer: `{phrase}`"));
             }
         }
-        let skipped = change.files.iter().zip(&ahead.skipped).filter_map(|(file, why)| {
+        let skipped = change.files.iter().zip(&prefetched.skipped).filter_map(|(file, why)| {
             Some(prompt::Skipped { path: FilePath::of_repo_path(file.path()).to_string(), why: why.clone()? })
         });
-        // Instructions stand outside of the boundary; nobody gives some in the change that is reviewed.
+        // Instructions stand outside of the boundary, so the reviewed change must not bring its own.
         let alters_settings = alters_settings(change);
-        let heeded = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
-        let applies: Vec<Instruction> = scene.settings.instructions.iter().filter(heeded).cloned().collect();
-        if applies.len() < scene.settings.instructions.len() {
+        let is_trusted = |instruction: &&Instruction| !(alters_settings && instruction.of_repository);
+        let applies: Vec<Instruction> = context.settings.instructions.iter().filter(is_trusted).cloned().collect();
+        if applies.len() < context.settings.instructions.len() {
             notes
                 .push(format!("the change alters `{FILE_NAME}`, so the instructions in it are not given to reviewers"));
         }
@@ -142,15 +142,15 @@ impl Background {
             title: mask(title).into_owned(),
             description: mask(&description).into_owned(),
             spec: mask(spec).into_owned(),
-            criteria: scene.criteria.iter().map(masked).collect(),
-            context: context.collect(),
-            effects: told.policy.changes.iter().map(|effect| mask(effect).into_owned()).collect(),
+            criteria: context.criteria.iter().map(masked).collect(),
+            context: context_files.collect(),
+            effects: inputs.policy.changes.iter().map(|effect| mask(effect).into_owned()).collect(),
             instructions,
             applies,
-            prior: told.last.map(Last::open).unwrap_or_default(),
+            prior: inputs.prior.map(MappedPrior::open).unwrap_or_default(),
             skipped: skipped.collect(),
-            boundary: Boundary::new(scene.asking.boundary.to_be_bytes()),
-            schema: if scene.criteria.is_empty() { answer::schema() } else { answer::schema_with_criteria() },
+            boundary: Boundary::new(context.options.boundary.to_be_bytes()),
+            schema: if context.criteria.is_empty() { answer::schema() } else { answer::schema_with_criteria() },
         }
     }
 }

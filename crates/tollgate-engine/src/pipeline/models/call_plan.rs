@@ -1,4 +1,4 @@
-//! What is asked of each reviewer: its plan, and the prompt for it.
+//! The calls to each reviewer: plans the hunks into calls and writes their prompts.
 
 use std::borrow::Cow;
 
@@ -10,58 +10,64 @@ use tollgate_core::plan::{self, Plan};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
 use tollgate_core::tokens;
 
-use super::background::Background;
-use super::{Sent, Told, places};
+use super::prompt_context::PromptContext;
+use super::{PromptInputs, SentPrompt, places};
 use crate::config::Settings;
 use crate::held::Held;
 use crate::reviewer::team::Prepared;
 
-/// A plan has no more calls for one reviewer.
+/// The largest number of calls to one reviewer.
 const MAX_CALLS: usize = 200;
 
-/// What plans are made from.
-pub(super) struct Material<'a> {
+/// The inputs of the plans.
+pub(super) struct PlanInputs<'a> {
     pub(super) files: &'a [FileDiff],
     pub(super) analysis: &'a Analysis,
     pub(super) known: &'a [Option<plan::Known>],
     pub(super) skipped: &'a [Option<String>],
-    /// What the rules found.
+    /// The findings of the rules.
     pub(super) findings: &'a [Finding],
-    pub(super) told: &'a Told<'a>,
+    pub(super) inputs: &'a PromptInputs<'a>,
     pub(super) settings: &'a Settings,
 }
 
-/// What one reviewer is asked.
-pub(super) struct Planned {
+/// The calls to one reviewer.
+pub(super) struct PlannedCalls {
     pub(super) plan: Plan,
     pub(super) prompt: Prompt,
-    /// About how many tokens each call has beside the change.
+    /// About how many tokens of each call are not the change.
     pub(super) overhead: usize,
 }
 
-impl Material<'_> {
-    pub(super) fn plan(&self, member: &Prepared, team: &[Prepared], background: &Background, held: &Held) -> Planned {
+impl PlanInputs<'_> {
+    pub(super) fn plan(
+        &self,
+        member: &Prepared,
+        team: &[Prepared],
+        shared: &PromptContext,
+        held: &Held,
+    ) -> PlannedCalls {
         let applies = |index: usize, path: &RepoPath| {
-            background.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
+            shared.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
         };
         let setting = prompt::Setting {
-            system: background.prompts.system.as_deref(),
-            template: background.prompts.template.as_deref(),
-            title: &background.title,
-            description: &background.description,
-            spec: &background.spec,
-            criteria: &background.criteria,
-            context: &background.context,
-            effects: &background.effects,
-            focus: &self.told.policy.focus,
-            ignored: &self.told.policy.ignored,
-            floor: self.told.policy.floor,
-            instructions: &background.instructions,
+            system: shared.prompts.system.as_deref(),
+            template: shared.prompts.template.as_deref(),
+            title: &shared.title,
+            description: &shared.description,
+            spec: &shared.spec,
+            criteria: &shared.criteria,
+            context: &shared.context,
+            effects: &shared.effects,
+            focus: &self.inputs.policy.focus,
+            ignored: &self.inputs.policy.ignored,
+            floor: self.inputs.policy.floor,
+            instructions: &shared.instructions,
             applies: &applies,
-            prior: &background.prior,
-            skipped: &background.skipped,
-            boundary: &background.boundary,
-            schema: &background.schema,
+            prior: &shared.prior,
+            skipped: &shared.skipped,
+            boundary: &shared.boundary,
+            schema: &shared.schema,
             answer: if member.structured { AnswerForm::Structured } else { AnswerForm::Text },
         };
         let place = member.place.map(|place| format!("\n## Where you are\n{place}\n")).unwrap_or_default();
@@ -85,18 +91,18 @@ impl Material<'_> {
         });
         let mut prompt = prompt::write(&setting, &plan, self.files);
         prompt.system.push_str(&place);
-        // A key of ours can be in the change as well.
+        // The change itself can contain one of our API keys.
         for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
             if let Cow::Owned(hidden) = held.hide(text) {
                 *text = hidden;
             }
         }
-        Planned { plan, prompt, overhead }
+        PlannedCalls { plan, prompt, overhead }
     }
 
     /// True when a reviewer has not seen a line yet.
     fn is_new(&self, reviewer: &str, file: usize, line: &Line<'_>) -> bool {
-        let Some(last) = self.told.last.filter(|_| self.told.only_fresh) else {
+        let Some(last) = self.inputs.prior.filter(|_| self.inputs.only_fresh) else {
             return true;
         };
         let file = &self.files[file];
@@ -112,12 +118,12 @@ impl Material<'_> {
         }
     }
 
-    /// True when a reviewer has not seen a hunk yet and no rule says that it need not.
+    /// True when a reviewer has not seen a hunk yet and the file is not skipped.
     fn is_wanted(&self, reviewer: &str, file: usize, hunk: usize) -> bool {
         if self.skipped[file].is_some() {
             return false;
         }
-        let Some(last) = self.told.last.filter(|_| self.told.only_fresh) else {
+        let Some(last) = self.inputs.prior.filter(|_| self.inputs.only_fresh) else {
             return true;
         };
         let file = &self.files[file];
@@ -127,10 +133,10 @@ impl Material<'_> {
     }
 }
 
-impl Planned {
-    pub(super) fn sent(&self, reviewer: &str) -> Vec<Sent> {
+impl PlannedCalls {
+    pub(super) fn sent(&self, reviewer: &str) -> Vec<SentPrompt> {
         let calls = self.prompt.parts.iter().zip(&self.plan.calls).enumerate();
-        let sent = calls.map(|(index, (part, call))| Sent {
+        let sent = calls.map(|(index, (part, call))| SentPrompt {
             reviewer: reviewer.to_owned(),
             call: index + 1,
             n_calls: self.plan.calls.len(),

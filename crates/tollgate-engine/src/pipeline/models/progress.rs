@@ -1,4 +1,4 @@
-//! How the asking goes, told as events.
+//! Turns progress of calls to models into events.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use crate::pipeline::Event;
 use crate::reviewer::ask::{Job, Sign};
 use crate::reviewer::call::Heard;
 
-/// How far the asking is.
+/// Counts finished calls and written tokens.
 #[derive(Default)]
-pub(super) struct Telling {
+pub(super) struct ProgressTracker {
     n_done: usize,
-    /// Of answers that are on their way.
+    /// The bytes of all answers so far.
     n_bytes: usize,
-    /// Of answers that are there.
+    /// The tokens of finished answers, as their models counted them.
     n_tokens: u64,
 }
 
-impl Telling {
-    pub(super) fn tell(&mut self, sign: Sign, jobs: &[Job], names: &[String], events: &dyn Fn(Event<'_>)) {
+impl ProgressTracker {
+    pub(super) fn report(&mut self, sign: Sign, jobs: &[Job], names: &[String], events: &dyn Fn(Event<'_>)) {
         let (job, stage) = match sign {
             Sign::Begun { job } => (job, Cow::Borrowed("is asked")),
             Sign::Heard { job, heard } => match heard {
@@ -39,13 +39,13 @@ impl Telling {
             }
         };
         let Some(about) = jobs.get(job) else { return };
-        events(Event::Asking {
+        events(Event::ModelProgress {
             reviewer: names.get(about.member).map_or("", String::as_str),
             stage: &stage,
             about: &about.about,
             n_done: self.n_done,
             n_calls: jobs.len(),
-            // About four bytes a token, until the other side has counted.
+            // A token has about four bytes; models report the exact count at the end of an answer.
             n_tokens: self.n_tokens.max(self.n_bytes as u64 / 4),
         });
     }

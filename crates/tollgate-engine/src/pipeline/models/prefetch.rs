@@ -1,7 +1,7 @@
-//! What can be looked at before it is known what the rules say, while they are at work.
+//! Reads the inputs of prompts while the rules are still running.
 //!
-//! Most of it is waiting for git and for children, so it costs a review little when it is done beside the rules, and a
-//! model is asked so much sooner.
+//! Most of it waits for git and for child processes, so it costs little time beside the rules, and models are asked
+//! earlier.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,32 +13,32 @@ use tollgate_core::finding::LineRange;
 use tollgate_core::plan;
 use tollgate_rules::text::mask::{self, mask};
 
-use super::{Scene, background};
+use super::{ModelContext, prompt_context};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::local::Local;
 use crate::reviewer::embedded;
 
-/// What was looked at.
-pub(super) struct Ahead {
+/// The inputs of prompts that do not depend on the rules.
+pub(super) struct Prefetched {
     /// The files of the change, secrets masked.
     pub(super) files: Vec<FileDiff>,
     pub(super) analysis: Analysis,
-    /// Why a file is not looked at, for each file.
+    /// Why a file is not reviewed, for each file.
     pub(super) skipped: Vec<Option<String>>,
-    /// What is known of each file beyond its diff.
+    /// The text and the enclosing definitions of each file.
     pub(super) known: Vec<Option<plan::Known>>,
-    /// What the project says about itself, by path.
+    /// The guidance files of the project, by path.
     pub(super) guidance: Result<Vec<(String, Vec<u8>)>, Failure>,
 }
 
-/// Looks ahead for a review by models.
-pub(super) fn look_ahead(scene: &Scene<'_>, change: &Change) -> Ahead {
-    let Scene { settings, forge, executable, .. } = *scene;
+/// Reads the inputs of prompts.
+pub(super) fn prefetch(context: &ModelContext<'_>, change: &Change) -> Prefetched {
+    let ModelContext { settings, forge, executable, .. } = *context;
     let skipped: Vec<Option<String>> =
         change.files.iter().map(|file| embedded::why_skipped(change, file, settings)).collect();
     let (files, analysis, known, guidance) = std::thread::scope(|scope| {
-        let guidance = scope.spawn(|| background::guidance(forge, change));
+        let guidance = scope.spawn(|| prompt_context::guidance(forge, change));
         let known = scope.spawn(|| surroundings(forge, change, &skipped, settings, executable));
         let files = mask::mask_files(&change.files);
         let analysis = analysis::analyze_with(&files, &|path| change.generated.says(path));
@@ -46,10 +46,10 @@ pub(super) fn look_ahead(scene: &Scene<'_>, change: &Change) -> Ahead {
         let guidance = guidance.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (files, analysis, known, guidance)
     });
-    Ahead { files, analysis, skipped, known, guidance }
+    Prefetched { files, analysis, skipped, known, guidance }
 }
 
-/// The text of the files around their hunks and the definitions that enclose them, where that can be had.
+/// The text of the files and the definitions that enclose their hunks, where they are available.
 fn surroundings(
     forge: &Local,
     change: &Change,

@@ -1,8 +1,8 @@
-//! What became of the findings of the last review.
+//! The prior review of the same line of work, and the delta to it.
 //!
-//! The last review of the same line of work is recalled, its findings are
-//! followed to where their lines are now, and those that nobody looked at
-//! again are carried over: they are still open, not resolved.
+//! The store returns the prior review, its findings are mapped to the lines
+//! where they are now, and findings at lines that no reviewer looked at again
+//! are carried over: they are still open, not resolved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,38 +29,38 @@ use tollgate_rules::hit::REVIEWER;
 use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
 
-/// A smaller change is compared in full about as fast as it is asked which of its files are known.
+/// For a smaller change, comparing all files is as fast as finding out which of them are known.
 const MIN_LINES: usize = 1_000;
 
-/// The extension field of a review that says which models and agents were asked, and what that took.
+/// The extension field of a review that lists the models and agents with their calls, tokens and cost.
 pub(super) const REVIEWERS: &str = "x_reviewers";
 
-/// The last review of the same line of work, as it is stored.
+/// The prior review of the same line of work, as it is stored.
 #[derive(Debug)]
-pub(super) struct Recalled {
+pub(super) struct PriorReview {
     run: i64,
     review: Review,
     then: Snapshot,
-    /// The files that it should have looked at in full and did not, by their paths then.
+    /// The files that it did not review completely, by their paths then.
     unfinished: HashSet<FilePath>,
 }
 
-/// The last review of the same line of work, seen from the change as it is now.
+/// The prior review, with its lines mapped onto the change as it is now.
 #[derive(Debug)]
-pub(super) struct Last {
+pub(super) struct MappedPrior {
     pub(super) run: i64,
     review: Review,
     map: LineMap,
-    /// What it did not see.
+    /// The lines that it has not seen.
     fresh: UnseenLines,
-    /// The files that it should have looked at in full and did not.
+    /// The files that it did not review completely.
     unfinished: HashSet<FilePath>,
 }
 
-/// What changed since the last review.
+/// The delta between a review and the prior one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinceLast {
-    /// The number of the last review in the memory.
+    /// The number of the prior review in the memory.
     pub run: i64,
     /// The commit that was reviewed then.
     pub head: Sha,
@@ -70,16 +70,16 @@ pub struct SinceLast {
     pub still_open: Vec<usize>,
     /// Findings of then that are resolved.
     pub resolved: Vec<Finding>,
-    /// How many remarks were held back, because the last review passed their lines.
+    /// How many remarks were held back, because the prior review passed their lines.
     pub n_held_back: usize,
-    /// How many findings of then do not count any more, because somebody suppressed them or the floor rose.
+    /// How many findings of then do not count any more, because they were suppressed or the floor rose.
     pub n_withheld: usize,
-    /// How many lines of the change the last review had not seen.
+    /// How many lines of the change the prior review had not seen.
     pub n_fresh: usize,
 }
 
 impl SinceLast {
-    /// What changed as JSON, findings of the review by their ids.
+    /// The delta as JSON, with the findings of the review by their ids.
     pub(super) fn to_json(&self, review: &Review) -> Value {
         let of = |indices: &[usize]| -> Vec<&Finding> {
             indices.iter().filter_map(|&index| review.findings.get(index)).collect()
@@ -101,9 +101,9 @@ impl SinceLast {
         })
     }
 
-    /// The same, for reports.
+    /// The delta as reports take it.
     #[must_use]
-    pub fn told(&self) -> Since<'_> {
+    pub fn for_report(&self) -> Since<'_> {
         Since {
             head: &self.head,
             new: &self.new,
@@ -114,38 +114,38 @@ impl SinceLast {
         }
     }
 
-    /// True when the last review had findings, so that there is something to compare with.
+    /// True when the prior review had findings, so that there is something to compare with.
     #[must_use]
     pub fn had_findings(&self) -> bool {
         self.n_withheld > 0 || !self.still_open.is_empty() || !self.resolved.is_empty()
     }
 }
 
-/// What was looked at this time.
+/// The lines and files that this review inspected.
 #[derive(Debug)]
-pub(super) struct LookedAt {
-    /// Whether only fresh lines were.
+pub(super) struct Inspected {
+    /// True when only fresh lines were.
     pub(super) only_fresh: bool,
-    /// The hunks.
+    /// The hunks, and whether each was reviewed.
     pub(super) coverage: Coverage,
-    /// The other tools whose findings were taken in.
+    /// The other tools whose findings were imported.
     pub(super) imported: HashSet<String>,
-    /// What each model or agent looked at, by name.
+    /// The lines that each model or agent reviewed, by name.
     pub(super) models: HashMap<String, Vec<Location>>,
-    /// The files that were not read, since the last review knows them.
+    /// The files that were not fetched, since the prior review has seen them.
     pub(super) unread: HashSet<FilePath>,
 }
 
-impl LookedAt {
-    pub(super) fn of(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
+impl Inspected {
+    pub(super) fn new(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
         let (coverage, models) = (coverage.clone(), HashMap::new());
         Self { only_fresh, coverage, imported, models, unread: known_paths(change) }
     }
 }
 
-impl Recalled {
-    /// Recalls the last review in another state than this one.
+impl PriorReview {
+    /// Loads the prior review of another state of the change.
     pub(super) fn before(
         store: &Store,
         subject: &Subject,
@@ -156,12 +156,12 @@ impl Recalled {
         Ok(run.and_then(Self::of_run))
     }
 
-    /// Recalls the last review, whatever its state.
+    /// Loads the prior review, of any state of the change.
     pub(super) fn last(store: &Store, subject: &Subject) -> Result<Option<Self>, Failure> {
         Ok(store.last_of(subject)?.and_then(Self::of_run))
     }
 
-    /// `None` for a run that cannot be compared with: one whose state was not kept.
+    /// `None` for a run without a snapshot, which cannot be compared with.
     fn of_run(run: Run) -> Option<Self> {
         let then = Snapshot::from_bytes(&run.snapshot?).ok()?;
         let review = *run.review?;
@@ -171,13 +171,13 @@ impl Recalled {
         Some(Self { run: run.id, review, then, unfinished })
     }
 
-    /// What it compared with.
+    /// The base that it compared with.
     pub(super) fn base(&self) -> &Sha {
         &self.review.base
     }
 
-    /// True when leaving out what it knows spares more than asking what that is, and nothing it said depends on more
-    /// than one file, so that a later review may look at some files alone.
+    /// True when skipping the files it has seen saves time, and when none of its findings depends on several files, so
+    /// that a later review may look at some files alone.
     pub(super) fn is_worth_knowing(&self) -> bool {
         if self.then.n_lines() < MIN_LINES {
             return false;
@@ -191,13 +191,13 @@ impl Recalled {
         asked(&self.review, reviewer)
     }
 
-    /// True when it looked at a file with this content, as far as it meant to.
+    /// True when it reviewed a file with this content completely.
     pub(super) fn knows(&self, old: Option<&FilePath>, new: Option<&FilePath>, blob: Option<&str>) -> bool {
         let is_finished = new.or(old).is_some_and(|path| !self.unfinished.contains(path));
         is_finished && self.then.has(old, new, blob)
     }
 
-    /// The snapshot of a change of which some files were not read, since they are known.
+    /// Completes the snapshot of a change with the files that were not fetched.
     pub(super) fn complete(&self, now: Snapshot, change: &Change) -> Snapshot {
         if change.known.is_empty() {
             return now;
@@ -206,28 +206,30 @@ impl Recalled {
         now.with(&self.then, |path| known.contains(path))
     }
 
-    /// What it looked at in the files that were not read this time.
+    /// Its coverage of the files that were not fetched this time.
     pub(super) fn coverage_of_known(&self, change: &Change) -> Vec<CoveredHunk> {
         let known = known_paths(change);
         let hunks = self.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
         let covered = hunks.filter(|hunk| known.contains(&hunk.file)).map(|hunk| match hunk.status {
-            HunkStatus::Reviewed => CoveredHunk { status: HunkStatus::Skipped(self.otherwise()), ..hunk.clone() },
+            HunkStatus::Reviewed => {
+                CoveredHunk { status: HunkStatus::Skipped(self.unchanged_because()), ..hunk.clone() }
+            }
             HunkStatus::Skipped(_) | HunkStatus::NotReviewed(_) => hunk.clone(),
         });
         covered.collect()
     }
 
-    /// Why something is not looked at again, for people.
-    pub(super) fn otherwise(&self) -> String {
+    /// Why lines are not reviewed again, for people.
+    pub(super) fn unchanged_because(&self) -> String {
         format!("unchanged since the review of {}", self.review.reviewed.short())
     }
 
-    /// The same, seen from the change as it is now.
-    pub(super) fn seen_from(self, now: &Snapshot) -> Last {
+    /// Maps its lines onto the change as it is now.
+    pub(super) fn mapped_onto(self, now: &Snapshot) -> MappedPrior {
         let Self { run, review, then, unfinished } = self;
         let map = LineMap::between(&then, now);
         let unfinished = unfinished.iter().filter_map(|file| map.path(file, Side::Right)).cloned().collect();
-        Last { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished }
+        MappedPrior { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished }
     }
 }
 
@@ -246,12 +248,12 @@ fn known_paths(change: &Change) -> HashSet<FilePath> {
     change.known.iter().map(|file| FilePath::of_repo_path(file.path())).collect()
 }
 
-impl Last {
+impl MappedPrior {
     pub(super) fn head(&self) -> &Sha {
         &self.review.reviewed
     }
 
-    /// True when the last review has not seen one of these lines, or should have looked at the file and did not.
+    /// True when the prior review has not seen one of these lines, or did not review the file completely.
     pub(super) fn is_fresh(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
         self.fresh.touches(file, lines, side) || self.unfinished.contains(file)
     }
@@ -266,7 +268,7 @@ impl Last {
         !self.asked(reviewer) || self.is_fresh(file, lines, side)
     }
 
-    /// The findings of then that can still be there, where they are now.
+    /// The prior findings that can still be open, at their current lines.
     pub(super) fn open(&self) -> Vec<Finding> {
         let located = self.review.findings.iter().filter_map(|finding| match self.map.locate(&finding.location) {
             Mapped::At(at) => Some(moved(finding, Some(at))),
@@ -275,14 +277,14 @@ impl Last {
         located.collect()
     }
 
-    /// The findings of then that nobody looked at again, where they are now.
-    pub(super) fn carried(&self, found: &[Finding], looked_at: &LookedAt) -> Vec<Finding> {
-        let is_reviewed = |claim: &ComparedFinding<'_>, mapped: &Mapped| self.is_reviewed(claim, mapped, looked_at);
+    /// The prior findings whose lines no reviewer inspected again, at their current lines.
+    pub(super) fn carried(&self, found: &[Finding], inspected: &Inspected) -> Vec<Finding> {
+        let is_reviewed = |claim: &ComparedFinding<'_>, mapped: &Mapped| self.is_reviewed(claim, mapped, inspected);
         let mut carried = Vec::new();
         let mut doubtful = Vec::new();
         for finding in &self.review.findings {
             match self.map.locate(&finding.location) {
-                // By its place and not by its title: the same mistake elsewhere in the file is another one.
+                // Compared by location and not by title: the same mistake elsewhere in the file is another finding.
                 Mapped::At(at) if !is_reviewed(&ComparedFinding::from(finding), &Mapped::At(at.clone())) => {
                     if !found.iter().any(|found| says_the_same(found, finding, &at)) {
                         carried.push(moved(finding, Some(at)));
@@ -300,50 +302,49 @@ impl Last {
         carried
     }
 
-    /// Where a file of then is now.
+    /// The current path of a file of the prior review.
     pub(super) fn path<'a>(&'a self, file: &'a FilePath) -> Option<&'a FilePath> {
         self.map.path(file, Side::Right)
     }
 
-    /// What was found then, whether it counted or was suppressed.
+    /// The findings of the prior review, those that counted and those that were suppressed.
     pub(super) fn found(&self) -> impl Iterator<Item = &Finding> {
         let suppressed = self.review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. }));
         self.review.findings.iter().chain(suppressed.map(|held| &held.finding))
     }
 
-    /// True when whoever made a finding looked at its place again.
-    fn is_reviewed(&self, claim: &ComparedFinding<'_>, mapped: &Mapped, looked_at: &LookedAt) -> bool {
-        if let Some(places) = claim.reviewer.and_then(|name| looked_at.models.get(name)) {
+    /// True when the reviewer that made a finding inspected its lines again.
+    fn is_reviewed(&self, claim: &ComparedFinding<'_>, mapped: &Mapped, inspected: &Inspected) -> bool {
+        if let Some(places) = claim.reviewer.and_then(|name| inspected.models.get(name)) {
             let Mapped::At(location) = mapped else {
-                return self.looked_at_all_of(claim, looked_at);
+                return self.inspected_all_of(claim, inspected);
             };
-            // That it says nothing of the same lines this time does not mean that anything was done about them.
+            // Models are not deterministic: silence about unchanged lines does not mean that the finding was fixed.
             return self.is_fresh(&location.file, location.lines, location.side)
                 && places.iter().any(|place| is_part(place, location));
         }
         if claim.reviewer != Some(REVIEWER) {
-            return claim.reviewer.is_some_and(|name| looked_at.imported.contains(name));
+            return claim.reviewer.is_some_and(|name| inspected.imported.contains(name));
         }
         let Mapped::At(location) = mapped else {
-            return self.looked_at_all_of(claim, looked_at);
+            return self.inspected_all_of(claim, inspected);
         };
-        // Rules about the change as a whole see all of it that was read.
+        // Rules about the change as a whole see every fetched file.
         if claim.rule.is_some_and(is_about_the_change) {
-            return !looked_at.unread.contains(&location.file);
+            return !inspected.unread.contains(&location.file);
         }
         let fresh = self.is_fresh(&location.file, location.lines, location.side);
-        (fresh || !looked_at.only_fresh) && was_reviewed(&looked_at.coverage, location)
+        (fresh || !inspected.only_fresh) && was_reviewed(&inspected.coverage, location)
     }
 
-    /// True when all that a finding's file is now was looked at. Only then is it known whether lines of it were changed
-    /// for the better.
-    fn looked_at_all_of(&self, claim: &ComparedFinding<'_>, looked_at: &LookedAt) -> bool {
+    /// True when the file of a finding was reviewed completely. Only then is a finding whose lines are gone resolved.
+    fn inspected_all_of(&self, claim: &ComparedFinding<'_>, inspected: &Inspected) -> bool {
         let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
-        let mut hunks = looked_at.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
+        let mut hunks = inspected.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
         !hunks.any(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)))
     }
 
-    /// Puts the findings that count in their classes. What the last review passed is held back.
+    /// Sorts findings into new, still open and resolved, and holds back remarks on lines that the prior review passed.
     pub(super) fn compare(
         &self,
         kept: &mut Vec<Finding>,
@@ -375,7 +376,7 @@ impl Last {
         }
     }
 
-    /// The findings of then among those of now, whether these count or not.
+    /// Pairs prior findings with current ones, whether these count or not.
     fn pairs(
         &self,
         then: &[ComparedFinding<'_>],
@@ -387,7 +388,7 @@ impl Last {
         join(then, &now, &self.map).pairs
     }
 
-    /// New remarks that contradict the last review or that it passed over, with the reason.
+    /// New findings that contradict the prior review or are about lines that it passed, with the reason.
     fn held_back(
         &self,
         then: &[ComparedFinding<'_>],
@@ -397,7 +398,7 @@ impl Last {
     ) -> Vec<(usize, String)> {
         let pairs = self.pairs(then, kept, withheld);
         let known: HashSet<usize> = pairs.into_iter().map(|(_, current)| current).collect();
-        // Whoever was not asked then has passed nothing.
+        // A reviewer that was not asked then has not passed any lines.
         let was_there = |finding: &Finding| match finding.origin.reviewer.as_deref() {
             None | Some(REVIEWER) => true,
             Some(name) => asked(&self.review, name) || !is_model(name),
@@ -431,7 +432,7 @@ fn was_reviewed(coverage: &Coverage, location: &Location) -> bool {
     })
 }
 
-/// True when a finding says of a place what an earlier one said of it.
+/// True when a finding reports the same defect at the same lines as an earlier one.
 fn says_the_same(found: &Finding, earlier: &Finding, at: &Location) -> bool {
     let here = &found.location;
     here.file == at.file
@@ -444,7 +445,7 @@ fn says_the_same(found: &Finding, earlier: &Finding, at: &Location) -> bool {
 fn moved(finding: &Finding, at: Option<Location>) -> Finding {
     let mut finding = finding.clone();
     if let Some(location) = at {
-        // A fix names lines, too; once they have moved it cannot be trusted.
+        // A fix names line numbers as well; once they have moved it cannot be applied.
         finding.fix = finding.fix.filter(|_| location == finding.location);
         finding.location = location;
     }
