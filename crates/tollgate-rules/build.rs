@@ -1,4 +1,4 @@
-//! Turns `rules/**/*.yml` into one static table, so that a run that needs no rule reads none.
+//! Compiles `rules/**/*.yml` into one static table, so that no YAML is parsed at run time.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{env, fs};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A rule as its file has it.
+/// A rule file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
@@ -38,7 +38,7 @@ struct RuleFile {
     good: Vec<Example>,
 }
 
-/// A text, or a text with others that must or must not be on its line.
+/// A literal, optionally with other literals that the line must or must not contain.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Anchor {
@@ -52,7 +52,7 @@ enum Anchor {
     },
 }
 
-/// Code, or a diff for rules that look at the change.
+/// Code, or a diff for change rules.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Example {
@@ -167,8 +167,8 @@ fn write_rule(table: &mut String, rule: &RuleFile) {
     );
 }
 
-/// Makes `\w`, `\d`, `\s` and `\b` in every `regex` of a rule ASCII: a class of all of Unicode takes most of the time
-/// that compiling a rule takes, and keywords and identifiers in code are ASCII.
+/// Makes `\w`, `\d`, `\s` and `\b` in every `regex` of a rule ASCII-only: Unicode classes dominate the compile time of a
+/// rule, and keywords and identifiers in code are ASCII.
 fn with_ascii_classes(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,10 +1,10 @@
-//! Runs the change rules over the commits of a repository, to read what they say of real changes.
+//! Runs the change rules over the commits of a repository, to judge their findings on real changes.
 //!
 //! ```sh
 //! cargo run --release -p tollgate-rules --example changes -- [--rule PART-OF-ID] [--commits N] REPOSITORY…
 //! ```
 //!
-//! Each commit without its merges is one change; its subject is what its author declared.
+//! Each commit except merges is one change; its subject is the declared title.
 #![expect(clippy::print_stdout, reason = "this is a program")]
 
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! Shows on real files that what a rule needs stands wherever it speaks, and how many parses that saves.
+//! Verifies on real files that the `needs` patterns of a rule never hide a finding, and counts the parses they save.
 //!
 //! ```sh
 //! git ls-files | cargo run --release -p tollgate-rules --example needs
 //! ```
 //!
-//! For each rule: its findings, the files with one of its anchors, and those left to parse. A finding in a file
-//! that was not left is printed as `LOST`; there must be none.
+//! Prints for each rule its findings, the files with one of its anchors, and the files left to parse. A finding in a
+//! file that the prefilter dropped is printed as `LOST`; there must be none.
 #![expect(clippy::print_stdout, reason = "this is a program")]
 
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
-//! Runs the code rules over whole files, to read what they say of real code.
+//! Runs the code rules over whole files, to judge their findings on real code.
 //!
 //! ```sh
 //! cargo run --release -p tollgate-rules --example scan -- [--rule PART-OF-ID] PATH…
 //! ```
 //!
-//! No limits: a file that stalls a matcher stalls this.
+//! There are no time limits: a file that stalls a matcher stalls this program.
 #![expect(clippy::print_stdout, reason = "this is a program")]
 
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
-//! Runs the text rules over diffs, to read what they say of real changes.
+//! Runs the text rules over diffs, to judge their findings on real changes.
 //!
 //! ```sh
 //! git log -p -n 200 | cargo run --release -p tollgate-rules --example text -- [--rule PART-OF-ID] [--quiet]
 //! ```
 //!
-//! With `--quiet` only the figures are printed, and the time the scan took without reading and parsing.
+//! With `--quiet` only the counts are printed, and the duration of the scan without reading and parsing.
 #![expect(clippy::print_stdout, reason = "this is a program")]
 
 use std::collections::BTreeMap;

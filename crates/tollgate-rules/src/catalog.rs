@@ -1,8 +1,7 @@
 //! The embedded rules as data.
 //!
-//! Each rule is one file below `rules/`; the build turns them into a static
-//! table, so that listing them is free and a run pays only for the rules that
-//! can match.
+//! Each rule is one file below `rules/`. The build script compiles them into a
+//! static table, so that only rules that can match cost anything at run time.
 
 use tollgate_core::finding::{Category, Severity};
 
@@ -11,29 +10,29 @@ use crate::prefilter::Prefilter;
 /// An embedded rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its name, also the name of its file.
+    /// The rule id, also the name of its file.
     pub id: &'static str,
     /// The grammars a code rule runs on; empty for text and change rules.
     pub languages: &'static [&'static str],
     /// How much its findings matter.
     pub severity: Severity,
-    /// What its findings are about.
+    /// The category of its findings.
     pub category: Category,
-    /// What is wrong, in one line.
+    /// The defect, in one line.
     pub message: &'static str,
-    /// Why it matters and what to do.
+    /// The consequence and the remedy.
     pub why: &'static str,
-    /// One of these is on the line that a finding belongs to; empty when there is none.
+    /// Literals of which one is on the line of every finding; empty when there are none.
     pub anchors: &'static [Anchor],
-    /// Regular expressions, each of which matches somewhere in every file that the rule has a finding in.
+    /// Regular expressions, each of which matches somewhere in every file with a finding of the rule.
     pub needs: &'static [&'static str],
-    /// What else such a file shows.
+    /// A check of the file's text before it is parsed.
     pub prefilter: Option<Prefilter>,
     /// False when findings in test files would be noise.
     pub in_tests: bool,
-    /// The function that finds it; empty for code rules.
+    /// The detector function; empty for code rules.
     pub detector: &'static str,
-    /// Where to read more: CWE numbers and the like.
+    /// References such as CWE numbers.
     pub references: &'static [&'static str],
     /// The ast-grep rule as a JSON object without id and language.
     pub(crate) matcher: &'static str,
@@ -43,19 +42,19 @@ pub struct Rule {
     pub good: &'static [Example],
 }
 
-/// What the line that a finding belongs to looks like.
+/// A literal on the line of a finding, with further conditions on that line.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
-    /// Stands on the line, inside the match.
+    /// The literal, inside the match.
     pub text: &'static str,
-    /// All of these stand on the line, too.
+    /// Literals that must also be on the line.
     pub with: &'static [&'static str],
-    /// None of these does.
+    /// Literals that must not be on the line.
     pub without: &'static [&'static str],
 }
 
 impl Anchor {
-    /// True when a line that has the anchor's text has what else it needs.
+    /// True when a line with the anchor's text also meets its other conditions.
     pub(crate) fn fits(&self, line: &[u8]) -> bool {
         let has = |text: &&str| memchr::memmem::find(line, text.as_bytes()).is_some();
         self.with.iter().all(has) && !self.without.iter().any(has)
@@ -67,28 +66,28 @@ impl Anchor {
 pub enum Example {
     /// A file, all of its lines new.
     Code {
-        /// Its path, when that matters.
+        /// The path, when the rule depends on it.
         path: Option<&'static str>,
-        /// Its content; a comment line with `^` marks the line above it.
+        /// The content; a comment line with `^` marks the line above it.
         code: &'static str,
     },
     /// A change, as a unified diff.
     Diff(&'static str),
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleKind {
     /// The syntax tree of a changed file.
     Code,
     /// The added lines as text.
     Text,
-    /// What the change adds and removes.
+    /// The lines that the change adds and removes.
     Change,
 }
 
 impl Rule {
-    /// What the rule looks at.
+    /// The input that the rule scans.
     #[must_use]
     pub fn kind(&self) -> RuleKind {
         match self.detector.split_once('/') {
@@ -107,13 +106,13 @@ pub fn all() -> &'static [Rule] {
     RULES
 }
 
-/// The rule of this name.
+/// The rule with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }
 
-/// The rule whose name is nearest to this one, if any is near.
+/// The rule id most similar to this text, for "did you mean" hints.
 #[must_use]
 pub fn nearest(id: &str) -> Option<&'static str> {
     let near = RULES.iter().map(|rule| (strsim::jaro_winkler(id, rule.id), rule.id));

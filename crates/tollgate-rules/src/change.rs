@@ -1,12 +1,12 @@
-//! Change rules: what no linter sees, because it looks at one version only.
+//! Change rules: defects that show only when both versions of a file are compared.
 //!
 //! Each rule is a file below `rules/change/` with its texts and examples, and a
 //! module of the same name here with one function, `scan`. They run in process
-//! on the diff alone: no I/O, no parsing, linear in the diff. A finding about
-//! removed code is on the left side, with the line numbers before the change.
+//! on the diff alone, without I/O or parsing, in time linear in the diff. A finding
+//! about removed code is on the left side, with the line numbers before the change.
 //!
-//! They speak only where the diff shows enough. Code that was moved, renamed or
-//! reformatted within the change is not removed code.
+//! They report only what the diff proves. Code that was moved, renamed or
+//! reformatted within the change does not count as removed.
 
 mod api;
 mod api_changed;
@@ -55,23 +55,23 @@ use crate::catalog::{self, RuleKind};
 use crate::change::view::{Reporter, View};
 use crate::hit::Hit;
 
-/// What the change rules know beside the diff.
+/// The title, declared intent and repository paths of a change.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChangeContext<'a> {
-    /// True when the author said that the change breaks its users.
+    /// True when the author declared a breaking change.
     pub breaking: bool,
-    /// True when the author calls the change a fix.
+    /// True when the author declared a bug fix.
     pub fix: bool,
     /// The change's title; empty when there is none.
     pub title: &'a str,
     /// Every path in the repository before the change; empty when that is not known.
     ///
-    /// Rules that need it (is there a lock file, are there tests, is this a library) are silent without.
+    /// Rules that depend on the paths (lock files, tests, libraries) report nothing without them.
     pub paths: &'a [String],
 }
 
 impl<'a> ChangeContext<'a> {
-    /// What a title alone declares: `feat!: …` breaks users, `fix(cart): …` is a fix.
+    /// Parses a conventional title: `feat!: …` is a breaking change, `fix(cart): …` is a fix.
     #[must_use]
     pub fn titled(title: &'a str) -> Self {
         let kind = title.split_once(':').map_or("", |(kind, _)| kind);
@@ -80,13 +80,13 @@ impl<'a> ChangeContext<'a> {
         Self { breaking: !kind.contains(' ') && kind.ends_with('!'), fix, title, paths: &[] }
     }
 
-    /// The same, in a repository that has these paths.
+    /// Adds the paths of the repository.
     #[must_use]
     pub fn in_repository(self, paths: &'a [String]) -> Self {
         Self { paths, ..self }
     }
 
-    /// True when the title says that something is taken away.
+    /// True when the title declares a removal.
     fn is_removal(&self) -> bool {
         let title = self.title.to_ascii_lowercase();
         let words = ["remov", "delet", "drop", "deprecat", "unused", "obsolete", "clean"];
@@ -96,7 +96,7 @@ impl<'a> ChangeContext<'a> {
 
 type Scan = fn(&View<'_>, &mut Reporter);
 
-/// The rules by the name of their detector.
+/// The detectors by rule id.
 const DETECTORS: &[(&str, Scan)] = &[
     ("api-changed", api_changed::scan),
     ("api-removed", api_removed::scan),
@@ -132,7 +132,7 @@ const DETECTORS: &[(&str, Scan)] = &[
     ("unwrap-for-question-mark", unwrap_for_question_mark::scan),
 ];
 
-/// Rules that look at each file by itself.
+/// Rules that scan each file on its own.
 const PER_FILE: &[&str] = &[
     "assertion-loosened",
     "check-switched-off",
@@ -146,7 +146,7 @@ const PER_FILE: &[&str] = &[
     "unwrap-for-question-mark",
 ];
 
-/// Rules that look elsewhere only to see whether what a line says was there before.
+/// Rules that look at other lines only to check whether the same line was removed elsewhere.
 const PER_LINE: &[&str] = &[
     "ci-action-pin-lost",
     "ci-action-unpinned",
@@ -158,21 +158,19 @@ const PER_LINE: &[&str] = &[
     "todo-without-reference",
 ];
 
-/// True when what a rule says of a file depends on nothing but that file.
+/// True when the findings of a rule in a file depend only on that file.
 #[must_use]
 pub fn is_per_file(rule: &str) -> bool {
     PER_FILE.contains(&rule)
 }
 
-/// True when what a rule said of lines holds as long as these lines stay, whatever else changes.
+/// True when a finding of the rule stays valid as long as its lines are unchanged.
 #[must_use]
 pub fn is_per_line(rule: &str) -> bool {
     PER_FILE.contains(&rule) || PER_LINE.contains(&rule)
 }
 
-/// Everything the change rules say of a change, each with the file it is about.
-///
-/// `enabled` tells by a rule's name whether it may speak.
+/// Runs the enabled change rules; each hit comes with its file.
 #[must_use]
 pub fn scan(files: &[FileDiff], declared: ChangeContext<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<(FilePath, Hit)> {
     let rules: Vec<_> =
@@ -196,8 +194,8 @@ pub fn scan(files: &[FileDiff], declared: ChangeContext<'_>, enabled: &dyn Fn(&s
 mod tests {
     use std::fmt::Write as _;
 
-    /// What a rule's module does with the whole change, beside going through its files.
-    fn asked(rule: &str) -> Vec<String> {
+    /// The accesses to the whole change in a rule's module, other than iterating over its files.
+    fn whole_change_accesses(rule: &str) -> Vec<String> {
         let path = format!("{}/src/change/{}.rs", env!("CARGO_MANIFEST_DIR"), rule.replace('-', "_"));
         let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let code: String = source.lines().filter(|line| !line.starts_with("//")).collect();
@@ -207,17 +205,17 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_look_at_one_file_ask_for_no_more() {
+    fn per_file_rules_access_one_file_only() {
         for rule in super::PER_FILE {
-            assert_eq!(asked(rule), Vec::<String>::new(), "{rule}");
+            assert_eq!(whole_change_accesses(rule), Vec::<String>::new(), "{rule}");
         }
         for rule in super::PER_LINE {
-            let asked = asked(rule);
+            let accesses = whole_change_accesses(rule);
             assert!(
-                asked.iter().all(|rest| rest.starts_with(".removes") || rest.starts_with(')')),
-                "{rule}: {asked:?}"
+                accesses.iter().all(|rest| rest.starts_with(".removes") || rest.starts_with(')')),
+                "{rule}: {accesses:?}"
             );
-            assert!(!asked.is_empty(), "{rule} looks at one file");
+            assert!(!accesses.is_empty(), "{rule} accesses one file only");
         }
     }
 
@@ -227,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// A file's diff with one hunk that begins at line 10; each line has its mark.
+    /// The diff of a file with one hunk that begins at line 10; each line has its diff marker.
     fn file_diff(path: &str, head: &str, lines: &[String]) -> String {
         let count = |mark: char| lines.iter().filter(|line| line.starts_with([' ', mark])).count();
         let mut text = format!("diff --git a/{path} b/{path}\n{head}\n--- a/{path}\n+++ b/{path}\n");
@@ -241,8 +239,8 @@ mod tests {
         file_diff(path, "index 0123456..89abcde 100644", &lines)
     }
 
-    /// What the rules say: rule, path, side and lines.
-    fn said(text: &str) -> String {
+    /// The findings as rule, path, side and lines.
+    fn findings(text: &str) -> String {
         let (files, _) = diff::parse(text.as_bytes().to_vec());
         let hits = scan(&files, ChangeContext::default(), &|_| true);
         let place = |(path, hit): &(FilePath, Hit)| {
@@ -271,16 +269,16 @@ mod tests {
                 "-  }\n   store.remove(req.id);",
             ),
         );
-        assert_snapshot!(said(&text), @"auth-guard-removed src/a.js before 11-13");
+        assert_snapshot!(findings(&text), @"auth-guard-removed src/a.js before 11-13");
     }
 
     #[test]
-    fn blank_lines_behind_a_removed_guard_are_not_part_of_it() {
+    fn blank_lines_after_a_removed_guard_are_not_part_of_it() {
         let text = modified(
             "app/a.py",
             " def ship(order):\n-    if not order.address:\n-        raise ValueError()\n-\n     label(order.address)",
         );
-        assert_snapshot!(said(&text), @"guard-removed app/a.py before 11-12");
+        assert_snapshot!(findings(&text), @"guard-removed app/a.py before 11-12");
     }
 
     #[test]
@@ -289,19 +287,19 @@ mod tests {
         let head = "similarity index 90%\nrename from src/old.js\nrename to src/new.js\nindex 0123456..89abcde 100644";
         let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
         let text = file_diff("src/new.js", head, &lines);
-        assert_snapshot!(said(&text), @"guard-removed src/old.js before 11-11");
+        assert_snapshot!(findings(&text), @"guard-removed src/old.js before 11-11");
     }
 
     #[test]
     fn added_code_is_reported_after_the_change_with_its_new_lines() {
         let text = modified("src/a.rs", " fn load() {\n-    old();\n+    // TODO: handle large files\n+    read();");
-        assert_snapshot!(said(&text), @"todo-without-reference src/a.rs after 11-11");
+        assert_snapshot!(findings(&text), @"todo-without-reference src/a.rs after 11-11");
     }
 
     #[test]
-    fn one_rule_says_at_most_so_much_of_a_change() {
+    fn findings_of_one_rule_are_limited() {
         let lines = "+// TODO: later\n+\n".repeat(500);
-        assert_eq!(said(&modified("src/a.rs", &lines)).lines().count(), 25);
+        assert_eq!(findings(&modified("src/a.rs", &lines)).lines().count(), 25);
     }
 
     #[test]
@@ -316,7 +314,7 @@ mod tests {
         );
     }
 
-    /// Pieces of code that a rule would miss if they were gone.
+    /// Pieces of code whose removal is a finding.
     const PIECES: &[&str] = &[
         "if (!user.isAdmin) {\n  return res.sendStatus(403);\n}",
         "if (items.length > limit) throw new RangeError('items');",
@@ -340,11 +338,11 @@ mod tests {
     }
 
     fn losses(text: &str) -> Vec<String> {
-        said(text).lines().filter(|line| about_removed_code(line)).map(str::to_owned).collect()
+        findings(text).lines().filter(|line| about_removed_code(line)).map(str::to_owned).collect()
     }
 
     #[test]
-    fn what_is_removed_and_not_moved_is_reported() {
+    fn removed_code_is_reported_unless_it_moved() {
         let removed = |piece: &str| {
             let lines = piece.lines().map(|line| format!("-{line}"));
             let all =

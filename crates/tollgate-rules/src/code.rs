@@ -1,12 +1,11 @@
 //! Code rules: syntax trees matched with ast-grep.
 //!
-//! The traversal is our own and not ast-grep's `CombinedScan`, for two reasons:
-//! that one obeys `ast-grep-ignore` comments, with which a change could silence
-//! its own review unseen, and it visits the whole file where ours leaves out
-//! what the change does not touch.
+//! The traversal replaces ast-grep's `CombinedScan`, which obeys `ast-grep-ignore`
+//! comments, so that a change could suppress its own review, and which visits the
+//! whole file although only the nodes on added lines matter.
 //!
-//! Nothing here defends against input that stalls a matcher or overflows a
-//! parser's stack: that is what [`crate::worker`] and its limits are for.
+//! Input that stalls a matcher or overflows a parser's stack is contained by
+//! [`crate::worker`] and its limits, not here.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -24,14 +23,14 @@ use crate::lines::LineSet;
 use crate::select::{RuleIndex, grammar_name};
 use crate::user::UserRule;
 
-/// A match over more lines than this is reported at its anchor line alone.
+/// A match of more lines than this is reported at its anchor line only.
 const MAX_LINES: u32 = 8;
-/// A line of evidence longer than this is cut.
+/// A longer line of evidence is truncated.
 const MAX_EVIDENCE_CHARS: usize = 300;
 
 type Tree = AstGrep<StrDoc<SupportLang>>;
 
-/// The grammar for a file, by its name; `None` when no rule can be written for it.
+/// Detects the grammar of a file by its name; `None` when the language is not supported.
 #[must_use]
 pub fn grammar_of(path: &str) -> Option<SupportLang> {
     use ast_grep_core::Language as _;
@@ -39,33 +38,33 @@ pub fn grammar_of(path: &str) -> Option<SupportLang> {
     (!grammar_name(grammar).is_empty()).then_some(grammar)
 }
 
-/// One file, or a part of one, to be scanned.
+/// A file, or a part of one, to scan.
 #[derive(Debug)]
 pub struct ScanInput<'a> {
-    /// Its path, for users' rules that look at it.
+    /// The path, for the `files` and `ignores` globs of custom rules.
     pub path: &'a str,
-    /// Its grammar.
+    /// The grammar.
     pub grammar: SupportLang,
-    /// Its text.
+    /// The text.
     pub text: &'a str,
-    /// The number of the text's first line in the file.
+    /// The line number of the text's first line in the file.
     pub first_line: u32,
     /// The lines that findings may be on.
     pub added: &'a LineSet,
     /// The embedded rules to run.
     pub rules: &'a [RuleIndex],
-    /// True when the text is the file's, byte for byte, so that fixes can be made.
+    /// True when the text equals the file's bytes, so that fixes apply exactly.
     pub exact: bool,
 }
 
-/// Runs rules over files and keeps what it compiled.
+/// Runs code rules over files and caches the compiled rules.
 #[derive(Default)]
 pub struct Scanner {
     embedded: HashMap<(RuleIndex, &'static str), Option<RuleConfig<SupportLang>>>,
     user: Vec<UserRule>,
 }
 
-/// One rule ready to run.
+/// A compiled rule and its metadata.
 struct CompiledRule<'a> {
     id: &'a str,
     anchors: &'a [Anchor],
@@ -73,20 +72,20 @@ struct CompiledRule<'a> {
 }
 
 impl Scanner {
-    /// A scanner that also runs a user's rules.
+    /// Creates a scanner that also runs custom rules.
     #[must_use]
     pub fn new(user: Vec<UserRule>) -> Self {
         Self { embedded: HashMap::new(), user }
     }
 
-    /// Everything the rules say of one file, in order of lines and rules.
+    /// Scans one file; hits are ordered by line and rule.
     pub fn scan(&mut self, input: &ScanInput<'_>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self.scan_anchored(input).into_iter().map(|(_, hit)| hit).collect();
         hits.dedup_by(|a, b| a.rule == b.rule && a.line_start == b.line_start && a.line_end == b.line_end);
         hits
     }
 
-    /// The same with the line that each hit is anchored to, several on one place included.
+    /// Scans one file; hits come with their anchor line and are not deduplicated.
     pub fn scan_anchored(&mut self, input: &ScanInput<'_>) -> Vec<(u32, Hit)> {
         let name = grammar_name(input.grammar);
         for &index in input.rules {
@@ -110,7 +109,7 @@ impl Scanner {
     }
 }
 
-/// Compiles an embedded rule; the crate's tests compile each of them.
+/// Compiles an embedded rule. `None` cannot happen: the tests of this crate compile every rule.
 pub(crate) fn try_compile(
     index: RuleIndex,
     grammar: &str,
@@ -127,7 +126,7 @@ fn compile(index: RuleIndex, grammar: &str) -> Option<RuleConfig<SupportLang>> {
     try_compile(index, grammar).ok()
 }
 
-/// Visits every node that shares a line with the added ones, without recursion: trees can be deep.
+/// Visits every node that shares a line with an added one, without recursion because trees can be deep.
 fn walk(tree: &Tree, input: &ScanInput<'_>, rules: &[CompiledRule<'_>], hits: &mut Vec<(u32, Hit)>) {
     let mut by_kind: Vec<Vec<usize>> = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
@@ -167,7 +166,7 @@ fn lines_of(node: &Node<'_, StrDoc<SupportLang>>, first_line: u32) -> (u32, u32)
     (number(node.start_pos().line()), number(node.end_pos().line()))
 }
 
-/// The hit for a match, unless its anchor is on a line that the change did not add.
+/// Builds the hit for a match; `None` when its anchor is not on an added line.
 fn hit<'t>(
     found: &NodeMatch<'_, StrDoc<SupportLang>>,
     input: &ScanInput<'t>,
@@ -198,7 +197,7 @@ fn hit<'t>(
     Some((anchor, hit))
 }
 
-/// The first line on which an anchor stands inside the match; without one the match belongs to no line.
+/// The first line with an anchor inside the match; `None` when the match contains no anchor.
 fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[Anchor], start: u32) -> Option<u32> {
     let bytes = text.as_bytes();
     let matched = bytes.get(range.clone())?;
@@ -210,7 +209,7 @@ fn anchor_line(text: &str, range: std::ops::Range<usize>, anchors: &[Anchor], st
     Some(start.saturating_add(u32::try_from(n_breaks).unwrap_or(u32::MAX)))
 }
 
-/// The line of a text that holds this place, without its line feed.
+/// The line of a text that contains this offset, without its line feed.
 pub(crate) fn line_around(text: &[u8], at: usize) -> &[u8] {
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);

@@ -1,19 +1,19 @@
-//! Runs a rule on the examples in its own file.
+//! Tests a rule on the examples in its own file.
 //!
 //! A bad example must be reported and a good one must not. A comment line with
 //! nothing before its `^` marks the line above it: the finding must be there.
 //!
-//! `{{}}` is taken out of an example before it is scanned. It keeps made-up
-//! secrets from looking like real ones to whoever scans this repository. A line
-//! that ends in `{{x100}}` stands a hundred times.
+//! `{{}}` is removed from an example before it is scanned. It keeps secret
+//! scanners from reporting the fake secrets in this repository. A line that
+//! ends in `{{x100}}` is repeated a hundred times.
 //!
 //! ```js
 //! items.forEach(async (item) => save(item));
 //! //    ^ High/Error
 //! ```
 //!
-//! Above a diff, `Subject:` gives the change's title and `Tree:` the repository's
-//! paths, for the rules that ask for them.
+//! Above a diff, `Subject:` gives the change's title and `Tree:` the paths of the
+//! repository.
 
 use tollgate_core::diff::{self, FileDiff};
 
@@ -24,7 +24,7 @@ use crate::hit::Hit;
 use crate::lines::LineSet;
 use crate::{change, text};
 
-/// What is wrong with a rule's examples, one line each; empty when all is well.
+/// Tests a rule on its examples and returns the failures, one line each.
 #[must_use]
 pub fn test(rule: &Rule) -> Vec<String> {
     let (mut problems, mut scanner) = (Vec::new(), Scanner::default());
@@ -36,9 +36,9 @@ pub fn test(rule: &Rule) -> Vec<String> {
             if hits.is_empty() {
                 problems.push(format!("{place}: nothing was reported"));
             }
-            for (mark, said) in marks {
-                if !said.is_empty() && said != label {
-                    problems.push(format!("{place}: a mark says {said}, the rule is {label}"));
+            for (mark, expected) in marks {
+                if !expected.is_empty() && expected != label {
+                    problems.push(format!("{place}: a mark expects {expected}, the rule is {label}"));
                 }
                 if !hits.iter().any(|hit| (hit.line_start..=hit.line_end).contains(&mark)) {
                     problems.push(format!("{place}: line {mark} is marked, but reported were {lines:?}"));
@@ -57,11 +57,11 @@ pub fn test(rule: &Rule) -> Vec<String> {
     problems
 }
 
-/// The language it was run as, what was reported, and the marks.
-type Ran = (String, Vec<Hit>, Vec<(u32, String)>);
+/// The language of an example, its hits, and its marks.
+type ExampleRun = (String, Vec<Hit>, Vec<(u32, String)>);
 
 /// Runs one rule over one example, once for each of its languages.
-fn run(rule: &Rule, example: &Example, scanner: &mut Scanner) -> Vec<Ran> {
+fn run(rule: &Rule, example: &Example, scanner: &mut Scanner) -> Vec<ExampleRun> {
     match *example {
         Example::Code { path, code } => {
             let (code, marks) = without_marks(&joined(code));
@@ -96,11 +96,11 @@ fn scan_code(rule: &Rule, language: &str, code: &str, scanner: &mut Scanner) -> 
     };
     let added = LineSet::all();
     let rules = &[index];
-    let job = ScanInput { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
-    scanner.scan(&job)
+    let input = ScanInput { path: "example", grammar, text: code, first_line: 1, added: &added, rules, exact: true };
+    scanner.scan(&input)
 }
 
-/// What a line above an example's diff says: the change's title, the repository's paths.
+/// The value of a header line above an example's diff.
 fn head<'a>(text: &'a str, name: &str) -> &'a str {
     let lines = text.lines().take_while(|line| !line.starts_with("diff "));
     lines.filter_map(|line| line.strip_prefix(name)).next().unwrap_or_default()
@@ -114,16 +114,16 @@ fn scan_diff(rule: &Rule, files: &[FileDiff], declared: ChangeContext<'_>) -> Ve
     }
 }
 
-/// An example as people should see it, without its marks.
+/// The code of an example for display, without its marks.
 #[must_use]
-pub fn shown(code: &str) -> String {
+pub fn without_markup(code: &str) -> String {
     without_marks(&code.replace(SPLIT, "")).0
 }
 
-/// Stands in made-up secrets, so that no scanner takes them for real ones.
+/// Splits fake secrets, so that secret scanners do not report them.
 const SPLIT: &str = "{{}}";
 
-/// Takes out what splits made-up secrets, and writes out lines to be repeated.
+/// Joins split secrets and expands repeated lines.
 fn joined(text: &str) -> String {
     let text = text.replace(SPLIT, "");
     let repeated = |line: &str| {
@@ -133,7 +133,7 @@ fn joined(text: &str) -> String {
     text.split_inclusive('\n').map(|line| repeated(line).unwrap_or_else(|| line.to_owned())).collect()
 }
 
-/// Takes the marks out of an example; each gives the number of the line above it and what it says.
+/// Separates the marks from an example; a mark has the number of the line above it and its text.
 fn without_marks(code: &str) -> (String, Vec<(u32, String)>) {
     let (mut kept, mut marks, mut number) = (String::new(), Vec::new(), 0);
     for line in code.split_inclusive('\n') {

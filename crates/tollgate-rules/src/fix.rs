@@ -1,7 +1,7 @@
-//! A rule's fix as a replacement of whole lines.
+//! Autofix: the fix of a rule as a replacement of whole lines.
 //!
-//! A fix is offered only if the fixed text parses no worse than before and the
-//! rule no longer matches what was replaced.
+//! A fix is offered only if the fixed text has no more parse errors than before
+//! and the rule no longer matches at that position.
 
 use ast_grep_config::RuleConfig;
 use ast_grep_core::matcher::MatcherExt as _;
@@ -11,7 +11,7 @@ use ast_grep_language::{LanguageExt as _, SupportLang};
 
 use crate::code::ScanInput;
 
-/// The first and last line to replace and the text to put there.
+/// Computes the first and last line to replace and the replacement.
 pub(crate) fn whole_lines(
     found: &NodeMatch<'_, StrDoc<SupportLang>>,
     input: &ScanInput<'_>,

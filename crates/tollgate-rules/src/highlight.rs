@@ -1,4 +1,4 @@
-//! What the words of a file are: keywords, strings, comments, names.
+//! Syntax highlighting: classifies the tokens of a file as keywords, strings, comments, names.
 //!
 //! ```text
 //! let name = "x"; // why
@@ -6,9 +6,8 @@
 //!            sss
 //! ```
 //!
-//! RuleMetadata by the highlight queries that the grammars carry. Nothing of other languages inside a text is looked at, and no
-//! colour is chosen here. This reads what a stranger wrote with a parser written in C, so it runs in a child process
-//! ([`crate::worker`]).
+//! Uses the tree-sitter highlight queries of the grammars, without embedded languages; colours are chosen by style
+//! sheets. It parses untrusted input with parsers written in C, so it runs in a child process ([`crate::worker`]).
 
 use std::collections::HashMap;
 
@@ -16,25 +15,25 @@ use ast_grep_language::{LanguageExt as _, SupportLang};
 use serde::{Deserialize, Serialize};
 use tree_sitter_highlight::{Highlight, HighlightConfiguration, HighlightEvent};
 
-/// More spans than this are not given: the rest of the text is plain.
+/// Maximum number of spans; the rest of the text stays plain.
 const MAX_SPANS: usize = 400_000;
 
-/// What a word is.
+/// The class of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Class {
-    /// A word of the language.
+    /// A keyword.
     #[serde(rename = "k")]
     Keyword,
-    /// A text, a character, a pattern.
+    /// A string, a character, a regular expression.
     #[serde(rename = "s")]
     String,
-    /// A character of a text that stands for another.
+    /// An escape sequence in a string.
     #[serde(rename = "e")]
     Escape,
-    /// What is not for the machine.
+    /// A comment.
     #[serde(rename = "c")]
     Comment,
-    /// A number, or a name that stands for one value.
+    /// A number or a named constant.
     #[serde(rename = "n")]
     Constant,
     /// The name of a type or a module.
@@ -43,13 +42,13 @@ pub enum Class {
     /// The name of a function or a macro.
     #[serde(rename = "f")]
     Function,
-    /// The name of a part of something: a field, a key, an attribute.
+    /// The name of a field, a key or an attribute.
     #[serde(rename = "p")]
     Property,
 }
 
 impl Class {
-    /// The letter that stands for it in messages and style sheets.
+    /// The letter for this class in messages and style sheets.
     #[must_use]
     pub fn letter(self) -> &'static str {
         match self {
@@ -65,11 +64,11 @@ impl Class {
     }
 }
 
-/// A word and what it is: where it begins and ends in the text, in bytes.
+/// A token: its start and end in the text, in bytes, and its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span(pub u32, pub u32, pub Class);
 
-/// What queries call things, and what that is here; `None` is plain, also inside of something that is not.
+/// Maps the capture names of the queries to classes; `None` is plain text, also inside a classified node.
 const NAMES: [(&str, Option<Class>); 35] = [
     ("attribute", Some(Class::Property)),
     ("boolean", Some(Class::Constant)),
@@ -108,7 +107,7 @@ const NAMES: [(&str, Option<Class>); 35] = [
     ("variable.parameter", None),
 ];
 
-/// The grammar's own query says first that these are functions, and then that all names are variables.
+/// Overrides the grammar's own query, whose last pattern captures every name as a variable.
 const GO_CALLS: &str = "
 (function_declaration name: (identifier) @function)
 (method_declaration name: (field_identifier) @function)
@@ -116,19 +115,19 @@ const GO_CALLS: &str = "
 (call_expression function: (selector_expression field: (field_identifier) @function))
 ";
 
-/// The same for methods, which are attributes, too.
+/// Captures method calls as functions; the grammar's own query captures them as attributes.
 const PYTHON_CALLS: &str = "(call function: (attribute attribute: (identifier) @function))";
 
-/// Colours texts and keeps the queries that it compiled.
+/// Highlights texts and caches the compiled queries.
 #[derive(Default)]
-pub struct Highlighter {
+pub(crate) struct Highlighter {
     known: HashMap<&'static str, Option<HighlightConfiguration>>,
     highlighter: Option<tree_sitter_highlight::Highlighter>,
 }
 
 impl Highlighter {
-    /// What the words of a text are, in order and apart; `None` when there is no query for the grammar.
-    pub fn highlight(&mut self, grammar: SupportLang, text: &str) -> Option<Vec<Span>> {
+    /// Classifies the tokens of a text, ordered and not overlapping; `None` when the grammar has no query.
+    pub(crate) fn highlight(&mut self, grammar: SupportLang, text: &str) -> Option<Vec<Span>> {
         let name = crate::select::grammar_name(grammar);
         let configuration = self.known.entry(name).or_insert_with(|| configure(grammar)).as_ref()?;
         let highlighter = self.highlighter.get_or_insert_with(tree_sitter_highlight::Highlighter::new);
@@ -154,7 +153,7 @@ impl Highlighter {
     }
 }
 
-/// Adds a span, or makes the last one longer.
+/// Adds a span, or extends the last one.
 fn push(spans: &mut Vec<Span>, start: usize, end: usize, class: Class) {
     let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else { return };
     match spans.last_mut() {
@@ -175,7 +174,7 @@ fn configure(grammar: SupportLang) -> Option<HighlightConfiguration> {
     Some(configuration)
 }
 
-/// The queries of a grammar: what things are, and which names are local ones. A later pattern wins.
+/// The highlight and locals queries of a grammar. A later pattern wins.
 fn queries(grammar: SupportLang) -> Option<(String, &'static str)> {
     let plain = |query: &str| Some((query.to_owned(), ""));
     match grammar {
@@ -205,7 +204,7 @@ fn queries(grammar: SupportLang) -> Option<(String, &'static str)> {
     }
 }
 
-/// The grammar's own query knows only what JavaScript has not.
+/// Combines the queries of JavaScript and TypeScript: the latter covers only the additions.
 fn typescript(more: &str) -> String {
     let (base, own) = (tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_typescript::HIGHLIGHTS_QUERY);
     format!("{base}\n{more}\n{own}")
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
 
     /// The text with the letter of its class below each character.
-    fn shown(grammar: SupportLang, text: &str) -> String {
+    fn annotated(grammar: SupportLang, text: &str) -> String {
         let spans = Highlighter::default().highlight(grammar, text).unwrap();
         let mut letters = vec![" "; text.len()];
         for Span(start, end, class) in spans {
@@ -238,28 +237,28 @@ mod tests {
     }
 
     #[test]
-    fn words_are_what_the_grammar_says() {
-        assert_snapshot!(shown(SupportLang::Rust, "// why\nfn name(a: u8) -> String { format!(\"{a}\\n\", 1) }"), @r#"
+    fn tokens_are_classified_by_the_grammar() {
+        assert_snapshot!(annotated(SupportLang::Rust, "// why\nfn name(a: u8) -> String { format!(\"{a}\\n\", 1) }"), @r#"
         // why
         cccccc
         fn name(a: u8) -> String { format!("{a}\n", 1) }
         kk ffff    tt     tttttt   fffffff ssssees  n
         "#);
-        assert_snapshot!(shown(SupportLang::TypeScript, "export const a: Name = `x${b.c(1)}y`; // z"), @"
+        assert_snapshot!(annotated(SupportLang::TypeScript, "export const a: Name = `x${b.c(1)}y`; // z"), @"
         export const a: Name = `x${b.c(1)}y`; // z
         kkkkkk kkkkk    tttt   ss    f n  ss  cccc
         ");
-        assert_snapshot!(shown(SupportLang::Python, "def f(x=None):\n    return self.g(\"a\") # c"), @r#"
+        assert_snapshot!(annotated(SupportLang::Python, "def f(x=None):\n    return self.g(\"a\") # c"), @r#"
         def f(x=None):
         kkk f   nnnn
             return self.g("a") # c
             kkkkkk      f sss  ccc
         "#);
-        assert_snapshot!(shown(SupportLang::Go, "func (a *A) F(x int) { y.g(h(x)) }"), @"
+        assert_snapshot!(annotated(SupportLang::Go, "func (a *A) F(x int) { y.g(h(x)) }"), @"
         func (a *A) F(x int) { y.g(h(x)) }
         kkkk     t  f   ttt      f f
         ");
-        assert_snapshot!(shown(SupportLang::Ruby, "def f(x)\n  y = x\n  puts y, :z\nend"), @"
+        assert_snapshot!(annotated(SupportLang::Ruby, "def f(x)\n  y = x\n  puts y, :z\nend"), @"
         def f(x)
         kkk f
           y = x

@@ -1,4 +1,4 @@
-//! What a rule says of a place, before it is a finding of a review.
+//! A match of a rule, before it becomes a finding of a review.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -10,39 +10,39 @@ use crate::catalog::Rule;
 /// The name of the embedded reviewer in findings.
 pub const REVIEWER: &str = "rules";
 
-/// What a rule says of a place.
+/// A match of a rule in a file.
 ///
-/// It crosses the process boundary between a scanning child and the review, hence the plain types.
+/// It crosses the process boundary between the scanning child and the review, hence the plain types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
-    /// The rule's name.
+    /// The rule id.
     pub rule: String,
     /// First line, from 1.
     pub line_start: u32,
     /// Last line.
     pub line_end: u32,
-    /// True when the lines count in the file before the change.
+    /// True when the line numbers refer to the file before the change.
     pub left: bool,
-    /// The code that shows it.
+    /// The matched code.
     pub evidence: String,
     /// A replacement of whole lines: first line, last line, text.
     pub fix: Option<(u32, u32, String)>,
-    /// Instead of the rule's message, when the place makes it more precise.
+    /// A more precise message than the rule's own.
     pub message: Option<String>,
 }
 
-/// What a finding takes from its rule, be it embedded or a user's.
+/// The parts of a finding that come from its rule, embedded or custom.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleMetadata<'a> {
-    /// How much it matters.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What it is about.
+    /// The category of the finding.
     pub category: Category,
-    /// What is wrong, in one line.
+    /// The defect, in one line.
     pub message: &'a str,
-    /// Why it matters.
+    /// The consequence and the remedy.
     pub why: Option<&'a str>,
-    /// Where the rule is explained.
+    /// The URL of the rule's documentation.
     pub url: Option<&'a str>,
 }
 
@@ -53,24 +53,24 @@ impl<'a> From<&'a Rule> for RuleMetadata<'a> {
 }
 
 impl Hit {
-    /// The hit as a finding. The id is set when the review is put together.
+    /// Converts the hit to a finding. The id is assigned when the review is assembled.
     #[must_use]
-    pub fn into_finding(self, file: FilePath, said: RuleMetadata<'_>) -> Finding {
-        let (summary, full) = Summary::shorten(self.message.as_deref().unwrap_or(said.message));
-        let reason = match (full, said.why) {
+    pub fn into_finding(self, file: FilePath, metadata: RuleMetadata<'_>) -> Finding {
+        let (summary, full) = Summary::shorten(self.message.as_deref().unwrap_or(metadata.message));
+        let reason = match (full, metadata.why) {
             (Some(full), Some(why)) => Some(format!("{full}\n\n{why}")),
             (Some(text), None) => Some(text),
             (None, why) => why.map(str::to_owned),
         };
-        let reason = reason.or_else(|| said.severity.blocks().then(|| summary.as_str().to_owned()));
+        let reason = reason.or_else(|| metadata.severity.blocks().then(|| summary.as_str().to_owned()));
         let lines = LineRange::new(self.line_start, self.line_end).unwrap_or(LineRange::line(self.line_start));
         let fix = self
             .fix
             .and_then(|(start, end, replacement)| LineRange::new(start, end).map(|lines| Fix { lines, replacement }));
         Finding {
             id: FindingId::at(0),
-            severity: said.severity,
-            category: said.category,
+            severity: metadata.severity,
+            category: metadata.category,
             location: Location { file, lines, side: if self.left { Side::Left } else { Side::Right } },
             summary,
             reason,
@@ -80,7 +80,7 @@ impl Hit {
             origin: Origin {
                 reviewer: Some(REVIEWER.to_owned()),
                 rule: Some(self.rule),
-                rule_url: said.url.map(str::to_owned),
+                rule_url: metadata.url.map(str::to_owned),
             },
             extra: Map::new(),
         }

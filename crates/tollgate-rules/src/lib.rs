@@ -1,13 +1,13 @@
 //! The built-in reviewer: rules over code, text and changes, offline.
 //!
-//! - *Code rules* match syntax trees with ast-grep ([`code`]). They read what a
-//!   stranger wrote with parsers written in C, so they run in child processes
-//!   ([`worker`]) and only where a rule's anchor stands on an added line
+//! - *Code rules* match syntax trees with ast-grep ([`code`]). They parse
+//!   untrusted input with parsers written in C, so they run in child processes
+//!   ([`worker`]) and only where an added line contains a rule's anchor
 //!   ([`select`]).
 //! - *Text rules* ([`text`]) and *change rules* ([`change`]) are linear scans
 //!   over the diff and run in process.
 //!
-//! A rule never decides: it points at lines ([`hit::Hit`]).
+//! A rule never decides the verdict; it reports lines ([`hit::Hit`]).
 
 pub mod catalog;
 pub mod change;

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use tollgate_core::diff::FileDiff;
 
-/// Line numbers of one file, as ranges in order.
+/// Line numbers of one file, as sorted ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LineSet(Vec<(u32, u32)>);
 
 impl LineSet {
-    /// Every line there can be.
+    /// The set of all lines.
     #[must_use]
     pub fn all() -> Self {
         Self(vec![(1, u32::MAX)])
@@ -34,7 +34,7 @@ impl LineSet {
         set
     }
 
-    /// Adds a line; lines come in order.
+    /// Adds a line; lines must be added in ascending order.
     pub fn push(&mut self, number: u32) {
         match self.0.last_mut() {
             Some((_, end)) if number <= *end => {}
@@ -57,7 +57,7 @@ impl LineSet {
 
     /// The first line from `start` to `end` that is in the set.
     #[must_use]
-    pub fn first_within(&self, start: u32, end: u32) -> Option<u32> {
+    pub(crate) fn first_within(&self, start: u32, end: u32) -> Option<u32> {
         let after = self.0.partition_point(|&(_, last)| last < start);
         let &(first, _) = self.0.get(after)?;
         (first <= end).then_some(first.max(start))

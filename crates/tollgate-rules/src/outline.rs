@@ -1,49 +1,49 @@
-//! What encloses a place in a file: the function it is in, and what that is in.
+//! Enclosing scopes: the function around a line range, and the definitions around that function.
 //!
 //! ```text
-//! 10|impl Gate {              a crumb: the line that opens what is too long to show
+//! 10|impl Gate {              a crumb: the opening line of a definition too long to show
 //! 40|    fn open(&self) {     the definition: shown as a whole
 //! 41|        …
 //! ```
 //!
-//! This reads what a stranger wrote with a parser written in C, so it runs in a child process
-//! ([`crate::worker`]). It knows names of syntax and nothing of meaning.
+//! It parses untrusted input with parsers written in C, so it runs in a child process ([`crate::worker`]). It
+//! compares node kinds and does not resolve names.
 
 use ast_grep_core::Node;
 use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_language::{LanguageExt as _, SupportLang};
 use serde::{Deserialize, Serialize};
 
-/// More definitions than this are not kept: the file is made to be slow.
+/// Maximum number of definitions; a file with more is crafted to be slow.
 const MAX_DEFINITIONS: usize = 20_000;
 
-/// An anonymous function counts as a definition from this many lines on; a short one says less than what it is in.
+/// Minimum length of an anonymous function that counts as a definition; the scope around a shorter one says more.
 const MIN_ANONYMOUS_LINES: u32 = 10;
 
-/// More opening lines than this are not given for one place: the innermost say most.
+/// Maximum number of crumbs for one range, innermost first.
 const MAX_CRUMBS: usize = 3;
 
 type SyntaxNode<'t> = Node<'t, StrDoc<SupportLang>>;
 
-/// What encloses a place.
+/// The definitions around a line range.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EnclosingScope {
-    /// The first and the last line of the smallest function, or of a type outside of functions, when that is short.
+    /// The first and last line of the innermost function, or of a type outside functions, if it is short enough.
     pub lines: Option<(u32, u32)>,
     /// The lines that open the other definitions around it, outermost first.
     pub crumbs: Vec<u32>,
 }
 
-/// What kind of definition something is.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A function with a name, or another block that is read as one.
+    /// A named function, or a block that reads like one.
     Function,
-    /// A function without a name.
+    /// An anonymous function.
     Anonymous,
-    /// What functions are in: a class, a module.
+    /// A container of functions: a class, a module.
     Container,
-    /// What belongs to the definition inside: decorators, `export`.
+    /// A wrapper of the definition inside: decorators, `export`.
     Wrapper,
 }
 
@@ -57,26 +57,26 @@ struct Definition {
     opens: u32,
 }
 
-/// For each place, given as first and last line, what encloses it; `None` where nothing does.
+/// Finds the enclosing scope of each line range; `None` at the top level of the file.
 ///
-/// A definition of more than `max_lines` lines is given by the line that opens it alone.
+/// A definition of more than `max_lines` lines is given by its opening line only.
 #[must_use]
 pub fn enclose(grammar: SupportLang, text: &str, places: &[(u32, u32)], max_lines: u32) -> Vec<Option<EnclosingScope>> {
     let definitions = definitions(grammar, text, places);
     places.iter().map(|&place| around(&definitions, place, max_lines)).collect()
 }
 
-/// How many places of a text the grammar could not read.
+/// Counts the parse errors of a text.
 #[must_use]
 pub fn errors(grammar: SupportLang, text: &str) -> usize {
     let tree = grammar.ast_grep(text);
     tree.root().dfs().filter(|node| node.is_error() || node.is_missing()).count()
 }
 
-/// What encloses one place.
+/// Finds the enclosing scope of one line range.
 fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32) -> Option<EnclosingScope> {
     let holds = |definition: &&Definition| definition.start <= first && last <= definition.end;
-    // Outermost first: they come in the order of the tree.
+    // Tree order is outermost first.
     let holding: Vec<&Definition> = definitions.iter().filter(holds).collect();
     let is_function = |definition: &&&Definition| definition.kind != Kind::Container;
     let innermost = holding.iter().rfind(is_function).or(holding.last())?;
@@ -92,13 +92,13 @@ fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32)
     Some(EnclosingScope { lines, crumbs })
 }
 
-/// The definitions that hold one of the places, outer ones before inner ones.
+/// Collects the definitions around any of the ranges, outer ones before inner ones.
 fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<Definition> {
     let tree = grammar.ast_grep(text);
     let mut sorted: Vec<(u32, u32)> = places.to_vec();
     sorted.sort_unstable();
     let mut found = Vec::new();
-    // Without recursion: trees can be deep.
+    // Iterative, because trees can be deep.
     let mut pending = vec![(tree.root(), None)];
     while let Some((node, wrapped)) = pending.pop() {
         let (start, end) = lines_of(&node);
@@ -119,7 +119,7 @@ fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<D
         let wrapped = (kind == Some(Kind::Wrapper)).then_some(start);
         pending.extend(node.children().map(|child| (child, wrapped)));
     }
-    // In the order of the tree: an outer one begins before, or ends behind, an inner one.
+    // Tree order: an outer definition begins before an inner one, or ends after it.
     found.sort_by_key(|definition| (definition.start, std::cmp::Reverse(definition.end)));
     found
 }
@@ -127,12 +127,12 @@ fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<D
 fn lines_of(node: &SyntaxNode<'_>) -> (u32, u32) {
     let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
     let (start, end) = (node.start_pos(), node.end_pos());
-    // What ends with a line feed ends on the line before.
+    // A node that ends with a line feed ends on the line before.
     let end_line = number(end.line()).saturating_sub(u32::from(end.byte_point().1 == 0 && end.line() > start.line()));
     (number(start.line()), end_line)
 }
 
-/// What kind of definition a node is, by the name that its grammar gives it.
+/// The kind of definition for a node kind of the grammar.
 fn kind(grammar: SupportLang, name: &str) -> Option<Kind> {
     let groups = [Kind::Function, Kind::Anonymous, Kind::Container, Kind::Wrapper];
     let names = names(grammar);
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::select::grammar_name;
 
-    /// What encloses the line that is marked by `<-`, as `definition; crumbs`.
+    /// Compares the scope of the line marked by `<-`, as `definition; crumbs`.
     #[track_caller]
     fn check(grammar: &str, text: &str, expected: &str) {
         let at = text.lines().position(|line| line.contains("<-")).unwrap() as u32 + 1;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_function_is_given_by_the_line_that_opens_it() {
+    fn a_long_function_is_given_by_its_opening_line() {
         let text = format!(
             "impl A {{\n    fn f(\n        a: u8,\n    ) {{\n{}        h(); // <-\n    }}\n}}\n",
             "        g();\n".repeat(9)
@@ -307,14 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_function_without_a_name_is_part_of_what_it_is_in() {
+    fn a_short_anonymous_function_is_part_of_its_enclosing_scope() {
         check("JavaScript", "function f() {\n  a.map((b) => {\n    c(b); // <-\n  });\n}\n", "1-5; ");
         let text = "test('a', () => {\n".to_owned() + &"  b();\n".repeat(10) + "  c(); // <-\n});\n";
         check("JavaScript", &text, "too long; test('a', () => {");
     }
 
     #[test]
-    fn nothing_encloses_the_top_of_a_file() {
+    fn top_level_lines_have_no_enclosing_scope() {
         check("Rust", "use a::b; // <-\nfn f() {}\n", "nothing");
         check("Yaml", "a:\n  b: 1 # <-\n", "nothing");
         assert_eq!(enclose(SupportLang::Rust, "fn f() {}", &[(7, 9), (0, 0)], 8), [None, None]);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_one_of_its_grammar() {
+    fn node_kinds_exist_in_their_grammar() {
         let grammars = SupportLang::all_langs().iter().filter(|grammar| !grammar_name(**grammar).is_empty());
         for &grammar in grammars {
             for name in names(grammar).into_iter().flatten() {

@@ -1,16 +1,16 @@
-//! Looks at a text before it is parsed, for what a regular expression cannot tell.
+//! Prefilter: checks that need more than a regular expression, before a file is parsed.
 //!
-//! Parsing is by far the dearest part of a scan, and most files that hold a
-//! rule's anchor hold nothing for the rule. A look may say yes too often, which
-//! costs a parse; it says no only where the rule has nothing to find. It knows
-//! brackets, words and strings, and no grammar.
+//! Parsing is by far the most expensive part of a scan, and most files with a
+//! rule's anchor have no finding. A prefilter may pass a file without a finding,
+//! which costs a parse; it never drops a file with one. It understands brackets,
+//! words and strings, but no grammar.
 
 use std::collections::HashSet;
 
-/// What a rule wants to be seen in a file.
+/// A construct that every file with a finding of the rule contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefilter {
-    /// An `else if` with a condition that an `if` before it has, and no call in it.
+    /// An `else if` that repeats the condition of an earlier `if` and contains no call.
     RepeatedCondition,
     /// A statement that begins with `expect(…).resolves` or `expect(…).rejects`.
     UnawaitedExpect,
@@ -19,9 +19,9 @@ pub enum Prefilter {
 }
 
 impl Prefilter {
-    /// False when there is no such thing in the text.
+    /// False when the text cannot contain the construct.
     #[must_use]
-    pub fn may_match(self, text: &[u8]) -> bool {
+    pub(crate) fn may_match(self, text: &[u8]) -> bool {
         match self {
             Self::RepeatedCondition => repeats_a_condition(text),
             Self::UnawaitedExpect => words(text, b"expect").any(|at| is_unawaited(text, at)),
@@ -30,7 +30,7 @@ impl Prefilter {
     }
 }
 
-/// Conditions are told apart by what stands before their first `)`: equal ones are equal there, too.
+/// Compares conditions up to their first `)`: equal conditions have equal prefixes.
 fn repeats_a_condition(text: &[u8]) -> bool {
     let mut seen = HashSet::new();
     words(text, b"if").any(|at| {
@@ -48,14 +48,14 @@ fn repeats_a_condition(text: &[u8]) -> bool {
     })
 }
 
-/// True when a name that is no operator stands right before a bracket.
+/// True when a bracket directly follows a name that is not an operator.
 fn has_call(condition: &[u8]) -> bool {
     const OPERATORS: [&[u8]; 7] = [b"typeof", b"void", b"delete", b"in", b"of", b"instanceof", b"as"];
     memchr::memchr_iter(b'(', condition).any(|open| {
         let before = condition[..open].trim_ascii_end();
         let start = before.iter().rposition(|&byte| !is_word(byte)).map_or(0, |at| at + 1);
         let (rest, name) = before.split_at(start);
-        // `new Name(…)` makes an object, which the rules do not count as a call.
+        // The rules do not count `new Name(…)` as a call.
         !name.is_empty() && !OPERATORS.contains(&name) && !rest.trim_ascii_end().ends_with(b"new")
     })
 }
@@ -71,7 +71,7 @@ fn is_unawaited(text: &[u8], at: usize) -> bool {
     begins
         && end_of_group(text, open, *b"()").is_none_or(|end| {
             let after = text[end..].trim_ascii_start();
-            // What stands there instead of the name may be a comment.
+            // A comment may come before the name.
             let name = after.strip_prefix(b".").map(<[u8]>::trim_ascii_start);
             after.starts_with(b"/")
                 || name
@@ -86,12 +86,12 @@ fn has_return(text: &[u8], at: usize) -> bool {
             let end = end_of_group(text, open, *b"{}").unwrap_or(text.len());
             words(&text[open..end], b"return").next().is_some()
         }
-        // A comment may stand before the block.
+        // A comment may come before the block.
         other => other == Some(&b'/'),
     }
 }
 
-/// Where the group that opens here ends; `None` when it does not.
+/// The end of the bracket group that opens at `open`; `None` when it is not closed.
 fn end_of_group(text: &[u8], open: usize, [opens, closes]: [u8; 2]) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, open);
     while let Some(&byte) = text.get(at) {
@@ -110,7 +110,7 @@ fn end_of_group(text: &[u8], open: usize, [opens, closes]: [u8; 2]) -> Option<us
     None
 }
 
-/// Where the quote that opens here is closed; `None` when not on its line: then it is an apostrophe.
+/// The closing quote of the string that opens at `open`; `None` when the line ends first, as after an apostrophe.
 fn end_of_string(text: &[u8], open: usize) -> Option<usize> {
     let mut at = open + 1;
     loop {
@@ -124,7 +124,7 @@ fn end_of_string(text: &[u8], open: usize) -> Option<usize> {
     }
 }
 
-/// Where this word stands.
+/// The offsets of a whole word.
 fn words<'a>(text: &'a [u8], word: &'static [u8]) -> impl Iterator<Item = usize> + 'a {
     let is_edge = |byte: Option<&u8>| byte.is_none_or(|&byte| !is_word(byte));
     memchr::memmem::find_iter(text, word)
@@ -144,18 +144,18 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(prefilter: Prefilter, seen: &[&str], not_seen: &[&str]) {
-        for text in seen {
-            assert!(prefilter.may_match(text.as_bytes()), "{prefilter:?} must see {text:?}");
+    fn check(prefilter: Prefilter, matching: &[&str], no_match: &[&str]) {
+        for text in matching {
+            assert!(prefilter.may_match(text.as_bytes()), "{prefilter:?} must match {text:?}");
         }
-        for text in not_seen {
-            assert!(!prefilter.may_match(text.as_bytes()), "{prefilter:?} need not see {text:?}");
+        for text in no_match {
+            assert!(!prefilter.may_match(text.as_bytes()), "{prefilter:?} need not match {text:?}");
         }
     }
 
     #[test]
-    fn a_condition_is_repeated_by_an_else_if() {
-        let seen = [
+    fn repeated_conditions_are_found() {
+        let matching = [
             "if (a) {} else if (a) {}",
             "if (a === 1) { if (x) {} } else if (b) {} else if (a\n  === 1) {}",
             "if (x == ')') {} else if (x == ')') {}",
@@ -165,7 +165,7 @@ mod tests {
             "if (a == new B(1)) {} else if (a == new B(1)) {}",
             "if(a){}else if(a){}",
         ];
-        let not_seen = [
+        let no_match = [
             "if (a) {} else if (b) {}",
             "if (a) {} if (a) {}",
             "if (f(a)) {} else if (f(a)) {}",
@@ -173,12 +173,12 @@ mod tests {
             "if (a) {} else if a",
             "if (",
         ];
-        check(Prefilter::RepeatedCondition, &seen, &not_seen);
+        check(Prefilter::RepeatedCondition, &matching, &no_match);
     }
 
     #[test]
-    fn an_expect_is_unawaited_where_a_statement_begins() {
-        let seen = [
+    fn unawaited_expects_are_found_at_statement_starts() {
+        let matching = [
             "expect(a).resolves.toBe(1);",
             "f()\n  expect(f('(', \"it's )\")).rejects\n.toThrow()",
             "{ expect(async () => { await f(); }).rejects.toThrow() }",
@@ -187,27 +187,27 @@ mod tests {
             "if (a) expect(a).rejects.toBe(1)",
             "expect((a).rejects",
         ];
-        let not_seen = [
+        let no_match = [
             "await expect(a).resolves.toBe(1);",
             "return expect(a).rejects.toThrow();",
             "expect(a).toBe(await b.rejects)",
             "const a = [expect(b).rejects.toThrow()]",
             "expect",
         ];
-        check(Prefilter::UnawaitedExpect, &seen, &not_seen);
+        check(Prefilter::UnawaitedExpect, &matching, &no_match);
     }
 
     #[test]
-    fn a_return_is_in_the_block_of_finally() {
-        let seen = [
+    fn returns_in_finally_blocks_are_found() {
+        let matching = [
             "try {} finally { return 1 }",
             "finally{ if (a) { b({}) } return }",
             "finally { log('}'); return }",
             "finally /* why */ { return }",
             "finally { return",
         ];
-        let not_seen =
+        let no_match =
             ["try {} finally { a({}) } return 1", "p.finally(() => { return 1 })", "finally { returned() }", "finally"];
-        check(Prefilter::ReturnInFinally, &seen, &not_seen);
+        check(Prefilter::ReturnInFinally, &matching, &no_match);
     }
 }

@@ -1,10 +1,9 @@
-//! Which code rules can match a changed file at all.
+//! Rule selection: which code rules can match a changed file.
 //!
-//! A finding of an embedded rule is anchored to a line that holds one of the
-//! rule's anchors, and it counts only when that line was added. So a rule none
-//! of whose anchors stands on an added line has nothing to say, and a file for
-//! which no rule is left need not be parsed. When the file's text is known, rules
-//! that need what it does not have are left out, too.
+//! A finding of an embedded rule is on a line with one of the rule's anchors, and
+//! it counts only when the change added that line. A rule without an anchor on an
+//! added line is therefore skipped, and a file without rules is not parsed. Once
+//! the file's text is known, `needs` and the prefilter drop further rules.
 
 use std::collections::HashMap;
 
@@ -16,43 +15,43 @@ use tollgate_core::diff::FileDiff;
 use crate::catalog::{Anchor, RULES, Rule, RuleKind};
 use crate::code::{grammar_of, line_around};
 
-/// An embedded rule, by its place in the table.
+/// The index of an embedded rule in the table.
 pub type RuleIndex = usize;
 
-/// Finds the rules that can match, file by file.
+/// Selects the rules that can match, file by file.
 ///
-/// What belongs to a grammar is made when its first file comes.
+/// The search for a grammar is built when the first file of that grammar is selected.
 #[derive(Debug, Default)]
 pub struct Selector {
     by_grammar: HashMap<&'static str, GrammarRules>,
     disabled: Vec<RuleIndex>,
-    /// What rules need, made when it is first asked for.
+    /// Compiled `needs` patterns, built on first use.
     needs: HashMap<RuleIndex, Vec<Regex>>,
 }
 
 #[derive(Debug)]
 struct GrammarRules {
     always: Vec<RuleIndex>,
-    /// The anchors, none with a line break in it.
+    /// The anchors; none contains a line break.
     anchors: Vec<Anchor>,
-    /// For each anchor, the rule it belongs to.
+    /// The rule of each anchor.
     owners: Vec<RuleIndex>,
-    /// All patterns at once, made when there is enough text to be worth it.
+    /// An automaton for all anchors, built when there is enough text to pay for it.
     automaton: Option<Option<AhoCorasick>>,
 }
 
-/// In less text than this, one search for each anchor is cheaper than an automaton for all.
+/// Below this size, one search for each anchor is cheaper than an automaton for all.
 const FEW_BYTES: usize = 16 * 1024;
 
 impl Selector {
-    /// A selector that never selects the rules for which `enabled` is false.
+    /// Creates a selector that never selects the rules for which `enabled` is false.
     #[must_use]
     pub fn new(enabled: impl Fn(&str) -> bool) -> Self {
         let disabled = (0..RULES.len()).filter(|&index| !enabled(RULES[index].id)).collect();
         Self { disabled, ..Self::default() }
     }
 
-    /// The rules that can match the lines a change adds to this file, in table order.
+    /// Selects the rules that can match the added lines of this file, in table order.
     pub fn select(&mut self, file: &FileDiff, in_test: bool) -> Vec<RuleIndex> {
         let Some(grammar) = grammar_of(&file.path().to_string()) else {
             return Vec::new();
@@ -68,7 +67,7 @@ impl Selector {
         selected
     }
 
-    /// Leaves out the rules that cannot match this text, which is that of a file or of one of its hunks.
+    /// Drops the rules that cannot match this text of a file or hunk.
     pub fn confirm(&mut self, rules: &mut Vec<RuleIndex>, text: &[u8]) {
         rules.retain(|&index| {
             let needs = self.needs.entry(index).or_insert_with(|| needs_of(&RULES[index]));
@@ -79,7 +78,7 @@ impl Selector {
 }
 
 impl GrammarRules {
-    /// The rules with an anchor on an added line.
+    /// Collects the rules with an anchor on an added line.
     fn anchored(&mut self, file: &FileDiff, selected: &mut Vec<RuleIndex>) {
         if self.anchors.is_empty() {
             return;
@@ -132,13 +131,13 @@ impl GrammarRules {
     }
 }
 
-/// What a rule needs, compiled; what cannot be is not asked for, and a test compiles all.
+/// Compiles the `needs` of a rule. An invalid pattern is ignored here; a test compiles all.
 fn needs_of(rule: &Rule) -> Vec<Regex> {
     let compiled = rule.needs.iter().map(|need| RegexBuilder::new(need).unicode(false).build());
     compiled.filter_map(Result::ok).collect()
 }
 
-/// The name of a grammar as rule files write it.
+/// The name of a grammar in rule files.
 #[must_use]
 pub fn grammar_name(grammar: SupportLang) -> &'static str {
     match grammar {

@@ -1,10 +1,11 @@
 //! Text rules: linear scans over added lines.
 //!
-//! Each detector looks at the lines a change adds to one file. They run in
-//! process, so they must be linear in the input and must not use what can
-//! stall: no nested parsing, no backtracking. Where nothing is found, the cost
-//! is about one pass of a search with vector instructions.
+//! Each detector scans the lines that a change adds to one file. They run in
+//! process, so they must be linear in the input, without nested parsing or
+//! backtracking. Without a candidate, the cost is about one pass of a SIMD
+//! literal search.
 
+mod base64;
 mod bulk;
 mod conflict;
 mod dockerfile;
@@ -27,9 +28,7 @@ use crate::hit::Hit;
 use crate::text::file_class::FileClass;
 use crate::text::hunk_text::HunkText;
 
-/// Everything the text rules say of one file of the change.
-///
-/// `enabled` tells by a rule's name whether it may speak.
+/// Runs the enabled text rules on one file of the change.
 #[must_use]
 pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
     let file = File { diff: file, enabled, place: OnceCell::new(), may_conflict: Cell::new(false) };
@@ -43,7 +42,7 @@ pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
 
 type Detector = fn(&File<'_>, &mut Vec<Hit>);
 
-/// In this order: the first one finds for the second where to look.
+/// In this order: the secret scan also finds the candidates for conflict markers.
 const DETECTORS: [Detector; 8] = [
     secrets::scan,
     conflict::scan,
@@ -55,15 +54,15 @@ const DETECTORS: [Detector; 8] = [
     injection::scan,
 ];
 
-/// Most characters of evidence.
+/// Maximum length of evidence, in characters.
 const MAX_EVIDENCE: usize = 200;
 
-/// A file of the change, as the detectors see it.
+/// A file of the change, with cached properties for the detectors.
 struct File<'a> {
     diff: &'a FileDiff,
     enabled: &'a dyn Fn(&str) -> bool,
     place: OnceCell<FileClass>,
-    /// Set by the search for secrets, which looks for the marks of a conflict in the same pass.
+    /// Set by the secret scan, which searches for conflict markers in the same pass.
     may_conflict: Cell<bool>,
 }
 
@@ -72,7 +71,7 @@ impl File<'_> {
         (self.enabled)(rule)
     }
 
-    /// A hit on a line, shown without the secrets in it.
+    /// Builds a hit on a line; secrets in its evidence are masked.
     fn hit(&self, rule: &str, number: Option<u32>, text: &[u8]) -> Hit {
         let number = number.unwrap_or(1).max(1);
         let head = &text[..text.len().min(MAX_EVIDENCE * 4)];
@@ -94,7 +93,7 @@ impl File<'_> {
         self.diff.path().as_bytes()
     }
 
-    /// What the path says; found out only when a detector asks.
+    /// The class of the file, computed on first use.
     fn class(&self) -> &FileClass {
         self.place.get_or_init(|| FileClass::of(self.path()))
     }

@@ -1,4 +1,4 @@
-//! A user's own rules: ast-grep YAML, as its documentation describes it.
+//! Custom rules: ast-grep YAML, as its documentation describes it.
 //!
 //! ```yaml
 //! id: no-console
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! `severity` error, warning, info, hint become High, Medium, Low, Nit; `off`
-//! switches the rule off. `files` and `ignores` hold as in ast-grep. Custom
-//! languages are never loaded: they are native code.
+//! disables the rule. `files` and `ignores` work as in ast-grep. Custom
+//! languages are never loaded, because they are native code.
 
 use ast_grep_config::{GlobalRules, RuleConfig, Severity as Level, from_yaml_string};
 use ast_grep_core::Pattern;
@@ -24,54 +24,54 @@ use tollgate_core::finding::{Category, Severity};
 
 use crate::hit::RuleMetadata;
 
-/// A file of rules, as read from disk.
+/// A rule file as read from disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RuleSource {
-    /// Its path, for messages.
+    /// The path, for messages.
     pub path: String,
-    /// Its text.
+    /// The text.
     pub yaml: String,
 }
 
-/// A rule that could not be used.
+/// A rule file that was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRule {
     /// The file.
     pub path: String,
-    /// What is wrong with it, for people.
+    /// The reason for the rejection.
     pub problem: String,
 }
 
-/// A user's rule, compiled.
+/// A compiled custom rule.
 pub struct UserRule {
     config: RuleConfig<SupportLang>,
     files: Option<GlobSet>,
     ignores: GlobSet,
-    /// Words without which its pattern matches nothing.
+    /// Literals that every match contains.
     words: Vec<String>,
 }
 
-/// What the review needs to know of a user's rule.
+/// The metadata of a custom rule, sent to the parent process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRuleInfo {
-    /// Its name.
+    /// The rule id.
     pub id: String,
-    /// Its grammar.
+    /// The grammar.
     pub language: String,
-    /// Its severity, a word of the formats.
+    /// The severity, as in the report formats.
     pub severity: String,
-    /// Its category, a word of the formats.
+    /// The category, as in the report formats.
     pub category: String,
-    /// Its message.
+    /// The message.
     pub message: String,
-    /// Its note.
+    /// The note.
     pub note: Option<String>,
-    /// Its address.
+    /// The URL of its documentation.
     pub url: Option<String>,
 }
 
 impl UserRuleInfo {
-    /// What findings take from the rule.
+    /// The metadata for findings of this rule.
     #[must_use]
     pub fn metadata(&self) -> RuleMetadata<'_> {
         RuleMetadata {
@@ -85,7 +85,7 @@ impl UserRuleInfo {
 }
 
 impl UserRule {
-    /// Reads a file of rules. A file with a mistake is refused as a whole; the others stay.
+    /// Parses rule files. A file with an error is rejected as a whole; the others stay.
     #[must_use]
     pub fn read_all(sources: &[RuleSource]) -> (Vec<Self>, Vec<BadRule>) {
         let (mut rules, mut bad) = (Vec::new(), Vec::new());
@@ -98,7 +98,7 @@ impl UserRule {
         (rules, bad)
     }
 
-    /// Its name.
+    /// The rule id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.config.id
@@ -108,7 +108,7 @@ impl UserRule {
         &self.config
     }
 
-    /// True when the rule is for files like this one.
+    /// True when the rule applies to this grammar and path.
     #[must_use]
     pub fn wants(&self, grammar: SupportLang, path: &str) -> bool {
         self.config.language == grammar
@@ -117,13 +117,13 @@ impl UserRule {
             && !self.ignores.is_match(path)
     }
 
-    /// False when the text lacks a word of the rule's pattern, so that nothing in it can match.
+    /// False when the text lacks a literal of the rule's pattern, so that it cannot match.
     #[must_use]
-    pub fn can_match(&self, text: &str) -> bool {
+    pub(crate) fn can_match(&self, text: &str) -> bool {
         self.words.iter().all(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
     }
 
-    /// What the review needs to know of it.
+    /// The metadata of the rule.
     #[must_use]
     pub fn info(&self) -> UserRuleInfo {
         let severity = match self.config.severity {
@@ -177,9 +177,9 @@ fn compile(config: RuleConfig<SupportLang>) -> Result<UserRule, String> {
     Ok(UserRule { config, files, ignores, words })
 }
 
-/// The words that stand in everything the rule matches: the names and literals of its pattern.
+/// Extracts the names and literals of the pattern, which every match contains.
 ///
-/// Only of a plain pattern, since other strictness compares no text; the longest first, since it is the rarest.
+/// Only for plain patterns, since other strictness levels compare no text; the longest first, since it is the rarest.
 fn words(config: &RuleConfig<SupportLang>) -> Vec<String> {
     let rule = serde_json::to_value(&config.rule).unwrap_or_default();
     let pattern = rule.get("pattern").and_then(|pattern| pattern.as_str());
@@ -189,7 +189,7 @@ fn words(config: &RuleConfig<SupportLang>) -> Vec<String> {
     while let Some(node) = pending.pop() {
         match node {
             PatternNode::MetaVar { .. } => {}
-            // Keywords are compared by kind, and not every language minds their case.
+            // Keywords are compared by kind, and in some languages their case does not matter.
             PatternNode::Terminal { text, is_named, .. } => words.extend(is_named.then(|| text.clone())),
             PatternNode::Internal { children, .. } => pending.extend(children),
         }
@@ -199,7 +199,7 @@ fn words(config: &RuleConfig<SupportLang>) -> Vec<String> {
     words
 }
 
-/// Reads ast-grep's globs by way of their serialised form: its type has no public name.
+/// Converts ast-grep's globs through their serialized form, because their type is not public.
 fn globs<T: Serialize>(patterns: &[T]) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_asks_only_for_words_that_all_its_matches_have() {
+    fn literals_of_a_rule_are_in_all_its_matches() {
         check("{ pattern: console.log($$$) }", &["console", "log"]);
         check("{ pattern: new Map($A), inside: { pattern: f($B) } }", &["Map"]);
         check("{ pattern: typeof $A }", &[]);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_the_words_cannot_match() {
+    fn a_text_without_the_literals_cannot_match() {
         let yaml = "id: a\nlanguage: TypeScript\nrule: { pattern: console.log($$$) }\n".to_owned();
         let (rules, _) = UserRule::read_all(&[RuleSource { path: "a.yml".to_owned(), yaml }]);
         let can_match = |text| rules[0].can_match(text);

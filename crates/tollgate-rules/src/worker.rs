@@ -1,14 +1,14 @@
-//! Scanning in a child process: what is said over the pipe.
+//! The protocol between the review and its scanning child process.
 //!
-//! The parent writes one [`Request`] after the other and reads one [`Response`]
-//! for each. A message is two little-endian lengths, a JSON head and a raw body:
+//! The parent writes requests and reads one [`Response`] for each [`Request`]. A
+//! message is two little-endian lengths, a JSON header and a raw body:
 //!
 //! ```text
 //! 00 00 00 2a  00 00 01 f4  {"Scan":{"path":"a.ts",…}}  const a = 1;…
 //! ```
 //!
-//! A child that stalls, crashes or talks nonsense costs the file it was working
-//! on; who starts it, limits it and replaces it is not decided here.
+//! A child that stalls, crashes or violates the protocol costs only the file it was
+//! scanning. The engine starts, limits and replaces the children.
 
 use std::io::{self, Read, Write};
 use std::str::FromStr as _;
@@ -25,49 +25,49 @@ use crate::outline::{self, EnclosingScope};
 use crate::select::RuleIndex;
 use crate::user::{BadRule, RuleSource, UserRule, UserRuleInfo};
 
-/// The longest head or body that is read.
+/// Maximum length of a header or body.
 pub const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// What the parent asks.
+/// A request of the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Take these rules of the user's from now on.
+    /// Use these custom rules from now on.
     UseRules(Vec<RuleSource>),
     /// Scan the text in the body.
     Scan(Scan),
-    /// Say what encloses places in the text in the body.
+    /// Find the enclosing scopes of line ranges in the text in the body.
     Enclose(EncloseRequest),
-    /// Say what the words of the text in the body are.
+    /// Highlight the text in the body.
     Highlight {
-        /// Its grammar, as rule files name it.
+        /// The grammar, as rule files name it.
         grammar: String,
     },
-    /// Count what cannot be parsed of the text in the body.
+    /// Count the parse errors of the text in the body.
     Check {
-        /// Its grammar, as rule files name it.
+        /// The grammar, as rule files name it.
         grammar: String,
     },
 }
 
-/// Places in a file of which is asked what encloses them.
+/// Line ranges of a file whose enclosing scopes are requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncloseRequest {
     /// The grammar of the file, as rule files name it.
     pub grammar: String,
-    /// The places, as first and last lines.
+    /// The ranges, as first and last line.
     pub places: Vec<(u32, u32)>,
-    /// A definition with more lines is named, not given.
+    /// A longer definition is given by its opening line only.
     pub max_lines: u32,
 }
 
-/// A file, or a part of one, to be scanned.
+/// A file, or a part of one, to scan.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Scan {
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// Its grammar, as rule files name it.
+    /// The grammar, as rule files name it.
     pub grammar: String,
-    /// The number of the text's first line in the file.
+    /// The line number of the text's first line in the file.
     pub first_line: u32,
     /// The lines that findings may be on.
     pub added: LineSet,
@@ -75,27 +75,27 @@ pub struct Scan {
     pub rules: Vec<RuleIndex>,
 }
 
-/// What the child answers.
+/// A response of the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
-    /// The user's rules as understood, and those that were not.
+    /// The custom rules, accepted and rejected.
     Rules {
-        /// Rules that will run.
+        /// The accepted rules.
         rules: Vec<UserRuleInfo>,
-        /// Rules that will not.
+        /// The rejected rule files.
         bad: Vec<BadRule>,
     },
-    /// What the rules say of the file.
+    /// The hits in the file.
     Scanned(Vec<Hit>),
-    /// What encloses each place.
+    /// The enclosing scope of each range.
     Enclosed(Vec<Option<EnclosingScope>>),
-    /// What the words are; `None` when nobody knows, or the text is none.
+    /// The tokens; `None` when the grammar has no query or the body is not UTF-8.
     Highlighted(Option<Vec<Span>>),
-    /// How many places cannot be parsed; `None` when there is no such grammar.
+    /// The number of parse errors; `None` for an unknown grammar.
     Checked(Option<usize>),
 }
 
-/// Answers requests until the input ends. `before_scan` is called before each scan, to set limits anew.
+/// Handles requests until the input ends. `before_scan` resets the limits before each scan.
 pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl FnMut()) -> io::Result<()> {
     let mut scanner = Scanner::default();
     let mut highlighter = Highlighter::default();
@@ -118,7 +118,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write, mut before_scan: impl
             }
             Request::Highlight { grammar } => {
                 before_scan();
-                // Places are those of the very bytes, so nothing may be replaced.
+                // Spans are byte offsets, so invalid UTF-8 must not be replaced.
                 let text = str::from_utf8(&body).ok();
                 let spans = SupportLang::from_str(&grammar).ok().zip(text);
                 Response::Highlighted(spans.and_then(|(grammar, text)| highlighter.highlight(grammar, text)))

@@ -1,7 +1,7 @@
-//! What a library shows its users, as far as a diff and the repository's paths tell.
+//! The public API of a library, as far as a diff and the repository's paths show it.
 //!
-//! An application has public functions and no users of them, so a file counts
-//! only where something says that it belongs to a library.
+//! Public functions of an application have no external callers, so a file counts
+//! only when the paths show that it belongs to a library.
 
 use crate::change::path::{self, Language};
 use crate::change::syntax;
@@ -22,13 +22,13 @@ patterns! {
     );
 }
 
-/// A declaration that users of a library can see.
+/// A declaration in the public API of a library.
 pub(crate) struct PublicItem {
     pub(crate) index: usize,
     pub(crate) name: String,
 }
 
-/// True when the file can be part of a library's face.
+/// True when the file can be part of a library's public API.
 pub(crate) fn is_public_api(view: &View<'_>, file: &File<'_>) -> bool {
     let path = file.path.as_str();
     let hidden = path.split('/').any(|step| {
@@ -60,7 +60,7 @@ pub(crate) fn is_public_api(view: &View<'_>, file: &File<'_>) -> bool {
     }
 }
 
-/// What the removed or the added lines of a file declare for its users.
+/// The public items that the removed or the added lines of a file declare.
 pub(crate) fn declarations(file: &File<'_>, added: bool) -> Vec<PublicItem> {
     let lines = file.lines.iter().enumerate();
     let side = lines.filter(|(_, line)| if added { line.is_added() } else { line.is_removed() });
@@ -87,13 +87,13 @@ fn name(language: Language, line: &Line<'_>) -> Option<String> {
     (!line.is_comment() && !name.is_empty()).then(|| name.to_owned())
 }
 
-/// How many arguments a caller must give, when one line shows all parameters.
+/// Counts the required arguments, when one line shows all parameters.
 pub(crate) fn n_required(text: &str) -> Option<usize> {
     if TYPE.is_match(text) {
         return None;
     }
     let open = text.find('(')?;
-    // A method in Go has its receiver first.
+    // The receiver of a Go method comes first.
     let open = if text.starts_with("func (") { open + 1 + text[open + 1..].find('(')? } else { open };
     let (mut depth, mut n_required, mut current) = (0_u32, 0, String::new());
     let counts = |parameter: &str| {

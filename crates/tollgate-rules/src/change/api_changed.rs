@@ -1,4 +1,4 @@
-//! A function of a library asks its callers for other arguments, and the change does not say so.
+//! Detects changed parameters of a public function without a breaking-change mark.
 
 use crate::change::api;
 use crate::change::view::{Reporter, View};

@@ -1,9 +1,9 @@
-//! A library loses something its users can call, and the change does not say that it breaks them.
+//! Detects removed public items without a breaking-change mark.
 
 use crate::change::api;
 use crate::change::view::{Reporter, View};
 
-/// Findings per file; the last one counts the rest.
+/// Maximum number of findings per file; the last one counts the rest.
 const MAX_PER_FILE: usize = 3;
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {

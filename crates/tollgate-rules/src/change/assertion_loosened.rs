@@ -1,4 +1,4 @@
-//! An assertion that compared a value now only asks whether there is one.
+//! Detects an assertion on a value that became an existence check.
 //!
 //! ```text
 //! -    assert_eq!(total(&cart), 42);
@@ -37,7 +37,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
                 line.is_added()
                     && LOOSE.is_match(&line.text)
                     && !COMPARES.is_match(&line.text)
-                    && exact.iter().any(|before| asks_about_the_same(&before.text, &line.text))
+                    && exact.iter().any(|before| has_same_subject(&before.text, &line.text))
             });
             if let Some(index) = loosened {
                 reporter.report(file, index..index + 1, None);
@@ -46,12 +46,12 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when what is asserted has the same names, the assertion's own aside.
-fn asks_about_the_same(before: &str, after: &str) -> bool {
+/// True when both assertions name the same values.
+fn has_same_subject(before: &str, after: &str) -> bool {
     let inside = |text: &str| text.split_once(['(', ' ']).map_or("", |(_, inside)| inside).to_owned();
     let (before, after) = (inside(before.trim()), inside(after.trim()));
-    let mut asked = names(&after)
+    let mut subjects = names(&after)
         .filter(|name| name.len() > 2 && !name.starts_with("to") && !name.starts_with("assert"))
         .peekable();
-    asked.peek().is_some() && asked.all(|name| names(&before).any(|other| other == name))
+    subjects.peek().is_some() && subjects.all(|name| names(&before).any(|other| other == name))
 }

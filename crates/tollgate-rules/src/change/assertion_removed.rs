@@ -1,4 +1,4 @@
-//! A test stays, but asserts less.
+//! Detects assertions removed from a remaining test.
 
 use std::collections::HashSet;
 
@@ -17,13 +17,13 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
     let gone = syntax::gone_names(view);
     for file in view.files.iter().filter(|file| file.stays()) {
-        // A test with another name tests something else.
+        // A renamed test covers a different behaviour.
         if file.removed().any(|(index, _)| syntax::test_name(file, index).is_some()) {
             continue;
         }
         for hunk in &file.hunks {
             let asserts = |line: &&crate::change::view::Line<'_>| syntax::is_assertion(line);
-            // An assertion that was rewritten has its new form near.
+            // A rewritten assertion has its new form in the same hunk.
             if file.added_in(hunk).any(|line| asserts(&line)) || file.removed_in(hunk).any(syntax::is_declaration) {
                 continue;
             }
@@ -43,7 +43,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when the assertion, which may go on for some lines, names what the program loses.
+/// True when the assertion, possibly of several lines, names code that the change removes.
 fn about_gone(file: &File<'_>, index: usize, gone: &HashSet<&str>) -> bool {
     let lines = file.lines[index..].iter().take(6).take_while(|line| line.is_removed());
     lines.flat_map(|line| names(&line.text)).any(|name| gone.contains(name))

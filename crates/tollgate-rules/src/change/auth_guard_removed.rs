@@ -1,4 +1,4 @@
-//! A check of who may go on is deleted while the code behind it stays.
+//! Detects removed authorization checks in front of remaining code.
 
 use crate::change::guard;
 use crate::change::view::{Reporter, View};

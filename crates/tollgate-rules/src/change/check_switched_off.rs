@@ -1,4 +1,4 @@
-//! A switch for verification goes from on to off.
+//! Detects a security setting that changes from on to off.
 //!
 //! ```text
 //! -    requests.get(url, verify=True)
@@ -27,7 +27,7 @@ patterns! {
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays()) {
-        // A switch that is flipped was there before.
+        // A flipped setting has a removed line with its old value.
         let flips = |block: &&Range<usize>| block.len() <= 40 && file.removed_in(block).next().is_some();
         for block in file.blocks.iter().filter(flips) {
             for index in block.clone().filter(|&index| file.lines[index].is_added() && !file.lines[index].is_comment())
@@ -43,7 +43,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// The switch that a line sets, and whether that is the safe side.
+/// The security setting that a line assigns, and whether the value is the safe one.
 fn setting(text: &str) -> Option<(String, bool)> {
     let on = |value: &str| matches!(squeeze(value).to_ascii_lowercase().as_str(), "true" | "1" | "on");
     let read = |pattern: &Pattern, inverse: bool| {

@@ -1,4 +1,4 @@
-//! An action that was pinned to a commit now follows a tag or a branch.
+//! Detects an action whose commit pin is replaced by a tag or branch.
 
 use std::collections::HashSet;
 

@@ -1,12 +1,12 @@
-//! A new action of someone else follows a branch, or a tag where its neighbours are pinned to commits.
+//! Detects new third-party actions on a branch, or on a tag where other actions are pinned to commits.
 
 use crate::change::view::{Reporter, View};
 use crate::change::workflow;
 
-/// Names of branches: what runs changes with every push there.
+/// Branch names; the action changes with every push to the branch.
 const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "latest", "HEAD"];
 
-/// Actions that are meant to be used from a branch.
+/// Actions that document a branch as their version.
 const EXCEPT: &[&str] = &["dtolnay/rust-toolchain"];
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
@@ -36,7 +36,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True for a whole workflow of another repository, which is mostly of the same owner.
+/// True for a reusable workflow, which usually belongs to the same owner.
 fn is_shared(uses: &workflow::Uses) -> bool {
     uses.action.contains("/.github/workflows/")
 }

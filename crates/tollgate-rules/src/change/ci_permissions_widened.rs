@@ -1,4 +1,4 @@
-//! A workflow's token may do more than before.
+//! Detects widened permissions of a workflow token.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ patterns! {
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     for file in view.files.iter().filter(|file| file.stays() && workflow::is_workflow(file)) {
-        let said: HashSet<String> = file
+        let removed_scopes: HashSet<String> = file
             .removed()
             .filter_map(|(_, line)| Some(SCOPE.captures(&line.text)?.get(1)?.as_str().to_owned()))
             .collect();
@@ -30,14 +30,14 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
                     Some("workflow token granted write access to everything".to_owned()),
                 );
             } else if let Some(scope) = SCOPE.captures(text).and_then(|groups| groups.get(1))
-                && !said.contains(scope.as_str())
+                && !removed_scopes.contains(scope.as_str())
                 && adds_to_permissions(file, index)
             {
                 let message = format!("workflow token granted write access to `{}`", scope.as_str());
                 reporter.report(file, index..index + 1, Some(message));
             }
         }
-        // Below a job's name, the limit of the whole workflow can still hold, out of sight.
+        // For a job, the permissions of the workflow may still apply outside the diff.
         let gone = file.removed().find(|(_, line)| line.text.starts_with("permissions:"));
         let limits = file.lines.iter().any(|line| !line.is_removed() && ANY.is_match(&line.text));
         if let Some((index, _)) = gone.filter(|_| !limits && !removes_job(file)) {
@@ -47,7 +47,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True below a `permissions:` that was there before. A new one narrows what the default gives.
+/// True below an existing `permissions:` key; a new key narrows the default permissions.
 fn adds_to_permissions(file: &File<'_>, index: usize) -> bool {
     let hunk = file.hunk_of(index);
     let indent = file.lines[index].indent();
@@ -57,7 +57,7 @@ fn adds_to_permissions(file: &File<'_>, index: usize) -> bool {
     heading.is_some_and(|line| !line.is_added() && HEADING.is_match(&line.text))
 }
 
-/// True when a whole job goes, and its permissions with it.
+/// True when the change removes a whole job together with its permissions.
 fn removes_job(file: &File<'_>) -> bool {
     file.removed()
         .any(|(_, line)| line.text.trim_start().starts_with("runs-on:") || line.text.trim_start().starts_with("uses:"))

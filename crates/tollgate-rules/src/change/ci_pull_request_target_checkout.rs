@@ -1,4 +1,4 @@
-//! A workflow with the repository's secrets checks out code that a stranger wrote.
+//! Detects a checkout of untrusted code in a `pull_request_target` workflow.
 
 use crate::change::view::{Reporter, View, patterns};
 use crate::change::workflow;

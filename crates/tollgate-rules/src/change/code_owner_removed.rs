@@ -1,4 +1,4 @@
-//! Files lose the owners who had to approve their changes.
+//! Detects files that lose their code owners.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when what was owned goes or moves in the same change.
+/// True when the change deletes or moves the owned files.
 fn removes_path(view: &View<'_>, pattern: &str) -> bool {
     let plain = pattern.trim_start_matches('/').trim_end_matches(['*', '/']);
     !plain.is_empty()

@@ -1,7 +1,7 @@
-//! A new dependency is called nearly like a popular one.
+//! Detects typosquatting: new dependencies whose name resembles a popular package.
 //!
-//! The lists hold the most used names of each registry, and names that are as
-//! close to one of them as a mistake would be but well known themselves.
+//! The lists contain the most used packages of each registry, and well-known
+//! packages whose names differ from those by a typo.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use tollgate_core::diff::LineKind;
 use crate::change::manifest::{self, Ecosystem};
 use crate::change::view::{Reporter, View};
 
-/// Shorter names are close to too many others.
+/// Shorter names resemble too many others.
 const MIN_CHARS: usize = 6;
 
-/// The most dependencies of a change that are compared.
+/// Maximum number of dependencies that are compared.
 const MAX_DEPENDENCIES: usize = 1_000;
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
@@ -36,7 +36,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// The popular name that this one is mistaken for, unless it is popular itself.
+/// The popular package that this name resembles, unless it is popular itself.
 pub(crate) fn near_miss(ecosystem: Ecosystem, name: &str) -> Option<&'static str> {
     static CARGO: LazyLock<Names> = LazyLock::new(|| Names::of(include_str!("popular/cargo.txt")));
     static NPM: LazyLock<Names> = LazyLock::new(|| Names::of(include_str!("popular/npm.txt")));
@@ -52,7 +52,7 @@ pub(crate) fn near_miss(ecosystem: Ecosystem, name: &str) -> Option<&'static str
         Ecosystem::Php => return None,
     };
     let lower = name.to_ascii_lowercase();
-    // The registries of Python and Rust take these for the same name.
+    // PyPI and crates.io treat these spellings as the same name.
     let own =
         if matches!(ecosystem, Ecosystem::PyPi | Ecosystem::Cargo) { lower.replace(['_', '.'], "-") } else { lower };
     names.near_miss(&own, ecosystem)
@@ -60,7 +60,7 @@ pub(crate) fn near_miss(ecosystem: Ecosystem, name: &str) -> Option<&'static str
 
 struct Names {
     exact: HashSet<String>,
-    /// Each name as it is compared, and as it is written.
+    /// Each name in normalized form, and as it is written.
     all: Vec<(String, &'static str)>,
 }
 
@@ -85,7 +85,7 @@ impl Names {
         self.all.iter().find(|(popular, _)| is_near(name, popular)).map(|&(_, name)| name)
     }
 
-    /// Modules of Go have an owner: a near miss is the same name at nearly the same owner, or the reverse.
+    /// Go modules have an owner: a near miss is the same module of an owner with a similar name.
     fn near_module(&self, name: &str) -> Option<&'static str> {
         let parts = |module: &str| -> Vec<String> { module.split('/').take(3).map(str::to_owned).collect() };
         let own = parts(name);
@@ -114,11 +114,11 @@ fn is_near(name: &str, popular: &str) -> bool {
     if bare(name) == bare(popular) {
         return name != popular;
     }
-    // A number or a plural at the end names a sibling more often than a mistake.
+    // A trailing number usually names a sibling package.
     let stem = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
     if stem(name) == stem(popular) {
         return false;
     }
-    // Slips are rarely in the first letter, and names that rhyme are often meant to.
+    // Typos are rarely in the first letter, and rhyming names are often intended.
     name.chars().next() == popular.chars().next() && strsim::damerau_levenshtein(name, popular) == 1
 }

@@ -1,7 +1,7 @@
-//! What was tried and caught is no longer caught, and is still done.
+//! Detects removed error handling around remaining code.
 //!
-//! Three shapes: a `try` whose body stays, an `if err != nil` whose call stays,
-//! and a `.catch(…)` cut from a promise.
+//! Three forms: a `try` whose body stays, an `if err != nil` whose call stays,
+//! and a `.catch(…)` removed from a promise.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ patterns! {
     );
 }
 
-/// In longer blocks, more than error handling changed.
+/// Longer blocks change more than error handling.
 const MAX_BLOCK_LINES: usize = 100;
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
@@ -38,7 +38,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// The `catch` of a `try` that is removed while lines between the two are added again.
+/// The `catch` of a removed `try` whose body is added again.
 fn untried(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Range<usize>> {
     if file.added_in(hunk).any(|line| HANDLES.is_match(&line.text)) {
         return None;
@@ -62,17 +62,17 @@ fn untried(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Rang
     let end =
         (catch + 1..hunk.end).find(|&index| !file.lines[index].is_removed() || file.lines[index].indent() <= indent);
     let end = end.unwrap_or(hunk.end).max(catch + 1);
-    // What only threw the error on, or swallowed it without a word, is no loss.
+    // A handler that only rethrows or swallows the error is no loss.
     let mut handling = file.lines[catch + 1..end].iter().filter(|line| !line.is_blank() && !line.is_comment());
     let compatible = COMPATIBLE.is_match(&file.lines[catch].text);
     let handles =
         !compatible && handling.clone().next().is_some() && !handling.any(|line| RETHROWS.is_match(&line.text));
-    // More than the body added means that the code was written anew, and a reader sees how.
+    // More added lines than the body mean a rewrite, which the reviewer sees in the diff.
     let n_added = file.added_in(&(start.min(hunk.end)..hunk.end)).filter(|line| !line.is_blank()).count();
     (handles && n_kept > 0 && n_kept == n_removed && n_added <= n_kept + 3).then_some(catch..end)
 }
 
-/// An `if err != nil` that is removed while the call above it stays.
+/// A removed `if err != nil` whose call above it stays.
 fn unchecked_call(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Range<usize>> {
     let checks = |line: &crate::change::view::Line<'_>| line.text.contains("err") || line.text.contains("Error");
     for index in hunk.clone().skip(1) {
@@ -103,7 +103,7 @@ fn next_handles(file: &File<'_>, index: usize) -> bool {
     file.next_kept(index).is_none_or(|line| line.text.contains("err"))
 }
 
-/// A `.catch(…)` that is removed while the promise before it stays.
+/// A removed `.catch(…)` whose promise stays.
 fn cut_catch(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Range<usize>> {
     if file.language != Language::Script
         || file.added_in(hunk).any(|line| HANDLES.is_match(&line.text) || line.text.contains("await "))
@@ -115,7 +115,7 @@ fn cut_catch(view: &View<'_>, file: &File<'_>, hunk: &Range<usize>) -> Option<Ra
         let (promise, _) = line.text.split_once(".catch(").filter(|_| line.is_removed() && !line.is_comment())?;
         let before = file.lines[hunk.start..index].iter().rev().find(|line| !line.is_blank());
         let stays = if promise.trim().is_empty() || promise.trim() == "}" || promise.trim() == "})" {
-            // The call above is a line that stays, or one that is added again without its last dot.
+            // The call is on the line above, which stays.
             before.is_some_and(|before| !before.is_removed())
         } else {
             view.adds(promise)

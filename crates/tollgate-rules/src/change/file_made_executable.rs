@@ -1,4 +1,4 @@
-//! A file that is no program gets the right to run.
+//! Detects non-executable files marked as executable.
 
 use tollgate_core::diff::Status;
 

@@ -1,4 +1,4 @@
-//! A change that calls itself a fix leaves alone the test that belongs to the file it fixes.
+//! Detects bug fixes that leave the existing test of the fixed file unchanged.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
         return;
     }
     let sources: Vec<&File<'_>> = view.files.iter().filter(|file| file.stays() && file.is_source()).collect();
-    // Tests inside a Rust file are touched when a hunk is in them.
+    // A hunk inside the test module of a Rust file counts as a changed test.
     let in_tests = |file: &File<'_>| file.hunks.iter().any(|hunk| syntax::in_test(file, hunk.end.saturating_sub(1)));
     if sources.iter().any(|file| in_tests(file)) {
         return;
@@ -34,7 +34,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// What a file is about, in a form that a source file and its test share; empty for names that say nothing.
+/// The subject of a file, equal for a source file and its test; the path itself for generic names.
 fn subject(path: &str) -> String {
     const VAGUE: &[&str] = &[
         "index",
@@ -69,7 +69,7 @@ fn subject(path: &str) -> String {
     if VAGUE.contains(&bare.as_str()) { path.to_owned() } else { bare }
 }
 
-/// True when the name itself says test; what tests share says it by its folder only.
+/// True when the file name marks a test; shared test helpers are marked by their directory only.
 fn is_named_test(path: &str) -> bool {
     let name = path::name(path).to_ascii_lowercase();
     name.contains("test") || name.contains("spec")

@@ -1,4 +1,4 @@
-//! A generated file changes, and nothing that it could be generated from does.
+//! Detects edited generated files whose sources did not change.
 
 use crate::change::manifest;
 use crate::change::path;
@@ -33,7 +33,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     if !view.files.iter().any(generated) {
         return;
     }
-    // Anything else that is not prose can be what it was generated from, or with.
+    // Any other file except prose can be the source or the generator.
     let input = |file: &File<'_>| {
         let aside = path::is_document(&file.path)
             || manifest::of_lock(&file.path).is_some()
@@ -43,7 +43,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     if view.files.iter().any(input) {
         return;
     }
-    // A header that changes shows another version of the generator at work.
+    // A changed header means a run of another generator version.
     let by_new_tool = |file: &File<'_>| {
         let changed = file.lines.iter().filter(|line| line.is_added() && line.new.is_some_and(|number| number <= 40));
         changed.into_iter().any(|line| HEADER.is_match(&line.text) || VERSION.is_match(&line.text))

@@ -1,4 +1,4 @@
-//! Source code is marked so that reviews do not show it.
+//! Detects `.gitattributes` entries that hide source code from diffs.
 
 use crate::change::path::Language;
 use crate::change::view::{Reporter, View};

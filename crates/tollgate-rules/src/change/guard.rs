@@ -1,4 +1,4 @@
-//! Guards: statements that stop what must not go on.
+//! Guards: early exits and checks in front of other code.
 //!
 //! ```text
 //! -    if (!user.isAdmin) return res.sendStatus(403);
@@ -52,21 +52,21 @@ patterns! {
     );
 }
 
-/// A guard that the change takes away.
+/// A guard that the change removes.
 pub(crate) struct Guard {
-    /// Its lines, all removed.
+    /// The lines of the guard, all removed.
     pub(crate) lines: Range<usize>,
-    /// True when it decides who may go on.
+    /// True for an authorization check.
     pub(crate) is_auth: bool,
 }
 
-/// The guards that a change removes from a file while what they guarded stays.
+/// The guards that a change removes from a file while the guarded code stays.
 pub(crate) fn removed<'v>(view: &'v View<'_>, file: &'v File<'_>) -> Vec<Guard> {
     if !file.stays() || !file.is_source() {
         return Vec::new();
     }
     let mut guards = Vec::new();
-    // With lines added beside it, a guard was rewritten, and a reader sees by what.
+    // With added lines in the block the guard was rewritten, which the reviewer sees in the diff.
     for block in file.blocks.iter().filter(|block| file.added_in(block).next().is_none()) {
         let mut index = block.start;
         while index < block.end {
@@ -117,7 +117,7 @@ fn guard_at(file: &File<'_>, index: usize) -> Option<Guard> {
     Some(Guard { is_auth: AUTH.is_match(&whole), lines })
 }
 
-/// True when the guard is nowhere else in the change, and what it guarded is still there.
+/// True when the change does not add the guard elsewhere and the guarded code stays.
 fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
     let head = &file.lines[guard.lines.start];
     let text = head.text.trim();
@@ -131,7 +131,7 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
     if view.adds_similar(text) || body.iter().any(|line| line.text.trim().len() > 24 && view.adds(&line.text)) {
         return false;
     }
-    // A setting that is gone from everywhere takes its checks with it.
+    // The checks of a removed setting go with it.
     if names(text).any(|name| name.len() > 3 && !is_word(name) && view.loses_name(name)) {
         return false;
     }
@@ -139,7 +139,7 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
     if subjects.iter().all(|name| view.adds_name(name)) {
         return false;
     }
-    // A check of something that is gone goes with it.
+    // The guard must concern code that stays.
     guard.is_auth
         || MARK.is_match(text)
         || subjects
@@ -147,7 +147,7 @@ fn is_gone(view: &View<'_>, file: &File<'_>, guard: &Guard) -> bool {
             .any(|name| after.iter().any(|line| !line.is_removed() && names(&line.text).any(|other| other == *name)))
 }
 
-/// Words of languages that name nothing of the program.
+/// True for keywords and built-in names.
 fn is_word(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "return",

@@ -1,4 +1,4 @@
-//! A check is deleted while the code behind it stays.
+//! Detects removed guards other than authorization checks.
 
 use crate::change::guard;
 use crate::change::view::{Reporter, View};

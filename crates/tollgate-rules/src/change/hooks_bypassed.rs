@@ -1,4 +1,4 @@
-//! A script or workflow goes past the checks that git runs.
+//! Detects scripts and workflows that bypass git hooks.
 
 use crate::change::path;
 use crate::change::view::{Reporter, View, patterns};

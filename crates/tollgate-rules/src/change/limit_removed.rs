@@ -1,4 +1,4 @@
-//! A time-out or rate limit disappears from a call or a handler that stays.
+//! Detects timeouts and rate limits removed from a remaining call or handler.
 
 use crate::change::syntax;
 use crate::change::view::{Reporter, View, patterns, squeeze};

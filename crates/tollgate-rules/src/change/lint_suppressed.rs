@@ -1,4 +1,4 @@
-//! A warning is silenced, and nobody says why.
+//! Detects lint suppressions without a reason.
 
 use crate::change::view::{File, Reporter, View, patterns};
 
@@ -31,7 +31,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when the line above or below is a comment that can give the reason.
+/// True when the line above is a comment that can give the reason.
 fn explained(file: &File<'_>, index: usize) -> bool {
     let neighbour = |at: Option<usize>| {
         let line = at.and_then(|at| file.lines.get(at)).filter(|line| !line.is_removed());
@@ -40,7 +40,7 @@ fn explained(file: &File<'_>, index: usize) -> bool {
     neighbour(index.checked_sub(1))
 }
 
-/// True when a removed line nearby was silenced in the same way: only its code changed.
+/// True when a removed line nearby had a suppression too, so that only its code changed.
 fn was_there(file: &File<'_>, index: usize) -> bool {
     file.removed_in(&file.near(index)).any(|line| WHOLE.is_match(&line.text) || BARE.is_match(&line.text))
 }

@@ -1,11 +1,11 @@
-//! A lock file takes a package from a place it did not come from before.
+//! Detects lock files that download a package from a new host.
 
 use std::collections::HashSet;
 
 use crate::change::manifest;
 use crate::change::view::{Reporter, View, patterns};
 
-/// Where packages of the usual registries are served.
+/// Hosts of the common registries.
 const KNOWN: &[&str] = &[
     "registry.npmjs.org",
     "registry.yarnpkg.com",
@@ -27,7 +27,7 @@ const KNOWN: &[&str] = &[
     "npm.jsr.io",
 ];
 
-/// The most hosts told of one file.
+/// Maximum number of reported hosts per file.
 const MAX_HOSTS: usize = 10;
 
 patterns! {
@@ -51,22 +51,22 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
             .filter_map(|line| host(&line.text))
             .map(|(_, host)| host)
             .collect();
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         for (index, line) in file.added() {
             let Some((scheme, host)) = host(&line.text) else { continue };
-            if told.len() >= MAX_HOSTS {
+            if reported.len() >= MAX_HOSTS {
                 break;
             }
             let known = KNOWN.contains(&host.as_str()) && scheme != "http";
-            if known || before.contains(&host) || !told.insert(host.clone()) {
+            if known || before.contains(&host) || !reported.insert(host.clone()) {
                 continue;
             }
-            let asked = view
+            let in_manifest = view
                 .files
                 .iter()
                 .filter(|other| manifest::of_manifest(&other.path).is_some())
                 .any(|other| other.added().any(|(_, line)| line.text.contains(&host)));
-            if !asked {
+            if !in_manifest {
                 let message = format!("lock file downloads a package from the new host `{host}`");
                 reporter.report(file, index..index + 1, Some(message));
             }

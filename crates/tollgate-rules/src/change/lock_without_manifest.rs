@@ -1,6 +1,6 @@
-//! A lock file changes beside code, while no manifest does.
+//! Detects lock files that change together with code but without their manifest.
 //!
-//! A change of the lock file alone is an update and says so itself.
+//! A change of the lock file alone is an update and is not reported.
 
 use crate::change::manifest;
 use crate::change::view::{Reporter, View, patterns};
@@ -22,8 +22,8 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
     for file in view.files.iter().filter(|file| file.stays()) {
         let Some(ecosystem) = manifest::of_lock(&file.path) else { continue };
-        let asked = view.files.iter().any(|other| manifest::of_manifest(&other.path) == Some(ecosystem));
-        if let Some((index, _)) = file.lines.iter().enumerate().find(|(_, line)| line.is_added() && !asked) {
+        let has_manifest = view.files.iter().any(|other| manifest::of_manifest(&other.path) == Some(ecosystem));
+        if let Some((index, _)) = file.lines.iter().enumerate().find(|(_, line)| line.is_added() && !has_manifest) {
             reporter.report(file, index..index + 1, None);
         }
     }

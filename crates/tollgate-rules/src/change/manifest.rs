@@ -1,11 +1,11 @@
-//! Manifests and lock files: which are they, and which dependencies do changed lines name.
+//! Parses manifests and lock files: their ecosystem, and the dependencies on changed lines.
 
 use tollgate_core::diff::LineKind;
 
 use crate::change::path;
 use crate::change::view::{File, Pattern, patterns};
 
-/// Where packages come from.
+/// A package ecosystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ecosystem {
     Cargo,
@@ -31,7 +31,7 @@ patterns! {
     GEM = r#"^\s*gem\s*\(?["']([\w.-]+)["']"#;
 }
 
-/// The ecosystem whose manifest this is.
+/// The ecosystem of a manifest.
 pub(crate) fn of_manifest(path: &str) -> Option<Ecosystem> {
     match path::name(path) {
         "Cargo.toml" => Some(Ecosystem::Cargo),
@@ -45,7 +45,7 @@ pub(crate) fn of_manifest(path: &str) -> Option<Ecosystem> {
     }
 }
 
-/// The ecosystem whose lock file this is.
+/// The ecosystem of a lock file.
 pub(crate) fn of_lock(path: &str) -> Option<Ecosystem> {
     let name = path::name(path);
     ALL.iter().copied().find(|ecosystem| ecosystem.locks().contains(&name))
@@ -55,7 +55,7 @@ const ALL: &[Ecosystem] =
     &[Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::PyPi, Ecosystem::Go, Ecosystem::Ruby, Ecosystem::Php];
 
 impl Ecosystem {
-    /// The names its lock files have.
+    /// The names of its lock files.
     pub(crate) fn locks(self) -> &'static [&'static str] {
         match self {
             Self::Cargo => &["Cargo.lock"],
@@ -77,7 +77,7 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
 }
 
-/// The dependencies on lines of this kind. Where a hunk does not show its section, the line's shape decides.
+/// The dependencies on lines of this kind. Where the hunk does not show the section, the form of the line decides.
 pub(crate) fn dependencies(file: &File<'_>, kind: LineKind) -> Vec<Dependency> {
     let Some(ecosystem) = of_manifest(&file.path) else { return Vec::new() };
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Dependencies change in a manifest, and the lock file beside it stays as it was.
+//! Detects changed dependencies in a manifest whose lock file did not change.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// The nearest lock file of the repository, unless the change touches one that would do.
+/// The nearest lock file of the repository, unless the change updates a suitable one.
 fn lock_of(view: &View<'_>, manifest: &str, ecosystem: Ecosystem) -> Option<String> {
     let mut folder = path::folder(manifest);
     let mut nearest = None;
@@ -42,24 +42,24 @@ fn lock_of(view: &View<'_>, manifest: &str, ecosystem: Ecosystem) -> Option<Stri
     }
 }
 
-/// The first line whose change must show in the lock file.
+/// The first line whose change requires an update of the lock file.
 fn first_change(file: &File<'_>, ecosystem: Ecosystem) -> Option<usize> {
     let (added, removed) =
         (manifest::dependencies(file, LineKind::Added), manifest::dependencies(file, LineKind::Removed));
-    // Cargo and Go lock names and versions, the others repeat what the manifest asks for.
+    // Cargo locks names and versions; the other lock files repeat the manifest's requirement.
     let key = |dependency: &Dependency| match ecosystem {
         Ecosystem::Cargo => dependency.name.clone(),
-        // What follows the name and its constraints is for the installer only.
+        // Options after the name and its constraints are not in the lock file.
         Ecosystem::Ruby => {
-            let asked = file.lines[dependency.index].text.split(':').next().unwrap_or_default();
-            let asked: Vec<&str> = asked.split(['"', '\'']).skip(1).step_by(2).collect();
-            asked.join(" ")
+            let requirement = file.lines[dependency.index].text.split(':').next().unwrap_or_default();
+            let requirement: Vec<&str> = requirement.split(['"', '\'']).skip(1).step_by(2).collect();
+            requirement.join(" ")
         }
         _ => squeeze(file.lines[dependency.index].text.split("//").next().unwrap_or_default()),
     };
     let before: HashSet<String> = removed.iter().map(key).collect();
     let after: HashSet<String> = added.iter().map(key).collect();
-    // A module that is new here can be in the sums already, for another module's sake.
+    // A new module may already be in `go.sum` as a dependency of another module.
     let known: HashSet<&str> = removed.iter().map(|dependency| dependency.name.as_str()).collect();
     let counts = |dependency: &&Dependency| ecosystem != Ecosystem::Go || known.contains(dependency.name.as_str());
     let new = added.iter().filter(counts).find(|dependency| !before.contains(&key(dependency)));

@@ -1,4 +1,4 @@
-//! A migration that may have run somewhere is edited or deleted.
+//! Detects edited or deleted migrations that may already have run.
 
 use tollgate_core::diff::Status;
 
@@ -17,7 +17,7 @@ patterns! {
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     let edited: Vec<&File<'_>> =
         view.files.iter().filter(|file| is_old_migration(file) && changes_meaning(file)).collect();
-    // One edit that runs through many of them is housekeeping: a formatter, an import, a licence.
+    // One edit across many migrations is housekeeping: a formatter, an import, a licence.
     if edited.len() > 5 {
         return;
     }
@@ -25,13 +25,14 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
         let adds_another =
             || view.files.iter().any(|other| other.diff.status == Status::Added && is_migration(&other.path));
         match file.diff.status {
-            // Deleted beside a new one: squashed or written anew before anyone ran it.
+            // Deleted together with a new one: squashed, or rewritten before its release.
             Status::Deleted if adds_another() => {}
             Status::Deleted => {
                 reporter.report(file, 0..file.lines.len().min(1), Some("existing migration deleted".to_owned()));
             }
             _ => {
-                let first = file.lines.iter().position(|line| (line.is_added() || line.is_removed()) && tells(line));
+                let first =
+                    file.lines.iter().position(|line| (line.is_added() || line.is_removed()) && is_statement(line));
                 if let Some(index) = first {
                     reporter.report(file, index..index + 1, None);
                 }
@@ -49,17 +50,17 @@ fn is_old_migration(file: &File<'_>) -> bool {
     matches!(file.diff.status, Status::Modified | Status::Deleted) && is_migration(&file.path)
 }
 
-/// True when more than comments, white space and imports differ.
+/// True when more than comments, whitespace and imports differ.
 fn changes_meaning(file: &File<'_>) -> bool {
     let side = |added: bool| -> String {
         let lines = file.lines.iter().filter(|line| if added { line.is_added() } else { line.is_removed() });
-        lines.filter(|line| tells(line)).map(|line| squeeze(&line.text)).collect::<String>().replace(',', "")
+        lines.filter(|line| is_statement(line)).map(|line| squeeze(&line.text)).collect::<String>().replace(',', "")
     };
     side(true) != side(false)
 }
 
 /// True when a line is more than a comment or an import.
-fn tells(line: &Line<'_>) -> bool {
+fn is_statement(line: &Line<'_>) -> bool {
     let text = line.text.trim().trim_start_matches('\u{feff}');
     let aside = ["import ", "from ", "use ", "using ", "--"].iter().any(|word| text.starts_with(word));
     !aside && !text.is_empty() && !line.is_comment()

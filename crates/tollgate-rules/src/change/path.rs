@@ -1,6 +1,6 @@
-//! What a file is, told by its path: its language, a test, documentation, a lock file.
+//! Classifies a file by its path: language, test, documentation, source.
 
-/// The languages whose declarations, checks and tests the change rules know.
+/// The languages that the change rules support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Rust,
@@ -17,7 +17,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language by the file's ending; `Script` is JavaScript and TypeScript in any form.
+    /// Detects the language by the file extension; `Script` is JavaScript and TypeScript in any form.
     pub(crate) fn of(path: &str) -> Self {
         match ending(path) {
             "rs" => Self::Rust,
@@ -34,28 +34,28 @@ impl Language {
         }
     }
 
-    /// True when blocks are told by indentation alone.
+    /// True when indentation alone delimits blocks.
     pub(crate) fn is_indented(self) -> bool {
         self == Self::Python
     }
 }
 
-/// What follows the last dot of the file's name.
+/// The file extension.
 pub(crate) fn ending(path: &str) -> &str {
     name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-/// The last step of a path.
+/// The file name of a path.
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The folder of a path, with its last slash; empty at the root.
+/// The directory of a path, with its final slash; empty at the root.
 pub(crate) fn folder(path: &str) -> &str {
     path.strip_suffix(name(path)).unwrap_or_default()
 }
 
-/// True for a test, or for what only tests use.
+/// True for tests and test helpers.
 pub(crate) fn is_test(path: &str) -> bool {
     const FOLDERS: &[&str] = &[
         "test",
@@ -108,7 +108,7 @@ pub(crate) fn is_document(path: &str) -> bool {
         || path.contains("/docs/")
 }
 
-/// True for code that is neither test, nor example, nor someone else's.
+/// True for code that is neither test, example nor vendored.
 pub(crate) fn is_source(path: &str) -> bool {
     const ASIDE: &[&str] = &[
         "example",
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_told_by_folder_or_name() {
+    fn tests_are_recognised_by_directory_or_name() {
         for path in [
             "tests/a.py",
             "src/__tests__/a.ts",

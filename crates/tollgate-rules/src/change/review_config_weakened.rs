@@ -1,4 +1,4 @@
-//! The change loosens the configuration of its own review.
+//! Detects changes that weaken the configuration of their own review.
 
 use tollgate_core::diff::Status;
 

@@ -1,4 +1,4 @@
-//! A submodule comes from another address.
+//! Detects changed submodule URLs.
 
 use crate::change::view::{Reporter, View};
 
@@ -19,7 +19,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// The address without what does not change where it leads: scheme, user, `.git`.
+/// Normalizes a URL: removes scheme, user and `.git`.
 fn bare(address: &str) -> String {
     let address = address.trim().trim_end_matches('/').trim_end_matches(".git");
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! A symbolic link points out of the repository.
+//! Detects symbolic links that point outside the repository.
 
 use crate::change::path;
 use crate::change::view::{Reporter, View};
@@ -14,7 +14,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when a target, seen from a folder, is outside of the root.
+/// True when a target, relative to a directory, is outside the repository root.
 fn leaves(folder: &str, target: &str) -> bool {
     let drive = target.as_bytes().get(1) == Some(&b':');
     if target.starts_with(['/', '~', '\\']) || drive {

@@ -1,7 +1,7 @@
-//! Shapes of code told line by line: statements, declarations, tests, assertions.
+//! Line-based heuristics for statements, declarations, tests and assertions.
 //!
-//! A diff shows pieces of a file, so nothing here parses. Each function answers
-//! only where a line's look and its indentation leave little doubt.
+//! A diff shows only parts of a file, so nothing here parses. Each function gives
+//! an answer only where the text of a line and its indentation are unambiguous.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -32,7 +32,7 @@ patterns! {
 
 /// The lines of a statement that begins at `index`, when the change removes all of it.
 ///
-/// `None` when its end is not removed with it, or when it has further branches.
+/// `None` when its end stays, or when it has further branches.
 pub(crate) fn removed_statement(file: &File<'_>, index: usize) -> Option<Range<usize>> {
     let head = file.lines.get(index).filter(|line| line.is_removed())?;
     let (indent, text) = (head.indent(), head.text.trim());
@@ -65,16 +65,16 @@ pub(crate) fn removed_statement(file: &File<'_>, index: usize) -> Option<Range<u
     while end > index + 1 && file.lines[end - 1].is_blank() {
         end -= 1;
     }
-    // Where only indentation ends a block, there is nothing to close.
+    // A block delimited by indentation has no closing line.
     (!open || file.language.is_indented()).then_some(index..end)
 }
 
-/// True when a line only closes what was opened before.
+/// True when a line only closes a block.
 pub(crate) fn is_closer(line: &Line<'_>) -> bool {
     CLOSER.is_match(&line.text)
 }
 
-/// True when a line begins another branch of a statement above it.
+/// True when a line begins another branch of the statement above it.
 pub(crate) fn is_branch(text: &str) -> bool {
     BRANCH.is_match(text)
 }
@@ -84,13 +84,13 @@ pub(crate) fn is_declaration(line: &Line<'_>) -> bool {
     !line.is_comment() && (FUNCTION.is_match(&line.text) || METHOD.is_match(&line.text))
 }
 
-/// The name a declaration gives, as far as one line tells.
+/// The name that a line declares, if the line contains it.
 pub(crate) fn declared_name(text: &str) -> Option<&str> {
     const WORDS: &[&str] = &["fn", "def", "func", "function", "class", "struct", "trait", "interface", "enum", "fun"];
     let mut words = names(text);
     words.by_ref().find(|word| WORDS.contains(word))?;
     let name = words.next()?;
-    // A method in Go has its receiver first.
+    // The receiver of a Go method comes first.
     if text.trim_start().starts_with("func (") {
         let (_, rest) = text.split_once(')')?;
         return names(rest).next();
@@ -127,14 +127,14 @@ pub(crate) fn test_name(file: &File<'_>, index: usize) -> Option<String> {
     }
 }
 
-/// True when a line asserts something, as tests do.
+/// True when a line is an assertion of a test.
 pub(crate) fn is_assertion(line: &Line<'_>) -> bool {
-    // In Rust, `.expect("…")` takes a value out of a result; it is no assertion of a test.
+    // In Rust, `.expect("…")` unwraps a result and is no assertion.
     let unwraps = line.text.trim_start().starts_with(".expect(\"");
     !line.is_comment() && !unwraps && ASSERTION.is_match(&line.text)
 }
 
-/// True when the line is in test code: a test file, or the tests inside a Rust file.
+/// True when the line is in a test file or in the test module of a Rust file.
 pub(crate) fn in_test(file: &File<'_>, index: usize) -> bool {
     if file.is_test {
         return true;
@@ -150,7 +150,7 @@ pub(crate) fn in_test(file: &File<'_>, index: usize) -> bool {
     marked(&section) || named(&section) || above.iter().rev().take(200).any(|line| marked(&line.text))
 }
 
-/// True when the change takes a function or type out of the program: its tests rightly go with it.
+/// True when the change removes a function or type from the program, so that its tests go with it.
 pub(crate) fn removes_code(view: &View<'_>) -> bool {
     let sources = view.files.iter().filter(|file| file.is_source());
     sources.into_iter().any(|file| {
@@ -162,7 +162,7 @@ pub(crate) fn removes_code(view: &View<'_>) -> bool {
     })
 }
 
-/// True when the change touches more than tests: housekeeping among these alone is no loss of cover.
+/// True when the change touches more than tests; refactoring of tests alone loses no coverage.
 pub(crate) fn touches_program(view: &View<'_>) -> bool {
     view.files.iter().any(|file| {
         file.is_source()
@@ -175,7 +175,7 @@ pub(crate) fn touches_program(view: &View<'_>) -> bool {
     })
 }
 
-/// The names that the change takes out of the program's lines and puts on no other: what has them went with them.
+/// The names on removed lines of the program that no added line contains.
 pub(crate) fn gone_names<'v>(view: &'v View<'_>) -> HashSet<&'v str> {
     let sources = view.files.iter().filter(|file| !file.is_test);
     let lines =

@@ -1,8 +1,8 @@
-//! Tests are deleted though the code they test stays.
+//! Detects removed tests of remaining code.
 //!
-//! A test that appears again under its name was moved. When the change adds as
+//! A test that is added again under its name was moved. When the change adds as
 //! many tests as it removes, they were rewritten; when it removes functions from
-//! the program, their tests rightly go with them.
+//! the program, their tests go with them.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use tollgate_core::diff::Status;
 use crate::change::syntax;
 use crate::change::view::{File, Reporter, View, names};
 
-/// How much of a test is read.
+/// Maximum number of lines of a test that are read.
 const MAX_TEST_LINES: usize = 30;
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
@@ -34,7 +34,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
     let lost = syntax::gone_names(view);
     for (file, tests) in removed {
-        // Beside new tests, old ones were merged or written anew.
+        // New tests in the same file mean that old ones were merged or rewritten.
         if file.diff.status != Status::Deleted && !self::tests(file, true).is_empty() {
             continue;
         }
@@ -56,13 +56,13 @@ fn tests(file: &File<'_>, added: bool) -> Vec<(usize, String)> {
     side.filter_map(|(index, _)| Some((index, syntax::test_name(file, index)?))).collect()
 }
 
-/// True when the test names what the program loses.
+/// True when the test names code that the change removes.
 fn about(file: &File<'_>, index: usize, gone: &HashSet<&str>) -> bool {
     let lines = file.lines[index..].iter().take(MAX_TEST_LINES).take_while(|line| line.is_removed());
     lines.flat_map(|line| names(&line.text)).any(|name| gone.contains(name))
 }
 
-/// True when the program gets smaller: a feature goes, and its tests with it. A revert says what it takes back.
+/// True when the program gets smaller, because a feature is removed with its tests. Reverts do not count.
 fn shrinks(view: &View<'_>) -> bool {
     let sources = || view.files.iter().filter(|file| file.is_source()).map(|file| file.diff);
     let (n_added, n_removed) = (

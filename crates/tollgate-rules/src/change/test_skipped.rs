@@ -1,4 +1,4 @@
-//! A test that ran is told not to run.
+//! Detects existing tests that the change skips.
 
 use crate::change::path::Language;
 use crate::change::syntax;
@@ -30,7 +30,7 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
     }
 }
 
-/// True when the line skips a test that was there before.
+/// True when the line skips an existing test.
 fn is_skip(file: &File<'_>, index: usize) -> bool {
     let line = &file.lines[index];
     let text = line.text.as_ref();
@@ -40,7 +40,7 @@ fn is_skip(file: &File<'_>, index: usize) -> bool {
         return below.into_iter().find(|line| !line.is_removed()).is_some_and(|line| !line.is_added());
     }
     if CALL.is_match(text) {
-        // Skipping under a condition is how tests ask for what they need.
+        // A conditional skip states a requirement of the test.
         let before = file.lines[..index].iter().rev().find(|line| !line.is_blank() && !line.is_removed());
         return before.is_some_and(|line| {
             !line.is_added() && syntax::is_declaration(line) && line.indent() < file.lines[index].indent()

@@ -1,4 +1,4 @@
-//! Work is put off with no way to find it again.
+//! Detects TODO comments without an issue reference.
 
 use crate::change::path::{self, Language};
 use crate::change::view::{Reporter, View, patterns};

@@ -1,4 +1,4 @@
-//! An error that was handed on now ends the program: `?` became `unwrap`.
+//! Detects `?` replaced by `unwrap`.
 
 use crate::change::path::Language;
 use crate::change::syntax;

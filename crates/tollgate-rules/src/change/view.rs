@@ -1,10 +1,10 @@
-//! The change as the change rules see it.
+//! An index of the change for the change rules.
 //!
 //! Lines are flattened per file and grouped into blocks: runs of removed and
-//! added lines with no line between them that stays. What the change adds is
-//! indexed, so that a rule about something removed can ask whether it was only
-//! moved, reformatted or renamed. All of it is linear in the diff; each question
-//! is answered in bounded time.
+//! added lines without a context line between them. Added lines and names are
+//! indexed, so that a rule can check whether removed code was only moved,
+//! reformatted or renamed. Building the index is linear in the diff; each lookup
+//! takes bounded time.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,29 +19,29 @@ use crate::change::ChangeContext;
 use crate::change::path::{self, Language};
 use crate::hit::Hit;
 
-/// Longer lines are cut: no rule needs more, and minified code is none of ours.
+/// Longer lines are truncated; they are minified code.
 const MAX_LINE_BYTES: usize = 1_000;
-/// The most places remembered for a name, so that one question is never more than a few comparisons.
+/// Maximum number of lines indexed for a name, which bounds the comparisons of a lookup.
 const MAX_PLACES: usize = 8;
-/// The most names of a line that are compared.
+/// Maximum number of names of a line that are compared.
 const MAX_NAMES: usize = 16;
-/// How far from a line its other half is looked for.
+/// Distance in which the counterpart of a changed line is searched.
 const NEAR_LINES: usize = 60;
-/// The most lines quoted in a hit.
+/// Maximum number of lines quoted in a hit.
 const MAX_EVIDENCE_LINES: usize = 8;
-/// The most hits of one rule in a change: a reader has stopped long before.
+/// Maximum number of hits of one rule in a change.
 const MAX_HITS: usize = 25;
 
-/// Compiles a constant pattern; `\w`, `\d`, `\s` and `\b` are ASCII, which keeps it small.
+/// Compiles a constant pattern with ASCII-only classes, which keeps it small.
 pub(crate) fn compile(pattern: &str) -> Regex {
     let ascii = pattern.replace(r"\w", "[A-Za-z0-9_]").replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
     Regex::new(&ascii.replace(r"\b", r"(?-u:\b)")).expect("each constant pattern is compiled by an example")
 }
 
-/// A constant pattern, compiled when a text first has one of its literals.
+/// A constant pattern, compiled when a text first contains one of its literals.
 ///
-/// Compiling costs more than reading a small change, so most patterns must never be compiled: every text that a pattern
-/// matches has one of its literals.
+/// Compiling costs more than reading a small change, so most patterns must never be compiled. Every text that the
+/// pattern matches contains one of the literals.
 pub(crate) struct Pattern {
     pub(crate) literals: &'static [&'static str],
     pub(crate) regex: std::sync::LazyLock<Regex>,
@@ -60,13 +60,13 @@ impl Pattern {
         if self.may_match(text) { self.regex.captures(text) } else { None }
     }
 
-    /// The text without the first match.
+    /// Removes the first match from the text.
     pub(crate) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.may_match(text) { self.regex.replace(text, "") } else { Cow::Borrowed(text) }
     }
 }
 
-/// Names constant patterns, each with the literals of which a match has one.
+/// Declares constant patterns, each with literals of which every match contains one.
 macro_rules! patterns {
     ($($name:ident $([$($literal:literal),+])? = $pattern:expr;)+) => {
         $(static $name: $crate::change::view::Pattern = $crate::change::view::Pattern {
@@ -83,7 +83,7 @@ pub(crate) struct Line<'a> {
     pub(crate) kind: LineKind,
     pub(crate) old: Option<u32>,
     pub(crate) new: Option<u32>,
-    /// Without line ends, and cut when very long.
+    /// The text without line end, truncated when very long.
     pub(crate) text: Cow<'a, str>,
 }
 
@@ -100,13 +100,13 @@ impl Line<'_> {
         self.text.trim().is_empty()
     }
 
-    /// The number of columns before the text; a tab counts as four.
+    /// The indentation in columns; a tab counts as four.
     pub(crate) fn indent(&self) -> usize {
         let blanks = self.text.chars().take_while(|c| matches!(c, ' ' | '\t'));
         blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     }
 
-    /// True for a line that is only a comment, in any of the usual ways.
+    /// True for a line with only a comment.
     pub(crate) fn is_comment(&self) -> bool {
         let text = self.text.trim_start();
         let hash = text.starts_with('#') && !text.starts_with("#[") && !text.starts_with("#include");
@@ -118,12 +118,12 @@ impl Line<'_> {
 #[derive(Debug)]
 pub(crate) struct File<'a> {
     pub(crate) diff: &'a FileDiff,
-    /// The path after the change, or before it for a deleted file.
+    /// The path after the change; for a deleted file, the path before it.
     pub(crate) path: String,
     pub(crate) language: Language,
     pub(crate) is_test: bool,
     pub(crate) lines: Vec<Line<'a>>,
-    /// For each hunk, its lines.
+    /// The line range of each hunk.
     pub(crate) hunks: Vec<Range<usize>>,
     /// Runs of changed lines.
     pub(crate) blocks: Vec<Range<usize>>,
@@ -155,7 +155,7 @@ impl<'a> File<'a> {
         Self { diff, path, language, is_test, lines, hunks, blocks }
     }
 
-    /// True when the file was there before the change and still is.
+    /// True when the file exists before and after the change.
     pub(crate) fn stays(&self) -> bool {
         matches!(self.diff.status, Status::Modified | Status::Renamed)
     }
@@ -180,31 +180,31 @@ impl<'a> File<'a> {
         self.lines[range.clone()].iter().filter(|line| line.is_removed())
     }
 
-    /// The hunk that a line is in.
+    /// The hunk of a line.
     pub(crate) fn hunk_of(&self, index: usize) -> Range<usize> {
         let after = self.hunks.partition_point(|hunk| hunk.end <= index);
         self.hunks.get(after).cloned().unwrap_or(index..index + 1)
     }
 
-    /// The lines around a line, within its hunk: where its other half would be.
+    /// The lines around a line, within its hunk, where its counterpart would be.
     pub(crate) fn near(&self, index: usize) -> Range<usize> {
         let hunk = self.hunk_of(index);
         hunk.start.max(index.saturating_sub(NEAR_LINES))..hunk.end.min(index + NEAR_LINES)
     }
 
-    /// The block that a changed line is in.
+    /// The block of a changed line.
     pub(crate) fn block_of(&self, index: usize) -> Range<usize> {
         let after = self.blocks.partition_point(|block| block.end <= index);
         self.blocks.get(after).cloned().unwrap_or(index..index + 1)
     }
 
-    /// The next line from `index` on that is in the file after the change and not blank, within the hunk.
+    /// The next line from `index` on, within the hunk, that is not removed and not blank.
     pub(crate) fn next_kept(&self, index: usize) -> Option<&Line<'a>> {
         let end = self.hunk_of(index.min(self.lines.len().saturating_sub(1))).end;
         self.lines.get(index..end)?.iter().take(40).find(|line| !line.is_removed() && !line.is_blank())
     }
 
-    /// What git shows behind a hunk's header: usually the enclosing function.
+    /// The section heading of a hunk: usually the enclosing function.
     pub(crate) fn section(&self, index: usize) -> Cow<'_, str> {
         let at = self.hunks.partition_point(|hunk| hunk.end <= index);
         self.diff.hunks.get(at).map_or(Cow::Borrowed(""), |hunk| String::from_utf8_lossy(self.diff.section(hunk)))
@@ -217,14 +217,14 @@ pub(crate) struct View<'a> {
     pub(crate) declared: ChangeContext<'a>,
     added: HashSet<u64>,
     removed: HashSet<u64>,
-    /// For each name on removed lines, on how many.
+    /// The number of removed lines with each name.
     removed_names: HashMap<u64, u32>,
     kept_names: HashSet<u64>,
     by_path: HashMap<String, usize>,
     paths: HashSet<&'a str>,
     is_application: bool,
-    /// For each name on added lines, the first places it has.
-    places: HashMap<u64, Vec<(u32, u32)>>,
+    /// The first added lines with each name.
+    lines_by_name: HashMap<u64, Vec<(u32, u32)>>,
 }
 
 impl<'a> View<'a> {
@@ -232,18 +232,18 @@ impl<'a> View<'a> {
         let files: Vec<File<'a>> = diffs.iter().map(File::of).collect();
         let (mut added, mut removed) = (HashSet::new(), HashSet::new());
         let (mut removed_names, mut kept_names): (HashMap<u64, u32>, HashSet<u64>) = Default::default();
-        let mut places: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
+        let mut lines_by_name: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
         for (file_index, file) in files.iter().enumerate() {
             for (line_index, line) in file.lines.iter().enumerate() {
                 match line.kind {
                     LineKind::Added => {
                         added.insert(squash(&line.text));
                         for name in names(&line.text).take(MAX_NAMES) {
-                            let places = places.entry(hash(name)).or_default();
+                            let lines_by_name = lines_by_name.entry(hash(name)).or_default();
                             if let (true, Ok(file), Ok(line)) =
-                                (places.len() < MAX_PLACES, u32::try_from(file_index), u32::try_from(line_index))
+                                (lines_by_name.len() < MAX_PLACES, u32::try_from(file_index), u32::try_from(line_index))
                             {
-                                places.push((file, line));
+                                lines_by_name.push((file, line));
                             }
                         }
                     }
@@ -268,20 +268,31 @@ impl<'a> View<'a> {
             starts || path.starts_with("cmd/") || at_root.contains(&path.as_str())
         };
         let is_application = declared.paths.iter().any(runs);
-        Self { files, declared, added, removed, removed_names, kept_names, by_path, paths, is_application, places }
+        Self {
+            files,
+            declared,
+            added,
+            removed,
+            removed_names,
+            kept_names,
+            by_path,
+            paths,
+            is_application,
+            lines_by_name,
+        }
     }
 
-    /// True when the change adds this line somewhere, white space and quotes aside.
+    /// True when the change adds this line somewhere, ignoring whitespace and quotes.
     pub(crate) fn adds(&self, text: &str) -> bool {
         self.added.contains(&squash(text))
     }
 
-    /// True when the change removes this line somewhere, white space and quotes aside.
+    /// True when the change removes this line somewhere, ignoring whitespace and quotes.
     pub(crate) fn removes(&self, text: &str) -> bool {
         self.removed.contains(&squash(text))
     }
 
-    /// True when the change adds this line, or one whose names are nearly the same.
+    /// True when the change adds this line, or a fuzzy match with nearly the same names.
     pub(crate) fn adds_similar(&self, text: &str) -> bool {
         if self.adds(text) {
             return true;
@@ -290,7 +301,7 @@ impl<'a> View<'a> {
         if wanted.len() < 2 {
             return false;
         }
-        let candidates = wanted.iter().filter_map(|name| self.places.get(name)).flatten();
+        let candidates = wanted.iter().filter_map(|name| self.lines_by_name.get(name)).flatten();
         candidates.into_iter().any(|&(file, line)| {
             let text = &self.files[file as usize].lines[line as usize].text;
             let other: HashSet<u64> = names(text).take(MAX_NAMES).map(hash).collect();
@@ -299,36 +310,36 @@ impl<'a> View<'a> {
         })
     }
 
-    /// True when the name stands on a line that the change adds anywhere.
+    /// True when an added line contains the name.
     pub(crate) fn adds_name(&self, name: &str) -> bool {
-        self.places.contains_key(&hash(name))
+        self.lines_by_name.contains_key(&hash(name))
     }
 
-    /// True when the name is on several removed lines and on no line that stays or comes: it leaves the program.
+    /// True when several removed lines contain the name and no other line does.
     pub(crate) fn loses_name(&self, name: &str) -> bool {
         let name = hash(name);
         self.removed_names.get(&name).is_some_and(|&n_lines| n_lines > 2)
             && !self.kept_names.contains(&name)
-            && !self.places.contains_key(&name)
+            && !self.lines_by_name.contains_key(&name)
     }
 
-    /// The file of this path after the change, when the change touches it.
+    /// The changed file with this path.
     pub(crate) fn file(&self, path: &str) -> Option<&File<'a>> {
         self.by_path.get(path).and_then(|&index| self.files.get(index))
     }
 
-    /// True when the repository looks like something that is run, not something that others build on.
+    /// True when the repository looks like an application, not like a library.
     pub(crate) fn is_application(&self) -> bool {
         self.is_application
     }
 
-    /// True when the repository has this path before the change.
+    /// True when the repository contains this path before the change.
     pub(crate) fn has_path(&self, path: &str) -> bool {
         self.paths.contains(path)
     }
 }
 
-/// What the rules found, in the order they found it.
+/// Collects the hits of the rules, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Reporter {
     hits: Vec<(FilePath, Hit)>,
@@ -338,12 +349,12 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// What is reported from here on comes from this rule.
+    /// Sets the rule of the following hits.
     pub(crate) fn begin(&mut self, rule: &'static str, in_tests: bool) {
         (self.rule, self.in_tests, self.n_hits) = (rule, in_tests, 0);
     }
 
-    /// Reports lines of a file, removed ones or others, with the rule's message or a more precise one.
+    /// Reports lines of a file, with the rule's message or a more precise one.
     pub(crate) fn report(&mut self, file: &File<'_>, range: Range<usize>, message: Option<String>) {
         let lines = file.lines.get(range).unwrap_or_default();
         let left = lines.first().is_some_and(Line::is_removed);
@@ -356,7 +367,7 @@ impl Reporter {
         self.push(file, left, (first.max(1), last.max(first)), evidence, message);
     }
 
-    /// Reports a file as a whole, for what has no line of its own.
+    /// Reports a whole file, for defects without a line.
     pub(crate) fn report_file(&mut self, file: &File<'_>, evidence: String, message: Option<String>) {
         self.push(file, file.diff.new_path.is_none(), (1, 1), evidence, message);
     }
@@ -378,13 +389,13 @@ impl Reporter {
     }
 }
 
-/// The names on a line: words of at least two characters that begin with a letter or `_`.
+/// The names on a line: identifiers of at least two characters.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| word.len() >= 2 && !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The text without what formatting changes: white space, kind of quotes, a last comma or semicolon.
+/// Normalizes formatting: whitespace, kind of quotes, a final comma or semicolon.
 pub(crate) fn squeeze(text: &str) -> String {
     let folded: String = text
         .chars()

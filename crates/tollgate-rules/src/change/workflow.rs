@@ -1,4 +1,4 @@
-//! Workflows of GitHub Actions, read line by line.
+//! Reads GitHub Actions workflows line by line.
 
 use std::collections::HashSet;
 
@@ -20,12 +20,12 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// True when the version is a commit, which nobody can move.
+    /// True when the version is a commit, which is immutable.
     pub(crate) fn is_pinned(&self) -> bool {
         SHA.is_match(&self.version)
     }
 
-    /// True for the forge's own actions.
+    /// True for actions of GitHub itself.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.action.split('/').next(), Some("actions" | "github"))
     }
@@ -40,12 +40,12 @@ pub(crate) fn uses(line: &Line<'_>) -> Option<Uses> {
     Some(Uses { action: groups.get(1)?.as_str().to_owned(), version: groups.get(2)?.as_str().to_owned() })
 }
 
-/// The files that use actions.
+/// The workflow and action files of the change.
 pub(crate) fn files<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = &'v File<'a>> {
     view.files.iter().filter(|file| ACTION_PATH.is_match(&file.path))
 }
 
-/// The actions that lines of the files, added ones aside, use.
+/// The actions on lines of the files that are not added.
 pub(crate) fn used_before(view: &View<'_>) -> HashSet<String> {
     let lines = files(view).flat_map(|file| &file.lines).filter(|line| !line.is_added());
     lines.filter_map(uses).map(|uses| uses.action).collect()

@@ -1,4 +1,4 @@
-//! Additions that nobody can review: very long files and binary ones.
+//! Detects additions that cannot be reviewed: very long files and binary files.
 
 use tollgate_core::diff::Status;
 
@@ -9,13 +9,13 @@ const HUGE: &str = "huge-addition";
 const BINARY: &str = "binary-program";
 const LARGE: &str = "binary-large";
 
-/// More bytes than a repository should keep for ever in every clone.
+/// Maximum size of a binary file, which every clone carries.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// More added lines in one source file than a person reads in one go.
+/// Maximum number of added lines in one source file.
 const MAX_ADDED: u32 = 2500;
 
-/// Endings of programs and of archives, which can hold programs.
+/// File extensions of executables and archives.
 const PROGRAMS: &[&str] = &[
     "exe", "dll", "so", "dylib", "a", "o", "lib", "obj", "class", "jar", "war", "ear", "zip", "tar", "tgz", "gz",
     "bz2", "xz", "zst", "7z", "rar", "apk", "aab", "ipa", "msi", "deb", "rpm", "pyc", "pyd", "whl", "egg", "node",
@@ -34,7 +34,7 @@ fn binary(file: &File<'_>) -> Option<Hit> {
     let path = String::from_utf8_lossy(file.path()).into_owned();
     let ending = path.rsplit('/').next()?.rsplit_once('.')?.1.to_ascii_lowercase();
     let class = file.class();
-    // Build tools ask that their small starter be committed.
+    // Gradle and Maven require that their wrapper be committed.
     let wrapper = path.ends_with("gradle-wrapper.jar") || path.ends_with("maven-wrapper.jar");
     if !PROGRAMS.contains(&ending.as_str()) || class.test || wrapper || !file.enabled(BINARY) {
         return None;
@@ -44,7 +44,7 @@ fn binary(file: &File<'_>) -> Option<Hit> {
     Some(Hit { evidence: format!("binary file {name} {done}"), ..file.hit(BINARY, Some(1), b"") })
 }
 
-/// The size is known only where the diff has the content.
+/// Reports a large binary file; its size is known only where the diff has the content.
 fn large(file: &File<'_>) -> Option<Hit> {
     let size = file.diff.binary_size.filter(|size| *size > MAX_BYTES)?;
     if file.class().test || !file.enabled(LARGE) {
@@ -67,7 +67,7 @@ fn huge(file: &File<'_>) -> Option<Hit> {
     Some(Hit { message: Some(message), ..file.hit(HUGE, Some(number), text) })
 }
 
-/// True when one of the first lines says that a program wrote the file.
+/// True when one of the first lines marks the file as generated.
 fn says_generated(file: &File<'_>) -> bool {
     file.diff.added().take(20).any(|(_, text)| {
         let lower = String::from_utf8_lossy(text).to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Marks that a merge leaves where it needs a person.
+//! Detects merge conflict markers.
 //!
 //! ```text
 //! <<<<<<< HEAD
@@ -9,8 +9,8 @@
 //! >>>>>>> branch
 //! ```
 //!
-//! A line of `=` alone may also underline a heading, so it counts only in a
-//! file that has one of the other marks.
+//! A line of `=` may also underline a heading, so it counts only in a file with
+//! one of the other markers.
 
 use tollgate_core::diff::LineKind;
 
@@ -32,7 +32,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
         return;
     }
     let class = file.class();
-    // What a merge tool is tested with, and what explains it to people.
+    // Test data of merge tools, and documentation about merges.
     if (class.test && !class.code) || (class.prose && !has_all(file)) {
         return;
     }
@@ -49,13 +49,13 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
                     hits.extend(new.then(|| file.hit(RULE, line.new, line.text)))
                 }
             }
-            // One finding for each block: the rest of it goes with the mark that opens it.
+            // One finding for each conflict, at its opening marker.
             open = if mark == Mark::Theirs { false } else { open || new };
         }
     }
 }
 
-/// True when the file has a mark that is nothing but a mark.
+/// True when the file has an unambiguous marker.
 fn others_near(file: &File<'_>) -> bool {
     marks(file).any(|mark| matches!(mark, Mark::Ours | Mark::Theirs))
 }

@@ -1,4 +1,4 @@
-//! Instructions of a Dockerfile that make images unrepeatable or open.
+//! Detects Dockerfile instructions that make images unreproducible or insecure.
 
 use tollgate_core::diff::Status;
 
@@ -36,7 +36,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
                 instruction = text.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
             }
             continues = text.ends_with('\\');
-            let rule = look(&instruction, text, &stages, whole);
+            let rule = violation(&instruction, text, &stages, whole);
             if let Some(rule) = rule.filter(|rule| line.added && file.enabled(rule)) {
                 hits.push(hit(file, rule, line));
             }
@@ -56,13 +56,13 @@ fn hit(file: &File<'_>, rule: &str, line: &HunkLine<'_>) -> Hit {
     }
 }
 
-/// The first rule that a line of an instruction breaks.
-fn look(instruction: &str, text: &str, stages: &[String], whole: bool) -> Option<&'static str> {
+/// The first rule that a line of an instruction violates.
+fn violation(instruction: &str, text: &str, stages: &[String], whole: bool) -> Option<&'static str> {
     match instruction {
         "FROM" => is_moving(text, stages, whole).then_some(LATEST),
         "ADD" => is_unchecked_add(text).then_some(ADD_URL),
         "ENV" | "ARG" => env_secret(text).map(|_| SECRET),
-        // A hunk may begin in the middle of a long `RUN`.
+        // A hunk may begin inside a long `RUN`.
         "COPY" | "LABEL" | "CMD" | "ENTRYPOINT" | "USER" | "EXPOSE" | "VOLUME" | "WORKDIR" | "HEALTHCHECK" => None,
         _ => run(text),
     }
@@ -108,7 +108,7 @@ fn pipes_to_shell(words: &[&str], downloads: Option<usize>) -> bool {
     shell && !chained
 }
 
-/// True when an image's name does not say which version it is.
+/// True when an image has no pinned version.
 fn is_moving(text: &str, stages: &[String], whole: bool) -> bool {
     let Some(image) = text.split_whitespace().skip(1).find(|word| !word.starts_with("--")) else { return false };
     if image.contains(['$', '@', '\\']) || image.eq_ignore_ascii_case("scratch") {
@@ -117,12 +117,12 @@ fn is_moving(text: &str, stages: &[String], whole: bool) -> bool {
     let name = image.rsplit('/').next().unwrap_or(image);
     match name.split_once(':') {
         Some((_, tag)) => tag == "latest",
-        // A name without a tag can be that of a stage, which only the whole file tells.
+        // A name without a tag can be a build stage, which only the whole file shows.
         None => (whole || image.contains('/')) && !stages.iter().any(|stage| stage.eq_ignore_ascii_case(image)),
     }
 }
 
-/// The name that a `FROM … AS name` gives.
+/// The stage name of `FROM … AS name`.
 fn stage(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let from = words.first().is_some_and(|word| word.eq_ignore_ascii_case("from"));
@@ -137,7 +137,7 @@ fn is_unchecked_add(text: &str) -> bool {
     (url.starts_with("http://") || url.starts_with("https://")) && !checked && !url.ends_with(".git")
 }
 
-/// The name of a secret that gets a value here: `ENV API_KEY=…`.
+/// The name of a secret with a value: `ENV API_KEY=…`.
 fn env_secret(text: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
     let first = words.next()?;
@@ -160,7 +160,7 @@ fn env_secret(text: &str) -> Option<&str> {
     (named && real && !name.contains(char::is_whitespace)).then_some(name)
 }
 
-/// A file whose last `USER` is root.
+/// Reports a file whose last `USER` is root.
 fn last_user(file: &File<'_>, lines: &[HunkLine<'_>]) -> Option<Hit> {
     let user =
         |line: &&HunkLine<'_>| line.text.trim_start().get(..5).is_some_and(|head| head.eq_ignore_ascii_case("user "));

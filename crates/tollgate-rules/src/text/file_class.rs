@@ -1,21 +1,21 @@
-//! What a file's path says about the text in it.
+//! Classifies a file by its path, for the text rules.
 
-/// What a file is for, as far as its path tells.
+/// The purpose of a file, as far as its path shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileClass {
-    /// Tests, fixtures, samples: values in it are made up.
+    /// Tests, fixtures, samples: its values are fake.
     pub(crate) test: bool,
-    /// Text for people: values in it are explanations.
+    /// Documentation: its values are examples.
     pub(crate) prose: bool,
-    /// Written by a program, or a copy of somebody else's work.
+    /// Generated or vendored.
     pub(crate) generated: bool,
-    /// Settings, where values stand without quotes.
+    /// Configuration, where values need no quotes.
     pub(crate) config: bool,
-    /// Written by people in a programming language.
+    /// Source code written by people.
     pub(crate) code: bool,
-    /// Steps of continuous integration, where throw-away databases get throw-away passwords.
+    /// Continuous integration, where temporary databases have throw-away passwords.
     pub(crate) ci: bool,
-    /// Texts of the interface in other languages.
+    /// Translations of the user interface.
     pub(crate) translation: bool,
 }
 
@@ -161,7 +161,7 @@ const GENERATED_FOLDERS: &[&str] = &[
 ];
 
 impl FileClass {
-    /// Reads a path; no file is opened.
+    /// Classifies a path without opening the file.
     pub(crate) fn of(path: &[u8]) -> Self {
         let path = String::from_utf8_lossy(path);
         let lower = path.to_ascii_lowercase();
@@ -179,7 +179,7 @@ impl FileClass {
             test: in_folder(TEST_FOLDERS) || is_test_name(name, cased_name) || names_an_example,
             ci: lower.contains(".github/workflows/")
                 || matches!(name, ".gitlab-ci.yml" | ".travis.yml" | "azure-pipelines.yml"),
-            // A description of an interface is made of samples.
+            // An API description contains example values.
             prose: ends(PROSE)
                 || name.contains("openapi")
                 || name.contains("swagger")
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_tells_what_a_file_is_for() {
+    fn files_are_classified_by_path() {
         check("src/main.rs", "code");
         check("src/contest.rs", "code");
         check("src/latest/attest.py", "code");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn dockerfiles_are_told_by_name() {
+    fn dockerfiles_are_recognised_by_name() {
         for path in ["Dockerfile", "a/Dockerfile.web", "web.dockerfile", "Containerfile", "docker/Dockerfile-dev"] {
             assert!(is_dockerfile(path.as_bytes()), "{path}");
         }

@@ -1,8 +1,8 @@
-//! Characters that hide or turn text, and letters that pose as others.
+//! Detects invisible characters, bidirectional controls and homoglyphs (Trojan Source).
 //!
-//! What a reviewer sees is then not what a compiler reads. Scripts that need
-//! such characters keep them: joiners between letters of Persian or Hindi,
-//! variation selectors behind emoji, direction marks beside Arabic or Hebrew.
+//! They make the text on the screen differ from the text that the compiler reads.
+//! Scripts that need such characters keep them: joiners in Persian or Hindi,
+//! variation selectors after emoji, direction marks next to Arabic or Hebrew.
 
 use tollgate_core::diff::LineKind;
 
@@ -22,7 +22,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
         for line in file.diff.lines(hunk).filter(|line| line.kind == LineKind::Added && may_hide(line.text)) {
             let text = String::from_utf8_lossy(line.text);
             let first = line.new == Some(1);
-            for (rule, message) in look(&text, first, file) {
+            for (rule, message) in findings(&text, first, file) {
                 if file.enabled(rule) {
                     hits.push(Hit { message: Some(message), ..file.hit(rule, line.new, line.text) });
                 }
@@ -31,7 +31,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-/// False for most lines, whatever their script: none of the characters in question begins with other bytes.
+/// Prefilter by first bytes: false for most lines of any script.
 fn may_hide(line: &[u8]) -> bool {
     !line.is_ascii()
         && line.windows(2).any(|pair| match pair[0] {
@@ -47,8 +47,8 @@ fn may_hide(line: &[u8]) -> bool {
         })
 }
 
-/// What is hidden in a line: at most one finding of each rule.
-fn look(text: &str, first_line: bool, file: &File<'_>) -> Vec<(&'static str, String)> {
+/// The findings in a line, at most one per rule.
+fn findings(text: &str, first_line: bool, file: &File<'_>) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let class = file.class();
     let tolerant = class.prose || class.translation;
@@ -68,14 +68,14 @@ fn name_of(character: char) -> String {
     format!("U+{:04X}", u32::from(character))
 }
 
-/// Characters that change the direction of text.
+/// Finds characters that change the direction of text.
 fn bidi(text: &str, tolerant: bool) -> Option<(&'static str, String)> {
     let control = text.chars().find(|&character| is_bidi_control(character));
     let mark = text.chars().find(|&character| is_bidi_mark(character));
     let right_to_left = text.chars().any(is_right_to_left);
     if let Some(control) = control {
         let overrides = text.chars().any(|character| matches!(character, '\u{202d}' | '\u{202e}'));
-        // A translation is text to be shown: there a control beside its letters turns nothing else.
+        // In a translation a control next to right-to-left letters affects no code.
         let legitimate = right_to_left && (tolerant || (!overrides && is_balanced(text)));
         return match (legitimate, tolerant) {
             (true, true) => None,
@@ -123,7 +123,7 @@ fn is_balanced(text: &str) -> bool {
     embeddings == 0 && isolates == 0
 }
 
-/// The first character that shows nothing and has no business where it is.
+/// The first invisible character without a legitimate use at its position.
 fn invisible(text: &str, first_line: bool, tolerant: bool) -> Option<char> {
     let mut before = None;
     let mut characters = text.chars().enumerate().peekable();
@@ -151,7 +151,7 @@ fn invisible(text: &str, first_line: bool, tolerant: bool) -> Option<char> {
     None
 }
 
-/// True for flags of regions, the only use of tag characters today.
+/// True for emoji flags of regions, the only legitimate use of tag characters.
 fn is_flag(text: &str) -> bool {
     text.contains('\u{1f3f4}')
 }
@@ -160,7 +160,7 @@ fn is_plain(character: Option<char>) -> bool {
     character.is_none_or(|character| character.is_ascii())
 }
 
-/// True for scripts that join, break or stack by invisible characters (Arabic to Khmer, and all of Asia's beyond).
+/// True for scripts that use invisible joiners (Arabic to Khmer, and the other scripts of Asia).
 fn is_complex(character: Option<char>) -> bool {
     character.is_some_and(|character| matches!(character, '\u{590}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' | '\u{3000}'..='\u{9fff}' | '\u{fb1d}'..='\u{fefe}'))
 }
@@ -179,7 +179,7 @@ fn is_selector(character: Option<char>) -> bool {
     character.is_some_and(|character| matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'))
 }
 
-/// True for what may be shown in two ways: symbols, emoji, keycaps, Han, Mongolian.
+/// True for characters with variation sequences: symbols, emoji, keycaps, Han, Mongolian.
 fn takes_selector(character: Option<char>) -> bool {
     character.is_some_and(|character| {
         matches!(character, '0'..='9' | '#' | '*' | '\u{a9}' | '\u{ae}' | '\u{1000}'..='\u{1fff}' | '\u{200d}' | '\u{203c}'..='\u{33ff}')
@@ -188,10 +188,10 @@ fn takes_selector(character: Option<char>) -> bool {
     })
 }
 
-/// A word with Latin letters in which a letter of another script poses as one, and that letter.
+/// A Latin word with a homoglyph from another script, and that letter.
 fn mixed_word(text: &str) -> Option<(&str, char)> {
-    // Ordinary words of that script beside it mean that the text is written in it,
-    // and people do put its endings behind Latin names.
+    // Ordinary words of that script on the line mean that the text is written in it;
+    // such text appends inflections to Latin names.
     let is_foreign =
         |word: &str| word.chars().count() > 1 && word.chars().all(|letter| is_cyrillic(letter) || is_greek(letter));
     let words = || text.split(|character: char| !(character.is_alphanumeric() || character == '_'));
@@ -216,7 +216,7 @@ fn is_greek(letter: char) -> bool {
     matches!(letter, '\u{370}'..='\u{3ff}')
 }
 
-/// Letters drawn like Latin ones in common fonts. Greek small letters that formulas use are left out.
+/// True for homoglyphs of Latin letters, except small Greek letters that formulas use.
 fn is_look_alike(letter: char) -> bool {
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅУԌοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(letter)
 }
@@ -235,7 +235,7 @@ mod tests {
         assert!(hits.iter().all(|hit| hit.line_start == 5));
     }
 
-    /// What attacks look like: each must be found.
+    /// Attacks that must be found.
     #[test]
     fn hidden_text_is_found() {
         let samples = [
@@ -273,9 +273,9 @@ mod tests {
         }
     }
 
-    /// What people write in their languages: none may be found.
+    /// Legitimate text in many languages that must not be reported.
     #[test]
-    fn clean_text_in_many_scripts_raises_no_alarm() {
+    fn clean_text_in_many_scripts_is_not_reported() {
         let samples = [
             "// Grüße, façade, naïve, žluťoučký kůň",
             "// Привет, мир: метод возвращает JSON",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn direction_marks_beside_arabic_and_hebrew_are_minor_in_code_and_fine_in_translations() {
+    fn direction_marks_next_to_arabic_and_hebrew_are_minor_in_code_and_fine_in_translations() {
         let line = "title: \"\u{2067}שלום\u{2069} x\u{200f}\"";
         check("src/a.js", line, &[super::BIDI_MARK]);
         check("src/locales/he.json", line, &[]);

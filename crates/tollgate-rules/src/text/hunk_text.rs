@@ -1,23 +1,23 @@
-//! The added lines of a hunk, found from places in its bytes.
+//! The text of a hunk, and a cursor from byte offsets to added lines.
 //!
 //! Searching a hunk as one block is many times faster than searching it line
-//! by line, so detectors find places first and ask for the line afterwards.
-//! Places come in order; all work on one hunk together is linear in its size.
+//! by line, so detectors find offsets first and then look up their lines.
+//! Offsets are ascending, so all lookups together are linear in the hunk.
 
 use std::ops::Range;
 
-/// Lines with the marks of a diff in front: `+` for added, `-` for removed.
+/// Lines with diff markers: `+` for added, `-` for removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HunkText<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Width of the marks; 0 for plain text, all of whose lines count as added.
+    /// Width of the markers; 0 for plain text, whose lines all count as added.
     pub(crate) n_marks: usize,
-    /// The number of the first line that is not removed.
+    /// The line number of the first line that is not removed.
     pub(crate) first: u32,
 }
 
 impl<'a> HunkText<'a> {
-    /// Plain text, all of it new.
+    /// Wraps plain text, all of it new.
     pub(crate) fn plain(bytes: &'a [u8]) -> Self {
         Self { bytes, n_marks: 0, first: 1 }
     }
@@ -39,11 +39,11 @@ impl<'a> HunkText<'a> {
     }
 }
 
-/// Walks a hunk from place to place.
+/// Maps ascending offsets in a hunk to lines.
 #[derive(Debug)]
 pub(crate) struct LineCursor<'a> {
     body: HunkText<'a>,
-    /// The line last asked for, marks included.
+    /// The current line, including its markers.
     line: Range<usize>,
     counted: usize,
     number: u32,
@@ -54,9 +54,9 @@ impl<'a> LineCursor<'a> {
         Self { body, line: 0..0, counted: 0, number: body.first }
     }
 
-    /// Goes to the line around a place, which must not lie before the last one.
+    /// Moves to the line at an offset, which must not precede the last one.
     ///
-    /// Gives where its text begins in the hunk and the text, or nothing when the line is not added.
+    /// Returns the start of the line's text in the hunk and the text; `None` when the line is not added.
     pub(crate) fn line_at(&mut self, at: usize) -> Option<(usize, &'a [u8])> {
         if at >= self.line.end {
             let bytes = self.body.bytes;
@@ -69,7 +69,7 @@ impl<'a> LineCursor<'a> {
         self.body.is_added(raw).then_some((self.line.start + self.body.n_marks, text))
     }
 
-    /// The number of the line last asked for.
+    /// The line number of the current line.
     pub(crate) fn number(&mut self) -> u32 {
         while self.counted < self.line.start {
             let raw = self.body.raw(self.counted);
@@ -79,7 +79,7 @@ impl<'a> LineCursor<'a> {
         self.number
     }
 
-    /// The texts of the added lines right after the line last asked for.
+    /// The texts of the added lines directly after the current line.
     pub(crate) fn following(&self) -> impl Iterator<Item = &'a [u8]> {
         let (body, mut at) = (self.body, self.line.end + 1);
         std::iter::from_fn(move || {
@@ -113,17 +113,17 @@ mod tests {
     }
 
     #[test]
-    fn the_note_on_a_missing_line_feed_is_no_line() {
+    fn the_missing_newline_note_is_not_counted_as_a_line() {
         check("-x\n\\ No newline at end of file\n+x\n\\ No newline at end of file\n", "x", &[(5, "x")]);
     }
 
     #[test]
-    fn a_line_with_several_places_is_given_for_each() {
+    fn a_line_with_several_matches_is_returned_for_each() {
         check("+xx\n+x", "x", &[(5, "xx"), (5, "xx"), (6, "x")]);
     }
 
     #[test]
-    fn what_follows_ends_with_the_block() {
+    fn following_lines_end_with_the_block() {
         let mut cursor = LineCursor::new(HunkText { bytes: b"+a\n+b\n+c\n d\n+e", n_marks: 1, first: 1 });
         cursor.line_at(1);
         assert_eq!(cursor.following().collect::<Vec<_>>(), [b"b", b"c"]);

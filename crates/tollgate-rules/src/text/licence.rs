@@ -1,4 +1,4 @@
-//! Copyright and licence lines taken off the top of a file.
+//! Detects licence and copyright notices removed from the top of a file.
 
 use tollgate_core::diff::Status;
 
@@ -7,7 +7,7 @@ use crate::text::File;
 
 const RULE: &str = "licence-header-removed";
 
-/// A header stands within this many lines from the top.
+/// Maximum line number of a licence header.
 const TOP: u32 = 30;
 
 pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
@@ -20,8 +20,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     let Some((number, text)) = removed.find(|(_, text)| is_header(text)) else {
         return;
     };
-    // Moved, reworded or brought up to date: then it is there again. A file that no longer has
-    // content needs none.
+    // A header that was moved, reworded or updated is added again. A file without content needs none.
     let again = file.diff.added().any(|(_, text)| is_header(text)) || kept(file);
     let class = file.class();
     if again || class.prose || class.generated || !file.enabled(RULE) {
@@ -30,13 +29,13 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     hits.push(Hit { left: true, ..file.hit(RULE, Some(number), text) });
 }
 
-/// True when another header line stays at the top.
+/// True when another header line stays.
 fn kept(file: &File<'_>) -> bool {
     let lines = file.diff.hunks.iter().take(1).flat_map(|hunk| file.diff.lines(hunk));
     lines.filter(|line| line.new.is_some()).any(|line| is_header(line.text))
 }
 
-/// True for a comment with a copyright or a licence in it.
+/// True for a comment with a copyright or licence notice.
 fn is_header(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_start_matches('\u{feff}').trim_start();

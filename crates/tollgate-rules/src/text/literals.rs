@@ -1,18 +1,18 @@
 //! A search for many literals at once.
 //!
-//! With at most 64 literals it runs on vector instructions, about five times as fast as without.
+//! With at most 64 literals it runs on SIMD instructions, about five times as fast as without.
 
 use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// Finds which of many literals stand in a text, and where.
+/// A search for many literals in a text.
 #[derive(Debug)]
 pub(crate) enum Literals {
-    /// Vector instructions: a few bytes a cycle.
+    /// SIMD search.
     Packed(Box<Searcher>),
-    /// What every processor can.
+    /// Portable Aho-Corasick automaton.
     Plain(Box<AhoCorasick>),
-    /// Nothing to search for.
+    /// No literals.
     None,
 }
 
@@ -26,7 +26,7 @@ impl Literals {
         plain.map_or(Self::None, |plain| Self::Plain(Box::new(plain)))
     }
 
-    /// Calls `visit` with the index of each literal found and the place where it begins, in order.
+    /// Calls `visit` with the index and the offset of each match, in order.
     pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(usize, usize)) {
         match self {
             Self::Packed(searcher) => {

@@ -1,10 +1,10 @@
-//! Text with its secrets made unreadable.
+//! Redaction: masks the secrets in a text.
 //!
 //! ```text
 //! token = "9f8T…(16 characters)"
 //! ```
 //!
-//! What is kept is enough to find the place and too little to use it.
+//! The visible characters identify the secret and are too few to use it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,21 +15,19 @@ use tollgate_core::diff::{self, FileDiff};
 
 use crate::text::secrets;
 
-/// Most characters of evidence.
+/// Maximum length of evidence, in characters.
 const MAX_CHARS: usize = 200;
 
-/// Characters of a covered secret that stay, so that people can tell which one it is.
+/// Characters of a masked secret that stay visible.
 const KEPT: usize = 4;
 
-/// Shorter secrets could be a part of any word.
+/// Shorter secrets could be part of an ordinary word.
 const MIN_KNOWN: usize = 8;
 
-/// The most secrets of a change that are looked for in what others say.
+/// Maximum number of known secrets.
 const MAX_KNOWN: usize = 10_000;
 
-/// Replaces every secret that the rules recognise in a text.
-///
-/// Tests and samples count as well: a made-up secret that is masked costs nothing.
+/// Masks every secret that the rules recognise in a text, including fake ones in tests.
 #[must_use]
 pub fn mask(text: &str) -> Cow<'_, str> {
     let found = secrets::in_text(text.as_bytes());
@@ -39,13 +37,13 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     Cow::Owned(replace(text.as_bytes(), &found))
 }
 
-/// The files of a change with every secret in them made unreadable, for showing them.
+/// Masks the secrets in the files of a change, for display.
 #[must_use]
 pub fn mask_files(files: &[FileDiff]) -> Vec<FileDiff> {
     diff::redact(files, &secrets::in_text)
 }
 
-/// A text with every secret in it made unreadable by as many `*`, so that places in it stay what they are.
+/// Masks every secret in a text by the same number of `*`, so that byte offsets stay valid.
 #[must_use]
 pub fn mask_same_length(mut text: Vec<u8>) -> Vec<u8> {
     for range in secrets::in_text(&text) {
@@ -56,9 +54,9 @@ pub fn mask_same_length(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// The secrets in the lines of a change, to be hidden where others speak of them.
+/// The secrets in the lines of a change, to mask them in the output of other tools.
 ///
-/// Many are known only by what stands beside them, `password = "…"`, and that is missing in the words of another tool.
+/// Many secrets are recognised only by their context, `password = "…"`, which the output of a tool does not repeat.
 #[derive(Debug)]
 pub struct KnownSecrets(Option<AhoCorasick>);
 
@@ -71,7 +69,7 @@ impl KnownSecrets {
             let lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk)).map(|line| line.text);
             let text = lines.collect::<Vec<_>>().join(&b'\n');
             for range in secrets::in_text(&text) {
-                // A private key has many lines.
+                // A private key has several lines.
                 let lines = text[range].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
                 known.extend(lines.filter(|line| line.len() >= MIN_KNOWN).map(<[u8]>::to_vec));
             }
@@ -80,7 +78,7 @@ impl KnownSecrets {
         Self(search.ok().filter(|_| !known.is_empty()))
     }
 
-    /// Replaces every known secret in a text.
+    /// Masks every known secret in a text.
     #[must_use]
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found: Vec<Range<usize>> =
@@ -89,7 +87,7 @@ impl KnownSecrets {
     }
 }
 
-/// A line's text around its secrets, with all of them masked.
+/// The part of a line around its secrets, with all of them masked.
 pub(crate) fn around(line: &[u8], secrets: &[Range<usize>]) -> String {
     let masked = replace(line, secrets);
     let masked = masked.trim();
@@ -102,7 +100,7 @@ pub(crate) fn around(line: &[u8], secrets: &[Range<usize>]) -> String {
     masked.chars().skip(skip).take(MAX_CHARS).collect::<String>().trim().to_owned()
 }
 
-/// The text with the ranges masked; they come in order and apart.
+/// Masks the ranges, which are ordered and do not overlap.
 fn replace(text: &[u8], ranges: &[Range<usize>]) -> String {
     let (mut masked, mut at) = (String::new(), 0);
     for range in ranges {
@@ -120,7 +118,7 @@ fn replace(text: &[u8], ranges: &[Range<usize>]) -> String {
     masked
 }
 
-/// The first characters and the length. Of a short secret the first characters would be half of it.
+/// Formats a secret as its first characters and its length; a short secret shows fewer characters.
 fn masked_secret(secret: &str) -> String {
     let n_chars = secret.chars().count();
     let n_shown = match n_chars {
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_covered_text_is_as_long_as_before() {
+    fn masking_can_keep_the_length() {
         let text = "a = 1\ntoken = \"9f8Tq2LmWz7Rk4Yb\";\nb = 2";
         let covered = mask_same_length(text.as_bytes().to_vec());
         assert_eq!(String::from_utf8_lossy(&covered), "a = 1\ntoken = \"9f8T************\";\nb = 2");
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secrets_of_a_change_are_known_without_what_stood_beside_them() {
+    fn known_secrets_are_masked_without_their_context() {
         let body = "MIIEpAIBAAKCAQEAx9Kd02mVqLz7Rk4YbXc3NpWt8sHjGfEuQaZvB1n5Oi6Ty0Ue";
         let text = format!(
             "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,4 @@\n+password = \"kX9mQ2vLp7RtW4nZ\"\n\
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_the_part_around_the_secret_is_shown() {
+    fn a_long_line_is_truncated_around_its_secret() {
         let line = format!("{} token=abcdefgh {}", "x".repeat(1000), "y".repeat(1000));
         let at = line.find("abcdefgh").unwrap();
         let secret = at..at + 8;

@@ -1,11 +1,11 @@
-//! Secrets on added lines.
+//! Secret scanning of added lines.
 //!
-//! One pass of a multi-literal search finds the places where a secret may
-//! stand; what stands there is then checked by length, alphabet, checksum or
-//! entropy. Keys in a provider's own format are told by [`format`], all others
-//! by the name they are assigned to ([`assignment`], [`vendor`]).
+//! One pass of a multi-literal search finds the candidates, which are then
+//! checked by length, alphabet, checksum or entropy. Keys in a provider's format
+//! are recognised by [`format`], all others by the name they are assigned to
+//! ([`assignment`], [`vendor`]).
 //!
-//! No secret ever leaves this module: evidence is masked.
+//! No secret leaves this module: evidence is masked.
 
 mod assignment;
 mod checksum;
@@ -28,35 +28,35 @@ use crate::text::{File, mask};
 pub(crate) use assignment::is_words;
 pub(crate) use heuristics::is_placeholder;
 
-/// Lines longer than this are no code that people write; only unmistakable formats are looked for in them.
+/// In longer lines, which are generated code, only provider formats are searched.
 const MAX_LINE: usize = 4096;
 
-/// The rule for keys in places where values are usually made up.
+/// The rule for provider keys in tests and documents, where values are usually fake.
 const IN_TEST: &str = "secret-in-test";
 
 const PRIVATE_KEY: &str = "secret-private-key";
 
-/// A secret in a line.
+/// A secret on a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Secret {
     rule: &'static str,
     what: &'static str,
     range: Range<usize>,
-    trust: Trust,
+    confidence: Confidence,
 }
 
-/// How sure it is that a secret is one, least first.
+/// Confidence that a value is a secret, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Trust {
-    /// By its name and look.
-    Look,
+enum Confidence {
+    /// By its name and heuristics on its value.
+    Heuristic,
     /// By a provider's format.
     Format,
     /// By a checksum.
     Checksum,
 }
 
-/// What a literal of the search stands for.
+/// The meaning of a literal of the search.
 #[derive(Debug, Clone, Copy)]
 enum Clue {
     Format(&'static format::Format),
@@ -64,7 +64,7 @@ enum Clue {
     OpenAi,
     Url,
     Pem,
-    /// Not a secret: what merges leave behind, found in the same pass.
+    /// A conflict marker, found in the same pass.
     Conflict,
 }
 
@@ -86,7 +86,7 @@ static SEARCH: LazyLock<Search> = LazyLock::new(|| {
     }
 });
 
-/// Everything the secret rules say of one file.
+/// Runs the secret rules on one file.
 pub(crate) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     for body in file.hunk_texts() {
         let class = || *file.class();
@@ -102,15 +102,15 @@ pub(crate) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-/// Which rule speaks for a secret in this place, if any.
+/// The rule that reports a secret in a file of this class, if any.
 fn rule_in(class: FileClass, secret: &Secret) -> Option<&'static str> {
     let made_up = class.test || class.prose;
-    match secret.trust {
-        Trust::Checksum => Some(secret.rule),
-        Trust::Format if made_up => Some(IN_TEST),
-        Trust::Format => Some(secret.rule),
-        Trust::Look if class.ci && secret.range.len() < 20 => None,
-        Trust::Look => (!made_up && !class.generated).then_some(secret.rule),
+    match secret.confidence {
+        Confidence::Checksum => Some(secret.rule),
+        Confidence::Format if made_up => Some(IN_TEST),
+        Confidence::Format => Some(secret.rule),
+        Confidence::Heuristic if class.ci && secret.range.len() < 20 => None,
+        Confidence::Heuristic => (!made_up && !class.generated).then_some(secret.rule),
     }
 }
 
@@ -132,7 +132,7 @@ fn hit(rule: &str, line: Line<'_>, secret: &Secret, all: &[Secret]) -> Hit {
     }
 }
 
-/// Every secret in plain text, as places in it, in order and apart.
+/// The ranges of all secrets in plain text, ordered and not overlapping.
 pub(crate) fn in_text(text: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let class = || FileClass { config: true, ..FileClass::default() };
@@ -155,14 +155,14 @@ pub(crate) fn in_text(text: &[u8]) -> Vec<Range<usize>> {
 #[derive(Debug, Clone, Copy)]
 struct Line<'a> {
     number: u32,
-    /// Where its text begins in the hunk.
+    /// The start of the text in the hunk.
     start: usize,
     text: &'a [u8],
 }
 
-/// Calls `visit` with each added line that has secrets, and the secrets in order and apart.
+/// Calls `visit` with each added line that has secrets, and its secrets, ordered and not overlapping.
 ///
-/// Gives back whether marks of a conflict were seen.
+/// Returns whether conflict markers were found.
 fn each<'a>(body: HunkText<'a>, class: &dyn Fn() -> FileClass, mut visit: impl FnMut(Line<'a>, &[Secret])) -> bool {
     let search = &*SEARCH;
     let mut cursor = LineCursor::new(body);
@@ -191,13 +191,13 @@ fn each<'a>(body: HunkText<'a>, class: &dyn Fn() -> FileClass, mut visit: impl F
     conflict
 }
 
-/// Adds a secret; of two that overlap, the surer one stays.
+/// Adds a secret; of two that overlap, the one with higher confidence stays.
 fn join(secrets: &mut Vec<Secret>, secret: Secret) {
     while let Some(last) = secrets.last() {
         if last.range.end <= secret.range.start {
             break;
         }
-        if last.trust >= secret.trust {
+        if last.confidence >= secret.confidence {
             return;
         }
         secrets.pop();
@@ -207,29 +207,29 @@ fn join(secrets: &mut Vec<Secret>, secret: Secret) {
 
 fn check(clue: Clue, line: &[u8], at: usize, class: &dyn Fn() -> FileClass, cursor: &LineCursor<'_>) -> Option<Secret> {
     let short = line.len() <= MAX_LINE;
-    let secret = |rule, what, trust| move |range| Secret { rule, what, range, trust };
+    let secret = |rule, what, confidence| move |range| Secret { rule, what, range, confidence };
     match clue {
         Clue::Format(format) => {
-            let trust = match format.rule {
-                _ if format.proven => Trust::Checksum,
-                "secret-jwt" => Trust::Look,
-                _ => Trust::Format,
+            let confidence = match format.rule {
+                _ if format.proven => Confidence::Checksum,
+                "secret-jwt" => Confidence::Heuristic,
+                _ => Confidence::Format,
             };
-            format.find(line, at).map(secret(format.rule, format.what, trust))
+            format.find(line, at).map(secret(format.rule, format.what, confidence))
         }
-        Clue::OpenAi => format::openai(line, at).map(secret("secret-openai-key", "OpenAI API key", Trust::Format)),
+        Clue::OpenAi => format::openai(line, at).map(secret("secret-openai-key", "OpenAI API key", Confidence::Format)),
         Clue::Pem => {
             let range = pem::find(line, at, cursor.following());
-            range.map(secret(PRIVATE_KEY, "private key", Trust::Format))
+            range.map(secret(PRIVATE_KEY, "private key", Confidence::Format))
         }
         Clue::Url if short => {
             let range = assignment::url_password(line, at + 1);
-            range.map(secret("secret-url-password", "password in an address", Trust::Look))
+            range.map(secret("secret-url-password", "password in an address", Confidence::Heuristic))
         }
         Clue::Word if short => assignment::find(line, at, class()).map(|found| match found.owner {
-            Owner::Aws => secret("secret-aws-key", "AWS secret access key", Trust::Format)(found.range),
-            Owner::Vendor(vendor) => secret(vendor.rule, vendor.what, Trust::Format)(found.range),
-            Owner::Unknown => secret("secret-generic-assignment", "secret", Trust::Look)(found.range),
+            Owner::Aws => secret("secret-aws-key", "AWS secret access key", Confidence::Format)(found.range),
+            Owner::Vendor(vendor) => secret(vendor.rule, vendor.what, Confidence::Format)(found.range),
+            Owner::Unknown => secret("secret-generic-assignment", "secret", Confidence::Heuristic)(found.range),
         }),
         Clue::Url | Clue::Word | Clue::Conflict => None,
     }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_few_enough_clues_for_vector_instructions() {
+    fn clues_are_few_enough_for_simd() {
         assert!(SEARCH.clues.len() <= 64, "{}", SEARCH.clues.len());
     }
 }

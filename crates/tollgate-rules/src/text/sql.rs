@@ -1,4 +1,4 @@
-//! Statements of SQL that lose data, lock tables or hand out rights.
+//! Detects SQL statements that lose data, lock tables or grant access to all users.
 
 use tollgate_core::diff::Status;
 
@@ -15,10 +15,10 @@ const NOT_NULL: &str = "sql-not-null-without-default";
 const INDEX: &str = "sql-index-locks-table";
 const PASSWORD: &str = "sql-plaintext-password";
 
-/// What the rules know of the file.
+/// Properties of the SQL file that the rules depend on.
 struct Script {
     migration: bool,
-    /// Names of the tables it makes, which are empty and unused.
+    /// Tables that the file creates, which are still empty.
     made: Vec<String>,
     postgres: bool,
 }
@@ -50,7 +50,7 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
     };
     for (lines, statements) in &parts {
         for statement in statements {
-            for (rule, at) in look(statement, &script) {
+            for (rule, at) in violations(statement, &script) {
                 let line = statement.tokens.get(at).and_then(|token| lines.get(token.line_index));
                 if let Some(line) = line.filter(|line| line.added && file.enabled(rule)) {
                     hits.push(hit(file, rule, line, statement));
@@ -65,13 +65,13 @@ fn hit(file: &File<'_>, rule: &str, line: &HunkLine<'_>, statement: &Statement) 
     if rule != PASSWORD {
         return hit;
     }
-    // The password is a text on this line: none is shown.
+    // The password is a string on this line, so strings are masked.
     let words: Vec<&str> = statement.tokens.iter().take(3).map(|token| token.text.as_str()).collect();
     Hit { evidence: format!("{} … '…'", words.join(" ")), ..hit }
 }
 
-/// The rules that a statement breaks, each with the token to point at.
-fn look(statement: &Statement, script: &Script) -> Vec<(&'static str, usize)> {
+/// The rules that a statement violates, each with the token to report.
+fn violations(statement: &Statement, script: &Script) -> Vec<(&'static str, usize)> {
     let mut found = Vec::new();
     let verb = (0..statement.tokens.len())
         .find(|&at| !matches!(statement.word(at), "BEGIN" | "THEN" | "ELSE" | "$" | "AS"))
@@ -94,7 +94,7 @@ fn made_table(statement: &Statement) -> Option<String> {
     table_after(statement, statement.find(&["TABLE"]).unwrap_or(at) + 1)
 }
 
-/// The table named at a place, without its schema.
+/// The table named at a token, without its schema.
 fn table_after(statement: &Statement, at: usize) -> Option<String> {
     let skipped = ["IF", "NOT", "EXISTS", "ONLY"];
     let mut at = (at..statement.tokens.len()).find(|&at| !skipped.contains(&statement.word(at)))?;
@@ -145,7 +145,7 @@ fn password(statement: &Statement, verb: usize) -> Option<usize> {
 
 fn no_where(statement: &Statement, verb: usize, script: &Script) -> bool {
     let deletes = statement.is_at(verb, &["DELETE", "FROM"]);
-    // To fill a new column is what migrations update all rows for.
+    // Migrations update all rows to fill a new column.
     let updates = statement.is_at(verb, &["UPDATE"]) && statement.has("SET") && !script.migration;
     let narrowed = ["WHERE", "LIMIT", "JOIN", "USING", "FROM"]
         .iter()
@@ -191,7 +191,7 @@ fn not_null(statement: &Statement, verb: usize, script: &Script) -> Option<usize
     None
 }
 
-/// The place of `ADD` in a clause that adds a column without a value for the rows that exist.
+/// The position of `ADD` in a clause that adds a `NOT NULL` column without a default.
 fn adds_not_null(statement: &Statement, from: usize, to: usize) -> Option<usize> {
     let words: Vec<&str> = (from..to).map(|at| statement.word(at)).collect();
     let add = words.iter().position(|word| *word == "ADD")?;

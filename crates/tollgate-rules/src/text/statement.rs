@@ -1,13 +1,13 @@
-//! What a hunk shows of a file after the change, cut into statements.
+//! A tokenizer for SQL statements in the new lines of a hunk.
 //!
-//! A hunk is a window: a statement may begin above it or end below it. Rules
-//! that need a whole one ask.
+//! A statement may begin above the hunk or end below it; `whole` says whether it
+//! is complete.
 
 use std::borrow::Cow;
 
 use tollgate_core::diff::{FileDiff, Hunk, LineKind};
 
-/// A line that a hunk shows of the file after the change.
+/// A line of a hunk in the file after the change.
 #[derive(Debug)]
 pub(super) struct HunkLine<'a> {
     pub(super) number: u32,
@@ -15,7 +15,7 @@ pub(super) struct HunkLine<'a> {
     pub(super) added: bool,
 }
 
-/// The lines that a hunk shows of the file after the change.
+/// The lines of a hunk in the file after the change.
 pub(super) fn hunk_lines<'a>(file: &'a FileDiff, hunk: &Hunk) -> Vec<HunkLine<'a>> {
     let lines = file.lines(hunk).filter(|line| line.kind != LineKind::Removed);
     lines
@@ -27,48 +27,48 @@ pub(super) fn hunk_lines<'a>(file: &'a FileDiff, hunk: &Hunk) -> Vec<HunkLine<'a
         .collect()
 }
 
-/// A statement of SQL.
+/// A SQL statement.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     pub(super) tokens: Vec<Token>,
     /// True when its first and its last token are in the hunk.
     pub(super) whole: bool,
-    /// True when a comment above it begins the part that takes a migration back.
+    /// True in the down part of a migration.
     pub(super) undoes: bool,
 }
 
-/// A word in capitals, a mark, or a text that begins with `'`.
+/// An upper-cased word, a punctuation mark, or a string that begins with `'`.
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) text: String,
-    /// Which of the seen lines it is on.
+    /// The index of its line in the hunk.
     pub(super) line_index: usize,
 }
 
 impl Statement {
-    /// Where these words stand one after another.
+    /// The position of a sequence of words.
     pub(super) fn find(&self, words: &[&str]) -> Option<usize> {
         (0..self.tokens.len()).find(|&at| self.is_at(at, words))
     }
 
-    /// True when these words stand at a place, one after another.
+    /// True when the sequence of words is at a position.
     pub(super) fn is_at(&self, at: usize, words: &[&str]) -> bool {
         let tokens = self.tokens.get(at..).unwrap_or_default();
         tokens.len() >= words.len() && tokens.iter().zip(words).all(|(token, word)| token.text == *word)
     }
 
-    /// True when the word is anywhere in it.
+    /// True when the statement contains the word.
     pub(super) fn has(&self, word: &str) -> bool {
         self.tokens.iter().any(|token| token.text == word)
     }
 
-    /// The token at a place; empty when there is none.
+    /// The token at a position; empty past the end.
     pub(super) fn word(&self, at: usize) -> &str {
         self.tokens.get(at).map_or("", |token| token.text.as_str())
     }
 }
 
-/// Cuts lines of SQL into statements. `from_top` tells that no statement can have begun above them.
+/// Splits lines of SQL into statements. With `from_top`, no statement can have begun above them.
 pub(super) fn statements(lines: &[HunkLine<'_>], from_top: bool) -> Vec<Statement> {
     let mut reader = Reader { done: Vec::new(), open: Statement::default(), began: from_top, undoes: false };
     let mut state = State::Code;
@@ -89,7 +89,7 @@ enum State {
 struct Reader {
     done: Vec<Statement>,
     open: Statement,
-    /// True when the open statement's beginning was seen.
+    /// True when the current statement begins inside the hunk.
     began: bool,
     undoes: bool,
 }
@@ -159,7 +159,7 @@ impl Reader {
         }
     }
 
-    /// Comments by which migration tools tell the way up from the way down.
+    /// Recognises the comments of migration tools that separate the up and down parts.
     fn comment(&mut self, comment: &str) {
         let lower = comment.to_ascii_lowercase();
         let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_comments_do_not_end_a_statement() {
+    fn strings_and_comments_do_not_end_a_statement() {
         check(
             "delete from t -- where; x\n/* ;\n; */ where a = 'it''s;';\nselect 1;",
             true,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hunk_cuts_off_is_only_a_part() {
+    fn a_statement_cut_off_by_a_hunk_is_incomplete() {
         check("where a = 1;\nselect 1;\nselect", false, &["part: WHERE A = 1", "SELECT 1", "part: SELECT"]);
     }
 }

@@ -12,7 +12,7 @@ fn every_rule_reports_its_bad_examples_and_not_its_good_ones() {
 }
 
 #[test]
-fn rule_names_are_unique() {
+fn rule_ids_are_unique() {
     let mut ids: Vec<&str> = catalog::all().iter().map(|rule| rule.id).collect();
     ids.sort_unstable();
     let n_rules = ids.len();

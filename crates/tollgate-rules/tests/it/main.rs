@@ -1,4 +1,4 @@
-//! The embedded rules, as a user meets them.
+//! The embedded rules, tested through the public interface.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod examples;

@@ -1,5 +1,5 @@
-//! The short cuts change nothing: selecting rules by anchors and by what they need, and leaving
-//! out untouched code, gives what a full scan gives, filtered to the added lines.
+//! The prefilter loses no finding: selecting rules by anchors and `needs`, and skipping untouched
+//! code, gives the findings of a full scan, filtered to the added lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use tollgate_rules::code::{ScanInput, Scanner, grammar_of};
 use tollgate_rules::lines::LineSet;
 use tollgate_rules::select::Selector;
 
-/// All examples of all rules, one text per language: real enough to make every rule speak.
+/// All examples of all rules, one text per language, so that every rule reports something.
 fn corpus() -> BTreeMap<&'static str, String> {
     let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
     for rule in catalog::all().iter().filter(|rule| rule.kind() == RuleKind::Code) {
@@ -63,7 +63,7 @@ fn change(path: &str, text: &str, is_added: impl Fn(usize) -> bool) -> String {
 
 type Places = BTreeSet<(String, u32, u32)>;
 
-/// Each example by itself with a language of its rule, since what a rule needs may not stand in another's example.
+/// Each example on its own with a language of its rule, since another example may supply a needed literal.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rules = catalog::all().iter().filter(|rule| !rule.needs.is_empty() || rule.prefilter.is_some());
     rules.flat_map(|rule| {
@@ -75,7 +75,7 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// What a review reports: rules selected by anchors and needs, untouched code left out.
+/// The findings of a review: rules selected by anchors and `needs`, untouched code skipped.
 fn short_cut(scanner: &mut Scanner, path: &str, text: &str, diff: &str) -> Places {
     let (files, _) = diff::parse(diff.as_bytes().to_vec());
     let mut selector = Selector::new(|_| true);
@@ -87,7 +87,7 @@ fn short_cut(scanner: &mut Scanner, path: &str, text: &str, diff: &str) -> Place
     scanner.scan(&job).into_iter().map(|hit| (hit.rule, hit.line_start, hit.line_end)).collect()
 }
 
-/// What a full scan with every rule finds, filtered to the lines that are added.
+/// The findings of a full scan with every rule, filtered to the added lines.
 fn full_scan(scanner: &mut Scanner, language: &str, text: &str, is_added: impl Fn(usize) -> bool) -> Places {
     let path = file_name(language);
     let all = catalog::all().iter().enumerate();
@@ -121,7 +121,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_rule_needs_stands_wherever_it_speaks() {
+fn needs_match_every_text_that_a_rule_reports() {
     let mut scanner = Scanner::default();
     for (language, text) in examples() {
         let path = file_name(language);
@@ -130,9 +130,9 @@ fn what_a_rule_needs_stands_wherever_it_speaks() {
     }
 }
 
-/// Ways to write the bad examples that people have, though no example does.
+/// Unusual layouts of the bad examples that occur in practice.
 #[test]
-fn odd_layout_hides_nothing() {
+fn unusual_layout_hides_no_finding() {
     let cases = [
         ("js-empty-catch", "try { f(); }\ncatch ({ message }) {\n}\n"),
         ("js-empty-catch", "try { f(); } catch(error: unknown){}\n"),
@@ -169,7 +169,7 @@ fn odd_layout_hides_nothing() {
 }
 
 #[test]
-fn what_rules_need_can_be_compiled() {
+fn needs_patterns_compile() {
     for need in catalog::all().iter().flat_map(|rule| rule.needs) {
         assert!(regex::bytes::RegexBuilder::new(need).unicode(false).build().is_ok(), "{need}");
     }

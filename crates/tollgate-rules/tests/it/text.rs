@@ -1,4 +1,4 @@
-//! Laws of the text rules, whatever the change.
+//! Properties of the text rules that hold for every change.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use tollgate_core::diff;
 use tollgate_rules::hit::Hit;
 use tollgate_rules::text;
 
-/// Pieces that detectors look at, so that random text reaches their insides.
+/// Fragments that detectors react to, so that random text exercises their code.
 const PIECES: &[&str] = &[
     "AKIA",
     "ghp_",
@@ -116,7 +116,7 @@ proptest! {
         scan(text);
     }
 
-    /// A line is judged by itself: how git cuts the change into hunks does not matter.
+    /// Each line is scanned independently of how git cuts the change into hunks.
     #[test]
     fn secrets_do_not_depend_on_the_cut_into_hunks(lines in vec(line(), 1..10), cut in 0usize..10) {
         let (head, tail) = lines.split_at(cut.min(lines.len()));
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// What no rule may show, in places where it is found and in evidence of other rules.
+/// No rule may leak the secret, neither its own rule nor one that quotes the line as evidence.
 #[test]
 fn a_secret_is_never_shown() {
     let secret = "9f8Tq2LmWz7Rk4YbXc3N";
@@ -156,7 +156,7 @@ fn a_secret_is_never_shown() {
     }
 }
 
-/// A line of most of a megabyte, full of places to look at.
+/// A line of almost a megabyte, full of candidates.
 #[test]
 fn one_secret_among_many_clues_is_found_once() {
     let mut line = "token token=\"x\" AKIA eyJh. ://a:b@c ".repeat(20_000);

@@ -150,7 +150,7 @@ fn explain(rule: &Rule, look: &Look) -> String {
                 Example::Code { code, .. } => code,
                 Example::Diff(diff) => diff,
             };
-            for line in example::shown(code).lines() {
+            for line in example::without_markup(code).lines() {
                 let _ = writeln!(text, "    {line}");
             }
         }
@@ -166,8 +166,8 @@ fn explain(rule: &Rule, look: &Look) -> String {
 fn as_json(rule: &Rule) -> Value {
     let examples = |examples: &[Example]| -> Vec<Value> {
         let one = |example: &Example| match example {
-            Example::Code { path, code } => json!({ "path": path, "code": example::shown(code) }),
-            Example::Diff(diff) => json!({ "diff": example::shown(diff) }),
+            Example::Code { path, code } => json!({ "path": path, "code": example::without_markup(code) }),
+            Example::Diff(diff) => json!({ "diff": example::without_markup(diff) }),
         };
         examples.iter().map(one).collect()
     };

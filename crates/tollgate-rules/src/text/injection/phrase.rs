@@ -1,39 +1,39 @@
-//! What words say to whom.
+//! Classifies phrases by their instruction and its audience.
 //!
-//! An *order* alone is no attack on a review: prompts, their tests and what people write to people are full of orders.
-//! It takes an order and somebody who reviews: `ignore previous instructions` and `this pull request`, `AI reviewers`
-//! and `do not report any issues`.
+//! An *instruction* alone is no attack on a review: prompts, their tests and ordinary prose are full of instructions.
+//! An injection combines one with a reference to a review: `ignore previous instructions` and `this pull request`,
+//! `AI reviewers` and `do not report any issues`.
 
-/// To whom a text speaks.
+/// The audience of an injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Audience {
-    /// To any model that reads it.
+    /// Any model that reads the text.
     Model,
-    /// To a model that reviews the change.
+    /// A model that reviews the change.
     Reviewer,
 }
 
-/// What a piece of text says, read with what stands around it.
+/// Classifies a piece of text together with its surroundings.
 ///
-/// All are words in lower case with one space between them, `own` those of one line; `raw` is that line as it stands.
-pub(super) fn classify(said: &str, around: &str, own: &str, raw: &str) -> Option<Audience> {
+/// The texts are lower-case words with single spaces, `own` those of one line; `raw` is that line unchanged.
+pub(super) fn classify(text: &str, around: &str, own: &str, raw: &str) -> Option<Audience> {
     fn words(text: &str) -> Vec<&str> {
         text.split(' ').filter(|word| !word.is_empty()).collect()
     }
-    let (said, around, own) = (words(said), words(around), words(own));
-    let forget = forgets(&said);
-    let orders = [approves(&said), silences(&said), answers(&said), stops(&said)];
-    let n_orders = orders.iter().filter(|is_said| **is_said).count();
+    let (text, around, own) = (words(text), words(around), words(own));
+    let overrides = overrides(&text);
+    let orders = [approves(&text), silences(&text), answers(&text), stops(&text)];
+    let n_orders = orders.iter().filter(|is_given| **is_given).count();
     let [_, silences, answers, _] = orders;
-    let becomes = becomes(&said);
+    let becomes = becomes(&text);
     let poses = has_role(raw);
-    let to_reviewer = (forget && (reviews(&around) || approves_alone(&own)))
+    let to_reviewer = (overrides && (reviews(&around) || approves_alone(&own)))
         || (names_reviewer(&around) && (n_orders > 0 || becomes))
-        || (poses && (forget || n_orders > 0) && (reviews(&around) || names_reviewer(&around)))
+        || (poses && (overrides || n_orders > 0) && (reviews(&around) || names_reviewer(&around)))
         || (becomes && n_orders > 0 && reviews(&around))
         || (answers && !offers_choice(&around))
         || (silences && n_orders > 1 && reviews(&around));
-    match (to_reviewer, forget) {
+    match (to_reviewer, overrides) {
         (true, _) => Some(Audience::Reviewer),
         (false, true) => Some(Audience::Model),
         (false, false) => None,
@@ -41,12 +41,12 @@ pub(super) fn classify(said: &str, around: &str, own: &str, raw: &str) -> Option
 }
 
 /// `ignore all previous instructions`
-fn forgets(words: &[&str]) -> bool {
+fn overrides(words: &[&str]) -> bool {
     let orders = ["ignore", "disregard", "forget"];
     let earlier = ["previous", "prior", "above", "earlier", "preceding", "foregoing", "existing", "original"];
-    let told = ["instructions", "instruction", "prompts", "prompt", "directions", "directives", "guidelines", "rules"];
+    let nouns = ["instructions", "instruction", "prompts", "prompt", "directions", "directives", "guidelines", "rules"];
     at(words, &orders).any(|order| {
-        let noun = within(words, order, 6, &told);
+        let noun = within(words, order, 6, &nouns);
         let is_whole = |noun: usize| {
             let between = &words[order + 1..noun];
             let clear = words[noun].starts_with("instruction") || words[noun].starts_with("prompt");
@@ -92,7 +92,7 @@ fn approves(words: &[&str]) -> bool {
     lets_pass || calls || verdict || words.contains(&"lgtm")
 }
 
-/// `approve` with nothing else that could be approved behind it.
+/// `approve` without another object that could be approved.
 fn approves_alone(words: &[&str]) -> bool {
     at(words, &["approve", "approved", "lgtm"]).any(|order| {
         let next = words.get(order + 1);
@@ -162,7 +162,7 @@ fn answers(words: &[&str]) -> bool {
     })
 }
 
-/// A prompt that lets a model choose is none that chooses for it.
+/// True when a prompt offers several verdicts, so that it dictates none.
 fn offers_choice(words: &[&str]) -> bool {
     at(words, &["rejected", "reject", "changes", "denied", "request"]).next().is_some()
 }
@@ -185,13 +185,13 @@ fn becomes(words: &[&str]) -> bool {
     now || words.windows(2).any(|two| matches!(two, ["new", "instructions"]))
 }
 
-/// Marks that chat formats put before who speaks.
+/// Role markers of chat formats.
 fn has_role(raw: &str) -> bool {
     const MARKS: &[&str] = &["<|im_start|>", "<|system|>", "[INST]", "<<SYS>>", "### System:", "### Instruction:"];
     MARKS.iter().any(|mark| raw.contains(mark))
 }
 
-/// Words that only a review of code has.
+/// Words that occur only in code reviews.
 fn reviews(words: &[&str]) -> bool {
     let alone = ["reviewer", "reviewers", "pr", "lgtm", "changeset"];
     let pairs = |two: &[&str]| {
@@ -205,7 +205,7 @@ fn reviews(words: &[&str]) -> bool {
     words.iter().any(|word| alone.contains(word)) || words.windows(2).any(pairs)
 }
 
-/// A reviewing program, by name: `AI reviewer`, `automated code review`, `review bot`.
+/// Names of automated reviewers: `AI reviewer`, `automated code review`, `review bot`.
 fn names_reviewer(words: &[&str]) -> bool {
     let programs = [
         "ai",
@@ -239,12 +239,12 @@ fn names_reviewer(words: &[&str]) -> bool {
     })
 }
 
-/// Where one of some words stands.
+/// The positions of any of the words.
 fn at<'w>(words: &'w [&str], wanted: &'w [&str]) -> impl Iterator<Item = usize> + 'w {
     words.iter().enumerate().filter(|(_, word)| wanted.contains(*word)).map(|(index, _)| index)
 }
 
-/// The first of some words among the next so many.
+/// The position of the first of the words within the next `n_words`.
 fn within(words: &[&str], from: usize, n_words: usize, wanted: &[&str]) -> Option<usize> {
     (from + 1..words.len().min(from + 1 + n_words)).find(|index| wanted.contains(&words[*index]))
 }

@@ -1,4 +1,4 @@
-//! Keys that show whose they are: a prefix, then so many characters of an alphabet.
+//! API keys in a provider's format: a prefix, then a fixed number of characters of an alphabet.
 //!
 //! ```text
 //! ghp_ + 30 characters + 6 characters of checksum
@@ -7,23 +7,24 @@
 
 use std::ops::Range;
 
-use super::checksum::{base64, crc32_base62};
+use super::checksum::crc32_base62;
 use super::heuristics::{contains, entropy, is_made_up};
+use crate::text::base64;
 
 /// A provider's format.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) rule: &'static str,
-    /// What it is, for people.
+    /// The name of the key in messages.
     pub(super) what: &'static str,
-    /// What the key begins with; the search looks for it.
+    /// The prefix, found by the literal search.
     pub(super) prefix: &'static str,
     alphabet: Alphabet,
-    /// Fewest and most characters behind the prefix.
+    /// Minimum and maximum number of characters after the prefix.
     len: (usize, usize),
-    /// What must be true of the whole key beside its form.
+    /// A further check of the whole key.
     verify: fn(&[u8]) -> bool,
-    /// True when a checksum proves that it is no invention: then it counts in tests too.
+    /// True when a checksum proves that the key was issued, so that it is reported in tests too.
     pub(super) proven: bool,
 }
 
@@ -34,15 +35,15 @@ enum Alphabet {
     Word,
     /// Letters, digits, `_` and `-`.
     WordDash,
-    /// The same and `.`.
+    /// Letters, digits, `_`, `-` and `.`.
     WordDashDot,
     Hex,
     /// `A`–`Z` and `2`–`7`.
     Base32,
     Base64,
-    /// Capital letters and digits.
+    /// Upper-case letters and digits.
     Upper,
-    /// What a path on a host may have.
+    /// Characters of a URL path.
     Path,
 }
 
@@ -101,7 +102,7 @@ const fn stripe(prefix: &'static str) -> Format {
     format("secret-stripe-key", "Stripe live key", prefix, Alphabet::Alnum, (20, 247), varied)
 }
 
-/// All formats. The search finds the prefix; the rest is checked at the place.
+/// All formats. The literal search finds the prefix; the rest is checked at the match.
 pub(super) static FORMATS: &[Format] = &[
     format("secret-aws-key-id", "AWS access key id", "AKIA", Alphabet::Base32, (16, 16), varied),
     format("secret-aws-key-id", "AWS temporary access key id", "ASIA", Alphabet::Base32, (16, 16), varied),
@@ -156,11 +157,11 @@ pub(super) static FORMATS: &[Format] = &[
     format("secret-heroku-key", "Heroku API key", "HRKU-", Alphabet::WordDash, (36, 70), varied),
 ];
 
-/// OpenAI's keys have no unmistakable prefix, but this in the middle.
+/// The marker inside OpenAI keys, whose prefix is not distinctive.
 pub(super) const OPENAI_MARK: &str = "T3BlbkFJ";
 
 impl Format {
-    /// The key that begins with the prefix found at `at`.
+    /// The range of the key whose prefix was found at `at`.
     pub(super) fn find(&self, line: &[u8], at: usize) -> Option<Range<usize>> {
         let telegram = self.prefix.starts_with(':');
         let start = if telegram { telegram_start(line, at)? } else { at };
@@ -170,7 +171,7 @@ impl Format {
         let body = at + self.prefix.len();
         let rest = line.get(body..)?;
         let len = rest.iter().take(self.len.1 + 1).take_while(|&&byte| self.alphabet.has(byte)).count();
-        // A final dot ends a sentence, not a key.
+        // A final dot is punctuation and not part of the key.
         let len = len - rest[..len].iter().rev().take_while(|&&byte| byte == b'.').count();
         let ends = rest.get(len).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
         if len < self.len.0 || len > self.len.1 || !ends {
@@ -181,14 +182,14 @@ impl Format {
     }
 }
 
-/// True when the byte belongs to a word or a longer key that goes on behind it.
+/// True when the prefix continues a word or a longer key.
 fn is_joined(line: &[u8], before: usize) -> bool {
     let escape = before > 0 && line[before - 1] == b'\\' && matches!(line[before], b'n' | b't' | b'r' | b'"');
     (line[before].is_ascii_alphanumeric() || matches!(line[before], b'_' | b'+' | b'/' | b'.')) && !escape
         || (line[before] == b'-' && before > 0 && line[before - 1].is_ascii_alphanumeric())
 }
 
-/// The key of OpenAI around its mark.
+/// The range of the OpenAI key around its marker.
 pub(super) fn openai(line: &[u8], at: usize) -> Option<Range<usize>> {
     let in_key = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let n_before = line[..at].iter().rev().take(120).take_while(in_key).count();
@@ -199,30 +200,30 @@ pub(super) fn openai(line: &[u8], at: usize) -> Option<Range<usize>> {
     (fits && varied(key) && !is_made_up(key)).then_some(range)
 }
 
-/// Telegram's tokens begin with the bot's number.
+/// The start of a Telegram token, which begins with the bot's number.
 fn telegram_start(line: &[u8], at: usize) -> Option<usize> {
     let n_digits = line[..at].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
     (8..=10).contains(&n_digits).then(|| at - n_digits)
 }
 
-/// True when the characters are as different as those of a real key.
+/// True when the entropy is that of a real key.
 fn varied(key: &[u8]) -> bool {
     let tail = &key[key.len() - key.len().min(32)..];
     entropy(tail) >= if tail.len() < 20 { 2.8 } else { 3.0 }
 }
 
-/// The token is a macaroon for `pypi.org`: its bytes begin with the version and the location.
+/// True for a macaroon of `pypi.org`, whose bytes begin with the version and the location.
 fn is_pypi(key: &[u8]) -> bool {
-    let head = key.get(5..37).and_then(base64).unwrap_or_default();
+    let head = key.get(5..37).and_then(base64::decode).unwrap_or_default();
     contains(&head, b"pypi.org")
 }
 
-/// The key that Microsoft documents for its emulator.
+/// True unless the key is the documented one of Microsoft's emulator.
 fn is_azurite(key: &[u8]) -> bool {
     contains(key, b"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq")
 }
 
-/// Three parts, of which the first two are JSON objects.
+/// True for three parts, of which the first two are JSON objects.
 fn is_jwt(key: &[u8]) -> bool {
     let mut parts = key.split(|&byte| byte == b'.');
     let (Some(head), Some(body), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -230,7 +231,8 @@ fn is_jwt(key: &[u8]) -> bool {
         return false;
     };
     let object = |part: &[u8]| {
-        base64(part).and_then(|bytes| serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&bytes).ok())
+        base64::decode(part)
+            .and_then(|bytes| serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&bytes).ok())
     };
     let (Some(head), Some(body)) = (object(head), object(body)) else {
         return false;

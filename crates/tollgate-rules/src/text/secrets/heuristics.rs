@@ -1,6 +1,6 @@
-//! How a value looks: random, made up, or written by a person to be replaced.
+//! Heuristics for values: entropy, randomness, placeholders, templates.
 
-/// Bits of surprise in each byte of a text, from how often each occurs in it.
+/// Shannon entropy of a text, in bits per byte.
 pub(super) fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     for &byte in text {
@@ -15,7 +15,7 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
     counts.iter().filter(|count| **count > 0).map(bits).sum()
 }
 
-/// Words that say that a value is not one.
+/// Words that mark a value as a placeholder.
 const PLACEHOLDERS: &[&str] = &[
     "example",
     "changeme",
@@ -88,17 +88,17 @@ const PLACEHOLDERS: &[&str] = &[
     "hoge",
 ];
 
-/// Words that say so even inside a long random-looking value.
+/// Words that mark a placeholder even inside a long random-looking value.
 const STRONG_PLACEHOLDERS: &[&str] =
     &["example", "xxxx", "placeholder", "redacted", "changeme", "dummy", "your_", "your-", "fake"];
 
-/// True for what stands where a real value will be put later.
+/// True for a placeholder of a real value.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     PLACEHOLDERS.iter().any(|word| contains(&lower, word.as_bytes())) || is_template(value) || is_monotonous(value)
 }
 
-/// The same for values in a provider's own format, where a short word can occur by chance.
+/// True for a placeholder in a provider's format, where a short word can occur by chance.
 pub(super) fn is_made_up(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     STRONG_PLACEHOLDERS.iter().any(|word| contains(&lower, word.as_bytes()))
@@ -106,7 +106,7 @@ pub(super) fn is_made_up(value: &[u8]) -> bool {
         || is_monotonous(value)
 }
 
-/// True when a program fills the value in: `${…}`, `{{…}}`, `%(…)s`, `<…>`, `$NAME`, `process.env`.
+/// True for a template: `${…}`, `{{…}}`, `%(…)s`, `<…>`, `$NAME`, `process.env`.
 pub(crate) fn is_template(value: &[u8]) -> bool {
     let marks: [&[u8]; 17] = [
         b"${",
@@ -133,7 +133,7 @@ pub(crate) fn is_template(value: &[u8]) -> bool {
         || marks.iter().any(|mark| contains(value, mark))
 }
 
-/// True for runs such as `aaaaaa`, `abcdef`, `123456`, and for few different characters.
+/// True for sequences such as `aaaaaa`, `abcdef`, `123456`, and for few distinct characters.
 fn is_monotonous(value: &[u8]) -> bool {
     let (mut same, mut rising) = (1, 1);
     for pair in value.windows(2) {
@@ -150,7 +150,7 @@ fn is_monotonous(value: &[u8]) -> bool {
     value.len() >= 16 && n_distinct < 7
 }
 
-/// True for a value that no person would think of: characters of several kinds in no order.
+/// True for a random value: mixed character classes with high entropy.
 pub(super) fn is_random(value: &[u8]) -> bool {
     let class = |byte: u8| match byte {
         b'0'..=b'9' => 0,
@@ -160,7 +160,7 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     };
     let mut n_changes = 0;
     for (index, pair) in value.windows(2).enumerate() {
-        // `getToken` and `Token` are words: there a change of kind says nothing.
+        // `getToken` and `Token` are words, in which a change of class is no sign of randomness.
         let ends_word = value.get(index + 2).is_some_and(|&byte| class(byte) != 1);
         let changes = match (class(pair[0]), class(pair[1])) {
             (2, 1) | (3, _) | (_, 3) => false,

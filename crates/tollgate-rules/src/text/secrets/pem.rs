@@ -1,4 +1,4 @@
-//! Private keys in PEM: a header with a body behind it.
+//! Private keys in PEM: a header followed by a body.
 //!
 //! ```text
 //! -----BEGIN RSA PRIVATE KEY-----
@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::heuristics::{contains, entropy, is_made_up};
 
-/// What the search looks for.
+/// The literal of the search.
 pub(super) const MARK: &str = "-----BEGIN ";
 
-/// A private key whose header is at `at`: what stands behind the header on its line, perhaps nothing.
+/// Finds a private key whose header is at `at`; returns the range after the header on its line.
 ///
 /// A header without a body, on the same line or the next ones, is no key.
 pub(super) fn find<'a>(
@@ -35,12 +35,12 @@ pub(super) fn find<'a>(
     has_body.then_some(end..line.len())
 }
 
-/// True when nothing but quotes and line ends stands behind the header.
+/// True when only quotes and line ends follow the header.
 fn is_end(rest: &[u8]) -> bool {
     rest.len() <= 8 && rest.iter().all(|byte| !byte.is_ascii_alphanumeric() || matches!(byte, b'n' | b'r'))
 }
 
-/// True for a line of base64 that begins as keys do.
+/// True for a line of base64 that begins like a key.
 fn is_body(line: &[u8]) -> bool {
     let skip = line.iter().take_while(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))).count();
     let text = &line[skip.min(16)..];

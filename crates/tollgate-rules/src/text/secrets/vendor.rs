@@ -1,19 +1,19 @@
-//! Keys with no prefix to search for, recognised beside the name of their provider.
+//! API keys without a searchable prefix, recognised by the provider's name on the line.
 //!
 //! ```text
 //! TWILIO_AUTH_TOKEN=…    32 hexadecimal digits
 //! DISCORD_TOKEN=…        three parts, the first a number in base64
 //! ```
 
-use super::checksum::base64;
 use super::heuristics::{contains, entropy, is_made_up, is_uuid};
+use crate::text::base64;
 
-/// A provider whose keys look like much else.
+/// A provider whose keys have no distinctive format.
 #[derive(Debug)]
 pub(super) struct Vendor {
     pub(super) rule: &'static str,
     pub(super) what: &'static str,
-    /// Its name in small letters.
+    /// The provider's name in lower case.
     name: &'static str,
     is_key: fn(&[u8]) -> bool,
 }
@@ -23,7 +23,7 @@ static VENDORS: &[Vendor] = &[
         rule: "secret-twilio-key",
         what: "Twilio key",
         name: "twilio",
-        // An account's id (`AC…`) is public; its secret has no prefix.
+        // The account id (`AC…`) is public; the secret has no prefix.
         is_key: |value| is_hex_of(value.strip_prefix(b"SK").unwrap_or(value), 32),
     },
     Vendor {
@@ -42,7 +42,7 @@ static VENDORS: &[Vendor] = &[
     Vendor { rule: "secret-heroku-key", what: "Heroku API key", name: "heroku", is_key: is_uuid },
 ];
 
-/// Whose key a value is, assigned on a line to a name that promises a secret.
+/// The provider of a value that is assigned to a secret-like name.
 pub(super) fn of(line_before: &[u8], value: &[u8]) -> Option<&'static Vendor> {
     if value.len() < 32 || is_made_up(value) || entropy(value) < 3.0 {
         return None;
@@ -55,13 +55,13 @@ fn is_hex_of(text: &[u8], len: usize) -> bool {
     text.len() == len && text.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
-/// Three parts; the first is the bot's number in base64.
+/// True for three parts, of which the first is the bot's number in base64.
 fn is_discord(value: &[u8]) -> bool {
     let parts: Vec<&[u8]> = value.split(|&byte| byte == b'.').collect();
     let [id, time, signature] = parts.as_slice() else {
         return false;
     };
-    let number = base64(id).unwrap_or_default();
+    let number = base64::decode(id).unwrap_or_default();
     (17..=20).contains(&number.len())
         && number.iter().all(u8::is_ascii_digit)
         && (5..=7).contains(&time.len())
