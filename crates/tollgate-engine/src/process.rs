@@ -16,6 +16,8 @@ pub(crate) mod handles;
 pub(crate) mod machine;
 pub(crate) mod owner;
 pub(crate) mod pipes;
+#[cfg(unix)]
+pub(crate) mod signals;
 
 /// The groups that are alive, by the process id of their leader.
 static LIVE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -34,6 +36,7 @@ impl Group {
         {
             use std::os::unix::process::CommandExt as _;
             command.process_group(0);
+            signals::reset_in_children();
         }
         // Held while spawning, so that `stop_all` misses no child that is just being born.
         let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,31 +203,25 @@ mod tests {
     use std::io::Read as _;
     use std::process::Stdio;
 
-    const SECLUDED: &str = "TOLLGATE_TEST_SECLUDED";
-
-    /// Secludes itself when started by the next test; by itself it does nothing.
+    /// Runs itself again in a process of its own, because other tests inspect this one from outside.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_program_that_secludes_itself() {
+    fn a_process_that_holds_keys_cannot_be_traced_by_the_same_user() {
         use rustix::process::{DumpableBehavior, Resource, dumpable_behavior, getrlimit};
 
-        if std::env::var_os(SECLUDED).is_some() {
+        const AGAIN: &str = "TOLLGATE_TEST_SECLUDED";
+        if std::env::var_os(AGAIN).is_some() {
             assert_ne!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
             seclude();
             assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
             assert_eq!(getrlimit(Resource::Core).maximum, Some(0));
+            return;
         }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn who_holds_keys_can_keep_others_of_the_same_user_out() {
-        // In a process of its own, because other tests look at themselves from outside.
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "process::tests::a_program_that_secludes_itself"]).env(SECLUDED, "1");
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        let name = "process::tests::a_process_that_holds_keys_cannot_be_traced_by_the_same_user";
+        let output = command.args(["--exact", name]).env(AGAIN, "1").output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
     }
 
     #[test]

@@ -217,6 +217,16 @@ fn an_agent_may_tidy_up_when_it_is_interrupted() {
     }
 }
 
+/// A shell ignores SIGINT for the commands that a script starts with `&`, and children inherit ignored signals.
+#[test]
+fn an_agent_is_interrupted_even_if_this_program_ignores_the_signal() {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    let again = shell.args(["--exact", "agents::an_agent_may_tidy_up_when_it_is_interrupted"]).output().unwrap();
+    let printed = String::from_utf8_lossy(&again.stdout);
+    assert!(again.status.success() && printed.contains("1 passed"), "{printed}");
+}
+
 #[test]
 fn an_agent_that_prints_without_end_is_stopped() {
     let stopped = "Garbled: `play` printed more than is read and was stopped";

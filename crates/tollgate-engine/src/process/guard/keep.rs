@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Duty, Ended, GO, GUARD_ARGUMENT, namespace};
+use crate::process::signals;
 
 /// How long a guard may take to tidy up, the time between signals apart.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -49,6 +50,7 @@ impl Guarded {
         command.arg(GUARD_ARGUMENT).args(duty.to_arguments());
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value))).current_dir("/");
         command.stdin(Stdio::from(OwnedFd::from(its_end))).stdout(Stdio::piped()).stderr(Stdio::piped());
+        signals::reset_in_children();
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn()?;
         lines.push((child.id(), line.try_clone()?));

@@ -13,6 +13,7 @@ use rustix::process::{
 };
 
 use super::{Duty, GO, NOT_STARTED};
+use crate::process::signals;
 
 /// How long to go on killing what is left; a process that cannot be killed hangs in the kernel.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -84,6 +85,7 @@ fn start(duty: &Duty) -> io::Result<Pid> {
         Some(path) => Stdio::from(File::open(path)?),
         None => Stdio::null(),
     });
+    signals::reset_in_children_of_guard();
     let child = command.spawn()?;
     // It is waited for by number, with all the orphans.
     i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
