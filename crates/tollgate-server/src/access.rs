@@ -1,9 +1,9 @@
-//! Who may ask: the server's token, the cookies made from it, and tickets for sockets.
+//! Authentication: the server's token, session cookies made from it, and tickets for WebSockets.
 //!
 //! There is one secret, the token in a file that only its owner can read. A program sends it with each request; a
 //! browser sends it once and keeps a cookie, which is signed with the token, so that the server holds no sessions and a
 //! new token ends them all. A page opens a socket with a ticket that is good once. The token is never in an address.
-//! Whoever listens does so until there is another token.
+//! An open WebSocket stays authorized until the token is rotated.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,16 +22,16 @@ use attempts::Attempts;
 use ticket::Tickets;
 use token::Token;
 
-/// What stands before the ticket in `Sec-WebSocket-Protocol`.
+/// The prefix of the ticket in `Sec-WebSocket-Protocol`.
 pub(crate) const TICKET_PROTOCOL: &str = "tollgate.ticket.";
 
-/// Everything that decides who may ask.
+/// Authenticates requests by token, session cookie or ticket.
 #[derive(Debug)]
 pub(crate) struct Access {
     term: Mutex<Term>,
-    /// Where the token is kept; none where somebody else holds it.
+    /// The file of the token; `None` where the operator passed it in.
     file: Option<PathBuf>,
-    /// Held by whoever makes another token, so that the file and what holds here are the same.
+    /// Serializes token rotation, so that the file and the value in memory stay the same.
     rotating: Mutex<()>,
     pub(crate) tickets: Tickets,
     pub(crate) attempts: Attempts,
@@ -47,7 +47,7 @@ struct Term {
     over: CancellationToken,
 }
 
-/// How a request showed who asks.
+/// The credential by which a request was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// The token itself, which no other site can make a browser send.
@@ -90,7 +90,7 @@ impl Access {
         self.term().over.clone()
     }
 
-    /// Puts another token into the file. From then on nobody is signed in, and nobody listens any more.
+    /// Writes a new token to the file; all sessions and open WebSockets end.
     pub(crate) fn rotate(&self) -> Result<(), Failure> {
         let file = self.file.as_deref().ok_or_else(no_file)?;
         let _one_at_a_time = self.rotating.lock().unwrap_or_else(PoisonError::into_inner);

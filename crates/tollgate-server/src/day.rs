@@ -11,7 +11,7 @@ use std::fmt;
 /// The length of a day.
 pub(crate) const DAY_MS: u64 = 86_400_000;
 
-/// A day, from 1970-01-01 on. What is before is taken for that day.
+/// A day, from 1970-01-01 on; earlier days are clamped to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Day(u64);
 
@@ -21,7 +21,7 @@ impl Day {
         Self(ms / DAY_MS)
     }
 
-    /// Reads `2026-01-09`; `None` for what is no day of the calendar.
+    /// Parses `2026-01-09`; `None` for a date that the calendar does not have.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('-').collect();
         let [year, month, day] = parts[..] else { return None };
@@ -31,7 +31,7 @@ impl Day {
         }
         let (year, month, day): (i64, i64, i64) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
         let number = number(year, month, day);
-        // Whatever the calendar does not have comes back as another day.
+        // A date that the calendar does not have comes back as another day.
         (civil(number) == (year, month, day)).then(|| Self(u64::try_from(number).unwrap_or(0)))
     }
 

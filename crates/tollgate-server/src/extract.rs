@@ -1,4 +1,4 @@
-//! Parts of requests as types, with problem documents for what does not fit.
+//! Request extractors with problem documents for invalid input.
 
 use axum::RequestPartsExt as _;
 use axum::body::Body as HttpBody;
@@ -137,7 +137,7 @@ impl FromRequestParts<Shared> for OfIteration {
         let names = names(parts).await?;
         let text = named(&names, "iteration")?;
         let number = number(text).and_then(|number| u32::try_from(number).ok());
-        // As the description says: what has more bits names none.
+        // As the OpenAPI description says: a number with more bits identifies nothing.
         let is_named = |number: &u32| *number > 0 && i32::try_from(*number).is_ok();
         let number = number.filter(is_named).ok_or_else(|| no_such("iteration"))?;
         Ok(Self(project(&names)?, feature(&names)?, number))
@@ -163,7 +163,7 @@ impl FromRequestParts<Shared> for OfFinding {
     }
 }
 
-/// What is dismissed, in the path.
+/// The fingerprint of a dismissed finding, in the path.
 pub(crate) struct OfDismissal(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) Fingerprint);
 
 impl FromRequestParts<Shared> for OfDismissal {
@@ -278,7 +278,7 @@ pub(crate) struct FindingPath {
     finding: String,
 }
 
-/// What is dismissed, in the path, for the description.
+/// The fingerprint of a dismissed finding, in the path, for the description.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "read by the description only")]
@@ -297,7 +297,7 @@ pub(crate) struct DismissalPath {
 type Names = std::collections::HashMap<String, String>;
 
 async fn names(parts: &mut Parts) -> Result<Names, Problem> {
-    // What is not UTF-8 once it is decoded names nothing of ours.
+    // Bytes that are not UTF-8 once decoded identify nothing.
     parts.extract::<Path<Names>>().await.map(|Path(names)| names).map_err(|_| no_such("thing"))
 }
 

@@ -79,7 +79,7 @@ impl Wish {
     }
 }
 
-/// Refuses what does not name us, or comes from a page of another site. Before anything else is looked at.
+/// Refuses requests for another host name or from another origin, before anything else is checked.
 pub(crate) fn check_site(names: &Names, wish: Wish, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let ours = names.origins(uri, headers)?;
     let foreign = match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {

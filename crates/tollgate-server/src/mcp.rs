@@ -1,16 +1,16 @@
 //! The tools that agents call, by the Model Context Protocol: on standard input and output, or over HTTP.
 //!
-//! An agent asks for a review before it says that it is done, reads what was found, and goes on. The tools do what the
-//! commands of the same kind do, with the same code; nothing is decided here. What a tool may look at is bounded by
-//! [`Folders`] or by the projects of a board, because the one who calls may have been fooled by what it read.
+//! An agent requests a review before it reports success, reads the findings, and goes on. The tools share the code of the
+//! commands of the same name; nothing is decided here. The folders a tool may read are bounded by [`Folders`] or by the
+//! projects of a board, because the calling agent may have been fooled by a prompt injection.
 //!
 //! ```text
 //! {"method": "tools/call", "params": {"name": "review_change", "arguments": {"scope": "staged"}}}
 //!     ─► tool ─► arguments ─► turn ─► thread ─► pipeline ─► {"structuredContent": {"gate": "closed", …}}
 //! ```
 //!
-//! What goes wrong inside a tool is a result with `isError`, with a message and what to do next, so that the one who
-//! called can do it. Errors of the protocol are for mistakes in the protocol.
+//! An error inside a tool is a result with `isError`, a message and a hint that the calling agent can act upon. Protocol
+//! errors are for violations of the protocol.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ use answer::Answer;
 use tools::{Entry, Job};
 use turns::Turns;
 
-/// How many steps may wait to be told to a client; what does not fit is left out.
+/// The number of progress notifications that may wait for a client; more are dropped.
 const STEPS: usize = 16;
 /// What an agent is told about all of this when it connects.
 const INSTRUCTIONS: &str = "tollgate reviews code changes and decides whether they may pass. Before you say that you are \

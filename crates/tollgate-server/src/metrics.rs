@@ -1,4 +1,4 @@
-//! Figures for those who watch, in the text form of Prometheus.
+//! Metrics in the Prometheus text format.
 //!
 //! Labels are words of ours, so there are only so many of them whatever anybody sends. A family is always there, also when
 //! there is nothing of it.
@@ -22,14 +22,14 @@ use stored::Stored;
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// Events of deliveries that are counted by their names, beside those that an app asks for.
+/// Webhook events that are counted by name, beside those that an app subscribes to.
 const TOLD_TO_ALL: [&str; 3] = ["ping", "installation", "installation_repositories"];
 
-/// What is counted.
+/// The counters and gauges.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     counted: Mutex<Counted>,
-    /// What is counted in the database.
+    /// Gauges that are read from the database.
     pub(crate) stored: Stored,
 }
 
@@ -47,7 +47,7 @@ struct Durations {
     sum: Duration,
 }
 
-/// What is looked up at the moment.
+/// Gauges that are read at scrape time.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) connections: u64,
@@ -79,7 +79,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a delivery of a code host. Events that nobody here knows share one name.
+    /// Counts a webhook delivery. Unknown events share one label.
     pub(crate) fn count_delivery(&self, event: Option<&str>, outcome: &'static str) {
         let known =
             |event: &str| EVENTS.into_iter().chain(TOLD_TO_ALL).find(|known| *known == event).unwrap_or("other");

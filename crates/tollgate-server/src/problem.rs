@@ -1,6 +1,6 @@
-//! What goes wrong, as an answer: problem documents (RFC 9457).
+//! Errors as responses: problem documents (RFC 9457).
 //!
-//! Every answer that is no success has this form, whoever gives it: a route, a layer, an extractor or the router.
+//! Every response that is no success has this form, from a route, a layer, an extractor or the router.
 //!
 //! ```json
 //! {"type": "urn:tollgate:problem:not-found", "title": "Not found", "status": 404,
@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 pub enum Kind {
     /// The request cannot be read.
     BadRequest,
-    /// Nobody said who asks.
+    /// The request is not authenticated.
     Unauthorized,
     /// It is not allowed from there.
     Forbidden,
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Its name, and what it is called to people.
+    /// Its name, and its title for people.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::BadRequest => ("bad-request", "Bad request"),
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// Something that is said instead of what was asked for.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     kind: Kind,
@@ -121,7 +121,7 @@ pub struct Document<'a> {
     /// The status of the answer.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What went wrong.
+    /// The message.
     detail: &'a str,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ impl Problem {
         self
     }
 
-    /// What sort it is, what went wrong, and what to do next, to people.
+    /// The kind, the message and the hint, for people.
     pub(crate) fn in_words(&self) -> (&'static str, String, Option<String>) {
         (self.kind.names().1, self.detail.clone(), self.hint.clone())
     }
@@ -189,7 +189,7 @@ impl Problem {
 }
 
 impl From<Failure> for Problem {
-    /// What the engine could not do, as an answer. What is our own fault is not explained to clients.
+    /// A failure of the engine as a response. Internal errors are not explained to clients.
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
             failure::Kind::User => Kind::Unprocessable,
@@ -214,13 +214,13 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // For those who show it otherwise.
+        // For middleware that renders it otherwise.
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// Nobody said who asks, or not rightly.
+/// The request has no credentials, or wrong ones.
 #[must_use]
 pub fn unauthorized() -> Problem {
     Problem::new(Kind::Unauthorized, "this needs the server's token")

@@ -2,8 +2,8 @@
 //!
 //! Each connection has limits of its own (head, body, answer, stalls), and there are only so many. When they are used
 //! up, the oldest that does nothing has to go, those first who never showed a token; when all are busy, a new one is
-//! told so. At the end nothing new is taken, what has begun is answered, listeners are told goodbye, and after a while
-//! whatever is left is cut.
+//! told so. On shutdown no connection is accepted, running requests are answered, listeners get a close frame, and after a while
+//! the remaining connections are cut.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct ServerConfig {
     pub token_file: Option<PathBuf>,
     /// How much of everything there may be.
     pub limits: Limits,
-    /// Who is told of every request.
+    /// Called with every request that was served.
     pub observer: Option<Observer>,
     /// The tools that agents may call at `/mcp`, if they may.
     pub mcp: Option<Mcp>,
@@ -152,7 +152,7 @@ impl Server {
         self.address
     }
 
-    /// Answers until `shutdown` is cancelled, and then as long as what has begun takes, within a bound.
+    /// Serves until `shutdown` is cancelled, then drains running requests within a bound.
     pub async fn run(self, shutdown: CancellationToken) {
         let router = routes::router(&self.app, &self.connections).0;
         loop {
@@ -168,7 +168,7 @@ impl Server {
         }
         self.app.closing.cancel();
         let Self { listener, app, connections, .. } = self;
-        // Those who are in the queue have connected already, and may have sent something. The system is asked for them,
+        // Clients in the accept queue have connected already, and may have sent something. The system is asked for them,
         // since the runtime may not have heard of the last ones yet.
         if let Ok(listener) = listener.into_std() {
             while let Ok((tcp, _)) = listener.accept() {

@@ -1,4 +1,4 @@
-//! How often somebody may try a wrong token.
+//! Rate limit for sign-in attempts with a wrong token.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Tickets for sockets, good once and for half a minute.
 //!
-//! A page cannot give a socket headers of its own, only a list of protocols. Those may end up in logs, so what stands
+//! A page cannot set headers on a WebSocket, only a list of protocols. Those may end up in logs, so the value
 //! there must be worth nothing afterwards.
 
 use std::collections::HashMap;

@@ -47,7 +47,7 @@ impl Token {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 
-    /// The secret itself, for whoever has to show or send it.
+    /// The secret itself, for callers that show or send it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

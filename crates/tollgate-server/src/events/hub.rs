@@ -1,4 +1,4 @@
-//! The one that follows the log, and the ring of what it saw last.
+//! Fan-out of the event log: one follower thread and a ring buffer of recent events.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ const AFTER_MISTAKE: Duration = Duration::from_millis(100);
 /// How many clients may read from the log at once.
 const LOG_READERS: usize = 4;
 
-/// What happens, for everybody who wants to know.
+/// Broadcasts events to all subscribers.
 #[derive(Clone)]
 pub struct Hub(pub(super) Arc<Inner>);
 
@@ -49,7 +49,7 @@ struct Ring {
     before: u64,
 }
 
-/// What the ring knows of what comes after a place.
+/// The answer of the ring buffer to a cursor.
 pub(super) enum Ahead {
     /// These.
     Frames(Vec<Frame>),
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
-    /// Begins to follow a log, on a thread of its own that ends when nobody holds the hub any more.
+    /// Follows a log on a thread of its own, which ends when the last handle of the hub is dropped.
     pub fn start(log: Arc<dyn EventLog>) -> Result<Self, Failure> {
         let last = log.last_seq()?;
         let inner = Arc::new(Inner {
@@ -80,7 +80,7 @@ impl Hub {
         thread::Builder::new()
             .name("events".to_owned())
             .spawn(move || {
-                // A mistake of ours must not leave everybody without news; it goes on after the last event that was sent.
+                // A panic must not end the event stream; the follower resumes after the last event that was sent.
                 while catch_unwind(AssertUnwindSafe(|| follow(&weak))).is_err() {
                     thread::sleep(AFTER_MISTAKE);
                 }
@@ -121,7 +121,7 @@ impl Hub {
 }
 
 impl Inner {
-    /// What comes after a place, as far as the ring knows.
+    /// The events after a cursor, as far as the ring buffer has them.
     pub(super) fn after(&self, seq: u64) -> Ahead {
         let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
         if seq < ring.before {
@@ -148,7 +148,7 @@ impl Inner {
     }
 }
 
-/// Reads the log as long as somebody holds the hub.
+/// Reads the log until the last handle of the hub is dropped.
 fn follow(weak: &Weak<Inner>) {
     let Some(mut seq) = weak.upgrade().map(|inner| *inner.last.borrow()) else { return };
     loop {

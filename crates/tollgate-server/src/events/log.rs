@@ -13,7 +13,7 @@ pub struct Event {
     pub project: Option<u64>,
     /// Its name, e.g. `feature:code-review-started`.
     pub kind: String,
-    /// What it says, as JSON.
+    /// Its payload, as JSON.
     pub payload: String,
     /// When, as `2026-01-09T14:22:00.000Z`.
     pub at: String,

@@ -1,4 +1,4 @@
-//! A client's place in what happens.
+//! A client's cursor in the event log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,10 +45,10 @@ impl Reader {
         self.seq
     }
 
-    /// Waits for what comes next. May be dropped at any point without losing anything.
+    /// Waits for the next event. Cancel-safe.
     pub async fn next(&mut self) -> Next {
         loop {
-            // Marked as seen before it is looked at: what comes in between wakes us again.
+            // Marked as seen before the look-up: an event that arrives in between wakes the reader again.
             let last = *self.news.borrow_and_update();
             if !self.is_checked {
                 if let Some(resync) = self.check(last).await {
@@ -60,7 +60,7 @@ impl Reader {
                 Ahead::Frames(frames) => frames,
                 Ahead::FellOut => match self.read_log().await {
                     Ok(Some(frames)) => frames,
-                    // What is gone, or cannot be read now, the client has to get in another way.
+                    // Events that were pruned or cannot be read now make the client reload.
                     Ok(None) | Err(_) => return Next::Resync(last),
                 },
             };
@@ -84,7 +84,7 @@ impl Reader {
     /// A client may name a number that never was, or one that is too old.
     async fn check(&self, last: u64) -> Option<Next> {
         if self.seq <= last {
-            // What is in the ring or the log is found as it goes.
+            // Later events are found in the ring buffer or the log.
             return None;
         }
         // The hub may be behind the log by a moment.
@@ -95,14 +95,14 @@ impl Reader {
         }
     }
 
-    /// What comes after our place, from the log; `None` when some of it is gone.
+    /// The events after the cursor, from the log; `None` when some were pruned.
     async fn read_log(&self) -> Result<Option<Vec<Frame>>, Failure> {
         let gone = || Failure::new(Kind::Internal, "the event log is closed");
         let _turn = self.hub.0.log_readers.acquire().await.map_err(|_| gone())?;
         let (log, seq) = (Arc::clone(&self.hub.0.log), self.seq);
         let read = move || {
             let events = log.events_after(seq, BATCH)?;
-            // Asked afterwards: what was pruned in between would be missing.
+            // Checked afterwards: events pruned in between would be missing.
             if log.pruned_to()? > seq {
                 return Ok(None);
             }

@@ -1,4 +1,4 @@
-//! What a tool is told, read into types; whatever else it is told is refused with what was expected.
+//! Parses the arguments of a tool into types; unknown arguments are refused with a list of the known ones.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<
     serde_json::from_value(arguments).map_err(|error| failure::bad_arguments(tool, &error.to_string()))
 }
 
-/// A name that somebody gave, if it can be one at all.
+/// A project name or id, if it is valid.
 pub(super) fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, Failure> {
     if text.is_empty() || text.len() > MAX_NAME || text.chars().any(char::is_control) {
         return Err(failure::not_a_name(what, text));

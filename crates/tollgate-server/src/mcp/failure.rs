@@ -1,4 +1,4 @@
-//! What goes wrong in tools, said to the agent that called.
+//! Errors of tools, as messages for the agent that called.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tollgate_engine::failure::{Failure, Kind};
 
 use super::answer::cut;
 
-/// Of what somebody wrote, at most so many bytes are said back.
+/// Arguments are quoted in errors up to so many bytes.
 const QUOTED: usize = 200;
 
 fn quoted(text: &str) -> String {
@@ -45,7 +45,7 @@ pub(super) fn not_a_project(named: &str) -> Failure {
         .hint("Give the number or the folder of a project; the operator adds one with `tollgate project add PATH`.")
 }
 
-/// Nobody said which project is meant.
+/// No project was given and there are several.
 pub(super) fn which_project(names: &[String]) -> Failure {
     let failure = Failure::new(Kind::User, "it is not clear which project is meant");
     match names {
@@ -71,7 +71,7 @@ pub(super) fn busy() -> Failure {
     Failure::new(Kind::External, "too many calls at once").hint("Wait until others have ended, then call again.")
 }
 
-/// Somebody took back what they asked for.
+/// The client cancelled the call.
 pub(super) fn cancelled() -> Failure {
     Failure::new(Kind::External, "the call was cancelled, and nothing of it is kept")
 }

@@ -1,6 +1,6 @@
 //! The tools over HTTP, at `/mcp`: the streamable transport, behind the same checks as the rest of the server.
 //!
-//! Who asks, from where and how much is checked before anything gets here (`layer`). Clients of older revisions have
+//! Authentication, origin and size are checked by the middleware (`layer`). Clients of older revisions have
 //! sessions, of which there are only so many: a new one takes the place of the one that was used least lately, and one
 //! that does nothing ends. There is no stream that belongs to no request, so `GET` is refused.
 

@@ -26,7 +26,7 @@ pub struct Means {
     connect: Option<Connect>,
     /// Repositories whose pull requests may be commented on, beside those at hand.
     post_to: Vec<Repo>,
-    /// Held by whoever looks what stands on a pull request and then writes there.
+    /// Serializes the search for an existing comment and the post that follows.
     posting: Mutex<()>,
 }
 
@@ -39,7 +39,7 @@ enum Reach {
 }
 
 impl Means {
-    /// For a program that somebody started in a folder. The memory need not be there yet.
+    /// For a program started in a folder. The database need not exist yet.
     #[must_use]
     pub fn in_folders(home: Home, store: Location, folders: Folders) -> Self {
         Self::new(home, store, Reach::Folders(folders), None)
@@ -63,7 +63,7 @@ impl Means {
         Self { connect: Some(connect), post_to, ..self }
     }
 
-    /// What is around us: the program, the environment, the clock.
+    /// The program, the environment and the clock.
     pub(super) fn home(&self) -> &Home {
         &self.home
     }
@@ -114,7 +114,7 @@ impl Means {
         named.next().map(|(_, value)| value.clone())
     }
 
-    /// The code host of a pull request, in the name of somebody.
+    /// The client for the code host of a pull request.
     pub(super) fn host(&self, pull: &PullRef) -> Result<Option<Arc<dyn Host>>, Failure> {
         self.connect.as_ref().map_or(Ok(None), |connect| connect(pull))
     }
@@ -124,7 +124,7 @@ impl Means {
         self.post_to.contains(repo)
     }
 
-    /// Waits until nobody else is about to write to a code host.
+    /// Waits until no other call is about to write to a code host.
     pub(super) fn post_alone(&self) -> MutexGuard<'_, ()> {
         self.posting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,7 +135,7 @@ impl Means {
             Reach::Projects => {
                 let Some(board) = self.board()? else { return Ok(Bounds::of_projects(Vec::new())) };
                 let mut projects = board.projects()?;
-                // What is at such a path here is not the project of another machine.
+                // The folder at such a path on this host is not the project of another host.
                 projects.retain(|project| board.is_here(project));
                 Ok(Bounds::of_projects(projects))
             }

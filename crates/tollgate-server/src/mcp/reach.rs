@@ -38,7 +38,7 @@ impl Folders {
 /// The bounds of one call.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// Where relative names begin, and what is meant when nothing is named.
+    /// The base of relative paths, and the default folder.
     start: Option<PathBuf>,
     folders: Vec<PathBuf>,
     /// Their numbers and names, where they are projects.
@@ -67,7 +67,7 @@ impl Bounds {
             }
             (Some(named), None) => self.start.clone().unwrap_or_default().join(named),
         };
-        // What is not there and what is elsewhere are told apart by nobody.
+        // A missing folder and a forbidden one get the same answer, so that a caller cannot probe the disk.
         let real = found.is_absolute().then(|| found.canonicalize().ok()).flatten();
         let real = real.filter(|real| self.holds(real) && real.is_dir());
         let named = || named.map_or_else(|| found.display().to_string(), str::to_owned);

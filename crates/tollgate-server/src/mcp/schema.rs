@@ -12,7 +12,7 @@ pub(super) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(settings())
 }
 
-/// The shape of what it answers.
+/// The output schema.
 pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(settings().for_serialize())
 }
@@ -25,7 +25,7 @@ fn settings() -> SchemaSettings {
 fn object<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
     match settings.into_generator().into_root_schema_for::<T>().to_value() {
         Value::Object(mut object) => {
-            // The name of our type means nothing to anybody else.
+            // The Rust type name is no use to clients.
             object.remove("title");
             Arc::new(object)
         }

@@ -1,4 +1,4 @@
-//! The shapes that answers share: findings, and what was looked at.
+//! Output types that tools share: findings and coverage.
 //!
 //! ```json
 //! { "id": "F001", "fingerprint": "fp-4d1b0c2f9a6e7385", "severity": "High", "category": "Security",
@@ -16,7 +16,7 @@ use tollgate_core::review::{Review, WithheldFinding};
 
 use super::answer::cut;
 
-/// The most findings, or places that nobody looked at, in one answer.
+/// The most findings, or unreviewed hunks, in one answer.
 pub(super) const MAX_LISTED: usize = 100;
 /// The longest text of a finding, in bytes.
 const MAX_TEXT: usize = 4 * 1024;
@@ -54,7 +54,7 @@ pub(super) struct Finding {
     pub(super) fingerprint: String,
     /// How much it matters; Critical and High block.
     pub(super) severity: Severity,
-    /// What it is about: Security, Logic, Test, …
+    /// Category: Security, Logic, Test, …
     pub(super) category: String,
     /// The file, from the top of the repository.
     pub(super) file: String,
@@ -67,7 +67,7 @@ pub(super) struct Finding {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     pub(super) is_removed_code: bool,
-    /// What is wrong, in one line.
+    /// The defect, in one line.
     pub(super) title: String,
     /// Why it matters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ impl Finding {
     }
 }
 
-/// What was looked at, in hunks of the change.
+/// Coverage, in hunks of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Looked {
     /// Hunks that were reviewed.
@@ -149,7 +149,7 @@ pub(super) struct Looked {
     pub(super) not_reviewed: usize,
 }
 
-/// Something that nobody looked at.
+/// A hunk that was not reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Missed {
     /// The file.
@@ -166,16 +166,16 @@ pub(super) struct Missed {
 pub(super) struct Told {
     /// APPROVED, COMMENTED or CHANGES_REQUESTED, computed from the findings.
     pub(super) verdict: String,
-    /// What was compared with what.
+    /// The two states that were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) compared: Option<String>,
-    /// The commit that was reviewed, with whatever was uncommitted.
+    /// The commit that was reviewed, together with uncommitted changes.
     pub(super) head: String,
     /// The commit it was compared with.
     pub(super) base: String,
     /// How many findings count.
     pub(super) n_findings: usize,
-    /// What was looked at; left out when the reviewer does not say.
+    /// Coverage; left out when the reviewer does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) coverage: Option<Looked>,
     /// What should have been reviewed and was not, the first 100 places. A change is never plainly approved with any.
@@ -215,7 +215,7 @@ fn looked(coverage: &Coverage) -> Looked {
 }
 
 impl Told {
-    /// What follows the first line of an answer.
+    /// The text after the first line of an answer.
     pub(super) fn in_words(&self, findings: &[Finding]) -> String {
         let mut words = String::new();
         if let Some(compared) = &self.compared {

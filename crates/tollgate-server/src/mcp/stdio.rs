@@ -23,7 +23,7 @@ pub fn serve(mcp: Mcp) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| cannot_talk(&error))?;
     let served = runtime.block_on(talk(mcp, tokio::io::stdin(), tokio::io::stdout()));
-    // What is still under way has nobody to answer to.
+    // Calls that are still running have no client to answer to.
     runtime.shutdown_background();
     served
 }
@@ -36,7 +36,7 @@ where
     let transport = AsyncRwTransport::new(input, output).with_max_line_length(MAX_MESSAGE);
     match mcp.serve(Patient { inner: transport, has_begun: false }).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| cannot_talk(&io::Error::other(error))),
-        // The input ended before anybody said who they are.
+        // The input ended before the client initialized the session.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(cannot_talk(&io::Error::other(error))),
     }

@@ -46,24 +46,24 @@ pub(super) fn find(name: &str) -> Option<Entry> {
 
 /// A tool.
 trait Tool {
-    /// What clients call it.
+    /// Its name in the protocol.
     const NAME: &'static str;
-    /// What people call it.
+    /// Its title for people.
     const TITLE: &'static str;
-    /// When to call it and what comes of it, for agents.
+    /// When to call the tool and what it returns, for agents.
     const DESCRIPTION: &'static str;
-    /// What it does to the world.
+    /// The effects that its annotations declare.
     const EFFECT: Effect;
-    /// What it takes.
+    /// Its cost class, for concurrency limits.
     const WEIGHT: Weight = Weight::Light;
-    /// What it is told.
+    /// Its input.
     type Arguments: DeserializeOwned + JsonSchema;
-    /// What it answers.
+    /// Its output.
     type Output: Serialize + JsonSchema;
 
-    /// Does it.
+    /// Runs the tool.
     fn call(means: &Means, arguments: Self::Arguments, job: &Job<'_>) -> Result<Self::Output, Failure>;
-    /// What it answers, in a few words.
+    /// A short summary of the output.
     fn in_words(output: &Self::Output) -> String;
 }
 

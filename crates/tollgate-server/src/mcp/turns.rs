@@ -1,4 +1,4 @@
-//! Who may work when: so many calls at once, so many of them reviews, and so many that wait.
+//! Concurrency limits: how many calls run at once, how many of them are reviews, and how many may wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-/// What is written down for whoever asks.
+/// The exposition under construction.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 

@@ -1,4 +1,4 @@
-//! Figures that are counted in the database, at most once in a while however often somebody asks.
+//! Gauges that are read from the database, cached so that frequent scrapes cost nothing.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Stored(Mutex<Option<(Instant, Option<Figures>)>>);
 
 impl Stored {
-    /// The figures; `None` when they cannot be counted. Whoever asks while others count waits for them.
+    /// The gauges; `None` when they cannot be read. Concurrent scrapes wait for one query.
     pub(crate) async fn get(&self, now: Instant, count: impl AsyncFnOnce() -> Option<Figures>) -> Option<Figures> {
         let mut last = self.0.lock().await;
         if let Some((at, figures)) = &*last
@@ -32,7 +32,7 @@ impl Stored {
     }
 }
 
-/// Writes down what was counted. Every family is there, also when nothing could be counted.
+/// Writes the gauges. Every metric family is present, also when the query failed.
 pub(super) fn render(page: &mut Page, figures: Option<&Figures>, now_ms: u64) {
     let empty = Figures::default();
     page.family("tollgate_database_up", Type::Gauge, "1 while the database answers.")

@@ -65,7 +65,7 @@ pub(crate) fn base() -> &'static str {
     })
 }
 
-/// One of them. The hash is not looked at: whoever has an old page gets what there is.
+/// Serves one asset. The hash is ignored: a page of an older version gets the current file.
 pub(crate) async fn get(Path((_, name)): Path<(String, String)>) -> Result<Response, Problem> {
     let kind = kind(&name).ok_or_else(problem::no_such_path)?;
     let content = content(&name).ok_or_else(problem::no_such_path)?;

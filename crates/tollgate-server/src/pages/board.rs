@@ -8,7 +8,7 @@
 //! GET /projects/1/board?q=login&priority=1      its columns
 //! GET /projects/1/columns/backlog?after=ID      more of one
 //! GET /projects/1/features/ID/card              one card, and how many there are everywhere
-//! GET /projects/1/features/ID/acts              what can be done to it
+//! GET /projects/1/features/ID/acts              its available actions
 //! ```
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,7 +46,7 @@ const AT_ONCE: usize = 50;
 pub(crate) struct BoardPage {
     chrome: Chrome,
     board: Board,
-    /// True when nobody is set up to implement.
+    /// True when no implementing agent is configured.
     has_no_agent: bool,
     notes: Vec<String>,
     categories: Vec<String>,
@@ -152,7 +152,7 @@ pub(crate) async fn part(
     Ok(Page(PartFragment { lane }))
 }
 
-/// One card, if it is there and fits what is looked for.
+/// One card, if it exists and matches the filter.
 pub(crate) async fn card(
     State(app): State<Shared>,
     OfFeature(project, feature): OfFeature,
@@ -184,7 +184,7 @@ pub(crate) async fn card(
     Ok(Page(fragment))
 }
 
-/// What can be done to a feature.
+/// The available actions of a feature.
 pub(crate) async fn acts(
     State(app): State<Shared>,
     OfFeature(project, feature): OfFeature,
@@ -233,7 +233,7 @@ fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, 
     Ok((Board { project, search, columns: shown, broken, n_fitting, n_all }, frame))
 }
 
-/// How many features of a column nobody works on.
+/// The number of features of a column without a running job.
 fn waiting(status: &Status, counts: &[(Status, Lane, u64)]) -> u64 {
     let waits = |(of, lane, _): &&(Status, Lane, u64)| of == status && *lane == Lane::NeedsYou;
     counts.iter().filter(waits).map(|(_, _, n)| n).sum()
@@ -262,7 +262,7 @@ impl Board {
         &self.broken[..self.broken.len().min(AT_ONCE)]
     }
 
-    /// What was found, in words.
+    /// The result of the search, in words.
     fn found(&self) -> String {
         found(self.n_fitting, self.n_all, &self.search)
     }
@@ -281,7 +281,7 @@ fn n_all(desk: &dyn Desk, project: ProjectId, search: &Search, n_fitting: u64) -
     if search.is_narrow() { Ok(desk.project(project)?.n_features) } else { Ok(n_fitting) }
 }
 
-/// What was found, in words.
+/// The result of the search, in words.
 fn found(n_fitting: u64, n_all: u64, search: &Search) -> String {
     let all = words::count(n_all, "feature");
     if search.is_narrow() { format!("{} of {all} fit", grouped(n_fitting)) } else { all }

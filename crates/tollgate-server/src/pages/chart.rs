@@ -26,15 +26,15 @@ use look::Pattern;
 pub(crate) struct Chart {
     /// Its name on the page; other names are made of it.
     pub(crate) id: &'static str,
-    /// What it shows, in a few words.
+    /// Its title.
     pub(crate) title: &'static str,
-    /// What it says, in a sentence.
+    /// Its text alternative, one sentence.
     pub(crate) desc: String,
     /// What figures count.
     pub(crate) unit: Unit,
     /// The parts of the time, as an axis names them.
     pub(crate) labels: Vec<String>,
-    /// What is shown for each part.
+    /// The values of each part.
     pub(crate) series: Vec<Series>,
 }
 
@@ -54,7 +54,7 @@ impl Series {
     }
 
     fn at(&self, index: usize) -> Option<f64> {
-        // What is no number is nothing that could be drawn.
+        // A value that is not finite cannot be drawn.
         self.values.get(index).copied().flatten().filter(|value| value.is_finite() && *value >= 0.0)
     }
 }
@@ -67,7 +67,7 @@ impl Chart {
         !self.series.iter().any(has_any)
     }
 
-    /// What stands above the columns of the table.
+    /// The headers of the table.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'static str> {
         self.series.iter().map(|series| series.name)
     }
@@ -169,7 +169,7 @@ impl Chart {
         out.finish()
     }
 
-    /// What a part has, for whoever points at it.
+    /// The tooltip of a part.
     fn tell(&self, out: &mut Builder, index: usize) {
         let said: Vec<String> = self
             .series
@@ -188,7 +188,7 @@ impl Chart {
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) value: u64,
-    /// What is written behind the bar.
+    /// The label behind the bar.
     pub(crate) words: String,
 }
 

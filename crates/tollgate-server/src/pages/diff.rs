@@ -7,11 +7,11 @@
 //! GET /projects/1/features/login/iterations/2/files?from=300            the next files
 //! GET /projects/1/features/login/iterations/2/files/3?from=500&to=900   rows of one file
 //! GET /projects/1/features/login/iterations/2/files/3?at=R120           those around a line
-//! GET /projects/1/features/login/iterations/2/files/3?gap=1&top=20      what is between two hunks
+//! GET /projects/1/features/login/iterations/2/files/3?gap=1&top=20      the lines between two hunks
 //! GET /projects/1/features/login/iterations/2/files/3?line=R120         a long line as a whole
 //! ```
 //!
-//! Nothing is left out: what is not on the page is said there, with its length and the reason, and can be had.
+//! Nothing is left out silently: a part that is not on the page is named with its length, the reason and a link.
 
 use askama::Template;
 use tollgate_core::analysis::is_generated;
@@ -247,7 +247,7 @@ fn refused_in_words(refused: &tollgate_core::diff::Refused) -> String {
     format!("line {} of the diff: {}", grouped(u64::from(refused.line_number)), refused.problem)
 }
 
-/// A page under construction: what is left of its room, and of the findings.
+/// A page under construction: its remaining budget of rows and findings.
 struct Paper<'a> {
     read: &'a Read<'a>,
     of: &'a Of,
@@ -437,7 +437,7 @@ enum Plan {
     Later,
 }
 
-/// The texts of a file, and what is missing of them.
+/// The texts of a file, and the reason for a missing one.
 #[derive(Default)]
 struct Found {
     texts: Texts,

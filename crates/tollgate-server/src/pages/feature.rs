@@ -164,7 +164,7 @@ struct Parts {
     project: ProjectId,
     feature: Feature,
     base: String,
-    /// What follows the address, so that a script asks for parts of the same.
+    /// The query string, so that a script requests fragments of the same view.
     tail: String,
     head: Head,
     acts: Acts,
@@ -176,7 +176,7 @@ struct Parts {
     /// When it was made; another time is another review.
     reviewed: String,
     changes: Option<Markup>,
-    /// What is said where the change cannot be shown.
+    /// The message where the change cannot be shown.
     no_changes: String,
 }
 
@@ -304,7 +304,7 @@ pub(crate) async fn part(
     })
 }
 
-/// What reviewers were asked in an iteration and what they said: a page, or a part of one.
+/// The prompts and answers of an iteration: a page, or a fragment of one.
 pub(crate) async fn audit(
     State(app): State<Shared>,
     visitor: Visitor,

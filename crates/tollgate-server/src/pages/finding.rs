@@ -16,7 +16,7 @@ use crate::desk::record::Dismissed;
 use crate::desk::{Answer, Desk, ProjectId};
 use crate::pages::markup::{Markup, prose};
 
-/// What is special about a finding.
+/// The badge of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Mark {
     /// Nothing.
@@ -68,10 +68,10 @@ pub(crate) struct FindingView {
     pub(crate) fingerprint: String,
     /// How much it matters.
     pub(crate) severity: Severity,
-    /// What it is about, in one word.
+    /// Its category, in one word.
     pub(crate) category: &'static str,
     pub(crate) title: String,
-    /// What is wrong; may be empty.
+    /// The explanation; may be empty.
     pub(crate) description: String,
     pub(crate) evidence: Option<String>,
     pub(crate) suggestion: Option<String>,
@@ -116,7 +116,7 @@ impl FindingView {
         }
     }
 
-    /// What is wrong, with names as code.
+    /// The explanation, with names as code.
     pub(crate) fn text(&self) -> Markup {
         prose(&self.description)
     }
@@ -137,7 +137,7 @@ impl FindingView {
     }
 }
 
-/// The findings of a review, as every page shows them: those that count, then those that came late.
+/// The findings of a review, as every page shows them: counting findings, then late ones.
 pub(crate) fn of_iteration(
     desk: &dyn Desk,
     project: ProjectId,

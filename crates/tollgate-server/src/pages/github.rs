@@ -83,7 +83,7 @@ struct ReturnPage {
     next: String,
 }
 
-/// GitHub has made the app: fetches what belongs to it, and shows how it stands.
+/// Fetches the credentials of the app that GitHub has created, and shows its status.
 pub(crate) async fn returned(
     State(app): State<Shared>,
     visitor: Visitor,

@@ -15,7 +15,7 @@ use crate::routes::Shared;
 #[template(path = "welcome.html")]
 struct WelcomePage {
     chrome: Chrome,
-    /// Who implements, if somebody is set up to.
+    /// The implementing agent, if one is configured.
     implementer: Option<String>,
     reviewers: Vec<String>,
 }
@@ -29,7 +29,7 @@ struct HomePage {
     has_agent: bool,
 }
 
-/// A project with what is in its columns, in the order of the board.
+/// A project with the counts of its columns, in the order of the board.
 struct Row {
     overview: Overview,
     columns: Vec<(String, u64)>,

@@ -1,4 +1,4 @@
-//! What is around every page: its head, the bar with the projects and sections, and what a script needs to know.
+//! The layout of every page: head, navigation bar with projects and sections, and data for scripts.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -27,7 +27,7 @@ pub(crate) enum Section {
     None,
 }
 
-/// What is around a page.
+/// The layout of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Chrome {
     /// The title of the page, without the name of the program.
@@ -42,7 +42,7 @@ pub(crate) struct Chrome {
     pub(crate) projects: Vec<Link>,
     /// The number of the last event that the page knows of.
     pub(crate) seq: u64,
-    /// False where nobody is signed in.
+    /// False on public pages.
     pub(crate) is_signed_in: bool,
 }
 
@@ -83,7 +83,7 @@ impl Theme {
     }
 }
 
-/// Who looks at a page, as far as it matters for how it looks.
+/// The visitor's preferences that change how a page looks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Visitor {
     theme: Theme,
@@ -94,8 +94,8 @@ impl Visitor {
         Self { theme: Theme::of(headers) }
     }
 
-    /// What is around a page of somebody who is signed in. To be called before the page reads anything else, so that
-    /// its script hears of whatever changes after it.
+    /// The layout of a signed-in page. To be called before the page reads anything else, so that
+    /// its script receives every event after that point.
     pub(crate) async fn chrome(
         self,
         app: &Shared,
@@ -111,7 +111,7 @@ impl Visitor {
         Ok(Chrome { section, project, projects, seq, is_signed_in: true, ..bare })
     }
 
-    /// What is around a page that anybody may see.
+    /// The layout of a public page.
     pub(crate) fn bare(self, title: impl Into<String>) -> Chrome {
         Chrome {
             title: title.into(),

@@ -23,7 +23,7 @@ pub(crate) fn prose(text: &str) -> Markup {
     builder.finish()
 }
 
-/// What stands before the first name in backticks, the name, and what follows. Names end on their line.
+/// The text before the first name in backticks, the name, and the rest. Names end on their line.
 fn named(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (name, after) = rest.split_once('`')?;

@@ -1,4 +1,4 @@
-//! What goes wrong, as a page.
+//! Problem documents rendered as pages.
 
 use askama::Template;
 use axum::http::{HeaderMap, header};
@@ -20,7 +20,7 @@ struct ProblemPage {
     hint: Option<String>,
 }
 
-/// A problem as a page. Whoever is not signed in gets the form to do so, at the very address they wanted.
+/// A problem as a page. An unauthenticated visitor gets the sign-in form at the address they wanted.
 pub(crate) async fn dressed(response: Response, app: &Shared, path: &str, headers: &HeaderMap) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let visitor = Visitor::of(headers);

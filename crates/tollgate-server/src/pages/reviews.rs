@@ -28,14 +28,14 @@ const SHOWN: usize = 50;
 #[template(path = "reviews.html")]
 pub(crate) struct ReviewsPage {
     chrome: Chrome,
-    /// What was asked for, to fill in the form again.
+    /// The current filter, to fill in the form again.
     which: Which,
     choices: Choices,
     rows: Vec<Row>,
     total_words: String,
     /// How many there are without any filter; known only where nothing fits.
     has_any: bool,
-    /// What is asked for, each with the address without it.
+    /// The active filters, each with the address that removes it.
     active: Vec<Active>,
     next: Option<String>,
     /// True when this is not the beginning of the list.
@@ -45,7 +45,7 @@ pub(crate) struct ReviewsPage {
     newer: String,
 }
 
-/// What can be chosen in the form.
+/// The options of the form.
 struct Choices {
     names: Names,
     verdicts: [(&'static str, &'static str); 4],
@@ -156,7 +156,7 @@ pub(crate) fn origin_in_words(origin: Origin) -> &'static str {
     }
 }
 
-/// How a review ended. What the gate closed or nobody looked at is not shown as fine.
+/// The outcome of a review. A closed gate or unreviewed hunks are never shown as fine.
 pub(crate) fn result(listed: &Listed) -> Chip {
     use tollgate_core::gate::Gate;
     use tollgate_core::verdict::Verdict;
@@ -245,7 +245,7 @@ fn order_in_words(order: Order) -> &'static str {
     }
 }
 
-/// What is asked for, each with the address without it.
+/// The active filters, each with the address that removes it.
 fn active(which: &Which) -> Vec<Active> {
     let mut active = Vec::new();
     for (name, words) in address::FILTERS {

@@ -1,7 +1,7 @@
-//! Settings: prompts, agents, the gate, names, GitHub, projects, who may come in.
+//! Settings: prompts, agents, gate policy, names, GitHub, projects, access.
 //!
 //! Prompts, projects and the token are changed here, through the API. Everything else is the operator's configuration
-//! file, so these pages say what holds, where it comes from, and what to write there.
+//! file, so these pages show effective values, their source, and the lines to write there.
 
 use axum::Router;
 use axum::response::Redirect;
@@ -38,15 +38,15 @@ pub(crate) enum Tab {
     Prompts,
     /// Who implements and reviews.
     Agents,
-    /// What may pass, and what it may cost.
+    /// The gate policy and budgets.
     Gate,
-    /// Whose names stand on what is made.
+    /// The names of bot and pipeline.
     Identity,
     /// The app that reviews pull requests.
     Github,
-    /// What is on the board.
+    /// The projects of the board.
     Projects,
-    /// Who may come in.
+    /// Authentication.
     Access,
 }
 
@@ -55,7 +55,7 @@ impl Tab {
     pub(crate) const ALL: [Self; 7] =
         [Self::Prompts, Self::Agents, Self::Gate, Self::Identity, Self::Github, Self::Projects, Self::Access];
 
-    /// What it is called.
+    /// Its label.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Prompts => "Prompts",
@@ -87,7 +87,7 @@ fn source(source: &str) -> &str {
     if source == "default" { "the default" } else { source }
 }
 
-/// A message to people, with what stands in backticks as code.
+/// A message to people, with names in backticks as code.
 fn with_code(text: &str) -> Markup {
     let mut markup = Builder::default();
     let parts: Vec<&str> = text.split('`').collect();

@@ -56,7 +56,7 @@ struct RangeLink {
 struct ChartView {
     id: &'static str,
     title: &'static str,
-    /// What is counted, where that is not plain.
+    /// The definition of the figure, where it is not plain.
     note: &'static str,
     markup: Markup,
     columns: Vec<&'static str>,

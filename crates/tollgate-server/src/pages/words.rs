@@ -47,7 +47,7 @@ pub(crate) fn moment(iso: &str) -> String {
     parts().unwrap_or_else(|| iso.to_owned())
 }
 
-/// What went wrong as a sentence: with a capital and a period, unless it begins with a name in backticks.
+/// An error message as a sentence: with a capital and a period, unless it begins with a name in backticks.
 pub(crate) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

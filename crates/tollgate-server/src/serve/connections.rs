@@ -1,4 +1,4 @@
-//! The connections that are open, and who has to go when there are too many.
+//! Open connections, and the eviction of idle ones when there are too many.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,7 +22,7 @@ struct Open {
     slots: BTreeMap<u64, Arc<Slot>>,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug, Default)]
 struct Slot {
     n_busy: AtomicU32,
@@ -38,7 +38,7 @@ pub(crate) struct Held {
     slot: Arc<Slot>,
 }
 
-/// Something a connection does; as long as it is there, nobody cuts it off for another.
+/// An activity of a connection; while it exists, the connection is not evicted.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Held>);
 

@@ -1,6 +1,6 @@
 //! A TCP connection that neither waits for ever for a client to read, nor cuts it off before it has read.
 //!
-//! Closing a socket with unread input makes the system throw away what was just sent. So after the last byte of an
+//! Closing a socket with unread input makes the system throw away the bytes just sent. So after the last byte of an
 //! answer what still comes in is read and dropped, for a while: a client that sends a gigabyte still learns that it was
 //! too much.
 

@@ -12,7 +12,7 @@ use crate::mcp::means::Means;
 /// The tool.
 pub(super) struct CheckComment;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -36,7 +36,7 @@ const ROOM: usize = 64;
 /// The tool.
 pub(super) struct CreateComment;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -54,12 +54,12 @@ pub(super) struct Arguments {
     repository: Option<String>,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// True when the comment stands on the pull request now.
     posted: bool,
-    /// What was done there.
+    /// The effect on the pull request.
     action: Action,
     /// The number of the comment there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,13 +69,13 @@ pub(super) struct Output {
     why_not: Option<String>,
     /// What kind of comment it is.
     kind: KindJson,
-    /// What was repaired.
+    /// The repairs that were made.
     repaired: Vec<String>,
     /// The text, repaired where that was asked for.
     body: String,
 }
 
-/// What was done on the pull request.
+/// The effect on the pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Action {
@@ -146,7 +146,7 @@ impl Tool for CreateComment {
     }
 }
 
-/// The comment as it may be posted, and what was repaired in it.
+/// The comment as it may be posted, and the repairs made in it.
 fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<String>), Failure> {
     let n_chars = body.chars().count();
     if body.trim().is_empty() || n_chars > MAX_BODY - ROOM {
@@ -167,7 +167,7 @@ fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<Str
     }
 }
 
-/// Refuses what is about another repository: whoever calls must not write in our name wherever it likes.
+/// Refuses other repositories: the caller must not write in our name wherever it likes.
 fn check_ours(means: &Means, repository: Option<&str>, pull: &PullRef) -> Result<(), Failure> {
     if means.may_post_to(&pull.repo) {
         return Ok(());

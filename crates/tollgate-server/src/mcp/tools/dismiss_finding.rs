@@ -17,7 +17,7 @@ use crate::mcp::shape::{Finding, Severity};
 
 /// In whose name, for the records.
 const WHO: &str = "an agent over MCP";
-/// The reason when none was given, which is enough for what does not matter most.
+/// The default reason, which is enough for findings below Critical.
 const NO_REASON: &str = "dismissed by an agent, which gave no reason";
 /// The longest reason that is kept, in characters.
 const MAX_REASON: usize = 2000;
@@ -25,14 +25,14 @@ const MAX_REASON: usize = 2000;
 /// The tool.
 pub(super) struct DismissFinding;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The finding: its id in the review (`F002`) or its fingerprint (`fp-…`).
     #[schemars(length(min = 1, max = 4096))]
     finding: String,
-    /// Why it is wrong or harmless here. Needed for Critical findings; everyone who reads the review sees it.
+    /// Why it is wrong or harmless here. Required for Critical findings; shown to all readers of the review.
     reason: Option<String>,
     /// The folder of the repository; on a server the number or folder of a project. Left out: where the server was
     /// started, or its only project.
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     review: Option<i64>,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// True: the next review leaves it out while its code is the same, and lists it as withheld.
@@ -82,7 +82,7 @@ impl Tool for DismissFinding {
         let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
         let dismissal = Dismissal::parse(file, title, finding.evidence.clone(), reason.clone(), "")
             .map_err(|problem| Failure::new(Kind::User, problem))?;
-        // What was found is stored, so there is a memory.
+        // The finding came from the database, so there is one.
         let board = means.board()?.ok_or_else(|| failure::no_reviews(None))?;
         let now = (means.home().clock)();
         board.database().dismiss(&run.subject.repository, dismissal, WHO, now, Vec::new())?;

@@ -1,4 +1,4 @@
-//! `get_feature`: a feature, what is wanted, and what its reviews said.
+//! `get_feature`: a feature, its description and specification, and the results of its reviews.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ const MAX_REMARK: usize = 4 * 1024;
 /// The tool.
 pub(super) struct GetFeature;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -37,21 +37,21 @@ pub(super) struct Arguments {
     repository: Option<String>,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// Its id.
     id: String,
     /// Its title; may be empty.
     title: String,
-    /// What is wanted.
+    /// Its description.
     description: String,
     /// The specification, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     spec: Option<String>,
     /// What a review asks about, one by one.
     criteria: Vec<String>,
-    /// Where it is, and what it waits for.
+    /// Its state, and the event that it waits for.
     #[serde(flatten)]
     standing: Standing,
     /// Its work tree, once there is one.
@@ -74,7 +74,7 @@ struct Reviewed {
     reviewed_at: String,
     /// One or two sentences.
     summary: String,
-    /// What must be fixed, or why there is no answer.
+    /// The required fixes, or why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// How many findings count.
@@ -91,7 +91,7 @@ struct Said {
     id: Option<String>,
     /// How much it matters.
     severity: Severity,
-    /// What it is about.
+    /// Its category.
     category: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ struct Said {
     /// The line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
-    /// What is wrong, in one line.
+    /// The defect, in one line.
     title: String,
     /// Why it matters.
     reason: String,

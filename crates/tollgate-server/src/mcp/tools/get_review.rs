@@ -13,7 +13,7 @@ use crate::mcp::shape::{Finding, MAX_LISTED, Told};
 /// The tool.
 pub(super) struct GetReview;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Arguments {
@@ -28,12 +28,12 @@ pub(super) struct Arguments {
     branch: Option<String>,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// The number of the review.
     review: i64,
-    /// What was reviewed: `branch work`, `pr 12`, `feature login`.
+    /// The subject of the review: `branch work`, `pr 12`, `feature login`.
     subject: String,
     /// When it ended.
     finished_at: String,

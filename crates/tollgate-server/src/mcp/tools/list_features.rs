@@ -17,7 +17,7 @@ use crate::mcp::shape::MAX_LISTED;
 /// The tool.
 pub(super) struct ListFeatures;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Arguments {
@@ -31,19 +31,19 @@ pub(super) struct Arguments {
     /// Only those with this text in id, title or first line, in any case.
     #[schemars(length(min = 1, max = 4096))]
     text: Option<String>,
-    /// Only those that wait for a person.
+    /// Only features that wait for a person.
     needs_person: bool,
     /// Those after this one, as `next` of the last answer says.
     #[schemars(length(min = 1, max = 64))]
     after: Option<String>,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// The number of the project.
     project: i64,
-    /// What it is called.
+    /// Its name.
     name: String,
     /// How many features fit.
     total: usize,
@@ -61,7 +61,7 @@ struct Feature {
     id: String,
     /// Its title, or the first line of its description.
     title: String,
-    /// Where it is, and what it waits for.
+    /// Its state, and the event that it waits for.
     #[serde(flatten)]
     standing: Standing,
     /// 1 is the most urgent, 3 the least.
@@ -77,7 +77,7 @@ struct Feature {
 pub(super) struct Standing {
     /// Its column.
     pub(super) status: String,
-    /// The work that is owed to it: nothing, queued, implementing, committing, reviewing, …
+    /// Its job: none, queued, implementing, committing, reviewing, …
     pub(super) work: String,
     /// Why it waits for a person, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub(super) struct Standing {
     /// The branch it is worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<String>,
-    /// What went wrong last.
+    /// The last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) problem: Option<String>,
     /// When it last changed.
@@ -154,7 +154,7 @@ impl Tool for ListFeatures {
     }
 }
 
-/// The project that is meant. Where nobody watches its files, what was edited meanwhile is taken in first.
+/// Resolves the project. Without a file watcher, files edited meanwhile are imported first.
 pub(super) fn project(means: &Means, named: Option<&str>) -> Result<(Board, ProjectRow), Failure> {
     let folder = means.folder(named)?;
     let board = means.board()?.ok_or_else(failure::no_project_here)?;

@@ -12,7 +12,7 @@ use crate::mcp::shape::{Finding, MAX_LISTED, Severity};
 /// The tool.
 pub(super) struct ListFindings;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Arguments {
@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     offset: usize,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// The number of the review.

@@ -20,7 +20,7 @@ use crate::mcp::turns::Weight;
 /// The tool.
 pub(super) struct ReviewChange;
 
-/// What it is told.
+/// Input of the tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Arguments {
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     diff: Option<String>,
     /// Close the gate from this severity on. It can only be stricter than what the operator configured.
     fail_on: Option<FailFrom>,
-    /// Look only at what changed since the last review of this branch, and say what is new and what is resolved.
+    /// Review only the changes since the last review of this branch, and report new and resolved findings.
     since_last: bool,
 }
 
@@ -62,7 +62,7 @@ enum FailFrom {
     Low,
 }
 
-/// What it answers.
+/// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
     /// True when the change may pass: everything was reviewed, and no finding closes the gate.
@@ -92,11 +92,11 @@ struct Since {
     n_new: usize,
     /// How many were there before.
     n_still_open: usize,
-    /// What is resolved, by title and file.
+    /// Resolved findings, by title and file.
     resolved: Vec<String>,
 }
 
-/// Somebody who was asked.
+/// A reviewer that was asked.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Reviewer {
     /// The name in the configuration.
@@ -162,7 +162,7 @@ fn trigger(arguments: Arguments) -> Result<(Option<String>, Trigger), Failure> {
     Ok((arguments.repository, trigger))
 }
 
-/// What closes the gate: whoever calls may want more than the operator, never less.
+/// The severity that closes the gate: the caller may be stricter than the operator, never more lenient.
 fn stricter(configured: FailOn, asked: Option<FailFrom>) -> FailOn {
     let asked = match asked {
         None => return configured,

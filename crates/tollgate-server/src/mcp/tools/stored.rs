@@ -1,6 +1,6 @@
 //! Stored reviews, as far as they are of the repository that is meant.
 //!
-//! One memory holds the reviews of all repositories of its user; whoever calls sees those of the one it may look at.
+//! One database holds the reviews of all repositories of its user; a caller sees those of the repository it may read.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub(super) fn find(means: &Means, which: Which<'_>) -> Result<(Run, Review), Fai
     }
 }
 
-/// The last review, under whichever name.
+/// The last review of any subject.
 fn newest(store: &Store, names: &[String], branch: Option<&str>) -> Result<Option<Run>, Failure> {
     let mut newest: Option<Run> = None;
     for name in names {

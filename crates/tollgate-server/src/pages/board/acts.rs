@@ -1,4 +1,4 @@
-//! What can be done to a feature: a list to choose from, with the reasons for what cannot.
+//! Available actions of a feature: a menu, with the reasons for unavailable ones.
 
 use tollgate_core::board::machine::{self, Act, Status};
 
@@ -6,11 +6,11 @@ use super::column::status_name;
 use crate::desk::Feature;
 use crate::desk::cards::Frame;
 
-/// What can be done to a feature, as it is shown.
+/// The menu of available actions.
 pub(super) struct Acts {
     /// Where it is, in words.
     pub(super) state: String,
-    /// What can be done that is no move.
+    /// Actions that do not move the card.
     pub(super) own: Vec<Choice>,
     /// Each other column.
     pub(super) moves: Vec<Choice>,

@@ -1,4 +1,4 @@
-//! A feature as a card: what it is, where it stands, what its last review said, and what it waits for.
+//! A feature as a card: title, state, result of the last review, and the event it waits for.
 
 use tollgate_core::board::Outcome;
 use tollgate_core::board::machine::{self, Act, MAX_TRIES, Pause, Review, State, Status, Work};
@@ -14,9 +14,9 @@ use crate::pages::words;
 
 /// The most pips of a card; of more rounds the last are shown.
 const MAX_PIPS: usize = 6;
-/// The most characters of what went wrong; all of it is on the page of the feature.
+/// The most characters of an error; the feature page shows all of it.
 const MAX_PROBLEM: usize = 240;
-/// What a file says when nobody said anything.
+/// The category of a file without one.
 const UNSORTED: &str = "Uncategorized";
 /// The most characters of a title.
 const MAX_TITLE: usize = 300;
@@ -42,7 +42,7 @@ pub(super) struct CardView {
     pub(super) broken: Option<String>,
     pub(super) agents: Option<String>,
     pub(super) cost: Option<String>,
-    /// What is done most often to a card that is where it is.
+    /// The primary action in the card's column.
     pub(super) first: Option<First>,
     /// What a drop on a column does: `in_progress:start backlog:move`.
     pub(super) ways: String,
@@ -51,7 +51,7 @@ pub(super) struct CardView {
     pub(super) rev: u64,
 }
 
-/// What happens to a feature, or what it waits for.
+/// The activity of a feature, or the event that it waits for.
 pub(super) struct Line {
     /// How much it matters: the class of the line.
     pub(super) kind: &'static str,
@@ -189,7 +189,7 @@ fn doing(card: &Card) -> Option<(&'static str, &'static str, String)> {
     }
 }
 
-/// What a feature waits for that nobody works on, in words.
+/// The event that a feature without a running job waits for, in words.
 fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
     let needs = |why: &str| Some(("needs", "⚑", format!("needs you: {why}")));
     match (state.pause, &state.status) {
@@ -278,7 +278,7 @@ fn progress(Progress { n_new, n_resolved }: Progress) -> Option<String> {
     (!both.is_empty()).then(|| both.join(" "))
 }
 
-/// What has to be done before it, unless that does not matter any more.
+/// Its unmet dependencies, while they still matter.
 fn blocked(card: &Card) -> Option<String> {
     let is_ahead = card.state.status == Status::Backlog || card.state.work == Work::Queued;
     let first = card.blocked_by.first().filter(|_| is_ahead)?;
@@ -309,9 +309,9 @@ fn agents(card: &Card, frame: &Frame) -> Option<String> {
     Some(format!("{implementer} → {reviewers}"))
 }
 
-/// What is done most often to a card that is where it is.
+/// The primary action in the card's column.
 fn first(state: &State, rules: &machine::Rules) -> Option<First> {
-    // A review of the same again is seldom what is wanted.
+    // Reviewing the same commit again is seldom useful.
     let is_out_of_rounds = matches!(state.pause, Some(Pause::MaxIterations | Pause::NoProgress));
     let (retry, resume) = ((Act::Retry, "Retry"), (Act::Resume, "Resume"));
     let (one, other) = if is_out_of_rounds { (resume, retry) } else { (retry, resume) };

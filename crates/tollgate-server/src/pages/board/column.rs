@@ -23,7 +23,7 @@ pub(super) struct Column {
     pub(super) total: u64,
     /// How many wait for a person, where that is not the meaning of the column.
     pub(super) n_waiting: Option<u64>,
-    /// True when its cards are not shown until somebody asks.
+    /// True when its cards are collapsed.
     pub(super) is_folded: bool,
     /// The board with nothing but this column.
     pub(super) href: String,
@@ -36,7 +36,7 @@ pub(super) struct LaneView {
     pub(super) name: &'static str,
     pub(super) total: u64,
     pub(super) cards: Vec<CardView>,
-    /// True when what came last is first.
+    /// True when the newest card comes first.
     pub(super) is_recent: bool,
     /// What to say when nothing is there.
     pub(super) empty: &'static str,
@@ -186,7 +186,7 @@ pub(super) fn is_in(place: &Place, status: &Status, lane: Lane, columns: &[Statu
     }
 }
 
-/// What is over is shown on demand.
+/// Finished features are collapsed.
 pub(super) fn is_folded(place: &Place, search: &Search) -> bool {
     *place == Place::Column(Status::Completed) && !search.is_narrow()
 }

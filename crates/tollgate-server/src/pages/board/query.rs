@@ -1,10 +1,10 @@
-//! What is looked for on a board, as it stands in the address.
+//! Search and filters of a board, from the query string.
 //!
 //! ```text
 //! ?q=log+in&priority=1&category=Core&needs=1&status=in_progress
 //! ```
 //!
-//! A form sends what nobody filled in as an empty text, which asks for nothing.
+//! A form sends empty fields as empty texts, which filter nothing.
 
 use serde::Deserialize;
 use tollgate_core::board::FeatureId;

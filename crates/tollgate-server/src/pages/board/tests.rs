@@ -33,7 +33,7 @@ fn markup(card: Card, frame: &Frame) -> String {
     CardFragment { card, counts: Vec::new(), waiting: Vec::new(), n_fitting: 1, found: String::new() }.render().unwrap()
 }
 
-/// What is read of a card, a line for each part of it. What only a screen reader says stands in brackets.
+/// The text of a card, a line for each part of it. Text for screen readers stands in brackets.
 fn text(card: Card, frame: &Frame) -> String {
     let markup = markup(card, frame).replace('\n', " ");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Where things are in a chart over time: the axes, and what is between them.
+//! Layout of a chart over time: the axes and the plot area.
 
 use crate::pages::chart::scale::{self, Unit};
 use crate::pages::markup::Builder;
@@ -80,7 +80,7 @@ fn named(n_parts: usize, step: f64) -> impl Iterator<Item = usize> {
     (0..n_parts).step_by(every)
 }
 
-/// A place to a tenth, which is finer than anybody sees.
+/// A coordinate rounded to a tenth, finer than the eye sees.
 pub(super) fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

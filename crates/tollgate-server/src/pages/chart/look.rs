@@ -19,7 +19,7 @@ enum Tone {
     Muted,
 }
 
-/// What is drawn over a colour.
+/// The colour of text over a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     Plain,
@@ -43,7 +43,7 @@ impl Look {
     pub(crate) const REFUSED: Self = Self::new(Tone::Bad, Pattern::Rising);
     pub(crate) const FAILED: Self = Self::new(Tone::Muted, Pattern::Crossed);
 
-    /// What is usual, and what is rare.
+    /// The median and the 90th percentile.
     pub(crate) const MEDIAN: Self = Self::new(Tone::Accent, Pattern::Plain);
     pub(crate) const P90: Self = Self::new(Tone::Warn, Pattern::Level);
 

@@ -5,7 +5,7 @@
 //! 13 | 13        context
 //! 14 |           removed
 //!    | 14        added
-//! gap 1          whatever is behind the last hunk
+//! gap 1          the lines behind the last hunk
 //! ```
 //!
 //! Every line of the diff stands in exactly one row of either view. What is between hunks is a [`Gap`], known by its
@@ -40,7 +40,7 @@ impl View {
 /// A row of either view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row {
-    /// What is not shown before the hunk of this index, or behind the last.
+    /// The lines that are not shown before the hunk of this index, or behind the last.
     Gap(usize),
     /// A line before and a line after the change; for context the same one.
     Lines {
@@ -109,7 +109,7 @@ impl<'a> Body<'a> {
         rows
     }
 
-    /// What stands behind the header of the hunk after a gap.
+    /// The text behind the header of the hunk after a gap.
     pub(super) fn section(&self, gap: usize) -> String {
         let section = self.file.hunks.get(gap).map(|hunk| self.file.section(hunk)).unwrap_or_default();
         String::from_utf8_lossy(section).into_owned()

@@ -22,7 +22,7 @@ pub(super) enum Tag {
     Del,
 }
 
-/// A line and what is known of it.
+/// A line with its syntax colours.
 #[derive(Debug, Clone)]
 pub(super) struct Piece<'a> {
     pub(super) bytes: &'a [u8],

@@ -20,7 +20,7 @@ pub(super) struct Findings {
 pub(super) struct Placed {
     /// By the index of the line under which they stand.
     pub(super) by_line: HashMap<usize, Vec<FindingView>>,
-    /// Those that are about no line of the diff.
+    /// Findings that are about no line of the diff.
     pub(super) elsewhere: Vec<FindingView>,
 }
 
@@ -46,7 +46,7 @@ impl Findings {
         taken
     }
 
-    /// Those that are of no file of the diff.
+    /// Findings in no file of the diff.
     pub(super) fn rest(self) -> Vec<FindingView> {
         let mut rest: Vec<FindingView> = self.by_file.into_values().flatten().chain(self.without_file).collect();
         rest.sort_by(|one, other| (&one.id, &one.title).cmp(&(&other.id, &other.title)));
@@ -69,7 +69,7 @@ impl Placed {
 
 /// The line under which a finding stands.
 ///
-/// What is stored of a finding does not tell its side. Almost all are about lines after the change; one about a removed
+/// A stored finding does not tell its side. Almost all are about lines after the change; one about a removed
 /// line is known by its quote, or because there is no such line after the change.
 pub(super) fn line_of(lines: &[BodyLine<'_>], finding: &FindingView) -> Option<usize> {
     let number = finding.line?;

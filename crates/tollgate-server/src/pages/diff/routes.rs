@@ -38,7 +38,7 @@ pub(crate) struct Which {
     to: Option<usize>,
     /// The rows around this line.
     at: Option<String>,
-    /// What is between two hunks.
+    /// The lines between two hunks.
     gap: Option<usize>,
     /// So many lines at the top of the gap.
     #[serde(default)]

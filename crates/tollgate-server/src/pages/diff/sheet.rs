@@ -158,7 +158,7 @@ struct Step {
 }
 
 impl<'a> Sheet<'a> {
-    /// A file and what is known of it; `href` ends with a query.
+    /// A file and its summary; `href` ends with a query.
     pub(super) fn new(file: &'a FileDiff, index: usize, view: View, href: &str, texts: Texts) -> Self {
         let body = Body::new(file, texts.new.as_ref().map(|text| text.n_lines()));
         let rows = body.rows(view);
@@ -307,7 +307,7 @@ impl<'a> Sheet<'a> {
             LineKind::Context | LineKind::Added => (&self.texts.new, line.new, Tag::Ins),
         };
         let known = text.as_ref().zip(number).filter(|(text, number)| {
-            // What the repository has must be what was reviewed, or nothing of it fits.
+            // The text in the repository must equal the reviewed one, or no line matches.
             text.line(*number).is_some_and(|known| known.len() == line.text.len())
         });
         let spans: Vec<Span> = known.iter().flat_map(|(text, number)| text.spans(*number)).collect();
@@ -436,7 +436,7 @@ impl Code {
     }
 }
 
-/// Covers what is covered in another copy of the same line.
+/// Redacts the same bytes in another copy of the same line.
 fn cover(bytes: &mut [u8], covered: &[u8]) {
     for (byte, covered) in bytes.iter_mut().zip(covered) {
         if *covered == b'*' {

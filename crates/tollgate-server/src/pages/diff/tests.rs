@@ -343,7 +343,7 @@ fn a_gap_opens_from_its_ends_and_never_further_than_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is loaded in whatever order, parts fit together and nothing comes twice.
+    /// Parts loaded in any order fit together, and no row comes twice.
     #[test]
     fn parts_fit_together(n_lines in 1_u32..2_600, at in 1_u32..2_600) {
         let lines: String = (1..=n_lines).map(|n| format!("+{n}\n")).collect();

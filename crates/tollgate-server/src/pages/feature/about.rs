@@ -1,4 +1,4 @@
-//! What stands beside a review: what was asked for, what happened, what was looked at.
+//! The sidebar of a review: description, history, coverage.
 
 use std::collections::BTreeMap;
 
@@ -43,12 +43,12 @@ impl Moment {
     }
 }
 
-/// What was looked at.
+/// Coverage.
 pub(super) struct Coverage {
     pub(super) n_reviewed: usize,
     pub(super) n_skipped: usize,
     pub(super) n_missed: usize,
-    /// Hunks nobody looked at, with the reason.
+    /// Hunks that were not reviewed, with the reason.
     pub(super) missed: Vec<(String, String)>,
     /// Hunks that a rule skips, with the rule.
     pub(super) skipped: Vec<(String, String)>,
@@ -191,7 +191,7 @@ fn criteria_of(loaded: &Loaded) -> Vec<Criterion> {
     asked.into_iter().map(view).collect()
 }
 
-/// What happened to the feature, newest first, with what was decided about its findings.
+/// The history of the feature, newest first, with the decisions about its findings.
 fn timeline(loaded: &Loaded) -> Vec<Moment> {
     let of_step = |step: &Step| Moment {
         at: step.at.clone(),

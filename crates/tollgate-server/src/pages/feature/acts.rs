@@ -11,7 +11,7 @@ pub(super) struct Choice {
     /// The word for it, which a script knows.
     pub(super) act: &'static str,
     pub(super) words: &'static str,
-    /// What it does, in one sentence.
+    /// Its effect, in one sentence.
     pub(super) does: &'static str,
     /// The key that does it.
     pub(super) key: &'static str,
@@ -48,7 +48,7 @@ impl Acts {
         Self { all }
     }
 
-    /// What stands beside the title: what can be done now and matters most.
+    /// The buttons beside the title: the available actions that matter most.
     pub(super) fn first(&self) -> impl Iterator<Item = &Choice> {
         let is_rare = |choice: &&Choice| !["move-backlog", "edit", "clean", "delete"].contains(&choice.act);
         self.all.iter().filter(|choice| choice.why_not.is_none()).filter(is_rare)

@@ -1,4 +1,4 @@
-//! What reviewers were asked and what they said, word for word.
+//! The prompts sent to reviewers and their answers, verbatim.
 
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::{Audit, ReviewAttempt};
@@ -23,11 +23,11 @@ pub(super) struct TryView {
     pub(super) problem: Option<String>,
 }
 
-/// A question and what came of it.
+/// A prompt and its outcome.
 pub(super) struct Exchange {
     /// `claude, call 2`.
     pub(super) title: String,
-    /// What it took.
+    /// Its cost.
     pub(super) figures: String,
     pub(super) system: String,
     pub(super) question: String,

@@ -1,4 +1,4 @@
-//! The findings of a review, grouped by what they mean for the feature, and two reviews compared.
+//! The findings of a review, grouped by their effect on the feature, and two reviews compared.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// True when somebody still has to do something about it.
+    /// True when the finding needs action.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.finding.mark, Mark::Dismissed { .. } | Mark::Resolved) && self.why.is_empty()
     }
@@ -67,7 +67,7 @@ pub(super) struct Findings {
     pub(super) n_blocking: usize,
     /// The same list with everything in it.
     pub(super) href_all: String,
-    /// With only what is open, or with the rest, too.
+    /// With open findings only, or with all.
     pub(super) href_open: String,
     /// With long groups as a whole.
     pub(super) href_long: String,
@@ -155,7 +155,7 @@ impl Findings {
     }
 }
 
-/// The groups in their order: name, title, class, sign, what it means.
+/// The groups in their order: name, title, class, sign, meaning.
 const KINDS: [(&str, &str, &str, &str, &str); 6] = [
     ("error", "Errors", "bad", "✖", ""),
     ("warning", "Warnings", "warn", "▲", ""),
@@ -212,7 +212,7 @@ fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
             found.push((remark.clone(), (LEFT_OUT, left_out(loaded, remark, why))));
         }
     }
-    // What was not looked at is not resolved.
+    // A finding in a hunk that was not reviewed is not resolved.
     let looked = review.outcome != Outcome::Failed && review.commit.is_some();
     for remark in previous.filter(|_| looked).into_iter().flat_map(|previous| &previous.findings) {
         if !now.contains(&key(remark)) {
@@ -319,7 +319,7 @@ impl Compared {
     }
 }
 
-/// What makes two remarks of two reviews the same.
+/// The identity of a finding across two reviews.
 fn key(remark: &Remark) -> String {
     match &remark.identity {
         Some(identity) => identity.fingerprint.clone(),

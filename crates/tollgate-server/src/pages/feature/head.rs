@@ -1,4 +1,4 @@
-//! What is at the top of the page: what it is, where it stands, and what the review says with its reason.
+//! The header of the page: title, state, and the verdict with its reason.
 
 use tollgate_core::board::machine::{Pause, Status, Work};
 use tollgate_core::board::{Iteration, Outcome};
@@ -135,7 +135,7 @@ fn verdict(shown: Option<&Iteration>, loaded: &Loaded) -> Chip {
     }
 }
 
-/// Why the verdict is what it is.
+/// The reason of the verdict.
 fn reason(shown: Option<&Iteration>, loaded: &Loaded) -> String {
     let Some(review) = shown else {
         let state = &loaded.feature.state;

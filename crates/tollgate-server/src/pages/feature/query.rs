@@ -5,7 +5,7 @@
 //! ?compare=1,2
 //! ```
 //!
-//! What makes no sense asks for nothing: an address that somebody keeps never breaks.
+//! Invalid values filter nothing: a bookmarked address never breaks.
 
 use serde::Deserialize;
 use tollgate_core::board::{FeatureId, Remark};
@@ -78,7 +78,7 @@ pub(super) struct Filter {
     pub(super) file: Option<String>,
     /// As it was typed.
     pub(super) text: Option<String>,
-    /// Only what is neither dismissed nor resolved.
+    /// Only findings that are neither dismissed nor resolved.
     pub(super) is_open_only: bool,
 }
 
@@ -88,7 +88,7 @@ impl Filter {
         *self != Self::default()
     }
 
-    /// True when a remark is listed, whatever was decided about it.
+    /// True when a finding is listed, dismissed or not.
     pub(super) fn wants(&self, remark: &Remark) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let says = |part: &String| {
@@ -103,13 +103,13 @@ impl Filter {
     }
 }
 
-/// What is looked at.
+/// The selected view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Query {
     pub(super) which: Which,
     pub(super) is_split: bool,
     pub(super) filter: Filter,
-    /// True to show all of what is long.
+    /// True to show long texts in full.
     pub(super) is_all: bool,
 }
 
@@ -149,7 +149,7 @@ pub(super) fn base(project: ProjectId, feature: &FeatureId) -> String {
 }
 
 impl Query {
-    /// What follows `?` for the same, with the mark before it; empty when it is what one sees anyway.
+    /// The query string of this view, with its `?`; empty for the default view.
     pub(super) fn tail(&self) -> String {
         let Filter { weight, category, file, text, is_open_only } = &self.filter;
         let which = match self.which {

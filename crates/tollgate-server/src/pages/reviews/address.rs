@@ -1,10 +1,10 @@
-//! What is asked for, in the address of a page.
+//! Filters in the query string of a page.
 
 use std::fmt::Write as _;
 
 use crate::routes::reviews::Which;
 
-/// The filters by their names in the address, each with what it is called.
+/// The filters by their names in the query string, each with its label.
 pub(super) const FILTERS: [(&str, &str); 12] = [
     ("q", "text"),
     ("repository", "repository"),
@@ -67,7 +67,7 @@ fn place<'a>(which: &'a mut Which, name: &str) -> Option<&'a mut Option<String>>
     })
 }
 
-/// A form sends what was left blank as well; that asks for nothing.
+/// A form sends blank fields as well; they filter nothing.
 pub(super) fn without_blanks(mut which: Which) -> Which {
     for name in FILTERS.iter().map(|(name, _)| *name).chain(["order"]) {
         if get(&which, name).is_some_and(|value| value.trim().is_empty()) {

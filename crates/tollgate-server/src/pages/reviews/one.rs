@@ -20,7 +20,7 @@ use crate::pages::{Page, words};
 use crate::problem::Problem;
 use crate::routes::Shared;
 
-/// So many findings are shown unless somebody wants more, so that a page stays quick.
+/// The number of findings shown by default, so that a page stays quick.
 const SHOWN: usize = 100;
 /// So many are shown at most; an export has them all.
 const MAX_SHOWN: usize = 2_000;
@@ -80,7 +80,7 @@ struct SinceView {
     resolved: Vec<FindingView>,
 }
 
-/// What was looked at.
+/// Coverage.
 struct CoverageView {
     is_known: bool,
     n_reviewed: usize,
@@ -90,7 +90,7 @@ struct CoverageView {
     missed: Vec<Hunk>,
 }
 
-/// A place of the change, and why nobody looked at it.
+/// A part of the change that was not reviewed, with the reason.
 struct Hunk {
     place: String,
     reason: String,
@@ -219,7 +219,7 @@ fn facts(recalled: &Recalled) -> Vec<Fact> {
     facts
 }
 
-/// The first so many findings, those that block first.
+/// The first so many findings, blockers first.
 fn groups(findings: &[Finding], since: Option<&Since>, n_shown: usize) -> Vec<Group> {
     let mut groups = [
         Group { id: "blocking", title: "Must be fixed", findings: vec![] },
@@ -330,7 +330,7 @@ fn withheld(review: &Review) -> Vec<(FindingView, String)> {
     review.withheld.iter().take(SHOWN).map(view).collect()
 }
 
-/// Which models and agents were asked, and what that took. What is stored was written by us, and read as if it were not.
+/// The models and agents that were asked, and their cost. The stored JSON is read as untrusted.
 fn asked(review: &Review) -> Vec<Asked> {
     let entries = review.extra.get("x_reviewers").and_then(Value::as_array).into_iter().flatten();
     let number = |value: &Value| value.as_u64().map_or_else(|| "–".to_owned(), grouped);

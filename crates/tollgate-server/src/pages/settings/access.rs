@@ -1,4 +1,4 @@
-//! Settings → Access: who may come in, by which names, and who is here.
+//! Settings → Access: authentication, host names, sessions.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::routes::Shared;
 pub(crate) struct AgentsPage {
     chrome: Chrome,
     tab: Tab,
-    /// Those who are set up or have a role, and those who are only known by name.
+    /// Agents that are configured or have a role, and agents that are only known by name.
     groups: [Group; 2],
     file: String,
     implementer: Option<String>,
@@ -28,11 +28,11 @@ struct Group {
     members: Vec<Member>,
 }
 
-/// Somebody, in all their roles.
+/// An agent in all its roles.
 struct Member {
     name: String,
     kind: &'static str,
-    /// What they can do, and whether they do it now.
+    /// Its capabilities, and whether they are in use.
     roles: Vec<(&'static str, bool)>,
     available: bool,
     /// True when they have a role now.
@@ -72,7 +72,7 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     }))
 }
 
-/// Everybody once, in all their roles; those who are set up or used apart from the others, who can be used first.
+/// Each agent once, in all its roles; configured or used agents apart from the others, available ones first.
 fn members(agents: Vec<Agent>) -> (Vec<Member>, Vec<Member>) {
     let mut all: Vec<(bool, Member)> = Vec::new();
     for agent in agents {

@@ -1,4 +1,4 @@
-//! Settings → Gate policy: every value that decides what may pass, with where it comes from and how to change it.
+//! Settings → Gate policy: every value that decides whether a change may pass, its source, and how to change it.
 
 use askama::Template;
 use axum::extract::State;
@@ -32,7 +32,7 @@ struct Row {
     meaning: &'static str,
     /// The value as TOML, and where it comes from; more than one where lists add up.
     values: Vec<(String, String)>,
-    /// What holds when nothing is set.
+    /// The default value.
     unset: &'static str,
     /// What to write to change it.
     snippet: String,
@@ -40,7 +40,7 @@ struct Row {
     in_repository: bool,
 }
 
-/// A setting in words: key, name, meaning, what holds when nothing is set, an example of a value.
+/// A setting in words: key, name, meaning, default, an example of a value.
 type Words = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const ROUNDS: [Words; 7] = [

@@ -23,7 +23,7 @@ pub(crate) struct GithubPage {
     state: AppState,
     /// The app, and where it is installed.
     app: Option<(AppRecord, Option<String>)>,
-    /// What is wrong, and what to do about it.
+    /// The problem, and the remedy.
     problem: Option<(Markup, Option<Markup>)>,
     permissions: &'static [Permission],
     troubled: Vec<TroubledRow>,
@@ -31,7 +31,7 @@ pub(crate) struct GithubPage {
 
 /// A pull request with which something is the matter.
 struct TroubledRow {
-    /// What can be tried again.
+    /// Jobs that can be retried.
     job: String,
     name: String,
     /// Where it is at GitHub.

@@ -1,4 +1,4 @@
-//! Settings → Projects: what is on the board.
+//! Settings → Projects: the projects of the board.
 
 use askama::Template;
 use axum::extract::State;

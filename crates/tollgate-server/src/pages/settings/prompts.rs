@@ -1,6 +1,6 @@
 //! Settings → Prompts → Code Review: two texts, each the default or a team's own, and what becomes of them.
 //!
-//! The page shows what holds; its script reads the texts again through the API, byte for byte, because here hidden
+//! The page shows effective prompts; its script reads the texts again through the API, byte for byte, because here hidden
 //! characters are written out.
 
 use askama::Template;
@@ -45,10 +45,10 @@ struct Field {
     has_variables: bool,
 }
 
-/// What is chosen for a text.
+/// The choice for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// What holds for all projects.
+    /// The default of all projects.
     Inherit,
     /// The default.
     Default,

@@ -1,4 +1,4 @@
-//! The figures on top, each with what it was in the time before.
+//! The headline figures, each with its change against the period before.
 
 use tollgate_core::visible::grouped;
 use tollgate_engine::store::Figures;
