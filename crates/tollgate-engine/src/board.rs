@@ -284,7 +284,7 @@ impl Board {
     pub fn approve(&self, project: i64, id: &FeatureId, who: &str, reason: &str) -> Result<FeatureRow, Refused> {
         let reason = reason.trim();
         if reason.is_empty() {
-            return Err(Refused::Invalid("an approval by hand needs a reason, which is kept".to_owned()));
+            return Err(Refused::Invalid("a manual approval needs a reason, which is stored".to_owned()));
         }
         let at = iso(self.now());
         let overridden = Override { who: who.to_owned(), reason: reason.to_owned(), at };

@@ -1,19 +1,18 @@
-//! The memory: past runs, their findings, and what somebody dismissed.
+//! The store: past reviews, findings, dismissals, and the scan cache, in SQLite or PostgreSQL.
 //!
-//! One SQLite file in the user's data folder, or a database of a PostgreSQL server that several machines share
-//! ([`Location`]). It is the only place that speaks SQL. A run is stored once, when it has ended, and never changes after; the
-//! database itself refuses to change one. Who asks decides what a failure
-//! means: a review goes on without memory and says so.
+//! A SQLite file in the user's data directory, or a PostgreSQL database shared by several machines ([`Location`]). No
+//! other module uses SQL. A run is stored once it has ended and is immutable, which triggers in the database enforce.
+//! The caller decides what a failure means: a review continues without history and says so.
 //!
 //! ```text
 //! run        one review of a branch or pull request, with all of its JSON
-//! finding    what it found, one row each, to be searched
-//! dismissal  what somebody decided not to hear again
-//! scanned    what the rules said of a text, by its content
+//! finding    the findings of a run, one row each, for searching
+//! dismissal  findings that people dismissed
+//! scanned    the scan cache: hits of the rules by content
 //! ```
 //!
-//! A server keeps its board in the same file: [`board`] says what is in it, [`Database`] is how many threads use it. So
-//! does what is owed to pull requests on a code host: [`pulls`].
+//! A server keeps its board ([`board`]) and its pull request queue, inbox and outbox ([`pulls`]) in the same database,
+//! shared by its threads through [`Database`].
 
 use std::path::Path;
 
@@ -58,91 +57,91 @@ pub use retention::Forgotten;
 pub use row::{Counts, Run, State};
 pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
 
-/// The memory.
+/// The store of a single thread.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     place: Location,
 }
 
-/// What a run is about: one line of work in one repository.
+/// The subject of a run: one line of work in one repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// The repository, wherever it was cloned to: `github.com/owner/name`, or the folder of one without a remote.
+    /// The repository, across clones: `github.com/owner/name`, or the directory of one without a remote.
     pub repository: String,
     /// The branch or pull request: `branch work`, `pr 12`.
     pub name: String,
-    /// Which of its changes: `branch`, `staged`, `worktree`, or a range.
+    /// The scope of its changes: `branch`, `staged`, `worktree`, or a range.
     pub scope: String,
 }
 
 /// A run that has ended, to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
-    /// What it was about.
+    /// Its subject.
     pub subject: &'a Subject,
-    /// When it began and ended, in milliseconds since 1970.
+    /// Its start and end, in milliseconds since 1970.
     pub time: (u64, u64),
     /// The program's version.
     pub version: &'a str,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome<'a>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome<'a> {
-    /// With a review.
+    /// A completed review.
     Completed(Completed<'a>),
-    /// Without one; why, for people.
+    /// A failure, with the reason.
     Failed(&'a str),
 }
 
-/// A run that ended with a review.
+/// A completed run.
 #[derive(Debug, Clone, Copy)]
 pub struct Completed<'a> {
     /// The review.
     pub review: &'a Review,
-    /// What the gate said.
+    /// The result of the gate.
     pub gate: Gate,
-    /// How many lines the change adds.
+    /// The number of added lines.
     pub n_added: usize,
-    /// What the change looked like, by the hashes of its lines.
+    /// A snapshot of the change, by the hashes of its lines.
     pub snapshot: &'a [u8],
-    /// The run it was compared with.
+    /// The prior run.
     pub prior: Option<i64>,
-    /// Which of its findings are new since then, by index; `None` when nothing was compared.
+    /// The indices of findings that are new since the prior run; `None` without one.
     pub new: Option<&'a [usize]>,
 }
 
-/// Which runs are asked for, newest first.
+/// A filter of runs, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only of this repository.
+    /// Matches this repository.
     pub repository: Option<String>,
-    /// Only of this branch or pull request, by its whole name or the part after the space.
+    /// Matches this branch or pull request, by its full name or the part after the space.
     pub name: Option<String>,
-    /// At most so many.
+    /// The maximum number.
     pub limit: usize,
 }
 
 impl Store {
-    /// Opens the memory in a file and brings it up to date; makes it if it is not there.
+    /// Opens the store in a file, creates it if missing, and runs migrations.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Self::open_at(&Location::File(path.to_owned()))
     }
 
-    /// Opens the memory wherever it is, and brings it up to date.
+    /// Opens the store at a location and runs migrations.
     pub fn open_at(place: &Location) -> Result<Self, Failure> {
         Ok(Self { connection: open::open(place)?, place: place.clone() })
     }
 
-    /// Opens the memory in a file to look something up: one that is not there is empty, and is not made.
+    /// Opens the store in a file for reading: a missing file counts as empty and is not created.
     pub fn look_up(path: &Path) -> Result<Self, Failure> {
         Self::look_up_at(&Location::File(path.to_owned()))
     }
 
-    /// Opens the memory wherever it is, to look something up: a file that is not there is empty, and is not made.
+    /// Opens the store at a location for reading: a missing file counts as empty and is not created.
     pub fn look_up_at(place: &Location) -> Result<Self, Failure> {
         match place.file() {
             Some(path) if !path.exists() => {
@@ -153,23 +152,23 @@ impl Store {
         }
     }
 
-    /// Where the memory is.
+    /// The location of the store.
     #[must_use]
     pub fn place(&self) -> &Location {
         &self.place
     }
 
-    /// Stores a run that has ended and gives back its number.
+    /// Stores a run and returns its number.
     pub fn record(&mut self, ended: &Ended<'_>) -> Result<i64, Failure> {
         self.write(|transaction| {
             let run = record::record_in(transaction, ended)?;
-            // A server may be watching the same file.
+            // A server may be following the same database.
             board::announce_run(transaction, run, ended)?;
             Ok(run)
         })
     }
 
-    /// The last completed run of a subject in another state than this one.
+    /// The last completed run of a subject with another head or snapshot.
     pub fn last_before(&self, subject: &Subject, head: &str, snapshot: &[u8]) -> Result<Option<Run>, Failure> {
         let sql = format!(
             "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' \
@@ -237,7 +236,7 @@ impl Store {
             Ok(done)
         });
         done.map_err(|error| {
-            // It fails where the database has rolled back by itself.
+            // The rollback fails if the database has already rolled back.
             let _ = connection.execute_batch("ROLLBACK");
             self.failed(&error)
         })
@@ -248,12 +247,12 @@ impl Store {
     }
 }
 
-/// The name of a state of a change.
+/// The hash of a snapshot.
 fn snapshot_key(snapshot: &[u8]) -> [u8; 32] {
     Sha256::digest(snapshot).into()
 }
 
-/// A number as SQLite has them.
+/// Converts a number for SQL.
 fn number(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }

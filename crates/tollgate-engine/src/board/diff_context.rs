@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_least_lately_makes_room() {
+    fn the_least_recently_used_entry_is_evicted() {
         let cache: Cache<&str, ()> = Cache::default();
         let put = |name| cache.put(name, Arc::default(), MAX_KEPT / 2);
         put("a");

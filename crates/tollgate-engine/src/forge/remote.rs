@@ -208,7 +208,7 @@ impl Remote {
         let _ = self.git.feed(&["update-ref", "--no-deref", "--stdin"], updates.as_bytes());
     }
 
-    /// Fetches earlier heads and returns those that no longer exist.
+    /// Fetches earlier heads and returns the missing ones.
     fn fetch_more(&self, more: &[Sha], get: &Fetcher<'_>) -> Result<Vec<Sha>, FetchError> {
         let more: Vec<&Sha> = more.iter().take(MAX_MORE).collect();
         for missing in self.missing(&more)? {

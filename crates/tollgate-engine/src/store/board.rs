@@ -1,17 +1,17 @@
-//! The board: projects, features, their reviews, what happened to them, what is owed to them, what was announced.
+//! Tables of the board: projects, features, reviews, transitions, queued jobs, and events.
 //!
-//! All of it are methods of [`Database`](super::Database). A feature changes its state in one way only,
-//! [`transition`](super::Database::transition): the new state, the record of what happened, a finished review, the work
-//! that is owed next and the announcements are stored together or not at all.
+//! All of it are methods of [`Database`](super::Database). The state of a feature changes in one way only,
+//! [`transition`](super::Database::transition): the new state, the transition's record, a finished review, the next
+//! job and the events are stored in one transaction.
 //!
 //! ```text
-//! project ─► feature ─► iteration    finished reviews, never changed
-//!               │ ├───► transition   what happened, never changed
-//!               │ └───► work         what is owed, and who does it
-//!               └─────► event        what was announced
+//! project ─► feature ─► iteration    finished reviews, immutable
+//! │ ├───► transition   the history, immutable
+//! │ └───► work         the queued job and its lease
+//! └─────► event        the event log
 //! ```
 //!
-//! What may follow what is not decided here but by `tollgate_core::board::machine`. Files are none of its business.
+//! The legal transitions are decided by `tollgate_core::board::machine`. Files are not accessed here.
 
 use tollgate_core::board::FeatureId;
 
@@ -42,17 +42,17 @@ pub use transition::{
 };
 pub use work::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, FencingToken, ProcessRow};
 
-/// What stands in the database is not what was put there.
+/// A value in the database is corrupt.
 fn damaged(problem: impl Into<String>) -> sql::Error {
     sql::Error::Damaged(problem.into())
 }
 
-/// The name of a feature out of a column.
+/// Parses a feature id of a column.
 fn id(text: String) -> sql::Result<FeatureId> {
     FeatureId::parse(&text).map_err(|error| damaged(format!("`{text}` is no name of a feature: {error}")))
 }
 
-/// A list of texts out of a column.
+/// Parses a JSON list of a column.
 fn strings(text: &str) -> sql::Result<Vec<String>> {
     serde_json::from_str(text).map_err(|error| damaged(error.to_string()))
 }

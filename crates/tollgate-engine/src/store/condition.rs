@@ -1,4 +1,4 @@
-//! How a database does, asked without changing anything: nothing is made, and nothing brought up to date.
+//! Examines a database without changing it: no tables are created, no migrations run.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,25 @@ use super::sql::{self, Connection, Error};
 use super::{Location, open};
 use crate::failure::{self, Failure, Kind};
 
-/// The oldest PostgreSQL that is spoken to, as it counts its versions.
+/// The oldest supported version of PostgreSQL, as a version number.
 const OLDEST: i64 = 130_000;
-/// So often it is asked how long an answer takes.
+/// The number of latency measurements.
 const N_ASKED: usize = 5;
 
-/// How a database does that can be used.
+/// The condition of a usable database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// What it is, with its version: `PostgreSQL 15.18`.
+    /// The engine and its version: `PostgreSQL 15.18`.
     pub engine: String,
-    /// The version of its tables; `None` when there are none yet.
+    /// The schema version; `None` without tables.
     pub version: Option<usize>,
-    /// How many versions its tables are behind those of this program; they are brought up to date at the next start.
+    /// The number of pending migrations, which run at the next start.
     pub n_pending: usize,
-    /// How long an answer takes, the middle of some.
+    /// The median latency of a query.
     pub latency: Duration,
 }
 
-/// Looks how the database does; `None` for a file that is not there yet. What keeps it from being used is a failure.
+/// Examines a database; `None` for a missing file. An unusable database is a failure.
 pub fn examine(place: &Location) -> Result<Option<Condition>, Failure> {
     match place {
         Location::File(path) if !path.exists() => Ok(None),
@@ -63,7 +63,7 @@ pub fn examine(place: &Location) -> Result<Option<Condition>, Failure> {
     }
 }
 
-/// Fails when the user may not do what is needed.
+/// Fails when the user lacks permissions.
 fn check_rights(place: &Location, connection: &Connection, n_pending: usize) -> Result<(), Failure> {
     let failed = |error: Error| open::explain(place, &error);
     let sql = "SELECT CASE WHEN coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) THEN 1 ELSE 0 END";
@@ -106,6 +106,5 @@ fn too_old(place: &Location, said: &str) -> Failure {
 }
 
 fn only_read(place: &Location) -> Failure {
-    Failure::new(Kind::External, format!("`{place}` is a copy of another server and can only be read"))
-        .hint("Name the server that it follows.")
+    Failure::new(Kind::External, format!("`{place}` is a read-only replica")).hint("Use the primary server.")
 }

@@ -1,15 +1,15 @@
-//! Moving all that is kept from one database to another, and seeing that it arrived.
+//! Copies one database into another, and verifies the copy.
 //!
-//! One state of the source is read, and written in one transaction: the target has all of it or nothing. Then both sides
-//! are read again, each by itself, and their sums compared before anything is committed. A sum is over all rows of a table
-//! in the order of its key, and each value with its kind and length, so that no two contents have the same.
+//! A snapshot of the source is read and written in one transaction: the target gets all of it or nothing. Then both
+//! sides are read again independently, and their checksums compared before the commit. A checksum covers all rows of a
+//! table in key order, each value with its type and length, so that different contents differ.
 //!
 //! ```text
 //! I 8 bytes    R 8 bytes    T length text    B length bytes    N
 //! ```
 //!
-//! Which tables there are is read off the file that is one of the two sides; a table that a later version adds is copied
-//! without a word here. Which machine a project is on is not copied: that is said anew where the copy is.
+//! The tables are listed from the side that is a file, so that tables of later versions are copied without changes
+//! here. The machine of a project is not copied but set for the target.
 
 use sha2::{Digest as _, Sha256};
 
@@ -23,22 +23,22 @@ mod table;
 
 use table::Table;
 
-/// So many rows are read and written at once.
+/// The batch size, in rows.
 const AT_ONCE: usize = 256;
 
-/// What one side has of a table.
+/// The checksum of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// The SHA-256 of all of them, in hexadecimal digits.
+    /// The SHA-256 of all rows, in hexadecimal.
     pub sha256: String,
 }
 
-/// What both sides have of a table.
+/// The checksums of a table on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared {
-    /// Its name; `numbers` stands for the next numbers that are given out.
+    /// Its name; `numbers` stands for the sequences.
     pub table: String,
     /// In the source.
     pub source: Sum,
@@ -47,24 +47,23 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether both have the same.
+    /// True when both sides are equal.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.source == self.target
     }
 }
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
-    /// The tables, in the order in which they were copied.
+    /// The tables, in the order of copying.
     pub tables: Vec<Compared>,
-    /// True when somebody wrote to the source meanwhile, which the copy does not have.
+    /// True when the source was written meanwhile, so that the copy is behind.
     pub is_behind: bool,
 }
 
-/// Copies all that is kept from one place to another, which must be empty. Projects become those of `machine`, where
-/// several machines may share the target.
+/// Copies a database into another one, which must be empty. In a shared target, projects are assigned to `machine`.
 pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Failure> {
     let source = Side::open(from)?;
     let before = source.generation()?;
@@ -83,14 +82,14 @@ pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Fai
             Ok(Copied { tables, is_behind })
         }
         Err(failure) => {
-            // A connection that is gone has rolled back by itself.
+            // A lost connection has already rolled back.
             let _ = target.connection.execute_batch("ROLLBACK");
             Err(failure)
         }
     }
 }
 
-/// Compares what two places hold, and changes neither.
+/// Compares two databases without changing them.
 pub fn compare(from: &Location, to: &Location) -> Result<Vec<Compared>, Failure> {
     let (source, target) = (Side::open(from)?, Side::open(to)?);
     source.begin_reading()?;
@@ -108,7 +107,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Opens what is there.
+    /// Opens an existing database.
     fn open(place: &'a Location) -> Result<Self, Failure> {
         match place {
             Location::File(path) if !path.exists() => Err(nothing_there(place)),
@@ -121,7 +120,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Opens what is to be filled, and begins; makes tables where there are none.
+    /// Opens the target in a transaction, and creates missing tables.
     fn to_fill(place: &'a Location) -> Result<Self, Failure> {
         match place {
             Location::File(_) => {
@@ -141,14 +140,14 @@ impl<'a> Side<'a> {
         Ok(side)
     }
 
-    /// From here on it is one state that is read.
+    /// Begins reading a snapshot.
     fn begin_reading(&self) -> Result<(), Failure> {
         let begin =
             if self.connection.is_shared() { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" } else { "BEGIN" };
         self.carry_out(begin)
     }
 
-    /// Another number when somebody else wrote to the file; always the same for a server.
+    /// A number that changes when the file was written by another process; constant for a server.
     fn generation(&self) -> Result<i64, Failure> {
         if self.connection.is_shared() {
             return Ok(0);
@@ -166,7 +165,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A file that is made for the copy, and removed when nothing comes of it.
+/// A file created for the copy, deleted on failure.
 struct Made<'a>(Option<&'a std::path::Path>);
 
 impl<'a> Made<'a> {
@@ -185,13 +184,13 @@ impl Drop for Made<'_> {
         for end in ["", "-wal", "-shm"] {
             let mut name = path.as_os_str().to_owned();
             name.push(end);
-            // It was never anybody's.
+            // The file never held any data.
             let _ = std::fs::remove_file(name);
         }
     }
 }
 
-/// Fills the target, and makes sure that both have the same.
+/// Fills the target and verifies it.
 fn fill(source: &Side<'_>, target: &Side<'_>, machine: &str) -> Result<Vec<Compared>, Failure> {
     let tables = tables(source, target)?;
     for table in &tables {
@@ -220,7 +219,7 @@ fn fill(source: &Side<'_>, target: &Side<'_>, machine: &str) -> Result<Vec<Compa
     Ok(compared)
 }
 
-/// The tables that both sides have, each after those that it refers to.
+/// The tables of both sides, in dependency order.
 fn tables(source: &Side<'_>, target: &Side<'_>) -> Result<Vec<Table>, Failure> {
     let (file, other) = match (source.place, target.place) {
         (Location::File(_), _) => (source, target),
@@ -273,7 +272,7 @@ fn sum(connection: &Connection, table: &Table) -> sql::Result<Sum> {
     Ok(Sum { rows: n_rows, sha256: hex(hash) })
 }
 
-/// A value with its kind and length.
+/// Hashes a value with its type and length.
 fn take(hash: &mut Sha256, value: &Value) {
     let mut sized = |kind: &[u8; 1], bytes: &[u8]| {
         hash.update(kind);
@@ -294,24 +293,23 @@ fn hex(hash: Sha256) -> String {
 }
 
 fn nothing_there(place: &Location) -> Failure {
-    Failure::new(Kind::User, format!("there is nothing of tollgate's in `{place}`"))
-        .hint("Check the file or the address; `tollgate doctor` says where reviews are kept here.")
+    Failure::new(Kind::User, format!("`{place}` has no tollgate database"))
+        .hint("Check the file or the address; `tollgate doctor` shows the database in use.")
 }
 
 fn not_empty(place: &Location, table: &str) -> Failure {
     Failure::new(Kind::User, format!("`{place}` is not empty: there are rows in `{table}`"))
-        .hint("It was left as it is. Copy into a new database; `--check` compares what both hold.")
+        .hint("It was not changed. Copy into a new database; `--check` compares both.")
 }
 
 fn between_servers() -> Failure {
-    Failure::new(Kind::User, "one of the two places has to be a file")
-        .hint("From one PostgreSQL server to another, `pg_dump` and `pg_restore` do it.")
+    Failure::new(Kind::User, "one of the two databases has to be a file")
+        .hint("Use `pg_dump` and `pg_restore` between PostgreSQL servers.")
 }
 
 fn other_columns(place: &Location, table: &str) -> Failure {
     let problem = format!("the table `{table}` is another in `{place}` than this version of tollgate makes it");
-    Failure::new(Kind::External, problem)
-        .hint("Use the same version of tollgate for both, and nothing else that writes there.")
+    Failure::new(Kind::External, problem).hint("Use the same version of tollgate for both.")
 }
 
 fn came_out_different(place: &Location, compared: &Compared) -> Failure {
@@ -320,5 +318,5 @@ fn came_out_different(place: &Location, compared: &Compared) -> Failure {
         "`{table}` came out different in `{place}`: {} rows with the checksum {} became {} with {}",
         source.rows, source.sha256, target.rows, target.sha256
     );
-    Failure::new(Kind::Internal, problem).hint("Nothing of the copy was kept.")
+    Failure::new(Kind::Internal, problem).hint("The copy was rolled back.")
 }

@@ -1,6 +1,7 @@
-//! What somebody decided not to hear again.
+//! Stores dismissed findings.
 //!
-//! The command line dismisses for whoever uses this memory; a board dismisses in the name of a person, and announces it.
+//! The command line dismisses for the user of this store; the board dismisses in the name of a person, and appends an
+//! event.
 
 use tollgate_core::finding::Finding;
 use tollgate_core::fingerprint::Fingerprint;
@@ -11,25 +12,25 @@ use super::{Database, Store, board, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Error, Row, params};
 
-/// What a report calls a dismissal of this memory.
+/// The name of such a dismissal in reports.
 const NAME: &str = "your own dismissal";
 
 const SELECT: &str = "SELECT file, title, evidence, reason, who, made_ms FROM dismissal \
                       WHERE repository = ?1 AND withdrawn_ms IS NULL ORDER BY id";
 
-/// Something that is not to be heard again, as it is stored.
+/// A stored dismissal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DismissalRow {
-    /// What, and why.
+    /// The finding and the reason.
     pub dismissal: Dismissal,
-    /// Who said so, if that is known.
+    /// The person, if known.
     pub who: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub made_ms: u64,
 }
 
 impl Store {
-    /// Remembers that a finding is not to be heard again while its evidence is the same.
+    /// Dismisses a finding for as long as its evidence is the same.
     pub fn dismiss(&mut self, repository: &str, finding: &Finding, reason: &str, now: u64) -> Result<(), Failure> {
         let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
         let dismissal = Dismissal::parse(file, title, finding.evidence.clone(), reason.to_owned(), NAME);
@@ -37,12 +38,12 @@ impl Store {
         self.write(|transaction| insert(transaction, repository, &dismissal, None, now))
     }
 
-    /// Takes back a dismissal; false when there was none.
+    /// Withdraws a dismissal; false when there is none.
     pub fn withdraw(&mut self, repository: &str, fingerprint: Fingerprint, now: u64) -> Result<bool, Failure> {
         self.write(|transaction| withdraw(transaction, repository, fingerprint, now))
     }
 
-    /// What is dismissed in a repository by whoever uses this memory, oldest first.
+    /// The dismissals in a repository, oldest first.
     pub fn dismissals(&self, repository: &str) -> Result<Vec<Dismissal>, Failure> {
         let rows = all(&self.connection, repository).map_err(|error| self.failed(&error))?;
         Ok(rows.into_iter().map(|row| row.dismissal).collect())
@@ -50,7 +51,7 @@ impl Store {
 }
 
 impl Database {
-    /// Remembers in the name of a person that a finding is not to be heard again, and announces it.
+    /// Dismisses a finding in the name of a person, and appends events.
     pub fn dismiss(
         &self,
         repository: &str,
@@ -66,7 +67,7 @@ impl Database {
         })
     }
 
-    /// Takes back a dismissal and announces it; false, and nothing is announced, when there was none.
+    /// Withdraws a dismissal and appends events; false, without events, when there is none.
     pub fn withdraw(
         &self,
         repository: &str,
@@ -84,7 +85,7 @@ impl Database {
         })
     }
 
-    /// What is dismissed in a repository, oldest first.
+    /// The dismissals in a repository, oldest first.
     pub fn dismissals(&self, repository: &str) -> Result<Vec<DismissalRow>, Failure> {
         self.read(|connection| all(connection, repository))
     }
@@ -97,7 +98,7 @@ pub(super) fn insert(
     who: Option<&str>,
     now: u64,
 ) -> sql::Result<()> {
-    // Said again, the last reason stands.
+    // A repeated dismissal replaces the reason.
     withdraw(connection, repository, dismissal.fingerprint, now)?;
     connection.execute(
         "INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms, who) \

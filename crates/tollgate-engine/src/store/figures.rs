@@ -1,6 +1,6 @@
-//! What lists and trends show of a run, kept beside it in small rows; and what they look it up by.
+//! Summary rows of runs for lists and trends, and their search index.
 //!
-//! They follow from the run and its findings, so they are made again where a memory of an earlier version has none.
+//! They are derived from the run and its findings, so they are rebuilt when a database of an earlier version has none.
 
 use crate::store::sql::{self, Connection, Row, params};
 use std::collections::BTreeSet;
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The version of the schema from which on every run has figures.
+/// The schema version since which every run has a summary row.
 pub(super) const SINCE: usize = 4;
-/// The version of the schema from which on figures are by category, and names, files and words have indexes.
+/// The schema version since which summaries are by category, and names, files and words are indexed.
 pub(super) const INDEXED_SINCE: usize = 7;
 
-/// Makes the figures of a run, whose number, cost and tokens these are.
+/// Inserts the summary row of a run; the parameters are its number, cost and tokens.
 ///
-/// What a prior run had is resolved when the next run of the same line of work neither has it still nor withholds it.
-/// Only the first run after the prior one tells: a review said twice resolves nothing twice.
+/// A finding of the prior run is resolved when the next run of the same subject neither has nor withholds it. Only the
+/// first run after the prior one counts, so that a repeated review does not count twice.
 const FIGURES: &str = "
 INSERT INTO run_figures (run, repository, origin, ended_ms, took_ms, result, gate, n_critical, n_high, n_medium, n_low,
   n_nit, n_praise, n_withheld, n_new, n_prior, n_resolved, cost_usd, n_tokens, n_compliance, n_security, n_logic, n_error,
@@ -62,8 +62,8 @@ SELECT run.id, repository,
   n_compliance, n_security, n_logic, n_error, n_type, n_test, n_perf, n_architecture, n_style, n_doc
 FROM run CROSS JOIN counted LEFT JOIN compared ON compared.id = run.id WHERE run.id = ?1";
 
-/// What a run, whose number this is, adds to the names and files there are. In order: where several write at once, all
-/// of them take the same row first.
+/// Adds the names and files of a run to the indexes. The fixed order of locks avoids deadlocks between concurrent
+/// writers.
 const KEPT: [&str; 4] = [
     "INSERT INTO run_name (kind, name, n) SELECT 'repository', repository, 1 FROM run_figures
      WHERE run = ?1 AND length(repository) <= 500 ON CONFLICT (kind, name) DO UPDATE SET n = run_name.n + 1",
@@ -76,7 +76,7 @@ const KEPT: [&str; 4] = [
      WHERE run = ?1 AND withheld IS NULL GROUP BY 1 ORDER BY 1 ON CONFLICT (file) DO UPDATE SET n = finding_file.n + excluded.n",
 ];
 
-/// The same for all runs, where nothing is kept yet.
+/// Builds the indexes of all runs at once.
 const KEPT_OF_ALL: &str = "
 UPDATE run_figures SET n_compliance = c.n_compliance, n_security = c.n_security, n_logic = c.n_logic,
   n_error = c.n_error, n_type = c.n_type, n_test = c.n_test, n_perf = c.n_perf, n_architecture = c.n_architecture,
@@ -103,13 +103,13 @@ INSERT INTO finding_file (file, n)
   SELECT substr(file, 1, 500), count(*) FROM finding WHERE withheld IS NULL GROUP BY 1;
 INSERT INTO run_search_grams (rowid, text) SELECT run, text FROM run_search;";
 
-/// Adds the figures of a run, whose number this is, and what it is looked up by.
+/// Adds the summary row and the index entries of a run.
 pub(super) fn add(connection: &Connection, run: i64) -> sql::Result<()> {
     let text = add_figures(connection, run)?;
     for sql in KEPT {
         connection.execute(sql, [run])?;
     }
-    // PostgreSQL keeps such an index by itself.
+    // PostgreSQL maintains its trigram index itself.
     if connection.is_shared() {
         return Ok(());
     }
@@ -117,7 +117,7 @@ pub(super) fn add(connection: &Connection, run: i64) -> sql::Result<()> {
     Ok(())
 }
 
-/// Adds the figures of all runs, none of which has any.
+/// Adds the summary rows of all runs, in a migration.
 pub(super) fn fill(connection: &Connection) -> sql::Result<()> {
     let runs: Vec<i64> = {
         let mut statement = connection.prepare("SELECT id FROM run ORDER BY id")?;
@@ -126,13 +126,12 @@ pub(super) fn fill(connection: &Connection) -> sql::Result<()> {
     runs.into_iter().try_for_each(|run| add_figures(connection, run).map(drop))
 }
 
-/// Adds what all runs are looked up by, where they have figures and nothing else. Only in a file: on a server nothing is
-/// that old.
+/// Adds the index entries of all runs with summary rows, in a migration. Only for files, since no server is that old.
 pub(super) fn index_all(connection: &Connection) -> sql::Result<()> {
     connection.execute_batch(KEPT_OF_ALL)
 }
 
-/// Adds the figures of all runs and what they are looked up by, as if each were stored now.
+/// Adds the summary rows and index entries of all runs one by one.
 #[cfg(test)]
 pub(super) fn fill_anew(connection: &Connection) -> sql::Result<()> {
     let mut statement = connection.prepare("SELECT id FROM run ORDER BY id")?;
@@ -140,7 +139,7 @@ pub(super) fn fill_anew(connection: &Connection) -> sql::Result<()> {
     runs.into_iter().try_for_each(|run| add(connection, run))
 }
 
-/// Adds the figures of a run, and gives back the text that is searched.
+/// Adds the summary row of a run and returns its searched text.
 fn add_figures(connection: &Connection, run: i64) -> sql::Result<String> {
     let sql = "SELECT repository, subject, title, head, problem, review FROM run WHERE id = ?1";
     let (mut text, review) = connection.query_row(sql, [run], |row| Ok((searched(row)?, row.get(5)?)))?;
@@ -162,13 +161,13 @@ fn add_figures(connection: &Connection, run: i64) -> sql::Result<String> {
     for summary in statement.query_map([run], |row| row.get::<_, String>(0))? {
         let _ = writeln!(text, "{}", summary?);
     }
-    // In Rust, for a database's own lower case can be that of ASCII; and what ends a text in C does not end this one.
+    // Lowercased in Rust, since a database may lowercase ASCII only; a NUL would end the text in C.
     let text = text.to_lowercase().replace('\0', " ");
     connection.execute("INSERT INTO run_search (run, text) VALUES (?1, ?2)", params![run, text])?;
     Ok(text)
 }
 
-/// What of a run itself can be searched for, a line each.
+/// The searched columns of a run, one per line.
 fn searched(row: &Row<'_>) -> sql::Result<String> {
     let mut text = String::new();
     for column in 0..5 {
@@ -177,11 +176,11 @@ fn searched(row: &Row<'_>) -> sql::Result<String> {
     Ok(text)
 }
 
-/// What a stored review says of the models that were asked.
+/// The reviewers, cost and tokens in a stored review.
 #[derive(Default)]
 struct Asked {
     names: BTreeSet<String>,
-    /// `None` when nobody said.
+    /// `None` when unknown.
     cost_usd: Option<f64>,
     n_tokens: Option<i64>,
 }

@@ -1,7 +1,7 @@
-//! Stored runs as a list shows them: searched, filtered, in order and in parts.
+//! Lists stored runs: full-text search, filters, sort orders and pagination.
 //!
-//! A part begins after a run that was shown before, so what is stored meanwhile moves nothing. What is asked about a
-//! finding is asked about one and the same finding, and only those that count are looked at.
+//! Pagination is by key, so that new runs do not shift pages. Filters on findings apply to one and the same finding,
+//! and withheld findings are ignored.
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::coverage::CoverageCount;
@@ -15,17 +15,17 @@ use super::{Database, Subject, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, Value, params};
 
-/// So many names are offered to choose from.
+/// The maximum number of names in a filter.
 const MAX_NAMES: usize = 200;
 
-/// Where a run came from.
+/// The origin of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody called the program.
+    /// The command line.
     CommandLine,
-    /// A feature was at the gate.
+    /// A feature at the gate.
     Pipeline,
-    /// A pull request was opened or changed.
+    /// A pull request.
     PullRequest,
 }
 
@@ -33,7 +33,7 @@ impl Origin {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::CommandLine, Self::Pipeline, Self::PullRequest];
 
-    /// The word that is stored.
+    /// The stored word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,24 +43,24 @@ impl Origin {
         }
     }
 
-    /// Reads the word.
+    /// Parses the stored word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|origin| origin.as_str() == word)
     }
 }
 
-/// In which order runs are listed. Of those that are equal the newest comes first.
+/// The sort order of runs. Ties are sorted newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The newest first.
+    /// Newest first.
     #[default]
     Newest,
-    /// Those with the most findings first.
+    /// Most findings first.
     Findings,
-    /// Those that took longest first.
+    /// Longest first.
     Longest,
-    /// Those that cost most first.
+    /// Most expensive first.
     Dearest,
 }
 
@@ -68,7 +68,7 @@ impl Order {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Newest, Self::Findings, Self::Longest, Self::Dearest];
 
-    /// The word in addresses.
+    /// The word in URLs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,13 +79,13 @@ impl Order {
         }
     }
 
-    /// Reads the word.
+    /// Parses the word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.as_str() == word)
     }
 
-    /// What grows in the order, in SQL.
+    /// The sort key, in SQL.
     fn key(self) -> &'static str {
         match self {
             Self::Newest => "run",
@@ -96,50 +96,50 @@ impl Order {
     }
 }
 
-/// Which runs are asked for.
+/// A query of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunQuery {
-    /// Only of this repository.
+    /// Matches this repository.
     pub repository: Option<String>,
-    /// Only those with all of these words in title, branch, commit or the summary of a finding, whatever their case.
-    /// Where none of them has three characters, only the 10,000 newest runs are looked through.
+    /// Matches all of these words in title, branch, commit or the summary of a finding, ignoring case. If no word has
+    /// three characters, only the 10,000 newest runs are searched.
     pub text: Option<String>,
-    /// Only those that ended so.
+    /// Matches this result.
     pub result: Option<ResultFilter>,
-    /// Only those of which the gate said this.
+    /// Matches this gate.
     pub gate: Option<Gate>,
-    /// Only those that came from there.
+    /// Matches this origin.
     pub origin: Option<Origin>,
-    /// Only those in which this reviewer took part.
+    /// Matches runs with this reviewer.
     pub reviewer: Option<String>,
-    /// Only those with a finding of this rule.
+    /// Matches runs with a finding of this rule.
     pub rule: Option<String>,
-    /// Only those with a finding of this category.
+    /// Matches runs with a finding of this category.
     pub category: Option<Category>,
-    /// Only those with a finding of this severity.
+    /// Matches runs with a finding of this severity.
     pub severity: Option<Severity>,
-    /// Only those with a finding in a file whose path has this text in it.
+    /// Matches runs with a finding in a file whose path contains this text.
     pub file: Option<String>,
-    /// Only those that ended at this time or later, in milliseconds since 1970.
+    /// Matches runs that ended at this time or later, in milliseconds since 1970.
     pub from_ms: Option<u64>,
-    /// Only those that ended before this time.
+    /// Matches runs that ended before this time.
     pub to_ms: Option<u64>,
-    /// Only those that were stored after the run with this number.
+    /// Matches runs stored after the run with this number.
     pub newer_than: Option<i64>,
-    /// In which order.
+    /// The sort order.
     pub order: Order,
-    /// Only those that come after this one in the order.
+    /// The last run of the previous page.
     pub after: Option<i64>,
-    /// At most so many.
+    /// The maximum number.
     pub limit: usize,
 }
 
-/// How a run ended, as a list is filtered by it.
+/// The result of a run, as a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultFilter {
-    /// With this verdict.
+    /// This verdict.
     Verdict(Verdict),
-    /// Without a review.
+    /// No review.
     Failed,
 }
 
@@ -152,7 +152,7 @@ impl ResultFilter {
         Self::Failed,
     ];
 
-    /// The word that is stored.
+    /// The stored word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -161,55 +161,55 @@ impl ResultFilter {
         }
     }
 
-    /// Reads the word, in any case.
+    /// Parses the word, ignoring case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|result| result.as_str().eq_ignore_ascii_case(word))
     }
 }
 
-/// A run as a list shows it.
+/// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     /// Its number.
     pub id: i64,
-    /// What it was about.
+    /// Its subject.
     pub subject: Subject,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
-    /// When it ended, in milliseconds since 1970.
+    /// Its end, in milliseconds since 1970.
     pub ended_ms: u64,
-    /// How long it took.
+    /// Its duration.
     pub took_ms: u64,
-    /// The commit that was reviewed; empty when it is not known.
+    /// The reviewed commit; empty when unknown.
     pub head: String,
     /// The title of the change.
     pub title: Option<String>,
     /// The verdict; `None` when there is no review.
     pub verdict: Option<Verdict>,
-    /// What the gate said.
+    /// The result of the gate.
     pub gate: Option<Gate>,
-    /// Why there is no review.
+    /// The reason why there is no review.
     pub problem: Option<String>,
-    /// What was found.
+    /// The findings.
     pub counts: Counts,
-    /// What was looked at.
+    /// The coverage.
     pub coverage: CoverageCount,
-    /// How many findings are new since the run before; `None` when there is none.
+    /// The number of findings that are new since the prior run; `None` without one.
     pub n_new: Option<u64>,
-    /// How many findings of the run before are resolved; `None` when an earlier run told already.
+    /// The number of resolved findings of the prior run; `None` when an earlier run counted them.
     pub n_resolved: Option<u64>,
-    /// US dollars, where that is known.
+    /// The cost in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// Tokens read and written; `None` when no model was asked.
+    /// The tokens read and written; `None` without models.
     pub n_tokens: Option<u64>,
-    /// Who took part, by name.
+    /// The names of the reviewers.
     pub reviewers: Vec<String>,
-    /// The feature it was a review of.
+    /// The reviewed feature.
     pub feature: Option<OfFeature>,
 }
 
-/// The feature that a run was a review of.
+/// The feature of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfFeature {
     /// The project.
@@ -222,7 +222,7 @@ pub struct OfFeature {
     pub iteration: u32,
 }
 
-/// Names to choose from, each with how many runs it stands for, the most frequent first.
+/// The names for filters with their number of runs, the most frequent first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Repositories.
@@ -234,7 +234,7 @@ pub struct Names {
 }
 
 impl Database {
-    /// Runs as a list shows them, and how many there are in all, wherever it begins and however many it wants.
+    /// The matching runs of a page, and their total number.
     pub fn runs(&self, query: &RunQuery) -> Result<(Vec<Listed>, u64), Failure> {
         self.read(|connection| {
             let which = Which::of(Engine::of(connection), query);
@@ -243,7 +243,7 @@ impl Database {
         })
     }
 
-    /// A run by its number, with what a list shows of it.
+    /// A run by its number, with its list entry.
     pub fn run(&self, id: i64) -> Result<Option<(Run, Listed)>, Failure> {
         self.read(|connection| {
             let Some(run) = row::by_id(connection, id)? else { return Ok(None) };
@@ -266,7 +266,7 @@ impl Database {
         })
     }
 
-    /// Names to choose from in a filter.
+    /// The names for filters.
     pub fn run_names(&self) -> Result<Names, Failure> {
         self.read(|connection| {
             let names = |kind: &str| -> sql::Result<Vec<(String, u64)>> {
@@ -283,7 +283,7 @@ impl Database {
 /// The most frequent names of a kind.
 pub(super) const NAMES: &str = "SELECT name, n FROM run_name WHERE kind = ?1 ORDER BY n DESC, name LIMIT ?2";
 
-/// The conditions of a question with the values they name, in order.
+/// The SQL conditions of a query, with the values of their parameters.
 #[derive(Default)]
 pub(super) struct Which {
     conditions: Vec<String>,
@@ -308,7 +308,7 @@ impl Which {
         which
     }
 
-    /// Adds a condition, in which `?` is the place of the value.
+    /// Adds a condition with a value for its `?`.
     fn add(&mut self, condition: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.values.push(value.into());
@@ -316,7 +316,7 @@ impl Which {
         }
     }
 
-    /// One and the same finding fits everything that is asked about findings.
+    /// All filters on findings apply to one finding.
     fn add_finding(&mut self, engine: Engine, query: &RunQuery) {
         let n_before = self.conditions.len();
         self.add("rule = ?", query.rule.clone());
@@ -326,7 +326,7 @@ impl Which {
             Engine::Sqlite => "instr",
             Engine::Postgres => "strpos",
         };
-        // As it is in the index: SQLite compares a bare `substr` in another way, and would go through all findings.
+        // Written as in the index: SQLite would not use it for a bare `substr`.
         let file =
             format!("CAST(substr(file, 1, 500) AS TEXT) IN (SELECT file FROM finding_file WHERE {place}(file, ?) > 0)");
         self.add(&file, query.file.clone());
@@ -341,12 +341,12 @@ impl Which {
         if self.conditions.is_empty() { "1 = 1".to_owned() } else { self.conditions.join(" AND ") }
     }
 
-    /// How many runs fit.
+    /// The query for the total number.
     pub(super) fn total(&self) -> (String, &Vec<Value>) {
         (format!("SELECT count(*) FROM run_figures WHERE {}", self.sql()), &self.values)
     }
 
-    /// The part of the list that is asked for.
+    /// The query for a page.
     pub(super) fn part(mut self, query: &RunQuery) -> (String, Vec<Value>) {
         let key = query.order.key();
         self.add(&format!("({key}, run) < (SELECT {key}, run FROM run_figures WHERE run = ?)"), query.after);
@@ -382,7 +382,7 @@ fn listed(connection: &Connection, query: &RunQuery, which: Which) -> sql::Resul
     Ok(all)
 }
 
-/// Who took part in a run.
+/// The reviewers of a run.
 pub(super) const REVIEWERS: &str = "SELECT name FROM run_reviewer WHERE run = ?1 ORDER BY name";
 
 fn reviewers(connection: &Connection, run: i64) -> sql::Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! Where the memory is: a file on this machine, or a PostgreSQL server that several machines share.
+//! The location of the database: a SQLite file, or a PostgreSQL server.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,48 +12,48 @@ use crate::config::masked;
 use crate::failure::{Failure, Kind};
 use crate::store::sql::with_causes;
 
-/// Where the memory is.
+/// The location of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A SQLite file.
     File(PathBuf),
-    /// A database of a PostgreSQL server.
+    /// A PostgreSQL database.
     Postgres(Box<Address>),
 }
 
-/// A database of a PostgreSQL server, and how to get there.
+/// The address of a PostgreSQL database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// As somebody wrote it, with a password if there is one.
+    /// The URL as configured, perhaps with a password.
     url: String,
     config: Config,
-    /// Whose certificates are believed, instead of those the system believes.
+    /// The trusted root certificate, instead of the system's.
     root_certificate: Option<PathBuf>,
-    /// Whether an unencrypted connection is refused.
+    /// True when TLS with a verified certificate is required.
     is_verified: bool,
 }
 
 impl Location {
-    /// Reads `postgres://…`, `sqlite:FILE` or the path of a file.
+    /// Parses `postgres://…`, `sqlite:FILE` or a path.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         if is_postgres(text) {
             return Address::parse(text).map(|address| Self::Postgres(Box::new(address)));
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
         if path.is_empty() {
-            return Err(Failure::new(Kind::User, "no file is named where the database is to be")
+            return Err(Failure::new(Kind::User, "the path of the database is empty")
                 .hint("Write `postgres://user@host/database`, or `sqlite:FILE`."));
         }
         if path == text
             && let Some((scheme, _)) = text.split_once("://")
         {
-            return Err(Failure::new(Kind::User, format!("`{scheme}` is no kind of database that is known"))
+            return Err(Failure::new(Kind::User, format!("`{scheme}` databases are not supported"))
                 .hint("Write `postgres://user@host/database`, or `sqlite:FILE`."));
         }
         Ok(Self::File(PathBuf::from(path)))
     }
 
-    /// The file, where it is one.
+    /// The path of a file.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
@@ -63,7 +63,7 @@ impl Location {
     }
 }
 
-/// Whether a text is the address of a PostgreSQL server.
+/// True for the URL of a PostgreSQL server.
 fn is_postgres(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
@@ -75,7 +75,7 @@ impl Address {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
                 Some(("sslrootcert", path)) => root_certificate = Some(PathBuf::from(decoded(path)?)),
-                // Whoever asks for encryption gets a server that proves who it is.
+                // Every mode that requires encryption also verifies the certificate.
                 Some(("sslmode", "require" | "verify-ca" | "verify-full")) => {
                     is_verified = true;
                     kept.push("sslmode=require");
@@ -89,7 +89,7 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(bad(url, "no host is named"));
         }
-        // Nobody else sees what stays on this machine; what leaves it is encrypted, unless somebody says otherwise.
+        // By default, connections to other machines require TLS, and local ones do not use it.
         if config.get_ssl_mode() == SslMode::Prefer {
             let is_here = config.get_hosts().iter().all(is_this_machine);
             config.ssl_mode(if is_here { SslMode::Disable } else { SslMode::Require });
@@ -101,23 +101,23 @@ impl Address {
         Ok(Self { url: url.to_owned(), config, root_certificate, is_verified })
     }
 
-    /// How to connect.
+    /// The connection parameters.
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Whose certificates are believed, instead of those the system believes.
+    /// The trusted root certificate, instead of the system's.
     pub(super) fn root_certificate(&self) -> Option<&Path> {
         self.root_certificate.as_deref()
     }
 
-    /// Whether an unencrypted connection is refused.
+    /// True when TLS with a verified certificate is required.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.is_verified
     }
 
-    /// The whole address, with the password: for a setting, or for another process.
+    /// The URL with its password, for a setting or another process.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.url
@@ -132,7 +132,7 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-/// A text with `%41` for `A`.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> Result<String, Failure> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -151,12 +151,12 @@ fn decoded(text: &str) -> Result<String, Failure> {
 }
 
 fn bad_percent(text: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{text}` in the address of the database is not well written"))
+    Failure::new(Kind::User, format!("`{text}` in the URL of the database is not valid percent-encoding"))
         .hint("Write a `%` as `%25`.")
 }
 
 fn bad(url: &str, problem: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{}` is no address of a PostgreSQL database: {problem}", masked(url)))
+    Failure::new(Kind::User, format!("`{}` is not a valid PostgreSQL URL: {problem}", masked(url)))
         .hint("Write it as in `postgres://user:password@host:5432/tollgate?sslmode=require`.")
 }
 
@@ -170,7 +170,7 @@ impl fmt::Display for Location {
 }
 
 impl fmt::Display for Address {
-    /// Never shows the password.
+    /// Shows the URL without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&masked(&self.url))
     }
@@ -213,11 +213,11 @@ mod tests {
     fn refuses_what_leads_nowhere() {
         for (text, part) in [
             ("postgres://", "no host is named"),
-            ("postgres://db:port/toll", "is no address of a PostgreSQL database"),
+            ("postgres://db:port/toll", "is not a valid PostgreSQL URL"),
             ("postgres://db/toll?colour=red", "unknown option"),
-            ("mysql://db/toll", "`mysql` is no kind of database"),
-            ("sqlite:", "no file is named"),
-            ("postgres://db/toll?sslrootcert=%zz", "not well written"),
+            ("mysql://db/toll", "`mysql` databases are not supported"),
+            ("sqlite:", "path of the database is empty"),
+            ("postgres://db/toll?sslrootcert=%zz", "not valid percent-encoding"),
         ] {
             let failure = Location::parse(text).unwrap_err();
             assert!(failure.message.contains(part), "{text}: {}", failure.message);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_somebody_says_otherwise() {
+    fn remote_connections_are_encrypted_by_default() {
         for (text, is_encrypted) in [
             ("postgres://localhost/toll", false),
             ("postgres://127.0.0.1/toll", false),

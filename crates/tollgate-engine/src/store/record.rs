@@ -1,4 +1,4 @@
-//! A run that has ended, put into the memory.
+//! Stores a run that has ended, with its findings.
 
 use tollgate_core::coverage::Coverage;
 use tollgate_core::finding::Finding;
@@ -10,38 +10,38 @@ use tollgate_core::review::Review;
 use super::{Completed, Ended, Outcome, Subject, figures, number, snapshot_key};
 use crate::store::sql::{self, Connection, params};
 
-/// A run that has ended, as it is handed over to be stored with something else.
+/// An owned run that has ended, to be stored with other rows.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// What it was about.
+    /// Its subject.
     pub subject: Subject,
-    /// When it began and ended, in milliseconds since 1970.
+    /// Its start and end, in milliseconds since 1970.
     pub time: (u64, u64),
     /// The program's version.
     pub version: String,
-    /// With a review, or without one; why, for people.
+    /// The review, or the reason of the failure.
     pub outcome: Result<Box<Reviewed>, String>,
 }
 
-/// A run that ended with a review.
+/// A completed run.
 #[derive(Debug, Clone)]
 pub struct Reviewed {
     /// The review.
     pub review: Review,
-    /// What the gate said.
+    /// The result of the gate.
     pub gate: Gate,
-    /// How many lines the change adds.
+    /// The number of added lines.
     pub n_added: usize,
-    /// What the change looked like, by the hashes of its lines.
+    /// A snapshot of the change, by the hashes of its lines.
     pub snapshot: Vec<u8>,
-    /// The run it was compared with.
+    /// The prior run.
     pub prior: Option<i64>,
-    /// Which of its findings are new since then, by index; `None` when nothing was compared.
+    /// The indices of findings that are new since the prior run; `None` without one.
     pub new: Option<Vec<usize>>,
 }
 
 impl Record {
-    /// A run that ended with a review.
+    /// A completed run.
     #[must_use]
     pub fn of(completed: &Completed<'_>, subject: Subject, time: (u64, u64), version: &str) -> Self {
         let reviewed = Reviewed {
@@ -55,7 +55,7 @@ impl Record {
         Self { subject, time, version: version.to_owned(), outcome: Ok(Box::new(reviewed)) }
     }
 
-    /// The same, lent.
+    /// A borrowed view.
     #[must_use]
     pub fn ended(&self) -> Ended<'_> {
         let outcome = match &self.outcome {
@@ -73,7 +73,7 @@ impl Record {
     }
 }
 
-/// Stores a run within whatever is being written, and gives back its number.
+/// Stores a run within a transaction, and returns its number.
 pub(super) fn record_in(connection: &Connection, ended: &Ended<'_>) -> sql::Result<i64> {
     let id = insert_run(connection, ended)?;
     if let Outcome::Completed(completed) = ended.outcome {

@@ -1,16 +1,16 @@
-//! What is old is forgotten, in small pieces, so that nobody who writes waits for it.
+//! Retention: deletes old rows in small batches, so that writers do not wait.
 //!
 //! ```text
-//! reviews     runs with their findings and figures, unless a feature or an open pull request points to them, or they are
-//!             the last one of their line of work, with which the next is compared
+//! reviews     runs with their findings and summaries, unless a feature or an open pull request refers to them, or
+//!             the next run of their subject will be compared with them
 //! diffs       of features that are completed or deleted
-//! deliveries  and what was posted; summaries of open pull requests stay, since they are edited
-//! events      what happened
-//! pulls       pull requests that were closed, with what was said and posted there
+//! deliveries  and posts; summaries of open pull requests are kept, since they are edited
+//! events      the event log
+//! pulls       closed pull requests with their bot commands and posts
 //! ```
 //!
-//! Each piece is one write; whoever asked decides after each whether to go on. Several may do it at once. What nobody changes
-//! any more goes beside whatever else is written.
+//! Each batch is one transaction; the caller decides after each whether to continue. Several processes may run it at
+//! once. Immutable rows are deleted concurrently with other writes.
 
 use super::{Database, number};
 use crate::config::Retention;
@@ -18,19 +18,19 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, WriteMode, params};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-/// So many small rows go in one write.
+/// The batch size of small rows.
 const AT_ONCE: usize = 500;
-/// So many runs, each of which has findings.
+/// The batch size of runs, which have findings.
 const RUNS_AT_ONCE: usize = 50;
-/// So many diffs, or pull requests with what belongs to them.
+/// The batch size of diffs, and of pull requests with their rows.
 const FEW_AT_ONCE: usize = 100;
 
-/// How much was forgotten.
+/// The number of deleted rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// Runs.
     pub n_reviews: usize,
-    /// Iterations without their diffs.
+    /// Iterations whose diffs were deleted.
     pub n_diffs: usize,
     /// Deliveries.
     pub n_deliveries: usize,
@@ -42,11 +42,11 @@ pub struct Forgotten {
     pub n_pulls: usize,
 }
 
-/// Where a sweep has come to: a time, and a number at that time.
+/// The progress of a sweep: a time, and a number at that time.
 type Cursor = (i64, i64);
 
 impl Database {
-    /// Forgets what is older than it is kept, in small pieces. After each piece `goes_on` is asked.
+    /// Deletes rows that are older than their retention, in batches. After each batch `goes_on` is called.
     pub fn forget(
         &self,
         kept: &Retention,
@@ -77,16 +77,16 @@ impl Database {
         Ok(gone)
     }
 
-    /// True when there was a review with this number that is not kept any more.
+    /// True when a review with this number existed and was deleted.
     pub fn forgot_run(&self, run: i64) -> Result<bool, Failure> {
-        // Numbers are given once, and in their order.
+        // Numbers are assigned once, in order.
         let sql = "SELECT CASE WHEN EXISTS (SELECT 1 FROM run WHERE id = ?1) THEN 0 \
                    WHEN EXISTS (SELECT 1 FROM run WHERE id > ?1) THEN 1 ELSE 0 END";
         self.read(|connection| connection.query_row(sql, [run], |row| row.get(0)))
             .map(|is_gone: bool| is_gone && run > 0)
     }
 
-    /// Forgets rows for which one statement does.
+    /// Deletes rows by one statement per batch.
     fn forget_rows(
         &self,
         with: WriteMode,
@@ -101,7 +101,7 @@ impl Database {
         self.sweep(with, one, goes_on)
     }
 
-    /// Forgets piece by piece; each says how much went, and from where to go on, if there may be more.
+    /// Deletes batch by batch; each returns the number of deleted rows, and the cursor if there may be more.
     fn sweep(
         &self,
         with: WriteMode,
@@ -128,12 +128,12 @@ impl Database {
 const EVENTS: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
 const DELIVERIES: &str = "DELETE FROM delivery WHERE guid IN \
     (SELECT guid FROM delivery WHERE received_ms < ?1 ORDER BY received_ms LIMIT ?2)";
-/// Summaries stay: they are edited for as long as there are pushes.
+/// Summaries are kept, because each push edits them.
 const POSTS: &str = "DELETE FROM post WHERE id IN (SELECT t.id FROM post t JOIN pull p ON p.id = t.pull \
     WHERE t.state IN ('done', 'cancelled') AND t.since_ms < ?1 AND t.kind <> 'summary' AND t.final <> 0 \
     AND p.owner IS NULL AND p.wanted = p.done ORDER BY t.since_ms LIMIT ?2)";
 
-/// Closed pull requests to which nothing is owed, with what belongs to them.
+/// Deletes closed and idle pull requests with their rows.
 fn pulls(connection: &Connection, before: i64) -> sql::Result<(usize, Option<Cursor>)> {
     let sql = "SELECT id FROM pull WHERE closed = 1 AND since_ms < ?1 AND ready_ms IS NULL AND owner IS NULL \
                ORDER BY since_ms LIMIT ?2";
@@ -148,15 +148,15 @@ fn pulls(connection: &Connection, before: i64) -> sql::Result<(usize, Option<Cur
     Ok((old.len(), (old.len() >= FEW_AT_ONCE).then_some((0, 0))))
 }
 
-/// Whether a run is needed: a feature or an open pull request points to it, or the next one is compared with it. Of a pull
-/// request the last one is the one that the pull request points to.
+/// Selects runs in use: a feature or an open pull request refers to them, or they are the prior run of the next one.
+/// For a pull request that is the run it refers to.
 const IS_NEEDED: &str = "SELECT 1 FROM run r WHERE r.id = ?1 AND (\
       EXISTS (SELECT 1 FROM iteration i WHERE i.run = r.id) \
       OR EXISTS (SELECT 1 FROM pull p WHERE p.run = r.id AND p.closed = 0) \
       OR r.scope <> 'pull' AND r.state = 'completed' AND r.id = (SELECT max(n.id) FROM run n \
         WHERE n.repository = r.repository AND n.subject = r.subject AND n.scope = r.scope AND n.state = 'completed'))";
 
-/// Runs with their findings and figures, which go with them.
+/// Deletes runs with their findings and summaries.
 fn runs(connection: &Connection, before: i64, from: Cursor) -> sql::Result<(usize, Option<Cursor>)> {
     let old = page(connection, OLD_RUNS, before, from, RUNS_AT_ONCE)?;
     let mut n_gone = 0;
@@ -182,7 +182,7 @@ fn page(connection: &Connection, sql: &str, before: i64, from: Cursor, most: usi
     statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The diffs of features that are over, and the texts that nothing else points to.
+/// Deletes the diffs of completed or deleted features, and unreferenced blobs.
 fn diffs(connection: &Connection, before: i64, from: Cursor) -> sql::Result<(usize, Option<Cursor>)> {
     let old = page(connection, OLD_DIFFS, before, from, FEW_AT_ONCE)?;
     let is_over = "SELECT i.diff, i.delta FROM iteration i JOIN feature f ON f.project = i.project AND f.id = i.feature \

@@ -1,4 +1,4 @@
-//! Rows as they are read.
+//! Reads stored runs.
 
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
@@ -10,7 +10,7 @@ use super::{Database, Subject};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 
-/// What [`run`] reads, in its order.
+/// The columns of [`run`], in order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
      base, compared, title, verdict, gate, problem, n_added, reviewed, skipped, not_reviewed, prior, review, snapshot \
      FROM run";
@@ -18,57 +18,57 @@ pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, s
 /// A stored run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its number in this memory.
+    /// Its number.
     pub id: i64,
-    /// What it was about.
+    /// Its subject.
     pub subject: Subject,
-    /// How it ended.
+    /// Its final state.
     pub state: State,
-    /// When it began, in milliseconds since 1970.
+    /// Its start, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended.
+    /// Its end.
     pub finished_ms: u64,
-    /// The version of the program that made it.
+    /// The version of the program.
     pub version: String,
-    /// The commit that was reviewed; empty when the run failed before that was known.
+    /// The reviewed commit; empty when the run failed before it was known.
     pub head: String,
-    /// What it was compared with.
+    /// The base commit.
     pub base: String,
-    /// What was compared, in words.
+    /// A description of the comparison.
     pub compared: String,
     /// The title of the change.
     pub title: Option<String>,
     /// The verdict of a completed run.
     pub verdict: Option<Verdict>,
-    /// What the gate said: `open`, `closed`, `partial`.
+    /// The result of the gate: `open`, `closed`, `partial`.
     pub gate: Option<String>,
-    /// Why a run failed.
+    /// The reason of a failure.
     pub problem: Option<String>,
-    /// How many lines the change added.
+    /// The number of added lines.
     pub n_added: u64,
-    /// What was looked at.
+    /// The coverage.
     pub coverage: CoverageCount,
-    /// The run it was compared with.
+    /// The prior run.
     pub prior: Option<i64>,
     /// The review of a completed run.
     pub review: Option<Box<Review>>,
-    /// What the change looked like.
+    /// The snapshot of the change.
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// How a run ended, for good.
+/// The final state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// With a review.
+    /// Completed with a review.
     Completed,
-    /// Without one.
+    /// Failed without one.
     Failed,
-    /// Somebody stopped it.
+    /// Cancelled.
     Cancelled,
 }
 
 impl State {
-    /// The word that is stored.
+    /// The stored word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,12 +79,12 @@ impl State {
     }
 }
 
-/// How many findings a run has.
+/// The number of findings of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that count, worst first; severities without any are left out.
+    /// Counted findings by severity, worst first, without zeros.
     pub by_severity: Vec<(Severity, usize)>,
-    /// Those that do not count.
+    /// Withheld findings.
     pub withheld: usize,
 }
 

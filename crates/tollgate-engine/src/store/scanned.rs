@@ -1,17 +1,16 @@
-//! What the rules said of a text, remembered by its content.
+//! The scan cache: hits of the rules by content.
 //!
-//! It can all be found out again, so it is not kept for ever and nothing is
-//! lost without it.
+//! It can be recomputed, so it is bounded and its loss is harmless.
 
 use super::Store;
 use crate::failure::Failure;
 use crate::store::sql::{OptionalExtension as _, params};
 
-/// So many texts are remembered; the oldest go first.
+/// The maximum number of entries; the oldest are evicted.
 const MAX_TEXTS: i64 = 50_000;
 
 impl Store {
-    /// What the rules said of a text before, by the key of the text and the rules.
+    /// The cached hits for the key of a text and the rules.
     pub fn scanned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let sql = "SELECT hits FROM scanned WHERE key = ?1";
         let hits = self
@@ -21,7 +20,7 @@ impl Store {
         hits.map_err(|error| self.failed(&error))
     }
 
-    /// Remembers what the rules said of texts.
+    /// Caches hits.
     pub fn remember_scanned(&mut self, scanned: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Failure> {
         if scanned.is_empty() {
             return Ok(());

@@ -1,23 +1,23 @@
-//! Words looked for in what can be searched of a run, by an index of three characters each.
+//! Full-text search of runs by a trigram index.
 //!
-//! SQLite keeps such an index in `run_search_grams`; it names runs that may have a word, and a look into their text says
-//! which have. PostgreSQL keeps one on `run_search.text`, and looks there by itself.
+//! SQLite keeps a trigram index in `run_search_grams`; it finds candidate runs, and their text decides. PostgreSQL has
+//! one on `run_search.text` and uses it for `LIKE`.
 //!
-//! A word of one or two characters is in no such index. Beside a longer one it is looked for in what that one found;
-//! alone, among the newest runs.
+//! A word of one or two characters has no trigram. Beside a longer word it filters that word's matches; alone, only
+//! the newest runs are searched.
 
 use std::fmt::Write as _;
 
 use super::sql::Connection;
 
-/// So many words of a search are looked for; more do not make it narrower.
+/// The maximum number of words; more would not narrow the search.
 const MAX_WORDS: usize = 8;
-/// A word that is shorter is in no index.
+/// The minimum length of an indexed word.
 const MIN_CHARS: usize = 3;
-/// So many of the newest runs are looked through for a word that is in no index.
+/// The number of newest runs searched for a word without trigrams.
 pub(super) const MAX_LOOKED_THROUGH: i64 = 10_000;
 
-/// Which database is asked.
+/// The database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Engine {
     Sqlite,
@@ -25,7 +25,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// Which one is at the other end of a connection.
+    /// The engine of a connection.
     pub(super) fn of(connection: &Connection) -> Self {
         if connection.is_shared() { Self::Postgres } else { Self::Sqlite }
     }
@@ -33,7 +33,7 @@ impl Engine {
 
 /// Conditions on `run_figures`, each with the value for its `?`.
 pub(super) fn conditions(engine: Engine, text: &str) -> Vec<(String, String)> {
-    // A zero byte is in no text that is searched.
+    // No searched text contains a NUL.
     let words = text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
     let words: Vec<String> = words.take(MAX_WORDS).map(str::to_lowercase).collect();
     let is_long = |word: &str| word.chars().count() >= MIN_CHARS;
@@ -68,7 +68,7 @@ pub(super) fn conditions(engine: Engine, text: &str) -> Vec<(String, String)> {
     conditions
 }
 
-/// Asks for all texts that have every three characters of every word, wherever they are.
+/// An FTS query for all texts with every trigram of every word.
 fn grams(words: &[&str]) -> String {
     let mut query = String::new();
     for word in words {
@@ -82,7 +82,7 @@ fn grams(words: &[&str]) -> String {
     query
 }
 
-/// Any text with this word in it.
+/// A `LIKE` pattern for a word.
 fn pattern(word: &str) -> String {
     let mut pattern = String::from("%");
     for c in word.chars() {

@@ -1,4 +1,4 @@
-//! The memory on real files.
+//! The store on real files.
 
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -77,7 +77,7 @@ impl Folder {
         Self(Place::new())
     }
 
-    /// For what is only true of files.
+    /// For tests that apply to files only.
     fn file() -> Self {
         Self(Place::file())
     }
@@ -94,7 +94,7 @@ impl Folder {
         super::Location::parse(&self.0.address()).unwrap()
     }
 
-    /// Puts something else where the memory should be; opening must fail in these words and change nothing.
+    /// Puts other content at the path of the store; opening must fail with this message and change nothing.
     #[track_caller]
     fn check_refused(&self, prepare: impl FnOnce(&Path), problem: &str) {
         std::fs::create_dir_all(self.path().parent().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn a_run_is_read_back_as_it_was_stored() {
     let id = record(&mut folder.store(), "work", "a", b"state");
     let run = folder.store().run(id).unwrap().unwrap();
     let mut expected = review("a");
-    // The gate's word stays in the stored text.
+    // The result of the gate stays in the stored text.
     expected.extra.insert("x_gate".to_owned(), "closed".into());
     assert_eq!(run.review.as_deref(), Some(&expected));
     assert_eq!((run.state, run.gate.as_deref(), run.n_added), (State::Completed, Some("closed"), 7));
@@ -135,7 +135,7 @@ fn the_last_run_is_that_of_the_same_subject_in_another_state() {
         store.last_before(&subject("work"), &head.repeat(40), state).unwrap().map(|run| run.id)
     };
     assert_eq!(before("d", b"four"), Some(second));
-    // The very same state again is compared with what was before it, so that a review said twice says the same.
+    // The same state again is compared with the run before it, so that a repeated review has the same result.
     assert_eq!(before("b", b"two"), Some(first));
     assert_eq!(before("b", b"two and uncommitted work"), Some(second));
     assert_eq!(store.last_before(&subject("none"), "d", b"").unwrap(), None);
@@ -239,7 +239,7 @@ fn a_damaged_file_is_left_alone() {
 }
 
 #[test]
-fn what_can_only_be_read_is_read() {
+fn a_read_only_store_can_be_read() {
     let folder = Folder::file();
     record(&mut folder.store(), "work", "a", b"one");
     let connection = open::open_with(&folder.path(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -286,7 +286,7 @@ fn only_its_owner_can_read_it() {
     assert_eq!(std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// A database on the server; none where the tests run on files, before they are run again beside one.
+/// A database on the server; `None` when the tests run on files only.
 fn on_server() -> Option<Folder> {
     place::server().map(|_| Folder(Place::on_server()))
 }
@@ -295,7 +295,7 @@ fn on_server() -> Option<Folder> {
 fn tables_of_a_newer_program_are_used_where_it_says_so_and_else_left_alone() {
     let Some(folder) = on_server() else { return };
     record(&mut folder.store(), "work", "a", b"state");
-    // A newer program runs beside ours, and only added something.
+    // A newer version of the program runs at the same time, and only added something.
     folder.0.carry_out("UPDATE tollgate_schema SET version = 99").unwrap();
     assert_eq!(folder.store().runs(&Filter { limit: 9, ..Filter::default() }).unwrap().len(), 1);
     folder.0.carry_out("UPDATE tollgate_schema SET works_with = 99").unwrap();
@@ -307,7 +307,7 @@ fn tables_of_a_newer_program_are_used_where_it_says_so_and_else_left_alone() {
     assert!(failure.message.contains("belongs to another program"), "{}", failure.message);
 }
 
-/// As programs exchange keys and certificates.
+/// TLS keys and certificates.
 fn pem(kind: &str, der: &[u8]) -> String {
     let text = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, der);
     let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
@@ -322,7 +322,7 @@ fn a_server_is_believed_by_its_certificate() {
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = pem("CERTIFICATE", certified.cert.der());
     let key = pem("PRIVATE KEY", &certified.signing_key.serialize_der());
-    // The server itself writes them, as its owner, and for its own eyes only.
+    // Written by the server itself, readable only by its owner.
     for (name, text) in [("server.crt", &certificate), ("server.key", &key)] {
         let lines = text.trim().replace('\n', "'), ('");
         let write = format!("COPY (VALUES ('{lines}')) TO PROGRAM 'umask 077; cat > {data}/{name}'");
@@ -337,7 +337,7 @@ fn a_server_is_believed_by_its_certificate() {
         let address = format!("{}?sslmode=verify-full{more}", folder.0.address());
         Store::open_at(&super::Location::parse(&address).unwrap())
     };
-    // Until the server has read its settings again, it takes nothing encrypted.
+    // The server accepts no TLS until it has reloaded its settings.
     let begun = std::time::Instant::now();
     while let Err(failure) = open(format!("&sslrootcert={}", known.display())) {
         assert!(begun.elapsed().as_secs() < 60, "{}", failure.message);

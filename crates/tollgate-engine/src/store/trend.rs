@@ -1,7 +1,7 @@
-//! What stored runs say together: figures over time, and rules by how often they speak.
+//! Trends: figures of stored runs over time, and the most frequent rules.
 //!
-//! A range is cut into equal parts from its begin on; every run is in the part in which it ended. What a list counts is
-//! counted here, too, so the parts add up to the list.
+//! A range is divided into equal parts; a run belongs to the part in which it ended. The same rows as in lists are
+//! counted, so the parts add up.
 
 use tollgate_core::finding::Severity;
 
@@ -9,120 +9,120 @@ use super::{Database, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Row, Value};
 
-/// A range has at most so many parts.
+/// The maximum number of parts of a range.
 pub const MAX_PARTS: u64 = 400;
-/// So many rules are told of.
+/// The maximum number of rules.
 const MAX_RULES: usize = 20;
 
-/// Which runs are asked about.
+/// A time range of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// Those that ended at this time or later, in milliseconds since 1970.
+    /// Its start, in milliseconds since 1970.
     pub from_ms: u64,
-    /// Those that ended before this time.
+    /// Its end, exclusive.
     pub to_ms: u64,
-    /// How long a part is.
+    /// The length of a part.
     pub part_ms: u64,
-    /// Only of this repository.
+    /// Matches this repository.
     pub repository: Option<String>,
 }
 
 impl Range {
-    /// How many parts there are; the last one may be shorter. At least one, and not more than [`MAX_PARTS`].
+    /// The number of parts, from one to [`MAX_PARTS`]; the last one may be shorter.
     #[must_use]
     pub fn n_parts(&self) -> u64 {
         let length = self.to_ms.saturating_sub(self.from_ms);
         length.div_ceil(self.part_ms.max(1)).clamp(1, MAX_PARTS)
     }
 
-    /// The same length of time right before, in one part.
+    /// The range of the same length right before, in one part.
     #[must_use]
     pub fn before(&self) -> Self {
         let length = self.to_ms.saturating_sub(self.from_ms);
         Self { from_ms: self.from_ms.saturating_sub(length), to_ms: self.from_ms, ..self.whole() }
     }
 
-    /// The same in one part.
+    /// The range in one part.
     fn whole(&self) -> Self {
         let part_ms = self.to_ms.saturating_sub(self.from_ms).max(1);
         Self { part_ms, ..self.clone() }
     }
 }
 
-/// What stored runs say together.
+/// The trends of a range.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trends {
     /// Each part of the range, in order.
     pub parts: Vec<Figures>,
     /// The whole range.
     pub whole: Figures,
-    /// The same length of time before it.
+    /// The range of the same length before it.
     pub before: Figures,
-    /// The rules that spoke most often.
+    /// The most frequent rules.
     pub rules: Vec<RuleFigures>,
 }
 
-/// What the runs of some time say together.
+/// The figures of the runs in a time range.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
-    /// How many runs there were.
+    /// The number of runs.
     pub n_runs: u64,
-    /// Those that were approved.
+    /// Approved runs.
     pub n_approved: u64,
-    /// Those that were commented on.
+    /// Commented runs.
     pub n_commented: u64,
-    /// Those with changes requested.
+    /// Runs with changes requested.
     pub n_changes_requested: u64,
-    /// Those that failed.
+    /// Failed runs.
     pub n_failed: u64,
-    /// Findings that count, by severity; in the order of [`Severity::ALL`].
+    /// Counted findings by severity, in the order of [`Severity::ALL`].
     pub by_severity: [u64; 6],
-    /// Findings that count, by category; in the order of `Category::ALL`.
+    /// Counted findings by category, in the order of `Category::ALL`.
     pub by_category: [u64; 10],
-    /// Findings that the runs before had, of all that were compared.
+    /// Findings of the prior runs that were compared.
     pub n_prior: u64,
-    /// Those of them that are resolved.
+    /// The resolved ones of them.
     pub n_resolved: u64,
-    /// How long a run took, in milliseconds.
+    /// The duration of runs, in milliseconds.
     pub took_ms: Option<Spread>,
-    /// What a run cost, in US dollars, of those of which that is known.
+    /// The cost of runs in US dollars, where known.
     pub cost: Option<Spread>,
-    /// What all of them cost.
+    /// The total cost.
     pub cost_usd: f64,
     /// Tokens read and written.
     pub n_tokens: u64,
 }
 
-/// How values are spread, by the nearest rank: both are values that occur.
+/// The median and the 90th percentile, by nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Half of them are not larger.
+    /// The median.
     pub median: f64,
-    /// Nine of ten are not larger.
+    /// The 90th percentile.
     pub p90: f64,
 }
 
-/// What a rule said.
+/// The figures of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleFigures {
     /// The rule.
     pub rule: String,
-    /// How many findings of it count, over all runs.
+    /// The number of counted findings, over all runs.
     pub n_findings: u64,
-    /// How many different findings there are, by repository and fingerprint, also of those that were dismissed.
+    /// The number of distinct findings by repository and fingerprint, including dismissed ones.
     pub n_distinct: u64,
-    /// How many of them somebody dismissed or suppressed.
+    /// The number of dismissed or suppressed ones.
     pub n_dismissed: u64,
 }
 
 impl Figures {
-    /// All findings that count.
+    /// All counted findings.
     #[must_use]
     pub fn n_findings(&self) -> u64 {
         self.by_severity.iter().sum()
     }
 
-    /// Findings of a severity that blocks.
+    /// Findings of a blocking severity.
     #[must_use]
     pub fn n_blockers(&self) -> u64 {
         Severity::ALL.iter().zip(self.by_severity).filter(|(severity, _)| severity.blocks()).map(|(_, n)| n).sum()
@@ -130,7 +130,7 @@ impl Figures {
 }
 
 impl Database {
-    /// What the runs of a time say together.
+    /// The trends of a range.
     pub fn trends(&self, range: &Range) -> Result<Trends, Failure> {
         self.read(|connection| {
             let one = |range: &Range| figures(connection, range).map(|mut parts| parts.pop().unwrap_or_default());
@@ -161,7 +161,7 @@ fn figures(connection: &Connection, range: &Range) -> sql::Result<Vec<Figures>> 
     Ok(parts)
 }
 
-/// Reads rows of which each begins with the number of its part.
+/// Reads rows that begin with the number of their part.
 fn each(
     connection: &Connection,
     sql: &str,
@@ -179,7 +179,7 @@ fn each(
     Ok(())
 }
 
-/// The runs of a range: `?1` and `?2` are its ends, `?4` the repository where only one is asked about.
+/// The SQL condition of a range: `?1` and `?2` are its ends, `?4` the repository, if any.
 fn in_range(range: &Range) -> &'static str {
     match range.repository {
         None => "ended_ms >= ?1 AND ended_ms < ?2",
@@ -187,14 +187,14 @@ fn in_range(range: &Range) -> &'static str {
     }
 }
 
-/// What the places in a statement about a range stand for.
+/// The values of a range's parameters.
 pub(super) fn values(range: &Range, third: impl TryInto<i64>) -> Vec<Value> {
     let mut values = [number(range.from_ms), number(range.to_ms), number(third)].map(Value::Integer).to_vec();
     values.extend(range.repository.clone().map(Value::Text));
     values
 }
 
-/// The sums of each part; `?3` is how long a part is.
+/// The query for the sums of each part; `?3` is the length of a part.
 pub(super) fn sums(range: &Range) -> String {
     let columns = [
         "n_critical",
@@ -249,7 +249,7 @@ fn sums_of(row: &Row<'_>) -> sql::Result<Figures> {
     })
 }
 
-/// The median and the ninetieth of a hundred of a column, for each part; `?3` is how long a part is.
+/// The query for median and 90th percentile of a column by part; `?3` is the length of a part.
 pub(super) fn spread(range: &Range, column: &str) -> String {
     format!(
         "WITH ranked AS (SELECT (ended_ms - ?1) / ?3 AS part, {column} AS value, \
@@ -262,10 +262,10 @@ pub(super) fn spread(range: &Range, column: &str) -> String {
     )
 }
 
-/// What the rules said that spoke most often; `?3` is how many are told of.
+/// The query for the most frequent rules; `?3` is their number.
 ///
-/// `CROSS JOIN` has SQLite go through the runs and look into the index of each; by itself it would rather go through all
-/// findings there are. What was dismissed is withheld from then on, so it is asked for as well.
+/// `CROSS JOIN` makes SQLite iterate over the runs and use the index of findings; otherwise it would scan all
+/// findings. Dismissed findings are withheld later, so they are included.
 pub(super) fn most_frequent(range: &Range) -> String {
     format!(
         "WITH seen AS (SELECT repository, rule, fingerprint, count(*) FILTER (WHERE withheld IS NULL) AS n, \

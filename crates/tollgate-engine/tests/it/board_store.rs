@@ -292,7 +292,7 @@ fn of_what_is_refused_nothing_is_stored() {
     check(board.transition(&feature, rejected("c1")), "a rejection needs the review of that commit that rejects");
     let mut stale = with_review(approved(), review(1, Outcome::Approved, Some("c1")));
     stale.token = Some(FencingToken(99));
-    check(stale, "the work was taken over by somebody else, or is not to be done any more");
+    check(stale, "the lease was lost or the job was cancelled");
     let mut missing = board.transition(&feature, Event::Stop);
     missing.feature = FeatureId::parse("none").unwrap();
     check(missing, "there is no such feature");
@@ -315,7 +315,7 @@ fn an_approval_by_hand_is_recorded_with_who_and_why() {
     board.database.transition(with_review(board.transition(&feature, Event::ReviewFailed), failed)).unwrap();
     assert_eq!(board.feature(&feature).state.pause, Some(Pause::ReviewFailed));
     let error = board.database.transition(board.transition(&feature, Event::Approve)).unwrap_err();
-    assert_eq!(error, TransitionError::Unfounded("an approval by hand needs somebody who gives a reason"));
+    assert_eq!(error, TransitionError::Unfounded("a manual approval needs a person and a reason"));
     let mut approve = board.transition(&feature, Event::Approve);
     approve.overridden = Some(by_hand());
     let done = board.database.transition(approve).unwrap();

@@ -13,7 +13,7 @@ pub struct HostError {
     pub message: String,
 }
 
-/// The classes of errors, by what can be done about them.
+/// The classes of errors, by the possible remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostErrorKind {
     /// Not found, or not visible to us.

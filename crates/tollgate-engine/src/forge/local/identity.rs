@@ -39,7 +39,7 @@ impl Local {
             (Trigger::Patch { .. }, _) => return None,
             (Trigger::Staged, _) => (branch, "staged".to_owned()),
             (Trigger::Worktree, _) => (branch, "worktree".to_owned()),
-            // A range that ends at `HEAD` belongs to the current branch, by whichever name it was given.
+            // A range that ends at `HEAD` belongs to the current branch, under any name.
             (Trigger::Range(text), Some(Range::Between(_, end) | Range::SinceFork(_, end)))
                 if repository.head.as_ref() != repository.revisions.get(1) =>
             {

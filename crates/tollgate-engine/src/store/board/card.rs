@@ -1,4 +1,4 @@
-//! Features as a board shows them: many at once, without their texts and diffs.
+//! Cards: features as the board lists them, without their texts and diffs.
 
 use std::collections::HashMap;
 
@@ -12,47 +12,47 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Row, Statement, params};
 use crate::store::{Database, number};
 
-/// A feature as a board shows it.
+/// A feature as the board lists it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Card {
-    /// Its name.
+    /// Its id.
     pub id: FeatureId,
-    /// Counts its changes.
+    /// Its revision.
     pub rev: u64,
-    /// Where it is.
+    /// Its state.
     pub state: State,
     /// Title, first line of the description, priority, dependencies.
     pub facts: Facts,
-    /// The branch on which it is made.
+    /// Its branch.
     pub branch: Option<String>,
-    /// What went wrong last, for people.
+    /// The last error, for people.
     pub problem: Option<String>,
-    /// Why its file cannot be read.
+    /// The error of its file.
     pub broken: Option<String>,
-    /// True when somebody does the work that is owed to it; else it waits for its turn.
+    /// True when a worker holds the lease of its job.
     pub is_claimed: bool,
-    /// The features that have to be done before it and are not, in the order of its file.
+    /// Its incomplete dependencies, in the order of its file.
     pub blocked_by: Vec<Blocker>,
-    /// How its reviews ended, in the order of their numbers; of two with one number the later one.
+    /// The outcomes of its reviews, one per iteration.
     pub pips: Vec<Outcome>,
-    /// What the last review found.
+    /// The findings of the last review.
     pub counts: Counts,
-    /// What the last review found that the one before did not, and what is gone; `None` when it was the first.
+    /// The delta of the last review; `None` for the first.
     pub progress: Option<Progress>,
-    /// What it has cost, in US dollars.
+    /// Its cost, in US dollars.
     pub cost_usd: f64,
-    /// How many tokens it took.
+    /// The number of tokens used.
     pub n_tokens: u64,
-    /// When it was added, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
     /// When it last changed.
     pub updated_ms: u64,
-    /// Since when its column, the work that is owed to it and what it waits for are what they are.
+    /// When its column, job or pause last changed.
     pub since_ms: u64,
 }
 
 impl Card {
-    /// A feature of which nothing else is known.
+    /// A card with defaults.
     #[must_use]
     pub fn new(id: FeatureId, state: State, facts: Facts) -> Self {
         Self {
@@ -77,105 +77,105 @@ impl Card {
     }
 }
 
-/// A feature that has to be done before another.
+/// An incomplete dependency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocker {
-    /// Its name.
+    /// Its id.
     pub id: FeatureId,
     /// Its title, which may be empty.
     pub title: String,
 }
 
-/// How many remarks a review has, by severity.
+/// The number of remarks of a review, by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Critical ones.
+    /// Critical.
     pub critical: u32,
-    /// Of high severity.
+    /// High.
     pub high: u32,
-    /// Of medium severity.
+    /// Medium.
     pub medium: u32,
-    /// Of low severity.
+    /// Low.
     pub low: u32,
-    /// Trifles.
+    /// Nit.
     pub nit: u32,
-    /// Those that came too late to count.
+    /// Late findings, which do not count.
     pub late: u32,
 }
 
-/// What changed between two reviews.
+/// The delta of two reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// How many remarks are new.
+    /// The number of new remarks.
     pub n_new: u32,
-    /// How many are gone.
+    /// The number of resolved remarks.
     pub n_resolved: u32,
 }
 
-/// What happens at the gate to a feature that is there.
+/// The lane of a card in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// It is being reviewed.
+    /// Its job is running.
     Running,
-    /// Nothing happens until a person does something.
+    /// It waits for a person.
     NeedsYou,
-    /// It waits for its turn.
+    /// Its job is queued.
     Queued,
 }
 
-/// In which order cards come.
+/// The order of cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The oldest feature first.
+    /// Oldest first.
     #[default]
     Age,
-    /// What matters most first, then the oldest: the order in which agents take them.
+    /// By priority, then oldest first: the order in which workers take them.
     Urgency,
-    /// What came last to where it is first.
+    /// The most recently moved first.
     Recent,
 }
 
-/// Which features are asked for.
+/// A filter of cards.
 #[derive(Debug, Clone, Default)]
 pub struct CardFilter {
-    /// Only this one.
+    /// Matches this feature.
     pub id: Option<FeatureId>,
-    /// Only those in this column.
+    /// Matches this column.
     pub status: Option<Status>,
-    /// Only those in none of these columns.
+    /// Excludes these columns.
     pub outside: Vec<Status>,
-    /// Only those in this lane of their column.
+    /// Matches this lane.
     pub lane: Option<Lane>,
-    /// Only those with this text in title, first line or name, whatever its case.
+    /// Matches this text in title, first line or id, ignoring case.
     pub text: Option<String>,
-    /// Only those of this priority.
+    /// Matches this priority.
     pub priority: Option<u32>,
-    /// Only those of this group.
+    /// Matches this category.
     pub category: Option<String>,
-    /// Only those that wait for a person.
+    /// Matches features that wait for a person.
     pub needs_person: bool,
-    /// In this order.
+    /// The order.
     pub order: Order,
-    /// At most so many.
+    /// The maximum number.
     pub limit: usize,
-    /// Only those after this one.
+    /// The last card of the previous page.
     pub after: Option<FeatureId>,
 }
 
 impl Database {
-    /// Features as a board shows them.
+    /// The matching cards.
     pub fn cards(&self, project: i64, filter: &CardFilter) -> Result<Vec<Card>, Failure> {
         self.read(|connection| cards(connection, project, filter))
     }
 
-    /// How many features fit a question, wherever it begins and however many it wants.
+    /// The number of matching cards, on all pages.
     pub fn n_cards(&self, project: i64, filter: &CardFilter) -> Result<usize, Failure> {
         let Conditions { sql, values } = Conditions::of(project, filter);
         let sql = format!("SELECT count(*) {FROM} WHERE {sql}");
         self.read(|connection| connection.query_row(&sql, &values, |row| row.get(0)))
     }
 
-    /// How many features are in each column.
+    /// The number of features per column.
     pub fn column_counts(&self, project: i64) -> Result<Vec<(Status, usize)>, Failure> {
         let sql = "SELECT status, count(*) FROM feature WHERE project = ?1 AND deleted_ms IS NULL GROUP BY status";
         self.read(|connection| {
@@ -184,7 +184,7 @@ impl Database {
         })
     }
 
-    /// How many features that fit a question are in each lane of each column.
+    /// The number of matching features per column and lane.
     pub fn lane_counts(&self, project: i64, filter: &CardFilter) -> Result<Vec<(Status, Lane, usize)>, Failure> {
         let Conditions { sql, values } = Conditions::of(project, filter);
         let (running, needs_you) = (Lane::Running.condition(), Lane::NeedsYou.condition());
@@ -203,7 +203,7 @@ impl Database {
         self.read(|connection| connection.prepare(&sql)?.query_map(&values, read)?.collect())
     }
 
-    /// The groups that features of a project are in, in order; at most so many.
+    /// The sorted categories of a project, at most `limit`.
     pub fn categories(&self, project: i64, limit: usize) -> Result<Vec<String>, Failure> {
         let sql = "SELECT DISTINCT category FROM feature \
                    WHERE project = ?1 AND deleted_ms IS NULL AND category IS NOT NULL ORDER BY category LIMIT ?2";
@@ -212,7 +212,7 @@ impl Database {
         })
     }
 
-    /// The columns in which these features are, for those that are there.
+    /// The columns of these features, if they exist.
     pub fn statuses(&self, project: i64, features: &[FeatureId]) -> Result<Vec<(FeatureId, Status)>, Failure> {
         self.read(|connection| {
             let sql = "SELECT status FROM feature WHERE project = ?1 AND id = ?2 AND deleted_ms IS NULL";
@@ -265,7 +265,7 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> sql::Res
 }
 
 impl Order {
-    /// What the order goes by, and how a later one compares.
+    /// The sort key, and the operator for later cards.
     fn key(self) -> (&'static str, &'static str) {
         match self {
             Self::Age => ("f.created_ms, f.id", ">"),
@@ -284,7 +284,7 @@ impl Order {
 }
 
 impl Lane {
-    /// What has to be so for a feature to be in it.
+    /// The SQL condition of the lane.
     fn condition(self) -> &'static str {
         match self {
             Self::Running => "(f.work <> 'nothing' AND w.token IS NOT NULL)",
@@ -294,7 +294,7 @@ impl Lane {
     }
 }
 
-/// What features have to be like, with the values of `?1` and so on. Only what is asked for is there, so that an index
+/// The SQL conditions of a filter, with the values of their parameters. Unused filters are omitted, so that indexes
 /// can be used.
 struct Conditions {
     sql: String,
@@ -335,7 +335,7 @@ impl Conditions {
         conditions
     }
 
-    /// Adds a condition with one value, which stands at its `?`.
+    /// Adds a condition with one value for its `?`.
     fn add(&mut self, condition: &str, value: Value) {
         self.values.push(value);
         self.sql.push_str(" AND ");
@@ -343,12 +343,12 @@ impl Conditions {
     }
 }
 
-/// Adds to cards what stands in other rows.
+/// Adds reviews and dependencies to cards.
 struct Filling<'a> {
     project: i64,
     reviews: Statement<'a>,
     others: Statement<'a>,
-    /// What others were found to be, since many may wait for one.
+    /// A cache of dependencies, which many cards may share.
     known: HashMap<FeatureId, Option<Blocker>>,
 }
 
@@ -368,7 +368,7 @@ impl<'a> Filling<'a> {
             self.add_reviews(&mut card)?;
         }
         for name in &card.facts.dependencies {
-            // What is no name of a feature holds nobody up, as one that is not there.
+            // An invalid id blocks nothing, like a missing feature.
             let Ok(id) = FeatureId::parse(name) else { continue };
             if let Some(blocker) = self.blocker(&id)? {
                 card.blocked_by.push(blocker);

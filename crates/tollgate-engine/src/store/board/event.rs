@@ -1,4 +1,4 @@
-//! What is announced to whoever watches: numbered, stored, and sent on by others.
+//! The event log: numbered events, stored with the change they announce and streamed to clients.
 //!
 //! ```text
 //! 17  1767960000000  project 1  feature-1  feature:code-review-started  {"featureId":"feature-1","iterationNumber":1}
@@ -12,37 +12,37 @@ use crate::store::database::numbering;
 use crate::store::sql::{self, Connection, Row, WriteMode, params};
 use crate::store::{Database, Ended, Subject, database, number};
 
-/// Something to be announced.
+/// An event to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// The project it is about.
+    /// The project.
     pub project: Option<i64>,
-    /// The feature it is about.
+    /// The feature.
     pub feature: Option<FeatureId>,
-    /// Its name, e.g. `feature:code-review-started`.
+    /// Its name, such as `feature:code-review-started`.
     pub kind: String,
-    /// What it says, as JSON.
+    /// Its payload, as JSON.
     pub payload: String,
 }
 
-/// Something that was announced.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
-    /// Its number; a later one is higher.
+    /// Its sequence number.
     pub seq: u64,
-    /// When, in milliseconds since 1970.
+    /// Its time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What was announced.
+    /// The event.
     pub event: NewEvent,
 }
 
 impl Database {
-    /// Announces something that is no change of a state, and gives back its number.
+    /// Appends an event without a transition, and returns its number.
     pub fn announce(&self, event: NewEvent, at_ms: u64) -> Result<u64, Failure> {
         self.announce_many(vec![event], at_ms)
     }
 
-    /// Announces several things in their order, and gives back the number of the last event.
+    /// Appends events in order, and returns the number of the last one.
     pub fn announce_many(&self, events: Vec<NewEvent>, at_ms: u64) -> Result<u64, Failure> {
         self.write(move |connection| {
             insert(connection, &events, at_ms)?;
@@ -50,7 +50,7 @@ impl Database {
         })
     }
 
-    /// Announces something without waiting; `done` is told on another thread how it ended.
+    /// Appends events asynchronously; `done` is called on another thread.
     pub fn announce_then(
         &self,
         events: Vec<NewEvent>,
@@ -64,7 +64,7 @@ impl Database {
         );
     }
 
-    /// The events after a number, in their order, of one project or of all.
+    /// The events after a number, in order, of one project or of all.
     pub fn events_after(&self, seq: u64, limit: usize, project: Option<i64>) -> Result<Vec<EventRow>, Failure> {
         let which = if project.is_some() { "project = ?3" } else { "CAST(?3 AS BIGINT) IS NULL" };
         let sql = format!(
@@ -77,18 +77,18 @@ impl Database {
         })
     }
 
-    /// The number of the last event there ever was.
+    /// The number of the last event ever.
     pub fn last_seq(&self) -> Result<u64, Failure> {
         self.read(database::last_seq)
     }
 
-    /// The number of the oldest event that is still kept; who has seen less must look at everything anew.
+    /// The number of the oldest retained event; a client that is behind it must reload everything.
     pub fn oldest_seq(&self) -> Result<Option<u64>, Failure> {
         self.read(|connection| connection.query_row("SELECT min(seq) FROM event", (), |row| row.get(0)))
     }
 }
 
-/// Announces a run that was stored without a board: it is of no project and no feature.
+/// Appends the event of a run that was stored without a board.
 pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &Ended<'_>) -> sql::Result<()> {
     let Subject { repository, name, .. } = ended.subject;
     let payload = serde_json::json!({ "run": run, "repository": repository, "subject": name }).to_string();
@@ -110,7 +110,7 @@ pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_
         numbering::note_waiting(connection);
         return Ok(());
     }
-    // SQLite numbers by itself.
+    // SQLite assigns the numbers itself.
     let first =
         connection.is_shared().then(|| numbering::take_numbers(connection, number(events.len()))).transpose()?;
     let sql = "INSERT INTO event (seq, at_ms, project, feature, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";

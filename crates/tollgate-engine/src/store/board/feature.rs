@@ -1,4 +1,4 @@
-//! Features as they are stored: added, read, hidden.
+//! Stores features: insert, read, hide.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,114 +13,113 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, number};
 
-/// What a list shows of a feature, as it stands in its file.
+/// The facts of a feature's file that lists show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The title, which may be empty.
     pub title: String,
     /// The first line of the description.
     pub first_line: String,
-    /// How urgent it is; 1 is most.
+    /// Its priority; 1 is the highest.
     pub priority: u32,
-    /// The features that have to be done before, as they are named in the file.
+    /// Its dependencies, as named in the file.
     pub dependencies: Vec<String>,
-    /// The group it is shown in.
+    /// Its category.
     pub category: Option<String>,
-    /// The model that works on it, if it is not the default.
+    /// Its model, if not the default.
     pub model: Option<String>,
-    /// True when a person looks at it in the end.
+    /// True when a person approves it at the end.
     pub skip_tests: bool,
 }
 
-/// A feature.
+/// A stored feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureRow {
     /// The project.
     pub project: i64,
-    /// Its name.
+    /// Its id.
     pub id: FeatureId,
-    /// Counts the changes; each is one more.
+    /// Its revision, incremented by each change.
     pub rev: u64,
-    /// The change up to which its file says what is stored here.
+    /// The revision that its file reflects.
     pub projected_rev: u64,
-    /// Where it is.
+    /// Its state.
     pub state: State,
-    /// What a list shows of it.
+    /// The facts of its file.
     pub facts: Facts,
-    /// `feature.json`, as it was last taken in or written.
+    /// `feature.json`, as last imported or written.
     pub document: Vec<u8>,
-    /// The SHA-256 of the file as it was last seen or written.
+    /// The SHA-256 of the file as last seen or written.
     pub file_hash: Option<[u8; 32]>,
-    /// Why the file cannot be read.
+    /// The error of the file.
     pub broken: Option<String>,
-    /// The branch on which it is made.
+    /// Its branch.
     pub branch: Option<String>,
-    /// The branch for which it is made.
+    /// Its target branch.
     pub target: Option<String>,
-    /// The commit with which it began.
+    /// The commit it started from.
     pub base: Option<String>,
-    /// Its work tree.
+    /// Its worktree.
     pub worktree: Option<PathBuf>,
-    /// What went wrong last, for people.
+    /// The last error, for people.
     pub problem: Option<String>,
-    /// What a person says to the next agent.
+    /// A note of a person for the next agent.
     pub note: Option<String>,
-    /// What the project's hooks said when they refused the commit.
+    /// The output of the hooks that refused the commit.
     pub hook_output: Option<String>,
-    /// What it has cost, in US dollars.
+    /// Its cost, in US dollars.
     pub cost_usd: f64,
-    /// How many tokens it took.
+    /// The number of tokens used.
     pub n_tokens: u64,
-    /// When it was added, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
     /// When it last changed.
     pub updated_ms: u64,
 }
 
-/// A feature that is not stored yet.
+/// A feature to insert.
 #[derive(Debug, Clone)]
 pub struct NewFeature {
     /// The project.
     pub project: i64,
-    /// Its name.
+    /// Its id.
     pub id: FeatureId,
-    /// Where it is, as its file says.
+    /// Its state, according to its file.
     pub state: State,
-    /// What a list shows of it.
+    /// The facts of its file.
     pub facts: Facts,
     /// `feature.json`.
     pub document: Vec<u8>,
-    /// The SHA-256 of the file; `None` when it is not written yet.
+    /// The SHA-256 of the file; `None` before it is written.
     pub file_hash: Option<[u8; 32]>,
-    /// Why the file cannot be read.
+    /// The error of the file.
     pub broken: Option<String>,
-    /// Reviews that the file knows of. They are stored only when none are.
+    /// The reviews in the file. Stored only if the database has none.
     pub iterations: Vec<Iteration>,
-    /// What else is known.
+    /// Other fields.
     pub set: Changes,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// Who adds it.
+    /// The actor.
     pub who: String,
-    /// Now.
+    /// The current time.
     pub at_ms: u64,
-    /// What is to be announced.
+    /// The events to append.
     pub events: Vec<NewEvent>,
 }
 
 impl Database {
-    /// Stores a feature. One that was hidden comes back with its history; `None` when it is there already.
+    /// Inserts a feature. A hidden one reappears with its history; `None` when it exists.
     pub fn insert_feature(&self, new: NewFeature) -> Result<Option<FeatureRow>, Failure> {
         self.write(move |connection| insert(connection, new))
     }
 
-    /// Stores many features at once, as [`Database::insert_feature`] stores one; either all are stored or none.
+    /// Inserts many features in one transaction.
     pub fn insert_features(&self, new: Vec<NewFeature>) -> Result<(), Failure> {
         self.write(move |connection| new.into_iter().try_for_each(|new| insert(connection, new).map(drop)))
     }
 
-    /// The features of a project, with the SHA-256 of their files as they were last seen; none for one that could not be
-    /// read then.
+    /// The features of a project with the SHA-256 of their files; `None` for broken ones.
     pub fn file_hashes(&self, project: i64) -> Result<HashMap<FeatureId, Option<[u8; 32]>>, Failure> {
         let sql = "SELECT id, file_hash, broken IS NOT NULL FROM feature WHERE project = ?1 AND deleted_ms IS NULL";
         self.read(|connection| {
@@ -132,12 +131,12 @@ impl Database {
         })
     }
 
-    /// A feature, if there is one of this name.
+    /// A feature by id.
     pub fn feature(&self, project: i64, feature: &FeatureId) -> Result<Option<FeatureRow>, Failure> {
         self.read(|connection| find(connection, project, feature))
     }
 
-    /// Takes a feature off the board. What is stored of it is kept, and nothing is owed to it any more.
+    /// Hides a feature. Its rows remain, and its job is removed.
     pub fn hide_feature(
         &self,
         project: i64,
@@ -151,7 +150,7 @@ impl Database {
     }
 }
 
-/// The feature of this name, if it is on the board.
+/// A visible feature by id.
 pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> sql::Result<Option<FeatureRow>> {
     let sql = format!(
         "SELECT {}, f.*, t.document, t.note, t.hook_output FROM feature f \
@@ -197,7 +196,7 @@ fn of_row(row: &Row<'_>) -> sql::Result<FeatureRow> {
     })
 }
 
-/// What is searched: without capitals, since people do not type them.
+/// The searched text, in lower case.
 fn search(id: &FeatureId, facts: &Facts) -> String {
     format!("{}\n{}\n{id}", facts.title, facts.first_line).to_lowercase()
 }
@@ -234,7 +233,7 @@ fn insert(connection: &Connection, new: NewFeature) -> sql::Result<Option<Featur
         updated_ms: new.at_ms,
     };
     if let Some(last) = last_number {
-        // What is stored of a feature that comes back goes on counting: the next review has the next number.
+        // A feature that reappears continues its numbering of iterations.
         let is_next = feature.state.review == Review::Pending;
         feature.state.iteration = feature.state.iteration.max(if is_next { last + 1 } else { last });
     }
@@ -256,7 +255,7 @@ fn insert(connection: &Connection, new: NewFeature) -> sql::Result<Option<Featur
     Ok(Some(feature))
 }
 
-/// Stores a feature as it now is, without its texts; one that was hidden is there again.
+/// Writes a feature without its texts; a hidden one becomes visible.
 pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     let state = state::StoredState::from(&feature.state);
     let dependencies = serde_json::Value::from(feature.facts.dependencies.clone()).to_string();
@@ -324,7 +323,7 @@ pub(super) fn write(connection: &Connection, feature: &FeatureRow) -> sql::Resul
     Ok(())
 }
 
-/// Stores the file of a feature.
+/// Writes the file of a feature.
 pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     connection.execute(
         "INSERT INTO feature_text (project, feature, rev, document) VALUES (?1, ?2, ?3, ?4) \
@@ -334,7 +333,7 @@ pub(super) fn write_document(connection: &Connection, feature: &FeatureRow) -> s
     Ok(())
 }
 
-/// Stores what is to be said to the next agent. It seldom changes, and the file beside it may be long.
+/// Writes the note and the hook output. They seldom change, and the document in the same row may be long.
 pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> sql::Result<()> {
     connection.execute(
         "UPDATE feature_text SET note = ?3, hook_output = ?4 WHERE project = ?1 AND feature = ?2 \
@@ -344,7 +343,7 @@ pub(super) fn write_words(connection: &Connection, feature: &FeatureRow) -> sql:
     Ok(())
 }
 
-/// Makes what is owed to a feature follow its state.
+/// Updates the job of a feature to its state.
 pub(super) fn settle(
     connection: &Connection,
     before: Option<&State>,

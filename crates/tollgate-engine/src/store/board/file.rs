@@ -1,6 +1,6 @@
-//! Features and their files: what people write is taken in, what is stored is written back.
+//! Stores imports of feature files, and tracks the projection.
 //!
-//! Nothing here reads or writes a file. It stores what was found in one, and knows which are not written yet.
+//! Files are not accessed here.
 
 use std::fmt;
 
@@ -14,76 +14,76 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, database};
 
-/// The file of a feature changed, and is taken in.
+/// An import of a changed feature file.
 pub struct TakeIn {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// The file.
+    /// The content of the file.
     pub document: Vec<u8>,
     /// Its SHA-256.
     pub file_hash: [u8; 32],
-    /// What a list shows of it.
+    /// The facts of the file.
     pub facts: Facts,
-    /// What else changes.
+    /// Other changes.
     pub set: Changes,
-    /// The status in the file, when it is to count.
+    /// The status in the file, if it was edited.
     pub edit: Option<Status>,
-    /// What the project wants.
+    /// The rules of the project.
     pub rules: Rules,
-    /// The change up to which what is stored was seen; another one since then makes it stale.
+    /// The revision that the caller has seen; a newer one makes the import stale.
     pub seen_rev: u64,
-    /// True when the file also says all that is stored, so that nothing is to be written into it.
+    /// True when the file reflects the row, so that no projection is needed.
     pub is_current: bool,
-    /// Who did it.
+    /// The actor.
     pub who: String,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What is to be announced.
+    /// The events to append.
     pub announce: Announce,
 }
 
-/// What came of taking in a file.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TakenIn {
     /// The feature afterwards.
     pub feature: FeatureRow,
-    /// Why the status in the file does not count; the file is to be put right.
+    /// The reason why the status in the file was refused; the file is to be corrected.
     pub refused: Option<Illegal>,
     /// The number of the last event.
     pub last_seq: u64,
 }
 
-/// The file of a feature as it was written.
+/// A written feature file.
 #[derive(Debug, Clone)]
 pub struct Projected {
-    /// The file.
+    /// The content of the file.
     pub document: Vec<u8>,
     /// Its SHA-256.
     pub hash: [u8; 32],
 }
 
-/// A feature whose file does not say what is stored.
+/// A feature whose projection is pending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unprojected {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// The change up to which it is to be written.
+    /// The revision to write.
     pub rev: u64,
 }
 
 impl Database {
-    /// Takes in the file of a feature.
+    /// Imports a feature file.
     ///
-    /// A status that the gate does not allow is refused, and all else is taken in.
+    /// An illegal status is refused, and everything else is imported.
     pub fn take_in(&self, taking: TakeIn) -> Result<TakenIn, TransitionError> {
         self.decide(move |connection| take_in(connection, taking)).map_err(TransitionError::Failure)?
     }
 
-    /// Says that the file of a feature cannot be read, and why; `None` when it can. False when there is no such feature.
+    /// Records or clears the error of a feature file. False when there is no such feature.
     pub fn set_broken(
         &self,
         project: i64,
@@ -104,7 +104,7 @@ impl Database {
         })
     }
 
-    /// Says that the file of a feature now says what was stored at a change.
+    /// Records that a feature file reflects a revision.
     pub fn mark_projected(
         &self,
         project: i64,
@@ -116,7 +116,7 @@ impl Database {
         self.write(move |connection| mark_projected(connection, project, &feature, rev, projected))
     }
 
-    /// Features whose files do not say what is stored. Files that cannot be read are left alone.
+    /// The features with a pending projection. Broken files are excluded.
     pub fn unprojected(&self) -> Result<Vec<Unprojected>, Failure> {
         let sql = "SELECT f.project, f.id, f.rev FROM feature f JOIN project p ON p.id = f.project \
                    WHERE f.projected_rev < f.rev AND f.deleted_ms IS NULL AND f.broken IS NULL \
@@ -134,7 +134,7 @@ fn take_in(connection: &Connection, taking: TakeIn) -> sql::Result<Result<TakenI
         return Ok(Err(TransitionError::NoSuchFeature));
     };
     if feature.rev != taking.seen_rev {
-        // What the file means was judged by a state that is no more.
+        // The meaning of the file was derived from an outdated state.
         return Ok(Err(TransitionError::Stale));
     }
     let before = feature.state.clone();
@@ -183,7 +183,7 @@ fn mark_projected(
         "UPDATE feature SET projected_rev = ?3 WHERE project = ?1 AND id = ?2 AND projected_rev < ?3 AND rev >= ?3";
     connection.execute(sql, params![key.0, key.1, rev])?;
     let Some(projected) = projected else { return Ok(()) };
-    // A file that was taken in since then is newer than what was written.
+    // A file imported since then is newer than the written one.
     let sql = "UPDATE feature_text SET document = ?4, rev = ?3 WHERE project = ?1 AND feature = ?2 AND rev <= ?3";
     if connection.execute(sql, params![key.0, key.1, rev, projected.document])? > 0 {
         let sql = "UPDATE feature SET file_hash = ?3 WHERE project = ?1 AND id = ?2";

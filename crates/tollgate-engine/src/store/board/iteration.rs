@@ -1,7 +1,7 @@
-//! Reviews of features as they are stored, with what was reviewed.
+//! Stores reviews of features with their diffs.
 //!
-//! A stored review is JSON that mirrors [`Iteration`], apart from what a person says of it later (`overridden`, `note`),
-//! which stands beside it. Diffs are stored once, by their SHA-256.
+//! A stored review is JSON that mirrors [`Iteration`], except later additions by a person (`overridden`, `note`),
+//! which have columns of their own. Diffs are stored once, by their SHA-256.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -17,28 +17,28 @@ use crate::store::{Database, Record, number, record};
 /// A finished review, to be stored.
 #[derive(Debug, Clone)]
 pub struct NewIteration {
-    /// What it said.
+    /// The review.
     pub iteration: Iteration,
-    /// The whole change that was reviewed.
+    /// The whole diff.
     pub diff: Option<Vec<u8>>,
-    /// What changed since the last review.
+    /// The diff since the prior review.
     pub delta: Option<Vec<u8>>,
-    /// The run, as it is to be remembered.
+    /// The run to store with it.
     pub review: Option<Record>,
 }
 
 /// A stored review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IterationRow {
-    /// Its number in this database; a later one is higher.
+    /// Its row number; later reviews have higher ones.
     pub row: i64,
-    /// What it said, and what a person said of it since.
+    /// The review with later additions by a person.
     pub iteration: Iteration,
-    /// The name of the whole change; see [`Database::diff`].
+    /// The hash of the whole diff; see [`Database::diff`].
     pub diff: Option<[u8; 32]>,
-    /// The name of what changed since the last review.
+    /// The hash of the diff since the prior review.
     pub delta: Option<[u8; 32]>,
-    /// The run in the memory.
+    /// The stored run.
     pub run: Option<i64>,
     /// When it was stored, in milliseconds since 1970.
     pub stored_ms: u64,
@@ -48,7 +48,7 @@ const SELECT: &str = "SELECT id, diff, delta, run, stored_ms, overridden, note, 
                       WHERE project = ?1 AND feature = ?2";
 
 impl Database {
-    /// All stored reviews of a feature, oldest first. A number can be there twice; the later one stands.
+    /// All stored reviews of a feature, oldest first. Of several with the same number, the last one is valid.
     pub fn iterations(&self, project: i64, feature: &FeatureId) -> Result<Vec<IterationRow>, Failure> {
         self.read(|connection| {
             let mut statement = connection.prepare(&format!("{SELECT} ORDER BY id"))?;
@@ -56,7 +56,7 @@ impl Database {
         })
     }
 
-    /// The last stored review of a number.
+    /// The last stored review of an iteration.
     pub fn iteration(&self, project: i64, feature: &FeatureId, number: u32) -> Result<Option<IterationRow>, Failure> {
         self.read(|connection| {
             let sql = format!("{SELECT} AND number = ?3 ORDER BY id DESC LIMIT 1");
@@ -64,14 +64,14 @@ impl Database {
         })
     }
 
-    /// A diff by its name.
+    /// A diff by its hash.
     pub fn diff(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Failure> {
         let sql = "SELECT bytes FROM blob WHERE hash = ?1";
         self.read(|connection| connection.query_row(sql, [hash], |row| row.get(0)).optional())
     }
 }
 
-/// Stores a review and gives back its row.
+/// Stores a review and returns its row number.
 pub(super) fn insert(
     connection: &Connection,
     project: i64,
@@ -123,7 +123,7 @@ pub(super) fn insert(
     )
 }
 
-/// The review with which a new one is compared: the last that had an answer and still stands.
+/// The prior review of a new one: the last valid one that did not fail.
 fn prior(
     connection: &Connection,
     project: i64,
@@ -138,7 +138,7 @@ fn prior(
     Ok(found.map(|row| row.iteration))
 }
 
-/// Adds to the last review of a feature that a person overruled it; one that was overruled before stays as it is.
+/// Records on the last review that a person overrode it; an earlier override is kept.
 pub(super) fn add_override(
     connection: &Connection,
     project: i64,
@@ -151,7 +151,7 @@ pub(super) fn add_override(
     Ok(())
 }
 
-/// Adds to the last review of a feature what the person said who sent it back.
+/// Records on the last review the note of the person who sent it back.
 pub(super) fn add_note(connection: &Connection, project: i64, feature: &FeatureId, note: &str) -> sql::Result<()> {
     let sql = "UPDATE iteration SET note = ?3 WHERE note IS NULL AND id = \
                (SELECT max(id) FROM iteration WHERE project = ?1 AND feature = ?2)";

@@ -1,4 +1,4 @@
-//! A look over whole projects: which features were reviewed last.
+//! The most recently reviewed features across projects.
 
 use tollgate_core::board::FeatureId;
 
@@ -7,25 +7,25 @@ use crate::failure::Failure;
 use crate::store::Database;
 use crate::store::sql::{Row, params};
 
-/// A feature that was reviewed.
+/// A reviewed feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewedRow {
     /// Its project.
     pub project: i64,
-    /// What the project is called.
+    /// The name of the project.
     pub project_name: String,
-    /// Its name.
+    /// Its id.
     pub feature: FeatureId,
-    /// Its title; the first line of its description where it has none.
+    /// Its title, or the first line of its description.
     pub title: String,
-    /// The iteration that was reviewed last.
+    /// The last reviewed iteration.
     pub iteration: u32,
-    /// When, in milliseconds since 1970.
+    /// The time of the review, in milliseconds since 1970.
     pub stored_ms: u64,
 }
 
 impl Database {
-    /// Features whose commits were reviewed, in one project or in all of them, the last one first.
+    /// The reviewed features of one project or of all, the most recent first.
     pub fn reviewed(&self, project: Option<i64>, limit: usize) -> Result<Vec<ReviewedRow>, Failure> {
         let sql = "SELECT iteration.project, project.name, feature.id, feature.title, feature.first_line, \
                    iteration.number, iteration.stored_ms, max(iteration.id) AS last FROM iteration \

@@ -1,4 +1,4 @@
-//! The projects of a board.
+//! Stores the projects of the board.
 
 use std::path::{Path, PathBuf};
 
@@ -10,36 +10,36 @@ use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 /// A project on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRow {
-    /// Its number in this database.
+    /// Its number.
     pub id: i64,
     /// Its folder.
     pub path: PathBuf,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
     /// When it was added, in milliseconds since 1970.
     pub added_ms: u64,
-    /// The machine whose folder it is, where several share the database; none in a file.
+    /// Its machine in a shared database; `None` in a file.
     pub machine: Option<String>,
 }
 
-/// Whose project one becomes.
+/// The machine of a new project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectOf {
     /// The machine that adds it.
     pub machine: String,
-    /// Whether one of another machine becomes this one's.
+    /// True to adopt a project of another machine.
     pub adopt: bool,
 }
 
 const SELECT: &str = "SELECT id, path, name, added_ms, machine FROM project WHERE removed_ms IS NULL";
 
 impl Database {
-    /// Adds a project. One that is there already stays as it is; one that was removed comes back with all it had.
+    /// Adds a project. An existing one is unchanged; a removed one reappears with its features.
     pub fn add_project(&self, path: &Path, name: &str, at_ms: u64) -> Result<ProjectRow, Failure> {
         self.add_project_of(path, name, None, at_ms)
     }
 
-    /// Adds a project of a machine. One that is another machine's stays so, unless it is adopted.
+    /// Adds a project of a machine. A project of another machine is unchanged, unless it is adopted.
     pub fn add_project_of(
         &self,
         path: &Path,
@@ -76,13 +76,13 @@ impl Database {
         self.read(|connection| connection.query_row(&format!("{SELECT} AND id = ?1"), [id], of_row).optional())
     }
 
-    /// A project by its folder, as it was added.
+    /// A project by its path.
     pub fn project_at(&self, path: &Path) -> Result<Option<ProjectRow>, Failure> {
         let Some(path) = path.to_str() else { return Ok(None) };
         self.read(|connection| connection.query_row(&format!("{SELECT} AND path = ?1"), [path], of_row).optional())
     }
 
-    /// Takes a project off the board. What is stored of it is kept. False when there is none.
+    /// Removes a project. Its rows remain. False when there is none.
     pub fn remove_project(&self, id: i64, at_ms: u64) -> Result<bool, Failure> {
         self.write(move |connection| {
             let sql = "UPDATE project SET removed_ms = ?2 WHERE id = ?1 AND removed_ms IS NULL";

@@ -1,4 +1,4 @@
-//! States of features as they are stored: in columns, and as JSON in the record of what happened.
+//! Stores feature states: in columns, and as JSON in the history.
 //!
 //! ```json
 //! {"status":"in_progress","work":"queued","pause":null,"iteration":1,"round":1,"review":"pending","tries":0,
@@ -11,7 +11,7 @@ use tollgate_core::board::machine::{Pause, Review, State, Status, Work};
 use super::damaged;
 use crate::store::sql::{self, Row};
 
-/// The mirror of a state.
+/// The stored form of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredState {
@@ -74,11 +74,11 @@ impl TryFrom<StoredState> for State {
     }
 }
 
-/// The columns of a state, in the order in which [`of_row`] reads them.
+/// The columns of a state, in the order of [`of_row`].
 pub(super) const COLUMNS: &str = "status, work, pause, iteration, round, review, tries, restarts, hook_failed, commit_id, \
                                   committed, stale, stepped";
 
-/// A state out of its columns, which are the first of the row. By position, since a board reads thousands of them.
+/// Reads a state from the first columns of a row. By position, since the board reads thousands of rows.
 pub(super) fn of_row(row: &Row<'_>) -> sql::Result<State> {
     let stored = StoredState {
         status: row.get(0)?,
@@ -98,12 +98,12 @@ pub(super) fn of_row(row: &Row<'_>) -> sql::Result<State> {
     State::try_from(stored).map_err(damaged)
 }
 
-/// A state as JSON.
+/// Serializes a state.
 pub(super) fn to_json(state: &State) -> sql::Result<String> {
     serde_json::to_string(&StoredState::from(state)).map_err(|error| damaged(error.to_string()))
 }
 
-/// A state out of JSON.
+/// Parses a serialized state.
 pub(super) fn of_json(text: &str) -> sql::Result<State> {
     let stored: StoredState = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
     State::try_from(stored).map_err(damaged)

@@ -1,8 +1,8 @@
-//! The one way in which a feature changes its state, and the record of it.
+//! Transitions: the only way in which the state of a feature changes, and their history.
 //!
-//! What happened is held against the state that is stored, by `machine::next`. Then everything that follows is stored
-//! together. An approval or a rejection is taken only with the review it stands on, of that very commit; a person's
-//! approval only with a reason.
+//! The event is checked against the stored state by `machine::next`. Then all consequences are stored in one
+//! transaction. An approval or rejection by the gate requires the review of that commit; an approval by a person
+//! requires a reason.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,41 +17,41 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Row, WriteMode, params};
 use crate::store::{Database, database, number};
 
-/// What is to be announced, from the feature afterwards, its state before, and what follows.
+/// Builds the events of a transition from the feature afterwards, the state before, and the effects.
 pub type Announce = Box<dyn FnOnce(&FeatureRow, &State, &[Effect]) -> Vec<NewEvent> + Send>;
 
-/// Something happened to a feature.
+/// A transition to apply.
 pub struct Transition {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What the project wants.
+    /// The rules of the project.
     pub rules: Rules,
-    /// Who did it.
+    /// The actor.
     pub who: String,
-    /// What they said.
+    /// The actor's note.
     pub note: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The claim in whose name it is said; refused when it is not the current one.
+    /// The fencing token of the job; a stale one is refused.
     pub token: Option<FencingToken>,
-    /// Whether the claim goes on with what is owed next.
+    /// Whether the lease is kept for the next job.
     pub hold: Hold,
-    /// A review that finished with it.
+    /// The review that finished.
     pub iteration: Option<NewIteration>,
-    /// Why a person lets it pass. An approval by hand needs one.
+    /// The reason of a person's approval, which requires one.
     pub overridden: Option<Override>,
-    /// What else changes.
+    /// Other changes.
     pub set: Changes,
-    /// What is to be announced.
+    /// The events to append.
     pub announce: Announce,
 }
 
 impl Transition {
-    /// Something that happened, with nothing besides.
+    /// A transition with defaults.
     #[must_use]
     pub fn new(project: i64, feature: &FeatureId, event: Event, who: &str, at_ms: u64) -> Self {
         Self {
@@ -72,31 +72,31 @@ impl Transition {
     }
 }
 
-/// Announces nothing.
+/// Appends no events.
 #[must_use]
 pub fn silence() -> Announce {
     Box::new(|_, _, _| Vec::new())
 }
 
-/// Whether whoever has claimed the work of a feature goes on with it.
+/// The fate of the lease after a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hold {
-    /// What is owed next is free for anybody.
+    /// It is released.
     #[default]
     LetGo,
-    /// What is owed next is done by the same, under the same token.
+    /// It is kept for the next job, with the same fencing token.
     Keep,
 }
 
-/// What becomes of a field.
+/// The change of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Field<T> {
-    /// It stays.
+    /// Unchanged.
     #[default]
     Keep,
-    /// There is nothing any more.
+    /// Cleared.
     Clear,
-    /// It is this from now on.
+    /// Set to a value.
     Set(T),
 }
 
@@ -110,28 +110,28 @@ impl<T> Field<T> {
     }
 }
 
-/// What changes of a feature besides its state.
+/// Changes of a feature besides its state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Changes {
-    /// The branch on which it is made.
+    /// Its branch.
     pub branch: Field<String>,
-    /// The branch for which it is made.
+    /// Its target branch.
     pub target: Field<String>,
-    /// The commit with which it began.
+    /// The commit it started from.
     pub base: Field<String>,
-    /// Its work tree.
+    /// Its worktree.
     pub worktree: Field<PathBuf>,
-    /// What went wrong, for people.
+    /// The error, for people.
     pub problem: Field<String>,
-    /// What a person says to the next agent.
+    /// A note of a person for the next agent.
     pub note: Field<String>,
-    /// What the project's hooks said.
+    /// The output of the hooks.
     pub hook_output: Field<String>,
-    /// The time before which what is owed is not to be done; who has claimed it lets go.
+    /// The earliest time of the next job; releases the lease.
     pub not_before_ms: Option<u64>,
-    /// What was spent, in US dollars.
+    /// The cost to add, in US dollars.
     pub add_cost_usd: f64,
-    /// How many tokens were used.
+    /// The number of tokens to add.
     pub add_tokens: u64,
 }
 
@@ -144,7 +144,7 @@ impl Changes {
         self.problem.apply(&mut feature.problem);
         self.note.apply(&mut feature.note);
         self.hook_output.apply(&mut feature.hook_output);
-        // What a provider says it cost is a claim like any other.
+        // The cost is reported by a provider and not trusted.
         if self.add_cost_usd.is_finite() {
             feature.cost_usd += self.add_cost_usd.max(0.0);
         }
@@ -152,65 +152,65 @@ impl Changes {
     }
 }
 
-/// What came of it.
+/// The result of a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transitioned {
     /// The feature afterwards.
     pub feature: FeatureRow,
-    /// What is to be done besides the work that is owed.
+    /// The effects besides the next job.
     pub effects: Vec<Effect>,
     /// The number of the last event.
     pub last_seq: u64,
 }
 
-/// Why nothing came of it. Nothing is stored then.
+/// The reason why a transition was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
-    /// It cannot happen to a feature that is where it is.
+    /// The event is illegal in the current state.
     #[error("{0}")]
     Illegal(#[from] Illegal),
-    /// Somebody else has claimed the work by now, or it is not owed any more.
-    #[error("the work was taken over by somebody else, or is not to be done any more")]
+    /// The lease was lost, or the job is no longer queued.
+    #[error("the lease was lost or the job was cancelled")]
     Stale,
     /// There is no feature of this name.
     #[error("there is no such feature")]
     NoSuchFeature,
-    /// What it stands on is missing.
+    /// The required review or reason is missing.
     #[error("{0}")]
     Unfounded(&'static str),
-    /// It could not be stored.
+    /// The database failed.
     #[error("{0}")]
     Failure(Failure),
 }
 
-/// Something that happened to a feature, as it was recorded.
+/// A stored transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionRow {
-    /// The change of the feature that it made.
+    /// The revision it created.
     pub rev: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Who did it.
+    /// The actor.
     pub who: String,
-    /// What happened, in a word; besides those of events there are `added`, `edit_refused` and `deleted`.
+    /// The event; besides those of the machine there are `added`, `edit_refused` and `deleted`.
     pub event: String,
-    /// What they said.
+    /// The actor's note.
     pub note: Option<String>,
-    /// Where the feature was.
+    /// The state before.
     pub from: Option<State>,
-    /// Where it is since then.
+    /// The state afterwards.
     pub to: State,
-    /// The review that finished with it.
+    /// The review that finished.
     pub iteration: Option<i64>,
 }
 
 impl Database {
-    /// Lets something happen to a feature, and stores all that follows.
+    /// Applies a transition and its consequences.
     pub fn transition(&self, transition: Transition) -> Result<Transitioned, TransitionError> {
         self.decide(move |connection| change(connection, transition)).map_err(TransitionError::Failure)?
     }
 
-    /// Lets something happen to a feature without waiting; `done` is told on another thread what came of it.
+    /// Applies a transition asynchronously; `done` is called on another thread.
     pub fn transition_then(
         &self,
         transition: Transition,
@@ -222,7 +222,7 @@ impl Database {
         });
     }
 
-    /// What happened to a feature, oldest first.
+    /// The transitions of a feature, oldest first.
     pub fn transitions(&self, project: i64, feature: &FeatureId) -> Result<Vec<TransitionRow>, Failure> {
         let sql = "SELECT rev, at_ms, who, event, note, from_state, to_state, iteration FROM transition \
                    WHERE project = ?1 AND feature = ?2 ORDER BY rev";
@@ -284,7 +284,7 @@ fn change(connection: &Connection, transition: Transition) -> sql::Result<Result
     Ok(Ok(Transitioned { feature, effects, last_seq: database::last_seq(connection)? }))
 }
 
-/// Nobody passes the gate, or is sent back by it, without what that stands on.
+/// Verifies that an approval or rejection has its required review or reason.
 fn check_grounds(transition: &Transition, before: &State) -> Result<(), &'static str> {
     let iteration = transition.iteration.as_ref().map(|new| &new.iteration);
     if iteration.is_some_and(|iteration| iteration.number != before.iteration) {
@@ -303,13 +303,13 @@ fn check_grounds(transition: &Transition, before: &State) -> Result<(), &'static
         }
         Event::Approve => match &transition.overridden {
             Some(by) if !by.who.trim().is_empty() && !by.reason.trim().is_empty() => Ok(()),
-            _ => Err("an approval by hand needs somebody who gives a reason"),
+            _ => Err("a manual approval needs a person and a reason"),
         },
         _ => Ok(()),
     }
 }
 
-/// Adds to the last review what a person says of it.
+/// Records a person's note or override on the last review.
 fn add_words(connection: &Connection, transition: &Transition) -> sql::Result<()> {
     let Transition { project, feature, .. } = transition;
     match (&transition.event, &transition.overridden, &transition.note) {
@@ -319,7 +319,7 @@ fn add_words(connection: &Connection, transition: &Transition) -> sql::Result<()
     }
 }
 
-/// Something that happened, to be recorded.
+/// A history entry.
 pub(super) struct Happening<'a> {
     pub(super) who: &'a str,
     pub(super) word: &'a str,
@@ -328,7 +328,7 @@ pub(super) struct Happening<'a> {
     pub(super) iteration: Option<i64>,
 }
 
-/// Records what happened to a feature, with where it was and where it is.
+/// Appends a history entry with the states before and after.
 pub(super) fn record(
     connection: &Connection,
     feature: &FeatureRow,

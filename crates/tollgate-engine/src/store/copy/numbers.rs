@@ -1,10 +1,10 @@
-//! The numbers that were given out, so that none is given out again after a copy.
+//! Copies sequences, so that no number is assigned again after a copy.
 //!
 //! ```text
-//!                    in a file                       on a server
+//! file                            server
 //! rows of a table    sqlite_sequence                 the table's own sequence
 //! events             sqlite_sequence                 the counter `event`
-//! tokens and so on   the counter of that name        the sequence `number_<name>`
+//! tokens etc.        the counter of that name        the sequence `number_<name>`
 //! ```
 
 use std::collections::BTreeMap;
@@ -15,17 +15,17 @@ use super::table::Table;
 use super::{Sum, hex, take};
 use crate::store::sql::{self, Connection, OptionalExtension as _, Value, params};
 
-/// The last numbers that were given out, by what they are for: `rows of run`, `token`.
+/// The last assigned numbers, by purpose: `rows of run`, `token`.
 pub(super) type Numbers = BTreeMap<String, i64>;
 
-/// What a number is for that counts the rows of a table.
+/// The prefix of row numbers of a table.
 const ROWS_OF: &str = "rows of ";
-/// The only rows that a server counts by a counter: without a gap.
+/// The only table whose rows are numbered by a counter on a server: without gaps.
 const EVENT: &str = "event";
-/// What the sequences begin with that count no rows.
+/// The prefix of sequences that number no rows.
 const NUMBER: &str = "number_";
 
-/// The last numbers that were given out.
+/// Reads the last assigned numbers.
 pub(super) fn read(connection: &Connection, tables: &[Table]) -> sql::Result<Numbers> {
     let mut numbers = Numbers::new();
     for table in tables.iter().filter(|table| table.is_numbered) {
@@ -41,7 +41,7 @@ pub(super) fn read(connection: &Connection, tables: &[Table]) -> sql::Result<Num
     Ok(numbers)
 }
 
-/// Goes on from these numbers.
+/// Continues from these numbers.
 pub(super) fn write(connection: &Connection, numbers: &Numbers) -> sql::Result<()> {
     let sequences = sequences(connection)?;
     for (name, &last) in numbers {
@@ -72,7 +72,7 @@ pub(super) fn write(connection: &Connection, numbers: &Numbers) -> sql::Result<(
     Ok(())
 }
 
-/// The sum of all of them.
+/// The checksum of the numbers.
 pub(super) fn sum(numbers: &Numbers) -> Sum {
     let mut hash = Sha256::new();
     for (name, last) in numbers {
@@ -101,14 +101,14 @@ fn rows(connection: &Connection, table: &Table) -> sql::Result<i64> {
     Ok(found.unwrap_or(0))
 }
 
-/// The sequence that numbers the rows of a table of a server.
+/// The sequence of a table's rows on a server.
 fn sequence_of(connection: &Connection, table: &str) -> sql::Result<Option<String>> {
     let sql = "SELECT CAST(pg_get_serial_sequence(table_name, column_name) AS TEXT) FROM information_schema.columns \
                WHERE table_schema = current_schema() AND table_name = ?1 AND is_identity = 'YES'";
     connection.query_row(sql, [table], |row| row.get(0)).optional()
 }
 
-/// The sequences that count no rows; a file has none.
+/// The sequences that number no rows; a file has none.
 fn sequences(connection: &Connection) -> sql::Result<Vec<String>> {
     if !connection.is_shared() {
         return Ok(Vec::new());

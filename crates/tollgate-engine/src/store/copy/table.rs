@@ -1,12 +1,12 @@
-//! A table as it is copied: its columns by name, and the order in which its rows are read.
+//! A table to copy: its columns by name, and the order of its rows.
 
 use crate::store::sql::{self, Connection, Error, Value};
 
-/// What is not copied as rows: the numbers that are given out are counted otherwise on a server.
+/// Tables that are not copied as rows: sequences differ between the engines.
 const LEFT_OUT: [&str; 1] = ["counter"];
-/// What is said anew where the copy is.
+/// Columns that are set for the target.
 const OF_PLACE: [(&str, &str); 1] = [("project", "machine")];
-/// SQLite takes so many values in one statement, PostgreSQL twice as many.
+/// The maximum number of parameters in SQLite; PostgreSQL has twice as many.
 const MAX_VALUES: usize = 30_000;
 
 /// A table.
@@ -15,15 +15,15 @@ pub(super) struct Table {
     pub(super) name: String,
     /// By name.
     pub(super) columns: Vec<String>,
-    /// What tells rows apart, in order; nothing when nothing does.
+    /// The primary key; empty without one.
     pub(super) key: Vec<String>,
-    /// True when rows are numbered, and a number is never given out again.
+    /// True when rows are numbered and numbers are never reused.
     pub(super) is_numbered: bool,
 }
 
-/// The tables of a file, each after those that it refers to.
+/// The tables of a file, in dependency order.
 pub(super) fn of_file(connection: &Connection) -> sql::Result<Vec<Table>> {
-    // What is made for searching is made anew where the copy is.
+    // Search indexes are rebuilt in the target.
     let sql = "SELECT s.name, instr(s.sql, 'AUTOINCREMENT') > 0 FROM sqlite_schema s JOIN pragma_table_list l \
                ON l.name = s.name AND l.schema = 'main' AND l.type = 'table' \
                WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite%' ORDER BY s.name";
@@ -35,7 +35,7 @@ pub(super) fn of_file(connection: &Connection) -> sql::Result<Vec<Table>> {
         let key = texts(connection, sql, &name)?;
         let sql = "SELECT DISTINCT \"table\" FROM pragma_foreign_key_list(?1)";
         let mut refers_to = texts(connection, sql, &name)?;
-        // Rows that refer to others of the same table come after them.
+        // Rows that refer to others of the same table come after them by key order.
         refers_to.retain(|other| *other != name);
         let columns = columns(connection, &name)?;
         left.push((Table { name, columns, key, is_numbered }, refers_to));
@@ -51,7 +51,7 @@ pub(super) fn of_file(connection: &Connection) -> sql::Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// The columns of a table that are copied, by name; none when there is no such table.
+/// The copied columns of a table by name; empty without such a table.
 pub(super) fn columns(connection: &Connection, table: &str) -> sql::Result<Vec<String>> {
     let sql = match connection {
         Connection::Sqlite(_) => "SELECT name FROM pragma_table_info(?1)",
@@ -71,7 +71,7 @@ fn texts(connection: &Connection, sql: &str, name: &str) -> sql::Result<Vec<Stri
 }
 
 impl Table {
-    /// Hands over all rows in the order of the key, some at a time, until nobody wants more.
+    /// Passes all rows in key order to `take`, in batches, until it returns false.
     pub(super) fn read(
         &self,
         connection: &Connection,
@@ -83,7 +83,7 @@ impl Table {
         let places: Vec<usize> =
             self.key.iter().filter_map(|key| self.columns.iter().position(|column| column == key)).collect();
         let select = format!("SELECT {columns} FROM \"{}\"", self.name);
-        // What nothing tells apart is read in one go: a table of this kind is small.
+        // A table without a key is small and read at once.
         let limit = if self.key.is_empty() { String::new() } else { format!(" LIMIT {at_once}") };
         let mut last: Option<Vec<Value>> = None;
         loop {

@@ -1,4 +1,4 @@
-//! What is forgotten and what stays.
+//! Which rows are deleted and which are kept.
 
 use super::*;
 use crate::store::place::Place;
@@ -20,7 +20,7 @@ impl Filled {
         Self { connection: open::open(&location).unwrap(), place, database }
     }
 
-    /// Bytes, from hexadecimal digits, as the engine writes them.
+    /// A blob literal of the engine.
     fn bytes(&self, digits: &str) -> String {
         if self.place.is_on_server() { format!("CAST('\\x{digits}' AS BYTEA)") } else { format!("x'{digits}'") }
     }
@@ -29,7 +29,7 @@ impl Filled {
         self.connection.execute_batch(sql).unwrap();
     }
 
-    /// So many rows, `n` being the number of each.
+    /// Inserts this many rows, `n` being the number of each.
     fn many(&self, n_rows: usize, into: &str, values: &str) {
         self.sql(&format!(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {n_rows}) \
@@ -67,7 +67,7 @@ impl Filled {
     }
 }
 
-/// Nothing is forgotten but what is named.
+/// Deletes only the named kinds.
 fn kept() -> Retention {
     Retention { reviews: 0, diffs: 0, deliveries: 0, events: 0, pulls: 0 }
 }
@@ -96,7 +96,7 @@ fn writers_are_served_between_the_pieces() {
 }
 
 #[test]
-fn whoever_ends_is_not_kept_waiting() {
+fn a_shutdown_does_not_wait_for_retention() {
     let filled = Filled::new();
     filled.many(2_000, "event (seq, at_ms, kind, payload)", "n, n, 'x', '{}'");
     let gone = filled.database.forget(&Retention { events: 1, ..kept() }, NOW, || false).unwrap();
@@ -111,14 +111,14 @@ fn reviews_go_unless_something_needs_them() {
     filled.run(1, "branch a", "branch", 100, "NULL");
     filled.run(2, "branch a", "branch", 200, "1");
     filled.run(3, "branch a", "branch", 990, "2");
-    // The last one of its line of work, however old.
+    // The last run of its subject, however old.
     filled.run(4, "branch b", "branch", 100, "NULL");
-    // Pull requests that are open, and that are closed.
+    // Open and closed pull requests.
     filled.run(5, "pr 1", "pull", 100, "NULL");
     filled.run(6, "pr 2", "pull", 100, "NULL");
     filled.run(7, "pr 1", "pull", 100, "NULL");
     filled.sql("INSERT INTO pull (repo_key, repo, number, run, closed) VALUES ('o/r', 'o/r', 1, 7, 0), ('o/r', 'o/r', 2, 6, 1)");
-    // What a feature points to.
+    // Runs that a feature refers to.
     filled.run(8, "branch c", "branch", 100, "NULL");
     filled.run(9, "branch c", "branch", 101, "8");
     feature(&filled, "login", "backlog");
@@ -176,7 +176,7 @@ fn diffs_of_what_is_over_go_and_texts_that_others_have_stay() {
     assert_eq!(gone, Forgotten { n_diffs: 1, ..Forgotten::default() });
     assert_eq!((filled.count("iteration"), filled.count("iteration WHERE diff IS NULL")), (3, 1));
     assert_eq!((filled.count("blob"), filled.count(&format!("blob WHERE hash = {two}"))), (2, 0));
-    // Nothing else of what was stored can be changed.
+    // Other stored rows are immutable.
     for sql in [&format!("diff = {three}"), "diff = NULL, record = 'x'", "number = 2"] {
         assert!(filled.connection.execute(&format!("UPDATE iteration SET {sql}"), ()).is_err(), "{sql}");
     }
@@ -209,5 +209,5 @@ fn closed_pull_requests_go_with_what_belongs_to_them() {
         .unwrap();
     assert_eq!((gone.n_pulls, n_pieces), (230, 3));
     let left = ["pull", "post", "told"].map(|table| filled.count(table));
-    assert_eq!(left, [20, 20, 20], "what is open, and what is still owed, stays");
+    assert_eq!(left, [20, 20, 20], "open and queued ones are kept");
 }

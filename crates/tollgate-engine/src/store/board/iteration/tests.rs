@@ -1,4 +1,4 @@
-//! Reviews there and back.
+//! Stored reviews round trip.
 
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ proptest! {
     fn a_review_comes_back_as_it_was(iteration in iteration()) {
         let stored = to_json(&StoredIteration::from(&iteration)).unwrap();
         let mut back = Iteration::try_from(serde_json::from_str::<StoredIteration>(&stored).unwrap()).unwrap();
-        // What a person says of it stands beside it.
+        // A person's additions have columns of their own.
         let by = iteration.overridden.as_ref().map(|by| override_of_json(&override_to_json(by).unwrap()).unwrap());
         (back.overridden, back.note) = (by, iteration.note.clone());
         prop_assert_eq!(back, iteration);
