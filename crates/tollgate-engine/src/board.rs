@@ -28,7 +28,7 @@ use crate::forge::project::Project as Repository;
 use crate::forge::worktree::Removed;
 use crate::store::Database;
 use crate::store::board::{
-    Card, CardFilter, Changes, FeatureRow, FencingToken, Field, Hold, IterationRow, NewIteration, ProjectRow,
+    Card, CardFilter, Changes, FeatureRow, FencingToken, Field, IterationRow, LeaseAfter, NewIteration, ProjectRow,
     Transition, TransitionError, TransitionRow, Transitioned,
 };
 
@@ -207,7 +207,7 @@ impl Board {
 
     /// Adds a repository and imports its features.
     pub fn add_project(&self, path: &Path, name: Option<&str>) -> Result<ProjectRow, Refused> {
-        self.put_on_board(path, name, false)
+        self.register_project(path, name, false)
     }
 
     /// The projects, in the order of adding.
@@ -265,19 +265,18 @@ impl Board {
 
     /// Starts work on a feature.
     pub fn start(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
-        self.act(project, id, Event::Start, who, Said::nothing())
+        self.act(project, id, Event::Start, who, PersonNote::nothing())
     }
 
     /// Stops work on a feature. Its commits remain.
     pub fn stop(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
-        self.act(project, id, Event::Stop, who, Said::nothing())
+        self.act(project, id, Event::Stop, who, PersonNote::nothing())
     }
 
     /// Resumes a paused feature, optionally with a note to the agent.
     pub fn resume(&self, project: i64, id: &FeatureId, who: &str, note: Option<&str>) -> Result<FeatureRow, Refused> {
         let note = note.map(str::trim).filter(|note| !note.is_empty());
-        let said = Said { note, to_agent: true, ..Said::nothing() };
-        self.act(project, id, Event::Resume, who, said)
+        self.act(project, id, Event::Resume, who, PersonNote { note, to_agent: true, overridden: None })
     }
 
     /// Approves a feature regardless of its review.
@@ -293,7 +292,7 @@ impl Board {
             id,
             Event::Approve,
             who,
-            Said { note: Some(reason), to_agent: false, overridden: Some(overridden) },
+            PersonNote { note: Some(reason), to_agent: false, overridden: Some(overridden) },
         )
     }
 
@@ -303,19 +302,19 @@ impl Board {
         if note.is_empty() {
             return Err(Refused::Invalid("say what is to be done differently; the agent reads it first".to_owned()));
         }
-        self.act(project, id, Event::SendBack, who, Said { note: Some(note), to_agent: true, overridden: None })
+        self.act(project, id, Event::SendBack, who, PersonNote { note: Some(note), to_agent: true, overridden: None })
     }
 
     /// Retries a failed step of a feature.
     pub fn retry(&self, project: i64, id: &FeatureId, who: &str) -> Result<FeatureRow, Refused> {
-        self.act(project, id, Event::Retry, who, Said::nothing())
+        self.act(project, id, Event::Retry, who, PersonNote::nothing())
     }
 
     /// Moves a feature to another column, where that is available.
     pub fn move_to(&self, project: i64, id: &FeatureId, who: &str, status: &Status) -> Result<FeatureRow, Refused> {
         let act = Act::Move(status.clone());
         let event = act.event().map_err(Refused::Illegal)?;
-        self.act(project, id, event, who, Said::nothing()).map_err(|refused| match refused {
+        self.act(project, id, event, who, PersonNote::nothing()).map_err(|refused| match refused {
             Refused::Illegal(illegal) => Refused::Illegal(act.said_of(illegal)),
             refused => refused,
         })
@@ -328,19 +327,19 @@ impl Board {
         id: &FeatureId,
         event: Event,
         who: &str,
-        said: Said<'_>,
+        note: PersonNote<'_>,
     ) -> Result<FeatureRow, Refused> {
         let row = self.feature(project, id)?;
         if let Some(why) = &row.broken {
             return Err(Refused::Invalid(format!("its file cannot be read: {why}")));
         }
-        let to_agent = match said.note {
-            Some(note) if said.to_agent => Field::Set(note.to_owned()),
+        let to_agent = match note.note {
+            Some(text) if note.to_agent => Field::Set(text.to_owned()),
             Some(_) | None => Field::Keep,
         };
         let change = Change {
-            note: said.note.map(str::to_owned),
-            overridden: said.overridden,
+            note: note.note.map(str::to_owned),
+            overridden: note.overridden,
             set: Changes { note: to_agent, problem: Field::Clear, ..Changes::default() },
             ..Change::of(event)
         };
@@ -359,7 +358,7 @@ impl Board {
         &self,
         row: &FeatureRow,
         who: &str,
-        claim: Option<(FencingToken, Hold)>,
+        claim: Option<(FencingToken, LeaseAfter)>,
         change: Change<'_>,
     ) -> Result<Transitioned, Refused> {
         let project = self.project(row.project)?;
@@ -375,7 +374,7 @@ impl Board {
         let first: Vec<_> = change.first.iter().map(|it| announce::event(project.id, &path, &feature, it)).collect();
         let project_id = project.id;
         let announce = move |after: &FeatureRow, before: &machine::State, effects: &[Effect]| {
-            let telling = announce::Telling {
+            let transition_events = announce::TransitionEvents {
                 project: project_id,
                 path: &path,
                 feature: &feature,
@@ -383,7 +382,7 @@ impl Board {
                 problem: problem.as_deref(),
                 first,
             };
-            telling.events(before, &after.state, effects)
+            transition_events.events(before, &after.state, effects)
         };
         let transition = Transition {
             project: row.project,
@@ -394,7 +393,7 @@ impl Board {
             note: change.note,
             at_ms: self.now(),
             token: claim.map(|(token, _)| token),
-            hold: claim.map_or(Hold::LetGo, |(_, hold)| hold),
+            hold: claim.map_or(LeaseAfter::Release, |(_, hold)| hold),
             iteration: change.iteration,
             overridden: change.overridden,
             set: change.set,
@@ -484,14 +483,14 @@ impl Board {
 }
 
 /// The note that accompanies a person's action.
-struct Said<'a> {
+struct PersonNote<'a> {
     note: Option<&'a str>,
     /// True when the note is for the agent.
     to_agent: bool,
     overridden: Option<Override>,
 }
 
-impl Said<'_> {
+impl PersonNote<'_> {
     fn nothing() -> Self {
         Self { note: None, to_agent: false, overridden: None }
     }

@@ -20,7 +20,7 @@ pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &A
 }
 
 /// The inputs of a transition's events.
-pub(super) struct Telling<'a> {
+pub(super) struct TransitionEvents<'a> {
     pub(super) project: i64,
     pub(super) path: &'a str,
     pub(super) feature: &'a FeatureId,
@@ -32,7 +32,7 @@ pub(super) struct Telling<'a> {
     pub(super) first: Vec<NewEvent>,
 }
 
-impl Telling<'_> {
+impl TransitionEvents<'_> {
     /// The events of one transition, in order.
     pub(super) fn events(mut self, before: &State, after: &State, effects: &[Effect]) -> Vec<NewEvent> {
         let mut events = std::mem::take(&mut self.first);

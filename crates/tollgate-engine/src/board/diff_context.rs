@@ -216,10 +216,10 @@ pub(super) struct RecentTexts {
 
 /// A cache that evicts the least recently used entries.
 #[derive(Debug)]
-struct Cache<K, V>(Mutex<Kept<K, V>>);
+struct Cache<K, V>(Mutex<CacheEntries<K, V>>);
 
 #[derive(Debug)]
-struct Kept<K, V> {
+struct CacheEntries<K, V> {
     things: HashMap<K, Entry<V>>,
     size: usize,
     /// Counts accesses.
@@ -235,32 +235,32 @@ struct Entry<V> {
 
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Self {
-        Self(Mutex::new(Kept { things: HashMap::new(), size: 0, now: 0 }))
+        Self(Mutex::new(CacheEntries { things: HashMap::new(), size: 0, now: 0 }))
     }
 }
 
 impl<K: Clone + Eq + Hash, V> Cache<K, V> {
     fn get(&self, key: &K) -> Option<Arc<V>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.now += 1;
-        let now = kept.now;
-        let entry = kept.things.get_mut(key)?;
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.now += 1;
+        let now = entries.now;
+        let entry = entries.things.get_mut(key)?;
         entry.used = now;
         Some(Arc::clone(&entry.thing))
     }
 
     fn put(&self, key: K, thing: Arc<V>, size: usize) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.now += 1;
-        kept.size += size;
-        let used = kept.now;
-        if let Some(before) = kept.things.insert(key, Entry { used, size, thing }) {
-            kept.size -= before.size;
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.now += 1;
+        entries.size += size;
+        let used = entries.now;
+        if let Some(before) = entries.things.insert(key, Entry { used, size, thing }) {
+            entries.size -= before.size;
         }
-        while kept.size > MAX_KEPT && kept.things.len() > 1 {
-            let oldest = kept.things.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
-            let Some(entry) = oldest.and_then(|oldest| kept.things.remove(&oldest)) else { return };
-            kept.size -= entry.size;
+        while entries.size > MAX_KEPT && entries.things.len() > 1 {
+            let oldest = entries.things.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            let Some(entry) = oldest.and_then(|oldest| entries.things.remove(&oldest)) else { return };
+            entries.size -= entry.size;
         }
     }
 }

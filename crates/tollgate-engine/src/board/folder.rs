@@ -32,7 +32,7 @@ pub mod watch;
 pub use attachment::Attachment;
 pub use dir_handle::Stamp;
 use dir_handle::{DirHandle, Found, Kind};
-use edit::{EditError, Way};
+use edit::{EditError, ReplaceMode};
 pub use lock::Lock;
 pub use settings::update_file;
 
@@ -60,7 +60,7 @@ pub struct Folder {
 
 /// A feature file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct FeatureFile {
     /// Its id, in the file and of its folder.
     pub id: FeatureId,
     /// Its card.
@@ -112,7 +112,7 @@ impl Folder {
     }
 
     /// Visits every feature folder, by name.
-    pub fn visit(&self, take: &mut dyn FnMut(Result<Held, Broken>)) -> Result<(), Failure> {
+    pub fn visit(&self, take: &mut dyn FnMut(Result<FeatureFile, Broken>)) -> Result<(), Failure> {
         let features = self.features()?;
         let (names, is_cut) = list(&features)?;
         for (name, kind) in names {
@@ -130,7 +130,7 @@ impl Folder {
     }
 
     /// Reads every feature folder.
-    pub fn scan(&self) -> Result<(Vec<Held>, Vec<Broken>), Failure> {
+    pub fn scan(&self) -> Result<(Vec<FeatureFile>, Vec<Broken>), Failure> {
         let (mut held, mut broken) = (Vec::new(), Vec::new());
         self.visit(&mut |found| match found {
             Ok(found) => held.push(found),
@@ -140,12 +140,12 @@ impl Folder {
     }
 
     /// Reads a feature; `None` without such a folder.
-    pub fn read(&self, id: &FeatureId) -> Result<Option<Held>, Broken> {
+    pub fn read(&self, id: &FeatureId) -> Result<Option<FeatureFile>, Broken> {
         self.read_named(id.as_str())
     }
 
     /// Reads a feature folder by name, for example from [`Folder::stamps`] or the watcher.
-    pub fn read_named(&self, name: &str) -> Result<Option<Held>, Broken> {
+    pub fn read_named(&self, name: &str) -> Result<Option<FeatureFile>, Broken> {
         let broken = |why: String| Broken { name: name.to_owned(), why };
         let features = self.features().map_err(|failure| broken(failure.message))?;
         look(&features, name, Kind::Folder)
@@ -186,19 +186,19 @@ impl Folder {
         &self,
         id: &FeatureId,
         edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,
-    ) -> Result<Held, Failure> {
+    ) -> Result<FeatureFile, Failure> {
         let handle = self.feature(id)?;
         let edit = |document: &mut Document| {
             check_id(document, id.as_str())?;
             edit(document).map_err(EditError::Refused)
         };
-        let loaded = edit::update(&handle, FEATURE, &edit, Way::Exchange);
+        let loaded = edit::update(&handle, FEATURE, &edit, ReplaceMode::Exchange);
         let loaded = loaded.map_err(|error| failure::unwritable(&handle.path().join(FEATURE), &error))?;
-        Ok(Held { id: id.clone(), document: loaded.document, hash: loaded.hash, stamp: loaded.stamp })
+        Ok(FeatureFile { id: id.clone(), document: loaded.document, hash: loaded.hash, stamp: loaded.stamp })
     }
 
     /// Creates a feature, which must not exist.
-    pub fn create(&self, id: &FeatureId, document: &Document) -> Result<Held, Failure> {
+    pub fn create(&self, id: &FeatureId, document: &Document) -> Result<FeatureFile, Failure> {
         let features = self.features()?;
         let path = features.path().join(id.as_str()).join(FEATURE);
         let unwritable = |error: EditError| failure::unwritable(&path, &error);
@@ -304,7 +304,7 @@ fn list(features: &DirHandle) -> Result<(Vec<(String, Kind)>, bool), Failure> {
     Ok((names, is_cut))
 }
 
-fn look(features: &DirHandle, name: &str, kind: Kind) -> Result<Option<Held>, Broken> {
+fn look(features: &DirHandle, name: &str, kind: Kind) -> Result<Option<FeatureFile>, Broken> {
     let broken = |why: String| Broken { name: name.to_owned(), why };
     if kind == Kind::Link {
         return Err(broken(EditError::Link.to_string()));
@@ -322,7 +322,7 @@ fn look(features: &DirHandle, name: &str, kind: Kind) -> Result<Option<Held>, Br
         Ok(loaded)
     });
     let loaded = loaded.map_err(|error| broken(format!("`{FEATURE}`: {error}")))?;
-    Ok(Some(Held { id, document: loaded.document, hash: loaded.hash, stamp: loaded.stamp }))
+    Ok(Some(FeatureFile { id, document: loaded.document, hash: loaded.hash, stamp: loaded.stamp }))
 }
 
 fn check_id(document: &Document, name: &str) -> Result<(), EditError> {

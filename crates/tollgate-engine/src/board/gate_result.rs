@@ -67,7 +67,7 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
     let late = reviewed.review.withheld.iter().filter(|held| matches!(held.why, Withheld::HeldBack(_)));
     let late: Vec<Remark> = late.map(|held| Remark::of(&held.finding)).collect();
 
-    let stated = Said::of(reviewed);
+    let stated = Decisions::of(reviewed);
     let blocked = findings.iter().any(|remark| remark.severity.blocks())
         || gate::check(&reviewed.review, facts.fail_on) == Gate::Closed;
     let unseen = unseen(reviewed);
@@ -174,7 +174,7 @@ pub(super) fn nothing_changed(number: u32, at: &str, criteria: &[Criterion], bas
 
 /// The combined decisions of AI reviewers.
 #[derive(Default)]
-struct Said {
+struct Decisions {
     approved: bool,
     /// The reason of a rejection.
     rejection: Option<String>,
@@ -183,7 +183,7 @@ struct Said {
     summary: Option<String>,
 }
 
-impl Said {
+impl Decisions {
     fn of(reviewed: &Reviewed) -> Self {
         let mut stated = Self::default();
         for ReviewerStatement { reviewer: who, decision, summary } in &reviewed.stated {

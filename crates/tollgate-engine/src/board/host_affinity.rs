@@ -23,10 +23,10 @@ pub fn machine_name(settings: &Settings) -> String {
 impl Board {
     /// Adds a repository to this machine's projects, also when it belonged to another machine.
     pub fn adopt_project(&self, path: &Path, name: Option<&str>) -> Result<ProjectRow, Refused> {
-        self.put_on_board(path, name, true)
+        self.register_project(path, name, true)
     }
 
-    pub(super) fn put_on_board(&self, path: &Path, name: Option<&str>, adopt: bool) -> Result<ProjectRow, Refused> {
+    pub(super) fn register_project(&self, path: &Path, name: Option<&str>, adopt: bool) -> Result<ProjectRow, Refused> {
         let repository = Repository::open(path, self.home().git.clone())?;
         let root = repository.root();
         let own = root.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -39,7 +39,7 @@ impl Board {
                  different projects at the same path.",
             )
         })?;
-        self.take_in_all(&project)?;
+        self.import_all(&project)?;
         Ok(project)
     }
 

@@ -14,12 +14,12 @@ use tollgate_core::board::machine::{Status, Work};
 use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Document, FeatureId, spec};
 
-use super::folder::{Broken, Folder, Held};
+use super::folder::{Broken, FeatureFile, Folder};
 use super::{Board, Refused, announce, failure, iso};
 use crate::failure::Failure;
 use crate::forge::project::Branch;
 use crate::store::board::NewFeature as NewRow;
-use crate::store::board::{Changes, Facts, FeatureRow, Field, ProjectRow, Projected, TakeIn, TransitionError};
+use crate::store::board::{Changes, Facts, FeatureRow, Field, FileImport, ProjectRow, Projected, TransitionError};
 
 /// The actor of changes to a file.
 const FILE: &str = "file";
@@ -70,8 +70,8 @@ impl Board {
         let id = new_id(now);
         let document = document(new, &id, &iso(now)).map_err(Refused::Invalid)?;
         let folder = self.folder(&project)?;
-        let held = folder.create(&id, &document)?;
-        let stored = self.take_in(&project, &folder, &held);
+        let file = folder.create(&id, &document)?;
+        let stored = self.import_file(&project, &folder, &file);
         match (self.feature(project.id, &id), stored) {
             (Ok(row), _) => Ok(row),
             (Err(refused), Ok(())) => Err(refused),
@@ -106,7 +106,7 @@ impl Board {
         }
         let folder = self.folder(&project)?;
         let at = iso(self.now());
-        let held = folder.update(id, &|document| {
+        let file = folder.update(id, &|document| {
             for (key, value) in edits {
                 match value {
                     Value::Null => document.remove(key),
@@ -115,7 +115,7 @@ impl Board {
             }
             document.set_text("updatedAt", &at)
         })?;
-        self.take_in(&project, &folder, &held)?;
+        self.import_file(&project, &folder, &file)?;
         self.feature(project.id, id)
     }
 
@@ -132,19 +132,19 @@ impl Board {
     }
 
     /// Imports all features of a project, and returns the broken ones.
-    pub fn take_in_all(&self, project: &ProjectRow) -> Result<Vec<Broken>, Failure> {
+    pub fn import_all(&self, project: &ProjectRow) -> Result<Vec<Broken>, Failure> {
         let folder = self.folder(project)?;
         // Read before the files: a feature has its file before its row, so a row without a file means a deleted
         // feature.
         let known = self.database().file_hashes(project.id)?;
-        let mut taking = TakingIn { board: self, project, folder: &folder, known, new: Vec::new(), new_bytes: 0 };
+        let mut import = Importer { board: self, project, folder: &folder, known, new: Vec::new(), new_bytes: 0 };
         let (mut seen, mut broken, mut taken) = (HashSet::new(), Vec::new(), Ok(()));
         folder.visit(&mut |found| match found {
-            Ok(held) => {
+            Ok(file) => {
                 if taken.is_ok() {
-                    taken = taking.take(&held);
+                    taken = import.take(&file);
                 }
-                seen.insert(held.id.to_string());
+                seen.insert(file.id.to_string());
             }
             Err(found) => {
                 seen.insert(found.name.clone());
@@ -152,13 +152,13 @@ impl Board {
             }
         })?;
         taken?;
-        taking.store()?;
-        let known = taking.known;
+        import.store()?;
+        let known = import.known;
         for gone in self.broken(project.id).iter().filter(|gone| broken.iter().all(|it| it.name != gone.name)) {
             self.note_broken(project.id, &gone.name, None);
         }
         for broken in &broken {
-            self.take_in_broken(project, broken)?;
+            self.import_broken(project, broken)?;
         }
         for id in known.keys().filter(|id| !seen.contains(id.as_str())) {
             let row = self.database().feature(project.id, id)?;
@@ -170,7 +170,7 @@ impl Board {
     }
 
     /// Imports one feature folder, whether it was created, changed or deleted.
-    pub(super) fn take_in_one(&self, project: &ProjectRow, name: &str) -> Result<(), Failure> {
+    pub(super) fn import_one(&self, project: &ProjectRow, name: &str) -> Result<(), Failure> {
         let folder = self.folder(project)?;
         let Ok(id) = FeatureId::parse(name) else {
             self.note_broken(project.id, name, folder.read_named(name).err().as_ref().map(|broken| &*broken.why));
@@ -179,12 +179,12 @@ impl Board {
         let found = folder.read(&id);
         self.note_broken(project.id, name, found.as_ref().err().map(|broken| &*broken.why));
         match found {
-            Ok(Some(held)) => self.take_in(project, &folder, &held),
+            Ok(Some(file)) => self.import_file(project, &folder, &file),
             Ok(None) => match self.database().feature(project.id, &id)? {
                 Some(row) if row.state.work == Work::Nothing => self.hide(project, &id, FILE),
                 _ => Ok(()),
             },
-            Err(broken) => self.take_in_broken(project, &broken),
+            Err(broken) => self.import_broken(project, &broken),
         }
     }
 
@@ -193,7 +193,7 @@ impl Board {
         self.database().hide_feature(project.id, id, who, self.now(), vec![event]).map(drop)
     }
 
-    fn take_in_broken(&self, project: &ProjectRow, broken: &Broken) -> Result<(), Failure> {
+    fn import_broken(&self, project: &ProjectRow, broken: &Broken) -> Result<(), Failure> {
         self.note_broken(project.id, &broken.name, Some(&broken.why));
         let Ok(id) = FeatureId::parse(&broken.name) else { return Ok(()) };
         let row = self.database().feature(project.id, &id)?;
@@ -206,17 +206,17 @@ impl Board {
     }
 
     /// Imports a feature file, unless it is the one last written or imported.
-    pub(super) fn take_in(&self, project: &ProjectRow, folder: &Folder, held: &Held) -> Result<(), Failure> {
+    pub(super) fn import_file(&self, project: &ProjectRow, folder: &Folder, file: &FeatureFile) -> Result<(), Failure> {
         for _ in 0..MAX_TRIES {
-            let Some(row) = self.database().feature(project.id, &held.id)? else {
-                return self.take_in_new(project, held);
+            let Some(row) = self.database().feature(project.id, &file.id)? else {
+                return self.import_new(project, file);
             };
-            if row.file_hash == Some(held.hash) && row.broken.is_none() {
+            if row.file_hash == Some(file.hash) && row.broken.is_none() {
                 return Ok(());
             }
             // Read after the row, so that it is not older.
-            let Ok(Some(now)) = folder.read(&held.id) else { return Ok(()) };
-            if self.take_in_changed(project, folder, &now, &row)? {
+            let Ok(Some(now)) = folder.read(&file.id) else { return Ok(()) };
+            if self.import_changed(project, folder, &now, &row)? {
                 return Ok(());
             }
         }
@@ -225,14 +225,14 @@ impl Board {
     }
 
     /// Imports a changed file; false when the row changed meanwhile.
-    fn take_in_changed(
+    fn import_changed(
         &self,
         project: &ProjectRow,
         folder: &Folder,
-        held: &Held,
+        file: &FeatureFile,
         row: &FeatureRow,
     ) -> Result<bool, Failure> {
-        if row.file_hash == Some(held.hash) && row.broken.is_none() {
+        if row.file_hash == Some(file.hash) && row.broken.is_none() {
             return Ok(true);
         }
         if row.broken.is_some() {
@@ -240,34 +240,34 @@ impl Board {
             let event = announce::event(project.id, &path, &row.id, &Announced::Changed);
             self.database().set_broken(project.id, &row.id, None, self.now(), vec![event])?;
         }
-        let status = held.document.status();
+        let status = file.document.status();
         let before = Document::parse(&row.document).ok();
-        if before.as_ref().is_some_and(|before| is_ours(before, &held.document, row)) {
-            let projected = Projected { document: held.document.to_bytes(), hash: held.hash };
-            self.database().mark_projected(project.id, &held.id, row.rev, Some(projected))?;
+        if before.as_ref().is_some_and(|before| is_ours(before, &file.document, row)) {
+            let projected = Projected { document: file.document.to_bytes(), hash: file.hash };
+            self.database().mark_projected(project.id, &file.id, row.rev, Some(projected))?;
             return Ok(true);
         }
         let before = before.map(|document| document.status());
         // A file that is behind the row does not request a move.
         let edited = before.is_some_and(|before| before != status) && status != row.state.status;
-        let is_current = rev(&held.document).is_none_or(|rev| rev >= row.rev) && status == row.state.status;
+        let is_current = rev(&file.document).is_none_or(|rev| rev >= row.rev) && status == row.state.status;
         let path = project.path.to_string_lossy().into_owned();
-        let (project_id, feature) = (project.id, held.id.clone());
-        let taking = TakeIn {
+        let (project_id, feature) = (project.id, file.id.clone());
+        let import = FileImport {
             project: project.id,
-            feature: held.id.clone(),
-            document: held.document.to_bytes(),
-            file_hash: held.hash,
-            facts: facts(&held.document),
-            set: Changes { branch: branch(&held.document, row), ..Changes::default() },
+            feature: file.id.clone(),
+            document: file.document.to_bytes(),
+            file_hash: file.hash,
+            facts: facts(&file.document),
+            set: Changes { branch: branch(&file.document, row), ..Changes::default() },
             edit: edited.then_some(status),
-            rules: self.rules(folder, held.document.as_str().as_bytes()),
+            rules: self.rules(folder, file.document.as_str().as_bytes()),
             seen_rev: row.rev,
             is_current,
             who: FILE.to_owned(),
             at_ms: self.now(),
             announce: Box::new(move |after, before, effects| {
-                let telling = announce::Telling {
+                let transition_events = announce::TransitionEvents {
                     project: project_id,
                     path: &path,
                     feature: &feature,
@@ -275,46 +275,46 @@ impl Board {
                     problem: None,
                     first: Vec::new(),
                 };
-                telling.events(before, &after.state, effects)
+                transition_events.events(before, &after.state, effects)
             }),
         };
-        let taken = match self.database().take_in(taking) {
+        let taken = match self.database().import_file(import) {
             Ok(taken) => taken,
             Err(TransitionError::Stale) => return Ok(false),
             Err(TransitionError::Failure(failure)) => return Err(failure),
             Err(TransitionError::Illegal(_) | TransitionError::NoSuchFeature | TransitionError::Unfounded(_)) => {
-                return Err(failure::gone(&held.id));
+                return Err(failure::gone(&file.id));
             }
         };
         if taken.refused.is_some() || taken.feature.projected_rev < taken.feature.rev {
-            self.write_files(project, &held.id)?;
+            self.write_files(project, &file.id)?;
         }
         if row.state.status != Status::Completed && taken.feature.state.status == Status::Completed {
             // As after completion by transition: a worktree that cannot be removed now can be removed on request.
-            let _ = self.clean(project.id, &held.id);
+            let _ = self.clean(project.id, &file.id);
         }
         Ok(true)
     }
 
-    fn take_in_new(&self, project: &ProjectRow, held: &Held) -> Result<(), Failure> {
-        self.database().insert_features(vec![self.new_row(project, held)])
+    fn import_new(&self, project: &ProjectRow, file: &FeatureFile) -> Result<(), Failure> {
+        self.database().insert_features(vec![self.new_row(project, file)])
     }
 
-    fn new_row(&self, project: &ProjectRow, held: &Held) -> NewRow {
+    fn new_row(&self, project: &ProjectRow, file: &FeatureFile) -> NewRow {
         let now = self.now();
-        let reviews = held.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+        let reviews = file.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
         let reviews = reviews.unwrap_or(Value::Null);
-        let event = announce::event(project.id, &project.path.to_string_lossy(), &held.id, &Announced::Changed);
+        let event = announce::event(project.id, &project.path.to_string_lossy(), &file.id, &Announced::Changed);
         NewRow {
             project: project.id,
-            id: held.id.clone(),
-            state: spec::read_state(&reviews, &held.document.status()),
-            facts: facts(&held.document),
-            document: held.document.to_bytes(),
-            file_hash: Some(held.hash),
+            id: file.id.clone(),
+            state: spec::read_state(&reviews, &file.document.status()),
+            facts: facts(&file.document),
+            document: file.document.to_bytes(),
+            file_hash: Some(file.hash),
             broken: None,
             iterations: spec::read(&reviews),
-            set: Changes { branch: held.document.branch().map_or(Field::Keep, Field::Set), ..Changes::default() },
+            set: Changes { branch: file.document.branch().map_or(Field::Keep, Field::Set), ..Changes::default() },
             created_ms: now,
             who: FILE.to_owned(),
             at_ms: now,
@@ -324,7 +324,7 @@ impl Board {
 }
 
 /// Imports many features: unchanged ones are skipped, and new ones stored in batches.
-struct TakingIn<'a> {
+struct Importer<'a> {
     board: &'a Board,
     project: &'a ProjectRow,
     folder: &'a Folder,
@@ -334,14 +334,14 @@ struct TakingIn<'a> {
     new_bytes: usize,
 }
 
-impl TakingIn<'_> {
-    fn take(&mut self, held: &Held) -> Result<(), Failure> {
-        match self.known.get(&held.id) {
-            Some(hash) if *hash == Some(held.hash) => Ok(()),
-            Some(_) => self.board.take_in(self.project, self.folder, held),
+impl Importer<'_> {
+    fn take(&mut self, file: &FeatureFile) -> Result<(), Failure> {
+        match self.known.get(&file.id) {
+            Some(hash) if *hash == Some(file.hash) => Ok(()),
+            Some(_) => self.board.import_file(self.project, self.folder, file),
             None => {
-                self.new_bytes += held.document.as_str().len();
-                self.new.push(self.board.new_row(self.project, held));
+                self.new_bytes += file.document.as_str().len();
+                self.new.push(self.board.new_row(self.project, file));
                 if self.new.len() >= TOGETHER || self.new_bytes >= TOGETHER_BYTES { self.store() } else { Ok(()) }
             }
         }

@@ -242,7 +242,7 @@ impl Shared {
                 names.extend(self.board.broken(project.id).into_iter().map(|broken| broken.name));
             }
             for name in &names {
-                if let Err(failure) = self.board.take_in_one(project, name) {
+                if let Err(failure) = self.board.import_one(project, name) {
                     self.say_once(name, &failure.message);
                 }
             }
@@ -291,7 +291,7 @@ impl Shared {
         // From here on nobody else works on the project.
         self.end_survivors(project)?;
         let watched = Watcher::start(Arc::clone(&folder), watch::EVERY)?;
-        self.board.take_in_all(project)?;
+        self.board.import_all(project)?;
         Ok(Keeping { _lock: lock, _watcher: watched.0, changes: watched.1, looked_again: Instant::now() })
     }
 

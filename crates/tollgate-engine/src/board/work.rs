@@ -16,7 +16,7 @@ use crate::failure::{Failure, Kind};
 use crate::forge::project::{Branch, Project as Repository};
 use crate::forge::worktree::Worktree;
 use crate::process::handles;
-use crate::store::board::{Claim, FeatureRow, Field, Hold, ProjectRow, Transitioned};
+use crate::store::board::{Claim, FeatureRow, Field, LeaseAfter, ProjectRow, Transitioned};
 
 mod commit;
 mod implement;
@@ -32,7 +32,7 @@ pub(super) const RUNNER: &str = "tollgate";
 const AGAIN_MS: u64 = 5_000;
 
 /// A job.
-pub(super) struct Job<'a> {
+pub(super) struct FeatureJob<'a> {
     board: &'a Board,
     claim: &'a Claim,
     project: ProjectRow,
@@ -44,7 +44,7 @@ pub(super) struct Job<'a> {
 /// Runs a job.
 pub(super) fn run(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
     crate::process::panic_point("work");
-    let done = Job::new(board, claim, cancel).and_then(|job| match claim.work {
+    let done = FeatureJob::new(board, claim, cancel).and_then(|job| match claim.work {
         Work::Queued => job.implement(),
         Work::Stepping => job.step(),
         Work::Committing | Work::CommittingStep => job.commit(),
@@ -73,7 +73,7 @@ pub(super) fn try_again(board: &Board, claim: &Claim) -> Result<(), Failure> {
 
 /// Hands a job to a person after the second panic.
 pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) -> Result<(), Failure> {
-    let done = Job::new(board, claim, cancel).and_then(|job| {
+    let done = FeatureJob::new(board, claim, cancel).and_then(|job| {
         let Feature { row, .. } = job.feature()?;
         // The job may have progressed to the next step before it panicked.
         let event = match row.state.work {
@@ -94,7 +94,7 @@ pub(super) struct Feature {
     pub(super) document: Document,
 }
 
-impl<'a> Job<'a> {
+impl<'a> FeatureJob<'a> {
     fn new(board: &'a Board, claim: &'a Claim, cancel: &'a CancellationToken) -> Result<Self, Refused> {
         let project = board.project(claim.project)?;
         let folder = board.folder(&project)?;
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
     }
 
     /// Applies an event under the lease, then rewrites the files.
-    fn happened(&self, row: &FeatureRow, hold: Hold, change: Change<'_>) -> Result<Transitioned, Refused> {
+    fn happened(&self, row: &FeatureRow, hold: LeaseAfter, change: Change<'_>) -> Result<Transitioned, Refused> {
         let done = self.board.transition(row, RUNNER, Some((self.claim.token, hold)), change)?;
         crate::process::crash_point("transition-before-files");
         // The database is authoritative; a failed projection is repeated later.
@@ -144,13 +144,13 @@ impl<'a> Job<'a> {
         }
         let mut change = Change::of(event);
         change.set.problem = Field::Set(in_words(failure));
-        self.happened(row, Hold::LetGo, change).map(drop)
+        self.happened(row, LeaseAfter::Release, change).map(drop)
     }
 
     /// The worker of the job was interrupted.
     fn interrupted(&self) -> Result<(), Refused> {
         let Feature { row, .. } = self.feature()?;
-        self.happened(&row, Hold::LetGo, Change::of(Event::Interrupted)).map(drop)
+        self.happened(&row, LeaseAfter::Release, Change::of(Event::Interrupted)).map(drop)
     }
 }
 

@@ -22,7 +22,7 @@ use tollgate_core::sha::Sha;
 
 use crate::failure::Failure;
 use crate::forge::git::Git;
-use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::private_git_dir::WorkTree;
 use crate::forge::project::{Branch, PrivateGitDir, Project, Settings, failure, sha_of};
 use crate::forge::worktree::Worktree;
 use crate::forge::worktree::changed;
@@ -86,8 +86,10 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
     let sparse = changed::sparse(worktree)?;
     let index = index::index_path(gate.scratch, sparse.is_empty())?;
     let settings = Settings::read(worktree.paths())?;
-    let own =
-        PrivateGitDir::to_work(worktree.paths(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    let own = PrivateGitDir::to_work(
+        worktree.paths(),
+        WorkTree { path: worktree.path(), index: &index, settings: &settings },
+    )?;
     let git = own.git();
     changed::load(git, parent.as_ref(), &sparse)?;
     let mut changed = changed::look(git)?;
@@ -133,8 +135,10 @@ pub fn settle(worktree: &Worktree, scratch: &Path) -> Result<(), Failure> {
     let sparse = changed::sparse(worktree)?;
     let index = index::index_path(scratch, sparse.is_empty())?;
     let settings = Settings::read(worktree.paths())?;
-    let own =
-        PrivateGitDir::to_work(worktree.paths(), Tree { path: worktree.path(), index: &index, settings: &settings })?;
+    let own = PrivateGitDir::to_work(
+        worktree.paths(),
+        WorkTree { path: worktree.path(), index: &index, settings: &settings },
+    )?;
     changed::load(own.git(), tip.as_ref(), &sparse)?;
     changed::look(own.git())?;
     index::hand_over(&index, worktree);

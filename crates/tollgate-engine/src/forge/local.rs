@@ -43,7 +43,7 @@ pub use contents::Contents;
 pub(crate) use generated::ATTRIBUTES;
 pub(crate) use guidance::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 pub use incremental::{HasFile, Known};
-pub(in crate::forge) use missing_blobs::Absent;
+pub(in crate::forge) use missing_blobs::MissingBlobs;
 use range::Range;
 
 /// The source of the change to review.
@@ -83,9 +83,9 @@ pub struct Local {
     range: Option<Range>,
     repository: Option<Repository>,
     /// Files whose blobs are missing, and the lock that protects the others from eviction.
-    absent: Absent,
+    missing_blobs: MissingBlobs,
     /// The commit whose settings and guidance apply, if not the base of the change.
-    judge: Option<Sha>,
+    settings_commit: Option<Sha>,
 }
 
 /// The facts about a repository.
@@ -139,7 +139,7 @@ impl Local {
             Err(_) if matches!(trigger, Trigger::Patch { .. }) => None,
             Err(failure) => return Err(failure),
         };
-        Ok(Self { git, trigger, range, repository, absent: Absent::default(), judge: None })
+        Ok(Self { git, trigger, range, repository, missing_blobs: MissingBlobs::default(), settings_commit: None })
     }
 
     /// The root of the working tree, if any.
@@ -167,11 +167,11 @@ impl Local {
     /// Reads the diff of a comparison.
     fn read(&self, comparison: Comparison, options: &FetchOptions) -> Result<Change, Failure> {
         let collected = self.diff(&comparison, options.max_diff_bytes, &[])?;
-        self.understand(comparison, options, collected)
+        self.build_change(comparison, options, collected)
     }
 
     /// Builds the change from git's diff and the untracked files.
-    fn understand(
+    fn build_change(
         &self,
         comparison: Comparison,
         options: &FetchOptions,
@@ -179,8 +179,8 @@ impl Local {
     ) -> Result<Change, Failure> {
         let max_untracked = options.max_diff_bytes.saturating_sub(collected.diff.len());
         let mut change = read_diff(collected, options);
-        self.show_hidden(&mut change, &comparison, options)?;
-        self.absent.tell(&mut change);
+        self.reveal_hidden(&mut change, &comparison, options)?;
+        self.missing_blobs.report(&mut change);
         if let Some(root) = self.root() {
             let untracked = untracked::as_diff(root, &comparison.untracked, max_untracked);
             change.files.extend(diff::parse(untracked.diff).0);
@@ -293,8 +293,8 @@ impl Local {
         if !more.contains(&std::ffi::OsStr::new("--")) {
             args.push("--".as_ref());
         }
-        let absent = self.absent.as_arguments();
-        args.extend(absent.iter().map(std::ffi::OsString::as_os_str));
+        let missing_blobs = self.missing_blobs.as_arguments();
+        args.extend(missing_blobs.iter().map(std::ffi::OsString::as_os_str));
         self.git.run_into(&args, take)
     }
 }

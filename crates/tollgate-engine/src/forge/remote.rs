@@ -23,7 +23,7 @@ use tollgate_core::sha::Sha;
 use crate::failure::Failure;
 use crate::forge::git::{Blob, Environment, Git};
 use crate::forge::host::Secret;
-use crate::forge::local::{Absent, Local, Trigger};
+use crate::forge::local::{Local, MissingBlobs, Trigger};
 use crate::forge::project::Branch;
 use crate::lock::Lock;
 
@@ -140,10 +140,10 @@ impl Remote {
 
     /// Opens the repository for a review of the fetched commits `A..B`, with the settings of a third. Files that were
     /// too large to fetch are reported as not reviewed.
-    pub fn local(&self, range: &str, judge: &Sha) -> Result<Local, Failure> {
+    pub fn local(&self, range: &str, settings_commit: &Sha) -> Result<Local, Failure> {
         let local = Local::open(self.folder.path(), Trigger::Range(range.to_owned()), self.git.environment().clone())?;
         let files = files::absent(&self.git, range).map_err(|error| self.said(error))?;
-        Ok(local.judged_by(judge).without(Absent::new(files, Arc::clone(&self.held))))
+        Ok(local.with_settings_of(settings_commit).without(MissingBlobs::new(files, Arc::clone(&self.held))))
     }
 
     /// Reads a settings file of the fetched base; `None` when it does not exist. A file that exists but was not
@@ -161,7 +161,11 @@ impl Remote {
         let gone = self.fetch_more(wanted.more, get)?;
         let merge_base = self.merge_base(wanted.base, wanted.head)?;
         if let Some(merge_base) = &merge_base {
-            files::fetch(&self.git, get, &files::Sides { merge_base, head: wanted.head, judge: wanted.base })?;
+            files::fetch(
+                &self.git,
+                get,
+                &files::ReviewCommits { merge_base, head: wanted.head, settings: wanted.base },
+            )?;
         }
         Ok(Fetched { merge_base, head: wanted.head.clone(), gone })
     }

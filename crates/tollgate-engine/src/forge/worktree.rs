@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::forge::project::pointer::{self, Head};
-use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::private_git_dir::WorkTree;
 use crate::forge::project::{Branch, GitPaths, PrivateGitDir, Project, Settings, check_entry, failure};
 
 pub(in crate::forge) mod changed;
@@ -43,7 +43,7 @@ pub struct Worktree {
 
 /// A worktree in git's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct WorktreeInfo {
     /// The path of its files, even when they are gone.
     pub path: PathBuf,
     /// Its branch; `None` when detached.
@@ -56,7 +56,7 @@ pub struct Listed {
 
 /// The repository's entry of a worktree.
 #[derive(Debug)]
-struct Known {
+struct WorktreeRecord {
     git_dir: PathBuf,
     checkout: Option<PathBuf>,
     head: Head,
@@ -137,7 +137,8 @@ impl Worktree {
         let scratch = tempfile::tempdir().map_err(|error| failure::no_scratch(&std::env::temp_dir(), &error))?;
         let index = scratch.path().join("index");
         let settings = Settings::read(&self.paths)?;
-        let own = PrivateGitDir::to_work(&self.paths, Tree { path: &self.path, index: &index, settings: &settings })?;
+        let own =
+            PrivateGitDir::to_work(&self.paths, WorkTree { path: &self.path, index: &index, settings: &settings })?;
         let tip = self.paths.tip(&self.branch)?;
         changed::load(own.git(), tip.as_ref(), &changed::sparse(self)?)?;
         let changed = changed::look(own.git())?;
@@ -150,7 +151,7 @@ impl Worktree {
 
 impl Project {
     /// Lists the worktrees except the main checkout.
-    pub fn worktrees(&self) -> Result<Vec<Listed>, Failure> {
+    pub fn worktrees(&self) -> Result<Vec<WorktreeInfo>, Failure> {
         let known = known(self.paths())?;
         let listed = known.into_iter().filter_map(|known| {
             let path = known.checkout?;
@@ -158,14 +159,14 @@ impl Project {
                 Head::Branch(name) => Some(name),
                 Head::Other => None,
             };
-            Some(Listed { exists: path.is_dir(), path, branch, locked: known.lock.is_some() })
+            Some(WorktreeInfo { exists: path.is_dir(), path, branch, locked: known.lock.is_some() })
         });
         Ok(listed.collect())
     }
 
     /// The worktree of a branch, if it exists and is valid.
     pub fn worktree(&self, branch: &Branch) -> Result<Option<Worktree>, Failure> {
-        let is_it = |known: &Known| matches!(&known.head, Head::Branch(name) if name == branch.as_str());
+        let is_it = |known: &WorktreeRecord| matches!(&known.head, Head::Branch(name) if name == branch.as_str());
         let Some(known) = known(self.paths())?.into_iter().find(is_it) else {
             return Ok(None);
         };
@@ -182,7 +183,7 @@ impl Project {
 }
 
 /// Reads the repository's worktree entries.
-fn known(paths: &GitPaths) -> Result<Vec<Known>, Failure> {
+fn known(paths: &GitPaths) -> Result<Vec<WorktreeRecord>, Failure> {
     let folder = paths.common.join("worktrees");
     let failed = |error: io::Error| failure::no_worktree(&folder, &error);
     if std::fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
@@ -204,7 +205,7 @@ fn known(paths: &GitPaths) -> Result<Vec<Known>, Failure> {
         let checkout = pointer::checkout_of(&git_dir).map_err(failed)?;
         let head = pointer::head(&git_dir).map_err(failed)?;
         let lock = pointer::read(&git_dir, "locked").map_err(failed)?;
-        all.push(Known { git_dir, checkout, head, lock });
+        all.push(WorktreeRecord { git_dir, checkout, head, lock });
     }
     all.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
     Ok(all)

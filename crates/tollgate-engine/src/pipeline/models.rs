@@ -365,7 +365,7 @@ fn call_all(context: &ModelContext<'_>, change: &Change, team: Vec<Prepared>, jo
     let mut members = Vec::new();
     for member in team {
         let (forge, head) = (context.forge.clone(), change.head.clone());
-        let tree = Box::new(move |into: &std::path::Path| forge.copy_after(&head, into));
+        let tree = Box::new(move |into: &std::path::Path| forge.export_after(&head, into));
         let (name, price) = (member.name.clone(), member.price);
         let backend = member.backend(&context.options.tape, &net, tree, context.executable.to_owned());
         members.push(Member { name, backend, price });

@@ -18,13 +18,13 @@ use tollgate_rules::catalog;
 use super::compose;
 use super::post::Post;
 use super::publish::JobError;
-use super::work::{Job, fenced, settings_of};
+use super::work::{PullJob, fenced, settings_of};
 use crate::forge::host::Permission;
 use crate::store::pulls::{BotCommand, BotCommandRow, BotEffect, BotReply, NewPost, PostKind, PullRow};
 use crate::store::{Record, Reviewed, Run};
 
 /// Answers all pending commands.
-pub(super) fn answer_all(job: &Job<'_>) -> Result<(), JobError> {
+pub(super) fn answer_all(job: &PullJob<'_>) -> Result<(), JobError> {
     for told in job.pulls.database().due_bot_commands(job.id)? {
         let row = job.row()?;
         let answer = match &told.told {
@@ -53,7 +53,7 @@ impl CommandResult {
 
 /// Executes a command in a comment.
 fn execute(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     told: &BotCommandRow,
     place: Place,
@@ -95,7 +95,7 @@ fn execute(
 
 /// Resolving one of our threads dismisses its finding; reopening it withdraws the dismissal.
 fn thread(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     told: &BotCommandRow,
     root: u64,
@@ -125,7 +125,7 @@ fn thread(
     }
 }
 
-fn may_write(job: &Job<'_>, who: &str) -> Result<bool, JobError> {
+fn may_write(job: &PullJob<'_>, who: &str) -> Result<bool, JobError> {
     match job.host.permission(&job.repo, who) {
         Ok(permission) => Ok(permission >= Permission::Write),
         Err(error) if error.may_pass() => Err(error.into()),
@@ -139,14 +139,14 @@ fn reply_to(row: &PullRow, place: Place, body: String) -> NewPost {
 }
 
 /// The last completed review.
-fn last_run(job: &Job<'_>, row: &PullRow) -> Result<Option<Run>, JobError> {
+fn last_run(job: &PullJob<'_>, row: &PullRow) -> Result<Option<Run>, JobError> {
     let run = row.run.map(|run| job.pulls.database().review_run(run)).transpose()?;
     Ok(run.flatten().filter(|run| run.review.is_some()))
 }
 
 /// Finds the named finding and its review; the error is the reply.
 fn found(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     place: Place,
     named: Option<&str>,
@@ -167,7 +167,7 @@ fn found(
 }
 
 /// The finding of one of our review comments.
-fn key_of(job: &Job<'_>, comment: u64) -> Result<Option<Key>, JobError> {
+fn key_of(job: &PullJob<'_>, comment: u64) -> Result<Option<Key>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let root = comments.iter().find(|known| known.id == comment && job.me.wrote(&known.author));
     let marks = root.map(|root| Mark::all_in(&root.body)).unwrap_or_default();
@@ -189,7 +189,7 @@ fn dismissal(finding: &Finding, reason: &str) -> Option<Dismissal> {
 
 /// Dismisses a finding and re-evaluates its review, without asking models again.
 fn dismiss(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     told: &BotCommandRow,
     run: Run,

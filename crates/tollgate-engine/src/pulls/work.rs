@@ -176,7 +176,7 @@ enum AfterJob {
 }
 
 /// A job: a leased pull request.
-pub(super) struct Job<'a> {
+pub(super) struct PullJob<'a> {
     pub(super) pulls: &'a Pulls,
     pub(super) token: FencingToken,
     pub(super) id: i64,
@@ -188,7 +188,7 @@ pub(super) struct Job<'a> {
     watch: &'a Watch,
 }
 
-fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Job<'a>, JobError> {
+fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<PullJob<'a>, JobError> {
     let PullRow { id, repo, number, installation, .. } = claim.pull;
     let me = pulls.hosts().me()?;
     // The fence uses the clock of the lease, which may be the database's.
@@ -202,10 +202,10 @@ fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Jo
         }
         host => host?,
     };
-    Ok(Job { pulls, token: claim.token, id, repo, number, host, me, installation, watch })
+    Ok(PullJob { pulls, token: claim.token, id, repo, number, host, me, installation, watch })
 }
 
-impl Job<'_> {
+impl PullJob<'_> {
     fn all(&self) -> Result<AfterJob, JobError> {
         bot_commands::answer_all(self)?;
         let row = self.row()?;
@@ -314,7 +314,7 @@ impl Job<'_> {
 
 /// The settings of the target branch at the last review. If they are unavailable, the server's settings with the
 /// strictest gate: nothing may pass that the project would reject.
-pub(super) fn settings_of(job: &Job<'_>, row: &PullRow) -> Settings {
+pub(super) fn settings_of(job: &PullJob<'_>, row: &PullRow) -> Settings {
     let at = || {
         let (pulls, key) = (job.pulls, job.pulls.cache_key(job.installation, &job.repo));
         let url = job.host.clone_url(&job.repo);

@@ -33,12 +33,12 @@ pub use card::{Blocker, Card, CardFilter, Counts, Lane, Order, Progress};
 pub use event::{EventRow, NewEvent};
 pub(super) use event::{announce_run, insert as announce_in};
 pub use feature::{Facts, FeatureRow, NewFeature};
-pub use file::{Projected, TakeIn, TakenIn, Unprojected};
+pub use file::{FileImport, FileImported, Projected, Unprojected};
 pub use iteration::{IterationRow, NewIteration};
 pub use overview::ReviewedRow;
 pub use project::{ProjectOf, ProjectRow};
 pub use transition::{
-    Announce, Changes, Field, Hold, Transition, TransitionError, TransitionRow, Transitioned, silence,
+    Announce, Changes, Field, LeaseAfter, Transition, TransitionError, TransitionRow, Transitioned, silence,
 };
 pub use work::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, FencingToken, ProcessRow};
 

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 256;
 
 /// The checksum of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sum {
+pub struct TableChecksum {
     /// The number of rows.
     pub rows: u64,
     /// The SHA-256 of all rows, in hexadecimal.
@@ -37,16 +37,16 @@ pub struct Sum {
 
 /// The checksums of a table on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compared {
+pub struct TableComparison {
     /// Its name; `numbers` stands for the sequences.
     pub table: String,
     /// In the source.
-    pub source: Sum,
+    pub source: TableChecksum,
     /// In the target.
-    pub target: Sum,
+    pub target: TableChecksum,
 }
 
-impl Compared {
+impl TableComparison {
     /// True when both sides are equal.
     #[must_use]
     pub fn is_same(&self) -> bool {
@@ -56,18 +56,18 @@ impl Compared {
 
 /// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyResult {
     /// The tables, in the order of copying.
-    pub tables: Vec<Compared>,
+    pub tables: Vec<TableComparison>,
     /// True when the source was written meanwhile, so that the copy is behind.
     pub is_behind: bool,
 }
 
 /// Copies a database into another one, which must be empty. In a shared target, projects are assigned to `machine`.
-pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Failure> {
+pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<CopyResult, Failure> {
     let source = Side::open(from)?;
     let before = source.generation()?;
-    let made = Made::of(to);
+    let made = NewFile::of(to);
     let target = Side::to_fill(to)?;
     let done = source.begin_reading().and_then(|()| fill(&source, &target, machine));
     let done = done.and_then(|tables| {
@@ -79,7 +79,7 @@ pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Fai
             source.carry_out("COMMIT")?;
             let is_behind = source.generation()? != before;
             made.keep();
-            Ok(Copied { tables, is_behind })
+            Ok(CopyResult { tables, is_behind })
         }
         Err(failure) => {
             // A lost connection has already rolled back.
@@ -90,7 +90,7 @@ pub fn copy(from: &Location, to: &Location, machine: &str) -> Result<Copied, Fai
 }
 
 /// Compares two databases without changing them.
-pub fn compare(from: &Location, to: &Location) -> Result<Vec<Compared>, Failure> {
+pub fn compare(from: &Location, to: &Location) -> Result<Vec<TableComparison>, Failure> {
     let (source, target) = (Side::open(from)?, Side::open(to)?);
     source.begin_reading()?;
     target.begin_reading()?;
@@ -166,9 +166,9 @@ impl<'a> Side<'a> {
 }
 
 /// A file created for the copy, deleted on failure.
-struct Made<'a>(Option<&'a std::path::Path>);
+struct NewFile<'a>(Option<&'a std::path::Path>);
 
-impl<'a> Made<'a> {
+impl<'a> NewFile<'a> {
     fn of(place: &'a Location) -> Self {
         Self(place.file().filter(|path| !path.exists()))
     }
@@ -178,7 +178,7 @@ impl<'a> Made<'a> {
     }
 }
 
-impl Drop for Made<'_> {
+impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         let Some(path) = self.0 else { return };
         for end in ["", "-wal", "-shm"] {
@@ -191,7 +191,7 @@ impl Drop for Made<'_> {
 }
 
 /// Fills the target and verifies it.
-fn fill(source: &Side<'_>, target: &Side<'_>, machine: &str) -> Result<Vec<Compared>, Failure> {
+fn fill(source: &Side<'_>, target: &Side<'_>, machine: &str) -> Result<Vec<TableComparison>, Failure> {
     let tables = tables(source, target)?;
     for table in &tables {
         let is_there = target.connection.prepare(&format!("SELECT 1 FROM {} LIMIT 1", table.name));
@@ -246,21 +246,25 @@ fn copy_table(source: &Side<'_>, target: &Side<'_>, table: &Table) -> Result<(),
     put.map_err(|error| target.failed(&error))
 }
 
-fn sums(source: &Side<'_>, target: &Side<'_>, tables: &[Table]) -> Result<Vec<Compared>, Failure> {
+fn sums(source: &Side<'_>, target: &Side<'_>, tables: &[Table]) -> Result<Vec<TableComparison>, Failure> {
     let of = |side: &Side<'_>, table: &Table| sum(&side.connection, table).map_err(|error| side.failed(&error));
     let mut compared = Vec::new();
     for table in tables {
-        compared.push(Compared { table: table.name.clone(), source: of(source, table)?, target: of(target, table)? });
+        compared.push(TableComparison {
+            table: table.name.clone(),
+            source: of(source, table)?,
+            target: of(target, table)?,
+        });
     }
-    let given = |side: &Side<'_>| -> Result<Sum, Failure> {
+    let given = |side: &Side<'_>| -> Result<TableChecksum, Failure> {
         let numbers = numbers::read(&side.connection, tables).map_err(|error| side.failed(&error))?;
         Ok(numbers::sum(&numbers))
     };
-    compared.push(Compared { table: "numbers".to_owned(), source: given(source)?, target: given(target)? });
+    compared.push(TableComparison { table: "numbers".to_owned(), source: given(source)?, target: given(target)? });
     Ok(compared)
 }
 
-fn sum(connection: &Connection, table: &Table) -> sql::Result<Sum> {
+fn sum(connection: &Connection, table: &Table) -> sql::Result<TableChecksum> {
     let (mut hash, mut n_rows) = (Sha256::new(), 0_u64);
     table.read(connection, AT_ONCE, &mut |rows| {
         for value in rows.iter().flatten() {
@@ -269,7 +273,7 @@ fn sum(connection: &Connection, table: &Table) -> sql::Result<Sum> {
         n_rows += rows.len() as u64;
         true
     })?;
-    Ok(Sum { rows: n_rows, sha256: hex(hash) })
+    Ok(TableChecksum { rows: n_rows, sha256: hex(hash) })
 }
 
 /// Hashes a value with its type and length.
@@ -312,8 +316,8 @@ fn other_columns(place: &Location, table: &str) -> Failure {
     Failure::new(Kind::External, problem).hint("Use the same version of tollgate for both.")
 }
 
-fn came_out_different(place: &Location, compared: &Compared) -> Failure {
-    let Compared { table, source, target } = compared;
+fn came_out_different(place: &Location, compared: &TableComparison) -> Failure {
+    let TableComparison { table, source, target } = compared;
     let problem = format!(
         "`{table}` came out different in `{place}`: {} rows with the checksum {} became {} with {}",
         source.rows, source.sha256, target.rows, target.sha256

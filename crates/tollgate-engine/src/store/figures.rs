@@ -143,10 +143,10 @@ pub(super) fn fill_anew(connection: &Connection) -> sql::Result<()> {
 fn add_figures(connection: &Connection, run: i64) -> sql::Result<String> {
     let sql = "SELECT repository, subject, title, head, problem, review FROM run WHERE id = ?1";
     let (mut text, review) = connection.query_row(sql, [run], |row| Ok((searched(row)?, row.get(5)?)))?;
-    let asked = Asked::read(review);
-    connection.execute(FIGURES, params![run, asked.cost_usd, asked.n_tokens])?;
+    let totals = ReviewerTotals::read(review);
+    connection.execute(FIGURES, params![run, totals.cost_usd, totals.n_tokens])?;
 
-    let mut reviewers = asked.names;
+    let mut reviewers = totals.names;
     let mut statement =
         connection.prepare("SELECT DISTINCT reviewer FROM finding WHERE run = ?1 AND reviewer IS NOT NULL")?;
     for name in statement.query_map([run], |row| row.get(0))? {
@@ -178,28 +178,28 @@ fn searched(row: &Row<'_>) -> sql::Result<String> {
 
 /// The reviewers, cost and tokens in a stored review.
 #[derive(Default)]
-struct Asked {
+struct ReviewerTotals {
     names: BTreeSet<String>,
     /// `None` when unknown.
     cost_usd: Option<f64>,
     n_tokens: Option<i64>,
 }
 
-impl Asked {
+impl ReviewerTotals {
     fn read(review: Option<String>) -> Self {
         let review: Value = review.and_then(|review| serde_json::from_str(&review).ok()).unwrap_or_default();
-        let mut asked = Self::default();
+        let mut totals = Self::default();
         for entry in review.get("x_reviewers").and_then(Value::as_array).into_iter().flatten() {
-            asked.names.extend(entry.get("name").and_then(Value::as_str).map(str::to_owned));
+            totals.names.extend(entry.get("name").and_then(Value::as_str).map(str::to_owned));
             if let Some(cost) = entry.get("cost_usd").and_then(Value::as_f64) {
-                asked.cost_usd = Some(asked.cost_usd.unwrap_or_default() + cost);
+                totals.cost_usd = Some(totals.cost_usd.unwrap_or_default() + cost);
             }
             let tokens = |kind: &str| entry.pointer(&format!("/tokens/{kind}")).and_then(Value::as_i64);
             if let (Some(input), Some(output)) = (tokens("input"), tokens("output")) {
                 let sum = input.saturating_add(output);
-                asked.n_tokens = Some(asked.n_tokens.unwrap_or_default().saturating_add(sum));
+                totals.n_tokens = Some(totals.n_tokens.unwrap_or_default().saturating_add(sum));
             }
         }
-        asked
+        totals
     }
 }

@@ -237,7 +237,7 @@ impl Database {
     /// The matching runs of a page, and their total number.
     pub fn runs(&self, query: &RunQuery) -> Result<(Vec<Listed>, u64), Failure> {
         self.read(|connection| {
-            let which = Which::of(Engine::of(connection), query);
+            let which = RunConditions::of(Engine::of(connection), query);
             let total = total(connection, &which)?;
             Ok((listed(connection, query, which)?, total))
         })
@@ -247,7 +247,7 @@ impl Database {
     pub fn run(&self, id: i64) -> Result<Option<(Run, Listed)>, Failure> {
         self.read(|connection| {
             let Some(run) = row::by_id(connection, id)? else { return Ok(None) };
-            let mut which = Which::default();
+            let mut which = RunConditions::default();
             which.add("run = ?", Some(id));
             let query = RunQuery { limit: 1, ..RunQuery::default() };
             Ok(listed(connection, &query, which)?.pop().map(|listed| (run, listed)))
@@ -285,12 +285,12 @@ pub(super) const NAMES: &str = "SELECT name, n FROM run_name WHERE kind = ?1 ORD
 
 /// The SQL conditions of a query, with the values of their parameters.
 #[derive(Default)]
-pub(super) struct Which {
+pub(super) struct RunConditions {
     conditions: Vec<String>,
     values: Vec<Value>,
 }
 
-impl Which {
+impl RunConditions {
     pub(super) fn of(engine: Engine, query: &RunQuery) -> Self {
         let mut which = Self::default();
         which.add("repository = ?", query.repository.clone());
@@ -365,12 +365,12 @@ impl Which {
     }
 }
 
-fn total(connection: &Connection, which: &Which) -> sql::Result<u64> {
+fn total(connection: &Connection, which: &RunConditions) -> sql::Result<u64> {
     let (sql, values) = which.total();
     connection.query_row(&sql, values, |row| row.get(0))
 }
 
-fn listed(connection: &Connection, query: &RunQuery, which: Which) -> sql::Result<Vec<Listed>> {
+fn listed(connection: &Connection, query: &RunQuery, which: RunConditions) -> sql::Result<Vec<Listed>> {
     let (sql, values) = which.part(query);
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map(&values, of_row)?;

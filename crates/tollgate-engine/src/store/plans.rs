@@ -6,7 +6,7 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
 use tollgate_core::verdict::Verdict;
 
-use super::listed::{self, Which};
+use super::listed::{self, RunConditions};
 use super::place::Place;
 use super::search::Engine;
 use super::{Order, Origin, Range, ResultFilter, RunQuery, trend};
@@ -79,13 +79,13 @@ pub(super) fn statements(engine: Engine) -> Vec<Statement> {
     let mut all = Vec::new();
     let mut add = |name: String, sql: String, values: Vec<Value>| all.push(Statement { name, sql, values });
     for (filter, query) in filters() {
-        let which = Which::of(engine, &query);
+        let which = RunConditions::of(engine, &query);
         let (sql, values) = which.total();
         add(format!("total: {filter}"), sql, values.clone());
         for order in Order::ALL {
             for after in [None, Some(1_000)] {
                 let query = RunQuery { order, after, limit: 50, ..query.clone() };
-                let (sql, values) = Which::of(engine, &query).part(&query);
+                let (sql, values) = RunConditions::of(engine, &query).part(&query);
                 add(format!("list: {filter}, {} first, after {after:?}", order.as_str()), sql, values);
             }
         }

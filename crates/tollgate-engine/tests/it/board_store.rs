@@ -8,8 +8,9 @@ use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, 
 use tollgate_core::finding::{Category, Severity};
 use tollgate_engine::config::Retention;
 use tollgate_engine::store::board::{
-    CardFilter, Changes, Claim, ClaimRequest, ConcurrencyLimit, Counts, Facts, FeatureRow, FencingToken, Field, Hold,
-    NewEvent, NewFeature, NewIteration, Projected, TakeIn, Transition, TransitionError, Transitioned, silence,
+    CardFilter, Changes, Claim, ClaimRequest, ConcurrencyLimit, Counts, Facts, FeatureRow, FencingToken, Field,
+    FileImport, LeaseAfter, NewEvent, NewFeature, NewIteration, Projected, Transition, TransitionError, Transitioned,
+    silence,
 };
 
 use crate::place::{Place, again_on_a_server};
@@ -352,7 +353,7 @@ fn work_is_done_by_one_at_a_time() {
     late.token = Some(first.token);
     assert_eq!(database.transition(late).unwrap_err(), TransitionError::Stale);
     let mut start = board.transition(&feature, Event::AgentStarted);
-    (start.token, start.hold) = (Some(second.token), Hold::Keep);
+    (start.token, start.hold) = (Some(second.token), LeaseAfter::Keep);
     database.transition(start).unwrap();
     assert!(database.record_process(second.token, "2").unwrap());
     let mut done = board.transition(&feature, Event::AgentDone);
@@ -445,15 +446,15 @@ fn a_review_that_is_to_be_tried_later_is_let_go() {
     board.to_review(&feature, "c1");
     let claim = board.claim(&feature, Work::Reviewing, 1_000);
     let mut failed = board.transition(&feature, Event::ReviewFailed);
-    (failed.token, failed.hold) = (Some(claim.token), Hold::Keep);
+    (failed.token, failed.hold) = (Some(claim.token), LeaseAfter::Keep);
     failed.set.not_before_ms = Some(3_000);
     board.database.transition(failed).unwrap();
     assert_eq!(board.database.claim(&board.bid(&feature, Work::Reviewing, 2_999)).unwrap(), None);
     board.claim(&feature, Work::Reviewing, 3_000);
 }
 
-fn take_in(board: &Board, feature: &FeatureId, edit: Option<Status>) -> TakeIn {
-    TakeIn {
+fn take_in(board: &Board, feature: &FeatureId, edit: Option<Status>) -> FileImport {
+    FileImport {
         project: board.project,
         feature: feature.clone(),
         document: b"{\"title\":\"new\"}".to_vec(),
@@ -477,21 +478,22 @@ fn a_file_is_taken_in_and_a_status_the_gate_forbids_is_not() {
     board.database.set_broken(board.project, &feature, Some("line 3"), 19, Vec::new()).unwrap();
     assert_eq!(board.feature(&feature).broken.as_deref(), Some("line 3"));
     assert_eq!(board.database.unprojected().unwrap(), [], "a broken file is not written");
-    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Verified))).unwrap();
+    let taken = board.database.import_file(take_in(&board, &feature, Some(Status::Verified))).unwrap();
     assert_eq!(taken.refused.unwrap().why, "the gate decides about that");
     assert_eq!(taken.feature, board.feature(&feature));
     let FeatureRow { state, facts, broken, file_hash, .. } = taken.feature;
     assert_eq!((state.status, facts.title.as_str(), broken), (Status::Backlog, "new", None));
     assert_eq!(file_hash, Some([7; 32]));
     assert_eq!(board.database.unprojected().unwrap()[0].rev, 2, "the file is to be put right");
-    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Other("parked".to_owned())))).unwrap();
+    let taken =
+        board.database.import_file(take_in(&board, &feature, Some(Status::Other("parked".to_owned())))).unwrap();
     assert_eq!((taken.refused, taken.feature.rev), (None, 3));
     assert_eq!(board.database.unprojected().unwrap(), []);
     let history = board.database.transitions(board.project, &feature).unwrap();
     let words: Vec<&str> = history.iter().map(|row| row.event.as_str()).collect();
     assert_eq!(words, ["added", "edit_refused", "edited"]);
     // Another program has it now, and moves it as it likes.
-    let taken = board.database.take_in(take_in(&board, &feature, Some(Status::Verified))).unwrap();
+    let taken = board.database.import_file(take_in(&board, &feature, Some(Status::Verified))).unwrap();
     assert_eq!((taken.refused, taken.feature.state.status), (None, Status::Verified));
 }
 
@@ -501,9 +503,9 @@ fn a_file_is_judged_anew_when_something_happened_while_it_was_read() {
     let feature = board.add("one");
     let taking = take_in(&board, &feature, None);
     board.happen(&feature, Event::Start);
-    assert!(matches!(board.database.take_in(taking), Err(TransitionError::Stale)));
+    assert!(matches!(board.database.import_file(taking), Err(TransitionError::Stale)));
     assert_eq!(board.database.unprojected().unwrap()[0].rev, 2);
-    board.database.take_in(take_in(&board, &feature, None)).unwrap();
+    board.database.import_file(take_in(&board, &feature, None)).unwrap();
     assert_eq!(board.database.unprojected().unwrap(), []);
 }
 
@@ -513,7 +515,7 @@ fn taking_in_a_file_does_not_disturb_the_work_on_it() {
     let feature = board.add("one");
     board.happen(&feature, Event::Start);
     let claim = board.claim(&feature, Work::Queued, 1_000);
-    board.database.take_in(take_in(&board, &feature, Some(Status::InProgress))).unwrap();
+    board.database.import_file(take_in(&board, &feature, Some(Status::InProgress))).unwrap();
     assert!(board.database.heartbeat(claim.token, 2_000).unwrap());
 }
 
@@ -532,7 +534,7 @@ fn what_was_written_into_a_file_never_replaces_what_was_taken_in_since() {
     assert_eq!(board.feature(&feature).document, b"second", "it moved on, but nobody wrote the file");
     let mut taking = take_in(&board, &feature, None);
     taking.is_current = false;
-    let rev = board.database.take_in(taking).unwrap().feature.rev;
+    let rev = board.database.import_file(taking).unwrap().feature.rev;
     mark(rev - 1, "too late");
     let row = board.feature(&feature);
     assert_eq!((&row.document[..], row.file_hash), (&b"{\"title\":\"new\"}"[..], Some([7; 32])));

@@ -1,4 +1,4 @@
-//! The project folder beside others who write in it, and when writing ends half way.
+//! The project folder with concurrent writers, and with interrupted writes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -32,7 +32,7 @@ impl Project {
         project
     }
 
-    /// Writes a card from outside, long ago.
+    /// Writes a card as another program, long ago.
     fn put(&self, name: &str, json: &str) {
         let path = self.card(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -145,7 +145,7 @@ fn a_broken_card_is_never_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_set_leaves_the_card_as_it_was() {
+fn an_invalid_edit_leaves_the_card_unchanged() {
     let project = Project::with("a", r#"{"id":"a"}"#);
     let failure = project.folder.update(&id("a"), &|card| card.set_raw("x", "{")).unwrap_err();
     assert!(failure.message.ends_with("what was to be written is refused: line 1, column 2: expected a key in quotes"));
@@ -311,7 +311,7 @@ fn steps_and_settings_are_read_and_prompts_written_among_what_is_not_ours() {
     assert!(written.starts_with("{\n  \"version\": 1,\n  \"promptCustomization\": {\n    \"codeReview\""), "{written}");
 }
 
-/// How often the hard tests do what they do: `TOLLGATE_CHAOS=200` is the whole of it.
+/// The number of rounds of the stress tests: `TOLLGATE_CHAOS=200` is the full run.
 fn n_rounds(usual: usize) -> usize {
     std::env::var("TOLLGATE_CHAOS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
@@ -321,10 +321,10 @@ fn say(figures: &str) {
     println!("{figures}");
 }
 
-/// Names the project to a child that is this program again.
+/// Names the project to a child process of this test program.
 const CHILD: &str = "TOLLGATE_TEST_FOLDER";
 
-/// This program again, to do one of the tests below in a project.
+/// Runs one of the tests below in a child process.
 fn child(test: &str, project: &Project) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(CHILD, project.dir.path());
@@ -332,7 +332,7 @@ fn child(test: &str, project: &Project) -> Command {
     command
 }
 
-/// A card of the size that one with diffs has; `n` says which write it is of.
+/// A card of a realistic size; `n` is the number of the write.
 fn large_card(n: usize) -> String {
     let filling = char::from(b'a' + u8::try_from(n % 26).unwrap()).to_string().repeat(400_000);
     format!("{{\n  \"id\": \"a\",\n  \"n\": {n},\n  \"filling\": \"{filling}\"\n}}")
@@ -365,7 +365,7 @@ fn when_a_writer_is_killed_files_are_old_or_new_and_left_overs_are_swept() {
         let mut writer = child("folder::a_writer_that_will_be_killed", &project).spawn().unwrap();
         let mut last = project.folder.stamp("a");
         for _ in 0..=round % 4 {
-            // The writer is at work when the card becomes another one.
+            // The writer is running when the card changes.
             let start = Instant::now();
             while project.folder.stamp("a") == last {
                 assert!(start.elapsed() < Duration::from_secs(60), "the writer does nothing");
@@ -400,7 +400,7 @@ enum Style {
     Truncate,
 }
 
-/// Reads the card, counts in a field of its own and writes the card back, as Automaker does: without a lock.
+/// Reads the card, increments a field and writes it back, as Automaker does: without a lock.
 fn count(card: &Path, style: Style, rounds: usize) {
     for n in 1..=rounds {
         let mut value = loop {
@@ -433,7 +433,7 @@ fn check_second_writer(style: Style) {
     let mut write = |project: &Project| {
         ours += 1;
         let edit = |card: &mut Document| {
-            // What they have once written is never undone by us.
+            // We never revert a write of the other program.
             let theirs = card.number("theirs").unwrap();
             assert!(theirs >= seen.get(), "{theirs} after {}", seen.get());
             seen.set(theirs);
@@ -513,10 +513,10 @@ fn without_room_the_old_file_stays() {
 }
 
 #[test]
-fn what_others_do_to_cards_is_noticed() {
+fn changes_of_other_programs_are_noticed() {
     let project = Project::with("a", r#"{"id":"a"}"#);
     let folder = Arc::new(Folder::open(project.dir.path(), DEFAULT_NAME).unwrap());
-    // So seldom that only the system's notices can be what tells.
+    // The polling interval is so long that only a notification can report the change.
     let (watcher, changes) = Watcher::start(folder, Duration::from_secs(3600)).unwrap();
     let expect = |name: &str| {
         loop {

@@ -1,4 +1,4 @@
-//! The gate's commits, on real repositories.
+//! Gate commits on real repositories.
 
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ impl Feature {
 }
 
 #[test]
-fn what_an_agent_left_becomes_one_commit() {
+fn the_files_of_an_agent_become_one_commit() {
     let feature = Feature::new();
     feature.write("a.txt", "two\n");
     feature.write("sub/new file", "new\n");
@@ -112,7 +112,7 @@ fn the_same_attempt_makes_the_same_commit_once() {
     let (first, second) = (feature.outside("one"), feature.outside("other"));
     let gate = feature.gate(message, &first);
     let staged = gate::stage(&gate).unwrap();
-    // Killed here, nothing has happened that anybody can see.
+    // A crash here has no visible effect.
     assert_eq!(feature.git(&["rev-list", "--count", "HEAD"]), "1");
     assert_eq!(gate::find_attempt(&feature.project, feature.worktree.branch(), "a1").unwrap(), None);
     let again = feature.gate(message, &second);
@@ -121,7 +121,7 @@ fn the_same_attempt_makes_the_same_commit_once() {
     let found = gate::find_attempt(&feature.project, feature.worktree.branch(), "a1").unwrap();
     assert_eq!(found.as_ref(), Some(&sha));
     assert_eq!(gate::find_attempt(&feature.project, feature.worktree.branch(), "a2").unwrap(), None);
-    // The second one is the same commit, and the branch is there already.
+    // The second attempt makes the same commit, which the branch already has.
     let failure = gate::commit(&again, &staged_again).unwrap_err();
     assert_snapshot!(failure, @"the branch `feature/f1` moved while its commit was made");
     assert_eq!(gate::stage(&again).unwrap(), Staged::Nothing);
@@ -135,7 +135,7 @@ fn a_commit_that_no_branch_points_to_is_made_again_with_the_same_name() {
     let scratch = feature.outside("index");
     let gate = feature.gate("x\n", &scratch);
     let sha = gate::commit(&gate, &gate::stage(&gate).unwrap()).unwrap().unwrap();
-    // As if we had been ended before the branch was moved.
+    // As after a crash before the branch was moved.
     feature.scratch.git(&["update-ref", "refs/heads/feature/f1", "main"]);
     assert_eq!(gate::commit(&gate, &gate::stage(&gate).unwrap()).unwrap(), Some(sha));
 }
@@ -174,7 +174,7 @@ fn repositories_with_longer_names_work_too() {
 }
 
 #[test]
-fn what_the_agent_committed_itself_stays() {
+fn commits_of_the_agent_itself_are_kept() {
     let feature = Feature::new();
     feature.write("b.txt", "b\n");
     feature.git(&["add", "b.txt"]);
@@ -229,7 +229,7 @@ fn links_modes_and_files_that_become_folders_are_stored_as_they_are() {
     120000 secret
     ");
     assert_eq!(feature.git(&["cat-file", "blob", "HEAD:secret"]), "/etc/passwd");
-    // A link is not a file, and nobody looks where it leads.
+    // A symbolic link is stored as a link and not followed.
     assert_eq!(feature.project.blob(&sha, "secret", 100).unwrap(), Blob::Missing);
     assert_eq!(feature.project.blob(&sha, "linked/passwd", 100).unwrap(), Blob::Missing);
     assert_eq!(feature.project.blob(&sha, "folder", 100).unwrap(), Blob::Whole(b"x".to_vec()));
@@ -250,7 +250,7 @@ fn folders_of_the_board_stay_as_they_were_even_when_they_are_part_of_the_project
 }
 
 #[test]
-fn who_wrote_it_comes_from_the_settings_then_from_git_then_from_us() {
+fn the_author_comes_from_the_settings_then_from_git_then_is_tollgate() {
     let feature = Feature::new();
     let author = |feature: &Feature| feature.git(&["log", "-1", "--format=%an <%ae>, %cn <%ce>"]);
     std::fs::write(feature.outside("home").join(".gitconfig"), "[user]\nname = Global\nemail = g@x\n").unwrap();
@@ -293,7 +293,7 @@ fn a_repository_inside_the_tree_is_refused() {
     feature.git(&["init", "-q", "nested"]);
     let failure = feature.commit("x").unwrap_err();
     assert_snapshot!(failure, @"there is a nested repository at `nested`, whose files would be left out of the commit");
-    // One that has commits, one that lies over files of the project, and one that is only a file.
+    // One with commits, one over tracked files, and one with a `.git` file only.
     let inner = feature.worktree.path().join("nested");
     feature.scratch.git_in(&inner, &["add", "-A"]);
     feature.scratch.git_in(&inner, &["commit", "-q", "-m", "x"]);
@@ -309,7 +309,7 @@ fn a_repository_inside_the_tree_is_refused() {
     assert_snapshot!(failure, @"there is a nested repository at `src`, whose files would be left out of the commit");
     std::fs::remove_dir_all(feature.worktree.path().join("src/.git")).unwrap();
     feature.commit("x").unwrap().unwrap();
-    // What is ignored may hold anything.
+    // Ignored directories may contain anything.
     feature.write(".gitignore", "vendor/\n");
     feature.git(&["init", "-q", "vendor"]);
     feature.commit("x").unwrap().unwrap();
@@ -331,7 +331,7 @@ fn submodules_stay_as_they_were() {
     feature.write("a.txt", "two\n");
     feature.commit("x").unwrap().unwrap();
     assert_eq!(feature.git(&["rev-parse", "HEAD:sub"]), before);
-    // Even when its folder is gone.
+    // Even when its directory is gone.
     std::fs::remove_dir_all(&sub).unwrap();
     feature.write("a.txt", "three\n");
     feature.commit("x").unwrap().unwrap();
@@ -355,7 +355,7 @@ fn files_that_a_sparse_checkout_leaves_out_are_not_deleted() {
     100644 out/b
     ");
     assert_eq!(feature.git(&["status", "--porcelain"]), "");
-    // Once everything is checked out, a deletion is one.
+    // After a full checkout, a deletion counts.
     feature.git(&["sparse-checkout", "disable"]);
     std::fs::remove_file(feature.worktree.path().join("out/b")).unwrap();
     feature.commit("x").unwrap().unwrap();
@@ -402,7 +402,7 @@ fn a_lock_that_a_killed_agent_left_on_its_index_is_not_in_the_way() {
 #[test]
 fn an_index_that_a_crash_left_behind_is_settled() {
     let feature = Feature::new();
-    // Another length, since putting the old index back makes it younger than a file of the same clock tick.
+    // Another length, because restoring the old index makes it younger than a file of the same clock tick.
     feature.write("a.txt", "two and more\n");
     let before = std::fs::read(feature.worktree.git_dir().join("index")).unwrap();
     feature.commit("x").unwrap().unwrap();
@@ -414,7 +414,7 @@ fn an_index_that_a_crash_left_behind_is_settled() {
 }
 
 #[test]
-fn what_a_hook_does_to_its_index_does_not_change_the_commit() {
+fn changes_of_a_hook_to_its_index_do_not_change_the_commit() {
     let feature = Feature::new();
     feature.write("a.txt", "two\n");
     feature.write("b.txt", "b\n");
@@ -456,10 +456,10 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
     let failure = feature.commit("x").unwrap_err();
     assert_snapshot!(failure, @"`a.psd` would be stored through the filter `lfs`, which is not run here");
     assert_snapshot!(failure.hint.unwrap(), @"Run `git lfs install` as the user of the server, or leave these files as they were.");
-    // The repository's own word for it is not taken.
+    // A filter in the repository's own configuration is not run.
     feature.git(&["config", "filter.lfs.clean", "echo from the repository"]);
     assert!(feature.commit("x").is_err());
-    // The operator's is; like the real one, it keeps what it is given in the git folder.
+    // The operator's is; like the real one, it stores objects in the git directory.
     let clean = feature.outside("git-lfs");
     let script = "#!/bin/sh\nx=`cat`\ncase $x in version*) echo \"$x\"; exit;; esac\n\
                   printf %s \"$x\" >\"$GIT_DIR/lfs/object\"; echo version\n";
@@ -477,7 +477,7 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
 fn a_heap_of_data_is_not_committed() {
     let feature = Feature::new();
     feature.write("small", "x");
-    // A file of zeros that takes no room.
+    // A sparse file.
     std::fs::File::create(feature.worktree.path().join("core")).unwrap().set_len(2 << 30).unwrap();
     let failure = feature.commit("x").unwrap_err();
     assert_snapshot!(failure, @"2048 MiB of changed files are more than 1024 MiB; the largest is `core` with 2048 MiB");
@@ -509,7 +509,7 @@ fn a_branch_that_stands_for_another_does_not_move_that() {
     assert_eq!(feature.scratch.git(&["rev-parse", "feature/f1"]), sha.as_str());
 }
 
-/// Something that an agent does to a path.
+/// An action of an agent on a path.
 #[cfg(unix)]
 fn edit(root: &Path, path: &str, what: u8) {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -518,7 +518,7 @@ fn edit(root: &Path, path: &str, what: u8) {
         let _ = std::fs::remove_file(path);
         let _ = std::fs::remove_dir_all(path);
     };
-    // What is in the way of its folder goes, be it a file or a link.
+    // An obstacle to its directory is removed, be it a file or a link.
     for above in path.ancestors().skip(1).take_while(|above| *above != root) {
         if std::fs::symlink_metadata(above).is_ok_and(|metadata| !metadata.is_dir()) {
             clear(above);

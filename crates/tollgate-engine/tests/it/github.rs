@@ -1,4 +1,4 @@
-//! Deliveries of GitHub, by the examples that are published.
+//! Deliveries of GitHub, by its published examples.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

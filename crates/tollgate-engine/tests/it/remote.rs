@@ -31,14 +31,14 @@ struct World {
 }
 
 impl World {
-    /// A server that hands out single files to whoever knows the password; `main` has one commit.
+    /// A server that serves single blobs with a password; `main` has one commit.
     fn new() -> Self {
         let world = Self::with_settings(&["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"]);
         world.server.log();
         world
     }
 
-    /// A server with these settings on.
+    /// A server with these settings.
     fn with_settings(settings: &[&str]) -> Self {
         let scratch = Scratch::with_commit();
         for setting in settings {
@@ -54,7 +54,7 @@ impl World {
         sha(&self.scratch, "HEAD")
     }
 
-    /// Moves what the host calls the head of pull request 1 to where we are.
+    /// Moves the host's reference of pull request 1 to our head.
     fn push(&self) -> Sha {
         self.scratch.git(&["update-ref", "refs/pull/1/head", "HEAD"]);
         sha(&self.scratch, "HEAD")
@@ -112,7 +112,7 @@ fn sha(scratch: &Scratch, name: &str) -> Sha {
     Sha::parse(&scratch.git(&["rev-parse", name])).unwrap()
 }
 
-/// Every file of a change, with how many lines it adds and removes.
+/// The files of a change, with the numbers of added and removed lines.
 fn files(change: &Change) -> Vec<String> {
     change.files.iter().map(|file| format!("{} {:?}", file.path(), (file.n_added, file.n_removed))).collect()
 }
@@ -132,7 +132,7 @@ fn a_pull_request_is_fetched_and_read_as_git_reads_it() {
 }
 
 #[test]
-fn what_the_base_says_of_files_is_fetched_from_their_folders_and_above() {
+fn attributes_of_the_base_are_fetched_from_all_parent_directories() {
     let mut world = World::new();
     world.commit(".gitattributes", "made.* linguist-generated\n");
     world.commit("x/:(glob)y/.gitattributes", "made.* -linguist-generated\n*.z linguist-generated\n");
@@ -160,7 +160,7 @@ fn what_the_base_says_of_files_is_fetched_from_their_folders_and_above() {
 }
 
 #[test]
-fn what_was_said_of_files_where_a_pull_request_began_counts_no_longer() {
+fn attributes_where_a_pull_request_began_are_ignored() {
     let mut world = World::new();
     world.commit(".gitattributes", "made.* linguist-generated\n");
     world.branch();
@@ -195,7 +195,7 @@ fn only_what_is_reviewed_is_fetched_and_only_once() {
 }
 
 #[test]
-fn who_wants_to_look_around_gets_the_other_files_too() {
+fn fetch_tree_fetches_the_other_files() {
     let world = World::new();
     let base = world.commit("unrelated.txt", "somebody looks at this\n");
     world.branch();
@@ -206,7 +206,7 @@ fn who_wants_to_look_around_gets_the_other_files_too() {
     let names = |place: &str| {
         let into = world.scratch.beside(place);
         std::fs::create_dir(&into).unwrap();
-        remote.local(&format!("{base}..{head}"), &base).unwrap().copy_after(&head, &into).unwrap();
+        remote.local(&format!("{base}..{head}"), &base).unwrap().export_after(&head, &into).unwrap();
         let entries = std::fs::read_dir(into).unwrap().flatten();
         let mut names: Vec<String> = entries.map(|it| it.file_name().into_string().unwrap()).collect();
         names.sort();
@@ -264,7 +264,7 @@ fn hosts_that_hand_out_no_single_files_or_commits_are_served_by_reference() {
         world.commit("c.txt", "c\n");
         let head = world.push();
         assert_eq!(files(&world.change(&head)), ["b.txt (1, 0)", "c.txt (1, 0)"], "{settings:?}");
-        // Where only references are handed out, the reference decides what there is.
+        // Where only references are served, the reference decides.
         let other = world.scratch.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "other"]);
         let other = Sha::parse(&other).unwrap();
         let fetched = world.fetch(&other);

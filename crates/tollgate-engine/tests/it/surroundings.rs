@@ -73,7 +73,7 @@ fn check_copy(scratch: &Scratch, trigger: Trigger, expected: &[(&str, &str)]) {
     let mut local = Local::open(&scratch.dir, trigger, scratch.environment()).unwrap();
     let change = local.fetch(&FetchOptions { base: None, max_diff_bytes: 1_000_000 }).unwrap();
     let into = tempfile::tempdir().unwrap();
-    local.copy_after(&change.head, into.path()).unwrap();
+    local.export_after(&change.head, into.path()).unwrap();
     let expected: BTreeMap<String, String> =
         expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     assert_eq!(files(into.path()), expected);

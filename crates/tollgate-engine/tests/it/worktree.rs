@@ -9,7 +9,7 @@ use tollgate_engine::forge::worktree::{Removed, Worktree};
 use crate::gate::Feature;
 use crate::scratch::Scratch;
 
-/// A name, and something done to a feature.
+/// A name and an action on a feature.
 type Plant = (&'static str, fn(&Feature));
 
 fn open(scratch: &Scratch) -> Project {
@@ -44,7 +44,7 @@ fn a_worktree_that_is_there_is_used_again_wherever_it_is() {
     assert_eq!(worktree.path(), elsewhere.canonicalize().unwrap());
     assert_eq!(ensure(&project, "topic", "f1").unwrap().path(), worktree.path());
     assert!(!scratch.dir.join(".worktrees").exists());
-    // It is somebody's own, so it is not ours to remove.
+    // It was not created by tollgate, so it is not removed.
     assert_eq!(project.remove_worktree(&worktree).unwrap(), Removed::NotOurs);
     assert!(elsewhere.join("a.txt").exists());
 }
@@ -133,7 +133,7 @@ fn a_worktree_that_was_half_made_is_finished() {
     let worktree = ensure(&feature.project, "feature/f1", "f1").unwrap();
     assert_eq!(worktree.uncommitted().unwrap(), 0);
     assert!(!feature.project.worktrees().unwrap()[0].locked);
-    // Ended even earlier: the entry says nothing yet.
+    // Killed even earlier: the entry is empty.
     std::fs::remove_dir_all(worktree.path()).unwrap();
     std::fs::remove_dir_all(worktree.git_dir()).unwrap();
     std::fs::create_dir(worktree.git_dir()).unwrap();
@@ -292,7 +292,7 @@ fn only_the_top_of_a_checkout_is_a_project() {
     let reftable = scratch.beside("reftable");
     scratch.git(&["init", "-q", "--ref-format=reftable", reftable.to_str().unwrap()]);
     assert_snapshot!(said(&reftable), @"`/reftable` keeps its branches in the reftable format, which is not supported");
-    // A worktree of a person's own can be a project.
+    // A person's own worktree can be a project.
     let own = scratch.beside("own");
     scratch.git(&["worktree", "add", "-q", own.to_str().unwrap()]);
     assert_eq!(open(&own).unwrap().head_branch().as_deref(), Some("own"));

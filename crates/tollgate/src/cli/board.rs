@@ -82,7 +82,7 @@ impl ProjectArgs {
         let project = self.find(context, &board)?;
         if !board.is_kept(&project)? {
             // No server watches the feature files, so pending edits are imported now.
-            for broken in board.take_in_all(&project)? {
+            for broken in board.import_all(&project)? {
                 output::say(&format!("cannot read `{}`: {}", broken.name, broken.why));
             }
         }

@@ -7,7 +7,7 @@ use tollgate_engine::board::machine_name;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::Location;
-use tollgate_engine::store::copy::{self, Compared};
+use tollgate_engine::store::copy::{self, TableComparison};
 
 use super::rules::DataFormat;
 use super::{CliContext, Exit, output, store_args};
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
         let copied = copy::copy(&from, &to, &machine_name(&settings))?;
         (copied.tables, copied.is_behind)
     };
-    let is_same = tables.iter().all(Compared::is_same);
+    let is_same = tables.iter().all(TableComparison::is_same);
     output::print(&match args.format {
         DataFormat::Text => as_text(&tables),
         DataFormat::Json => as_json(&tables, (&from, &to), !args.check),
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     Ok(if is_same { Exit::Success } else { Exit::Negative })
 }
 
-fn as_text(tables: &[Compared]) -> String {
+fn as_text(tables: &[TableComparison]) -> String {
     let width = tables.iter().map(|table| table.table.len()).max().unwrap_or(0);
     let mut text = format!("{:<width$}  {:>9}  sha256\n", "table", "rows");
     for table in tables {
@@ -78,9 +78,9 @@ fn as_text(tables: &[Compared]) -> String {
     text
 }
 
-fn as_json(tables: &[Compared], (from, to): (&Location, &Location), is_copied: bool) -> String {
-    let side = |sum: &copy::Sum| json!({ "rows": sum.rows, "sha256": sum.sha256 });
-    let table = |table: &Compared| {
+fn as_json(tables: &[TableComparison], (from, to): (&Location, &Location), is_copied: bool) -> String {
+    let side = |sum: &copy::TableChecksum| json!({ "rows": sum.rows, "sha256": sum.sha256 });
+    let table = |table: &TableComparison| {
         json!({
             "table": table.table,
             "source": side(&table.source),
@@ -92,7 +92,7 @@ fn as_json(tables: &[Compared], (from, to): (&Location, &Location), is_copied: b
         "from": from.to_string(),
         "to": to.to_string(),
         "copied": is_copied,
-        "same": tables.iter().all(Compared::is_same),
+        "same": tables.iter().all(TableComparison::is_same),
         "tables": tables.iter().map(table).collect::<Vec<_>>(),
     });
     format!("{value:#}\n")

@@ -521,7 +521,7 @@ fn a_feature_that_could_not_be_stored_does_not_come_later_beside_the_second_try(
         board.create(project.id, &new).map(|made| made.facts.title).map_err(Refused::into_failure)
     };
     let titles = || {
-        board.take_in_all(&project).unwrap();
+        board.import_all(&project).unwrap();
         let cards = board.features(project.id, &CardFilter { limit: 10, ..CardFilter::default() }).unwrap();
         cards.into_iter().map(|card| card.facts.title).collect::<Vec<_>>()
     };

@@ -44,7 +44,7 @@ fn what_changed_while_nobody_looked_is_taken_in_and_nothing_else_is_announced() 
     fs::remove_dir_all(desk.path("project/.automaker/features/feature-2")).unwrap();
     fs::write(desk.path("project/.automaker/features/feature-3/feature.json"), "{").unwrap();
     write(&desk, "another", "new");
-    let broken = board.take_in_all(&project).unwrap();
+    let broken = board.import_all(&project).unwrap();
 
     assert_eq!(broken.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), [name(3)]);
     let now = titles(&board, &project);
@@ -58,7 +58,7 @@ fn what_changed_while_nobody_looked_is_taken_in_and_nothing_else_is_announced() 
 
     // What was broken and is whole again is no longer said to be broken.
     write(&desk, &name(3), "old");
-    assert!(board.take_in_all(&project).unwrap().is_empty());
+    assert!(board.import_all(&project).unwrap().is_empty());
     assert!(board.broken(project.id).is_empty());
     let id = tollgate_core::board::FeatureId::parse("feature-3").unwrap();
     assert_eq!(board.feature(project.id, &id).unwrap().broken, None);

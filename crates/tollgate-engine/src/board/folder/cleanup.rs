@@ -15,7 +15,7 @@ const MAX_NAMES: usize = 10_000;
 
 /// The content of a temporary file.
 #[derive(Debug, PartialEq, Eq)]
-enum Left {
+enum TempContent {
     /// Our version or the old one, which is worthless.
     Rest,
     /// Another program's version, covered by ours.
@@ -38,9 +38,9 @@ pub(super) fn clean_up(handle: &DirHandle, name: &str, keep: &dyn Fn(&str) -> io
     let left = left(handle)?;
     for temp in &left {
         match look(handle, name, temp) {
-            Left::Rest => handle.remove(temp)?,
-            Left::Covered if put_back(handle, name, temp)? => handle.remove(temp)?,
-            Left::Covered | Left::Outdated => keep(temp)?,
+            TempContent::Rest => handle.remove(temp)?,
+            TempContent::Covered if put_back(handle, name, temp)? => handle.remove(temp)?,
+            TempContent::Covered | TempContent::Outdated => keep(temp)?,
         }
     }
     handle.sync()?;
@@ -58,30 +58,30 @@ fn put_back(handle: &DirHandle, name: &str, temp: &str) -> io::Result<bool> {
     if !handle.exchange(temp, name)? {
         return Ok(false);
     }
-    let is_done = look(handle, name, temp) == Left::Rest;
+    let is_done = look(handle, name, temp) == TempContent::Rest;
     if !is_done {
         handle.exchange(temp, name)?;
     }
     Ok(is_done)
 }
 
-fn look(handle: &DirHandle, name: &str, temp: &str) -> Left {
+fn look(handle: &DirHandle, name: &str, temp: &str) -> TempContent {
     let mut parts = temp.trim_start_matches(PREFIX).split('-');
     let (Some(before), Some(after)) = (parts.next(), parts.next()) else {
-        return Left::Rest;
+        return TempContent::Rest;
     };
     let hash_of = |name: &str| edit::content(handle, name).ok().map(|content| (edit::hash(&content.bytes), content));
     let Some((hash, content)) = hash_of(temp) else {
-        return Left::Rest;
+        return TempContent::Rest;
     };
     let hash = edit::short(&hash);
     // An incomplete write of ours is not a document.
     if before == "file" || hash == before || hash == after || Document::parse(&content.bytes).is_err() {
-        return Left::Rest;
+        return TempContent::Rest;
     }
     match hash_of(name) {
-        Some((hash, _)) if edit::short(&hash) == after => Left::Covered,
-        _ => Left::Outdated,
+        Some((hash, _)) if edit::short(&hash) == after => TempContent::Covered,
+        _ => TempContent::Outdated,
     }
 }
 

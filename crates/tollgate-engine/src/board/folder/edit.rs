@@ -85,7 +85,7 @@ pub(super) struct Loaded {
 
 /// How a new version replaces the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ReplaceMode {
     /// By an atomic exchange, where supported.
     Exchange,
     /// By renaming over the old one.
@@ -128,7 +128,7 @@ pub(super) fn content(handle: &DirHandle, name: &str) -> Result<Content, EditErr
 }
 
 /// Edits the document in a file. Broken files are left as they are, and unchanged ones are not written.
-pub(super) fn update(handle: &DirHandle, name: &str, edit: Edit<'_>, way: Way) -> Result<Loaded, EditError> {
+pub(super) fn update(handle: &DirHandle, name: &str, edit: Edit<'_>, way: ReplaceMode) -> Result<Loaded, EditError> {
     let _guard = handle.hold(PATIENCE)?.ok_or(EditError::Busy)?;
     let start = Instant::now();
     let mut carried: Option<(Document, Document)> = None;
@@ -143,17 +143,17 @@ pub(super) fn update(handle: &DirHandle, name: &str, edit: Edit<'_>, way: Way) -
             return Ok(before);
         }
         let durable = n_tries < CALM_TRIES;
-        let mut temp = Temp::write(handle, &before, &after, durable)?;
+        let mut temp = TempFile::write(handle, &before, &after, durable)?;
         if handle.stamp(None, name) == Some(before.stamp) {
             match put(&mut temp, name, &before, &after, way)? {
-                Put::Done(stamp) => {
+                ReplaceResult::Done(stamp) => {
                     if !durable && let Found::Is(file) = handle.file(name)? {
                         file.sync_all()?;
                     }
                     let hash = hash(after.as_str().as_bytes());
                     return Ok(Loaded { document: after, hash, stamp, metadata: before.metadata });
                 }
-                Put::Beaten(theirs) => carried = theirs.or(carried),
+                ReplaceResult::Beaten(theirs) => carried = theirs.or(carried),
             }
         }
         if start.elapsed() > PATIENCE {
@@ -166,7 +166,7 @@ pub(super) fn update(handle: &DirHandle, name: &str, edit: Edit<'_>, way: Way) -
 /// Creates a document; false when the file exists.
 pub(super) fn create(handle: &DirHandle, name: &str, document: &Document) -> Result<bool, EditError> {
     let _guard = handle.hold(PATIENCE)?.ok_or(EditError::Busy)?;
-    let mut temp = Temp::named(handle, "file")?;
+    let mut temp = TempFile::named(handle, "file")?;
     temp.fill(document.as_str().as_bytes(), None, true)?;
     let is_new = handle.move_new(&temp.name, handle, name)?;
     temp.is_ours = !is_new;
@@ -177,7 +177,7 @@ pub(super) fn create(handle: &DirHandle, name: &str, document: &Document) -> Res
 /// Writes a file atomically.
 pub(super) fn write(handle: &DirHandle, name: &str, bytes: &[u8]) -> Result<(), EditError> {
     let _guard = handle.hold(PATIENCE)?.ok_or(EditError::Busy)?;
-    let mut temp = Temp::named(handle, "file")?;
+    let mut temp = TempFile::named(handle, "file")?;
     temp.fill(bytes, None, true)?;
     handle.rename(&temp.name, name)?;
     temp.is_ours = false;
@@ -195,7 +195,7 @@ pub(super) fn short(hash: &[u8; 32]) -> String {
 }
 
 /// The result of an attempt to replace a file.
-enum Put {
+enum ReplaceResult {
     /// Replaced.
     Done(Stamp),
     /// Another program wrote first, and its version was restored. If it also overwrote our version, the version it
@@ -203,13 +203,19 @@ enum Put {
     Beaten(Option<(Document, Document)>),
 }
 
-fn put(temp: &mut Temp<'_>, name: &str, before: &Loaded, after: &Document, way: Way) -> Result<Put, EditError> {
+fn put(
+    temp: &mut TempFile<'_>,
+    name: &str,
+    before: &Loaded,
+    after: &Document,
+    way: ReplaceMode,
+) -> Result<ReplaceResult, EditError> {
     let handle = temp.handle;
-    if way != Way::Exchange || !handle.exchange(&temp.name, name)? {
+    if way != ReplaceMode::Exchange || !handle.exchange(&temp.name, name)? {
         handle.rename(&temp.name, name)?;
         temp.is_ours = false;
         handle.sync()?;
-        return Ok(Put::Done(handle.stamp(None, name).unwrap_or(before.stamp)));
+        return Ok(ReplaceResult::Done(handle.stamp(None, name).unwrap_or(before.stamp)));
     }
     // From here on the temporary file may hold another program's version.
     temp.is_ours = false;
@@ -221,14 +227,19 @@ fn put(temp: &mut Temp<'_>, name: &str, before: &Loaded, after: &Document, way: 
         // Another program may have begun to write into the old file during the exchange.
         if handle.stamp(None, &temp.name) == Some(out.stamp) {
             temp.is_ours = true;
-            return Ok(Put::Done(stamp));
+            return Ok(ReplaceResult::Done(stamp));
         }
     }
     put_back(temp, name, after, out.ok())
 }
 
 /// Restores exchanged-out versions until ours comes out.
-fn put_back(temp: &mut Temp<'_>, name: &str, after: &Document, theirs: Option<Content>) -> Result<Put, EditError> {
+fn put_back(
+    temp: &mut TempFile<'_>,
+    name: &str,
+    after: &Document,
+    theirs: Option<Content>,
+) -> Result<ReplaceResult, EditError> {
     let handle = temp.handle;
     let mut put_in = Some(after.as_str().as_bytes().to_vec());
     let mut coming = theirs.map(|out| out.bytes);
@@ -248,18 +259,18 @@ fn put_back(temp: &mut Temp<'_>, name: &str, after: &Document, theirs: Option<Co
         put_in = std::mem::replace(&mut coming, out);
     }
     handle.sync()?;
-    Ok(Put::Beaten(carried))
+    Ok(ReplaceResult::Beaten(carried))
 }
 
 /// A temporary file, deleted when dropped.
-struct Temp<'a> {
+struct TempFile<'a> {
     handle: &'a DirHandle,
     name: String,
     file: std::fs::File,
     is_ours: bool,
 }
 
-impl<'a> Temp<'a> {
+impl<'a> TempFile<'a> {
     fn write(handle: &'a DirHandle, before: &Loaded, after: &Document, durable: bool) -> io::Result<Self> {
         let bytes = after.as_str().as_bytes();
         let mut temp = Self::named(handle, &format!("{}-{}", short(&before.hash), short(&hash(bytes))))?;
@@ -290,7 +301,7 @@ impl<'a> Temp<'a> {
     }
 }
 
-impl Drop for Temp<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if self.is_ours {
             // Leftovers are deleted when the project is opened next.

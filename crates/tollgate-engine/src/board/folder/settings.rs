@@ -6,7 +6,7 @@ use tollgate_core::board::document::{self, Step};
 use tollgate_core::board::{Document, DocumentError};
 
 use super::dir_handle::DirHandle;
-use super::edit::{self, EditError, Way};
+use super::edit::{self, EditError, ReplaceMode};
 use super::{Folder, failure};
 use crate::failure::Failure;
 
@@ -63,7 +63,7 @@ fn update_in(
     let refused = |document: &mut Document| edit(document).map_err(EditError::Refused);
     // Repeated once, in case another process created the file meanwhile.
     for _ in 0..2 {
-        match edit::update(handle, name, &refused, Way::Exchange) {
+        match edit::update(handle, name, &refused, ReplaceMode::Exchange) {
             Err(EditError::Missing) => {}
             other => return other.map(|loaded| loaded.document).map_err(unwritable),
         }

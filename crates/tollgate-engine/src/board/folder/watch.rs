@@ -40,16 +40,16 @@ pub struct Changes {
 /// A watcher, stopped when dropped.
 #[derive(Debug)]
 pub struct Watcher {
-    wake: SyncSender<Wake>,
+    wake: SyncSender<WatchMessage>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-enum Wake {
+enum WatchMessage {
     /// A notification about a feature folder, or about anything.
-    Touched(Option<String>),
+    Changed(Option<String>),
     /// Notifications are incomplete.
-    Deaf(String),
+    Incomplete(String),
     Stop,
 }
 
@@ -60,17 +60,17 @@ impl Watcher {
     pub fn start(folder: Arc<Folder>, every: Duration) -> Result<(Self, Receiver<Changes>), Failure> {
         let (wake, woken) = sync_channel(MAX_WAITING);
         let (tell, told) = sync_channel(MAX_UNHEARD);
-        let mut eye = Eye::new(folder);
-        let listener = listen(eye.folder.features_path(), wake.clone());
+        let mut tracker = FileTracker::new(folder);
+        let listener = listen(tracker.folder.features_path(), wake.clone());
         if let Err(why) = &listener {
-            eye.say_deaf(why, every);
+            tracker.warn_incomplete(why, every);
         }
         // Checked after the watch began, so that nothing in between is missed.
-        eye.look_at_all();
-        eye.pending.names.clear();
+        tracker.look_at_all();
+        tracker.pending.names.clear();
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
             let _listener = listener;
-            eye.watch(&woken, &tell, every);
+            tracker.watch(&woken, &tell, every);
         });
         let thread = thread.map_err(|error| failure::cannot_watch(&error))?;
         Ok((Self { wake, thread: Some(thread) }, told))
@@ -80,7 +80,7 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         // The queue may be full; the watcher thread drains it.
-        let _ = self.wake.send(Wake::Stop);
+        let _ = self.wake.send(WatchMessage::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -88,31 +88,31 @@ impl Drop for Watcher {
 }
 
 /// The known state of the files.
-struct Eye {
+struct FileTracker {
     folder: Arc<Folder>,
     seen: HashMap<String, Stamp>,
     /// Files written so shortly before the check that a second write could go unnoticed; they are reported again.
     fresh: BTreeSet<String>,
     pending: Changes,
-    is_deaf: bool,
+    is_incomplete: bool,
 }
 
-impl Eye {
+impl FileTracker {
     fn new(folder: Arc<Folder>) -> Self {
         let (seen, fresh, pending) = (HashMap::new(), BTreeSet::new(), Changes::default());
-        Self { folder, seen, fresh, pending, is_deaf: false }
+        Self { folder, seen, fresh, pending, is_incomplete: false }
     }
 
-    fn watch(&mut self, woken: &Receiver<Wake>, tell: &SyncSender<Changes>, every: Duration) {
+    fn watch(&mut self, woken: &Receiver<WatchMessage>, tell: &SyncSender<Changes>, every: Duration) {
         let mut next_look = Instant::now() + every;
-        let mut touched: Option<Touched> = None;
+        let mut touched: Option<Notifications> = None;
         loop {
             let deadline = touched.as_ref().map_or(next_look, |touched| touched.due().min(next_look));
             let deadline = if self.is_telling() { deadline.min(Instant::now() + QUIET) } else { deadline };
             match woken.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Wake::Touched(name)) => touched.get_or_insert_with(Touched::new).add(name),
-                Ok(Wake::Deaf(why)) => self.say_deaf(&why, every),
-                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(WatchMessage::Changed(name)) => touched.get_or_insert_with(Notifications::new).add(name),
+                Ok(WatchMessage::Incomplete(why)) => self.warn_incomplete(&why, every),
+                Ok(WatchMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             crate::process::panic_point("watch");
@@ -149,8 +149,8 @@ impl Eye {
         }
     }
 
-    fn say_deaf(&mut self, why: &str, every: Duration) {
-        if !std::mem::replace(&mut self.is_deaf, true) {
+    fn warn_incomplete(&mut self, why: &str, every: Duration) {
+        if !std::mem::replace(&mut self.is_incomplete, true) {
             let note = format!("changes to features are noticed every {} s only: {why}", every.as_secs());
             self.pending.note = Some(note);
         }
@@ -199,14 +199,14 @@ impl Eye {
 }
 
 /// The notifications since the last quiet period.
-struct Touched {
+struct Notifications {
     /// `None` means all files.
     names: Option<BTreeSet<String>>,
     first: Instant,
     last: Instant,
 }
 
-impl Touched {
+impl Notifications {
     fn new() -> Self {
         let now = Instant::now();
         Self { names: Some(BTreeSet::new()), first: now, last: now }
@@ -227,22 +227,22 @@ impl Touched {
     }
 }
 
-fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatcher, String> {
+fn listen(features: PathBuf, wake: SyncSender<WatchMessage>) -> Result<RecommendedWatcher, String> {
     // The system may report another path of the directory.
     let features = features.canonicalize().unwrap_or(features);
     let root = features.clone();
     let lost = std::sync::atomic::AtomicBool::new(false);
     let handler = move |event: notify::Result<notify::Event>| {
         use std::sync::atomic::Ordering::Relaxed;
-        let wakes: Vec<Wake> = match event {
-            Ok(event) if event.need_rescan() => vec![Wake::Touched(None)],
+        let wakes: Vec<WatchMessage> = match event {
+            Ok(event) if event.need_rescan() => vec![WatchMessage::Changed(None)],
             Ok(event) if event.kind.is_access() => return,
             Ok(event) => event.paths.iter().filter_map(|path| touched(&root, path)).collect(),
-            Err(error) => vec![Wake::Deaf(error.to_string())],
+            Err(error) => vec![WatchMessage::Incomplete(error.to_string())],
         };
         for message in wakes {
             // A lost notification is made up for by checking everything, once the queue has room.
-            let message = if lost.swap(false, Relaxed) { Wake::Touched(None) } else { message };
+            let message = if lost.swap(false, Relaxed) { WatchMessage::Changed(None) } else { message };
             if wake.try_send(message).is_err() {
                 lost.store(true, Relaxed);
             }
@@ -255,16 +255,16 @@ fn listen(features: PathBuf, wake: SyncSender<Wake>) -> Result<RecommendedWatche
 }
 
 /// The feature of a path, if any.
-fn touched(root: &Path, path: &Path) -> Option<Wake> {
+fn touched(root: &Path, path: &Path) -> Option<WatchMessage> {
     let Ok(below) = path.strip_prefix(root) else {
-        return Some(Wake::Touched(None));
+        return Some(WatchMessage::Changed(None));
     };
     let mut steps = below.components();
     let Some(Component::Normal(name)) = steps.next() else {
-        return Some(Wake::Touched(None));
+        return Some(WatchMessage::Changed(None));
     };
     let is_card = steps.next().is_none_or(|step| step.as_os_str() == FEATURE);
-    is_card.then(|| Wake::Touched(Some(name.to_string_lossy().into_owned())))
+    is_card.then(|| WatchMessage::Changed(Some(name.to_string_lossy().into_owned())))
 }
 
 #[cfg(test)]
@@ -274,8 +274,8 @@ mod tests {
     #[track_caller]
     fn check(path: &str, expected: Option<Option<&str>>) {
         let found = touched(Path::new("/p/features"), Path::new(path)).map(|wake| match wake {
-            Wake::Touched(name) => name,
-            Wake::Deaf(_) | Wake::Stop => panic!("something else"),
+            WatchMessage::Changed(name) => name,
+            WatchMessage::Incomplete(_) | WatchMessage::Stop => panic!("something else"),
         });
         assert_eq!(found.as_ref().map(Option::as_deref), expected, "{path}");
     }
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn too_many_touches_mean_everything() {
-        let mut touched = Touched::new();
+        let mut touched = Notifications::new();
         for number in 0..=MAX_WAITING {
             touched.add(Some(number.to_string()));
         }
@@ -303,12 +303,12 @@ mod tests {
     }
 
     /// A watcher without notifications, after its first check.
-    fn eye(folder: &Arc<Folder>) -> Eye {
-        let mut eye = Eye::new(Arc::clone(folder));
-        eye.look_at_all();
-        eye.pending = Changes::default();
-        eye.fresh.clear();
-        eye
+    fn tracker(folder: &Arc<Folder>) -> FileTracker {
+        let mut tracker = FileTracker::new(Arc::clone(folder));
+        tracker.look_at_all();
+        tracker.pending = Changes::default();
+        tracker.fresh.clear();
+        tracker
     }
 
     #[test]
@@ -323,50 +323,50 @@ mod tests {
         for name in ["same", "other", "gone", "gone-with-folder"] {
             put(name, "{}");
         }
-        let mut eye = eye(&folder);
+        let mut tracker = tracker(&folder);
         put("new", "{}");
         put("other", "{ }");
         std::fs::remove_file(folder.features_path().join("gone").join(FEATURE)).unwrap();
         std::fs::remove_dir_all(folder.features_path().join("gone-with-folder")).unwrap();
         std::fs::create_dir(folder.features_path().join("without")).unwrap();
-        eye.look_at_all();
-        let told: Vec<String> = std::mem::take(&mut eye.pending).names.into_iter().collect();
+        tracker.look_at_all();
+        let told: Vec<String> = std::mem::take(&mut tracker.pending).names.into_iter().collect();
         assert_eq!(told, ["gone", "gone-with-folder", "new", "other"]);
         // Files possibly written twice in one clock tick are reported once more.
-        eye.look_at_all();
-        let again = std::mem::take(&mut eye.pending).names;
+        tracker.look_at_all();
+        let again = std::mem::take(&mut tracker.pending).names;
         assert!(again.iter().all(|name| name == "new" || name == "other"), "{again:?}");
-        eye.look_at_all();
-        assert_eq!(eye.pending, Changes::default());
+        tracker.look_at_all();
+        assert_eq!(tracker.pending, Changes::default());
     }
 
     #[test]
     fn a_slow_receiver_gets_merged_changes() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
-        let mut eye = eye(&folder);
+        let mut tracker = tracker(&folder);
         let (tell, told) = sync_channel(1);
         for name in ["a", "b", "c"] {
-            eye.pending.names.insert(name.to_owned());
-            assert!(eye.tell(&tell));
+            tracker.pending.names.insert(name.to_owned());
+            assert!(tracker.tell(&tell));
         }
         assert_eq!(told.recv().unwrap().names.len(), 1);
-        assert!(eye.tell(&tell));
+        assert!(tracker.tell(&tell));
         assert_eq!(told.recv().unwrap().names.into_iter().collect::<Vec<_>>(), ["b", "c"]);
         drop(told);
-        eye.say_deaf("a limit", EVERY);
-        assert!(!eye.tell(&tell));
+        tracker.warn_incomplete("a limit", EVERY);
+        assert!(!tracker.tell(&tell));
     }
 
     #[test]
     fn where_the_system_says_nothing_it_is_said_once() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
-        let mut eye = eye(&folder);
-        eye.say_deaf("no more watches", EVERY);
-        let note = eye.pending.note.take();
+        let mut tracker = tracker(&folder);
+        tracker.warn_incomplete("no more watches", EVERY);
+        let note = tracker.pending.note.take();
         assert_eq!(note.as_deref(), Some("changes to features are noticed every 5 s only: no more watches"));
-        eye.say_deaf("another", EVERY);
-        assert_eq!(eye.pending.note, None);
+        tracker.warn_incomplete("another", EVERY);
+        assert_eq!(tracker.pending.note, None);
     }
 }

@@ -7,7 +7,7 @@ use tollgate_core::board::commit::{self as message, Commit};
 use tollgate_core::board::machine::{Event, Status, Work};
 
 use super::super::{Change, Refused, gate_result};
-use super::{Feature, Job, implement};
+use super::{Feature, FeatureJob, implement};
 use crate::agent::{self, HookLimits, HookResult, HookRun};
 use crate::failure::Failure;
 use crate::forge::gate::{self, GateCommit, Staged};
@@ -15,23 +15,23 @@ use crate::forge::project::Project as Repository;
 use crate::forge::worktree::Worktree;
 use crate::process;
 use crate::reviewer::team::{self, Way};
-use crate::store::board::{Field, Hold, NewIteration};
+use crate::store::board::{Field, LeaseAfter, NewIteration};
 
 /// The result of committing.
-enum Done {
+enum CommitResult {
     Commit(String),
     Nothing,
     Refused(String),
 }
 
-impl Job<'_> {
+impl FeatureJob<'_> {
     /// Commits the agent's work.
     pub(super) fn commit(&self) -> Result<(), Refused> {
         process::panic_point("commit");
         let feature = self.feature()?;
         let is_step = feature.row.state.work == Work::CommittingStep;
         let done = self.make_commit(&feature);
-        if self.cancel.is_cancelled() && !matches!(done, Ok(Done::Commit(_))) {
+        if self.cancel.is_cancelled() && !matches!(done, Ok(CommitResult::Commit(_))) {
             // Stopped by a person, or by a shutdown that also ended the hooks: the job is repeated.
             let _ = self.board.database().release(self.claim.token, 0);
             return Ok(());
@@ -43,10 +43,12 @@ impl Job<'_> {
         let row = &feature.row;
         process::crash_point("commit-before-transition");
         let change = match done {
-            Done::Commit(commit) if is_step => Change::of(Event::StepCommitted(commit)),
-            Done::Commit(commit) => Change::of(Event::Committed(commit)),
-            Done::Nothing if is_step => Change::of(Event::StepCommitted(row.state.commit.clone().unwrap_or_default())),
-            Done::Nothing => {
+            CommitResult::Commit(commit) if is_step => Change::of(Event::StepCommitted(commit)),
+            CommitResult::Commit(commit) => Change::of(Event::Committed(commit)),
+            CommitResult::Nothing if is_step => {
+                Change::of(Event::StepCommitted(row.state.commit.clone().unwrap_or_default()))
+            }
+            CommitResult::Nothing => {
                 let at = super::super::iso(self.board.now());
                 let criteria = feature.criteria();
                 let iteration = gate_result::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
@@ -54,23 +56,23 @@ impl Job<'_> {
                 change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
                 change
             }
-            Done::Refused(_) if row.state.hook_failed => {
+            CommitResult::Refused(_) if row.state.hook_failed => {
                 let mut change = Change::of(Event::HookRefused);
                 change.set.problem = Field::Set("the project's hooks refused the commit twice".to_owned());
                 change
             }
-            Done::Refused(output) => {
+            CommitResult::Refused(output) => {
                 let mut change = Change::of(Event::HookRefused);
                 change.set.hook_output = Field::Set(output);
                 change
             }
         };
-        self.happened(row, Hold::LetGo, change)?;
+        self.happened(row, LeaseAfter::Release, change)?;
         process::crash_point("commit-recorded");
         Ok(())
     }
 
-    fn make_commit(&self, feature: &Feature) -> Result<Done, Failure> {
+    fn make_commit(&self, feature: &Feature) -> Result<CommitResult, Failure> {
         let repository = self.repository()?;
         let worktree = self.worktree(&repository, &feature.row)?;
         let attempt = format!("{}-{}", self.id(), self.claim.attempt);
@@ -78,7 +80,7 @@ impl Job<'_> {
         // An agent could forge the name; the tip of the branch is reviewed in any case.
         if let Some(commit) = gate::find_attempt(&repository, worktree.branch(), &attempt)? {
             gate::settle(&worktree, &scratch)?;
-            return Ok(Done::Commit(commit.as_str().to_owned()));
+            return Ok(CommitResult::Commit(commit.as_str().to_owned()));
         }
         let text = self.message(feature, &attempt);
         let mut commit = GateCommit {
@@ -99,7 +101,7 @@ impl Job<'_> {
             match self.run_hooks(&worktree, &staged, &text)? {
                 HookResult::Passed { message } => told = message,
                 HookResult::Refused { hook, output } => {
-                    return Ok(Done::Refused(format!("The hook `{hook}` refused the commit:\n{output}")));
+                    return Ok(CommitResult::Refused(format!("The hook `{hook}` refused the commit:\n{output}")));
                 }
             }
             // A hook may have fixed files.
@@ -107,7 +109,7 @@ impl Job<'_> {
         }
         commit.message = &told;
         let made = gate::commit(&commit, &staged)?;
-        Ok(made.map_or(Done::Nothing, |commit| Done::Commit(commit.as_str().to_owned())))
+        Ok(made.map_or(CommitResult::Nothing, |commit| CommitResult::Commit(commit.as_str().to_owned())))
     }
 
     /// An agent may have committed by itself; then nothing is left to commit, but there is something to review.
@@ -116,13 +118,13 @@ impl Job<'_> {
         repository: &Repository,
         worktree: &Worktree,
         feature: &Feature,
-    ) -> Result<Done, Failure> {
+    ) -> Result<CommitResult, Failure> {
         let row = &feature.row;
         let known = row.state.commit.as_deref().or(row.base.as_deref());
         let head = repository.branch_head(worktree.branch())?;
         Ok(match head {
-            Some(head) if known != Some(head.as_str()) => Done::Commit(head.as_str().to_owned()),
-            Some(_) | None => Done::Nothing,
+            Some(head) if known != Some(head.as_str()) => CommitResult::Commit(head.as_str().to_owned()),
+            Some(_) | None => CommitResult::Nothing,
         })
     }
 

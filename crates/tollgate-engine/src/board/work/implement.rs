@@ -15,7 +15,7 @@ use tollgate_rules::text::mask::mask;
 
 use super::super::folder::Attachment;
 use super::super::{Change, Refused, announce, failure};
-use super::{Feature, Job, branch, model};
+use super::{Feature, FeatureJob, branch, model};
 use crate::agent::{self, Agent, Implement, ImplementLimits, Implemented};
 use crate::call::{CallFailure, Why};
 use crate::failure::{Failure, Kind};
@@ -24,7 +24,7 @@ use crate::process;
 use crate::process::guard::ProcessMark;
 use crate::process::handles;
 use crate::reviewer::team::{self, Way};
-use crate::store::board::{FeatureRow, Field, Hold};
+use crate::store::board::{FeatureRow, Field, LeaseAfter};
 
 /// The maximum size of the previous transcript in a prompt.
 const MAX_OUTPUT: usize = 16 * 1024;
@@ -40,14 +40,14 @@ const LONG: usize = 256 * 1024;
 const MAX_TRANSCRIPT: usize = 50_000_000;
 
 /// The preparations for an agent.
-struct Ready {
+struct AgentSetup {
     agent: Agent,
     worktree: Worktree,
     target: String,
     base: String,
 }
 
-impl Job<'_> {
+impl FeatureJob<'_> {
     /// Implements the feature, or fixes its findings.
     pub(super) fn implement(&self) -> Result<(), Refused> {
         let feature = self.feature()?;
@@ -67,7 +67,7 @@ impl Job<'_> {
         change.set.base = Field::Set(ready.base.clone());
         change.set.worktree = Field::Set(ready.worktree.path().to_owned());
         change.set.problem = Field::Clear;
-        let row = self.happened(&feature.row, Hold::Keep, change)?.feature;
+        let row = self.happened(&feature.row, LeaseAfter::Keep, change)?.feature;
         let feature = Feature { row, ..feature };
         let prompt = self.prompt(&feature)?;
         let done = self.run_agent(&feature.row, &ready, &prompt);
@@ -80,7 +80,7 @@ impl Job<'_> {
         let Status::Step(id) = &feature.row.state.status else { return Ok(()) };
         let Some(step) = self.folder.steps().0.into_iter().find(|step| step.id == *id) else {
             // The step was removed from the configuration.
-            return self.happened(&feature.row, Hold::LetGo, Change::of(Event::StepDone)).map(drop);
+            return self.happened(&feature.row, LeaseAfter::Release, Change::of(Event::StepDone)).map(drop);
         };
         let ready = match self.ready(&feature) {
             Ok(ready) => ready,
@@ -112,14 +112,14 @@ impl Job<'_> {
                 change.set.hook_output = Field::Clear;
                 change.set.add_cost_usd = done.cost.unwrap_or_default();
                 change.set.add_tokens = done.usage.input.saturating_add(done.usage.output);
-                self.happened(row, Hold::Keep, change)?;
+                self.happened(row, LeaseAfter::Keep, change)?;
                 self.commit()
             }
             Err(failure) if failure.why == Why::Cancelled => {
                 // Stopped by a person, in which case this transition is illegal; or by a shutdown.
                 let mut change = Change::of(Event::Interrupted);
                 change.first.push(Announced::AgentFinished { iteration, result: "interrupted", error: None });
-                self.happened(row, Hold::LetGo, change).map(drop)
+                self.happened(row, LeaseAfter::Release, change).map(drop)
             }
             // The agent did not start for want of file handles: a person cannot fix it, and a retry may succeed.
             Err(failure) if failure.why == Why::Setup && handles::were_missing(&call_failure(&failure)) => {
@@ -131,13 +131,13 @@ impl Job<'_> {
                 let error = Some(problem.message.as_str());
                 change.first.push(Announced::AgentFinished { iteration, result: "failed", error });
                 change.set.problem = Field::Set(super::in_words(&problem));
-                self.happened(row, Hold::LetGo, change).map(drop)
+                self.happened(row, LeaseAfter::Release, change).map(drop)
             }
         }
     }
 
     /// Prepares the agent and the worktree.
-    fn ready(&self, feature: &Feature) -> Result<Ready, Failure> {
+    fn ready(&self, feature: &Feature) -> Result<AgentSetup, Failure> {
         let board = self.board;
         let mut chosen = board.implementer(&self.project)?.ok_or_else(failure::no_agent)?;
         model::choose(&mut chosen.part, feature.document.model().as_deref());
@@ -164,7 +164,7 @@ impl Job<'_> {
         let branch = branch(row)?;
         let worktree = repository.ensure_worktree(&branch, &base, self.id())?;
         worktree.verify()?;
-        Ok(Ready { agent, worktree, target, base })
+        Ok(AgentSetup { agent, worktree, target, base })
     }
 
     fn prompt(&self, feature: &Feature) -> Result<String, Refused> {
@@ -216,7 +216,7 @@ impl Job<'_> {
     }
 
     /// Runs the agent, and announces and stores its output.
-    fn run_agent(&self, row: &FeatureRow, ready: &Ready, prompt: &str) -> Result<Implemented, CallFailure> {
+    fn run_agent(&self, row: &FeatureRow, ready: &AgentSetup, prompt: &str) -> Result<Implemented, CallFailure> {
         let pipeline = &self.board.settings().pipeline;
         let transcript = Mutex::new(Transcript::new(self, row.state.iteration));
         let cancel = self.cancel.child_token();
@@ -281,7 +281,7 @@ impl Job<'_> {
 
 /// The transcript of an agent: announced as it grows, and written into the feature's folder.
 struct Transcript<'a> {
-    job: &'a Job<'a>,
+    job: &'a FeatureJob<'a>,
     iteration: u32,
     text: String,
     told: usize,
@@ -292,7 +292,7 @@ struct Transcript<'a> {
 }
 
 impl<'a> Transcript<'a> {
-    fn new(job: &'a Job<'a>, iteration: u32) -> Self {
+    fn new(job: &'a FeatureJob<'a>, iteration: u32) -> Self {
         // Output before an interruption is kept.
         let before = job.folder.head(job.id(), Attachment::Output(iteration), MAX_TRANSCRIPT);
         let mut text =

@@ -12,7 +12,7 @@ use tollgate_core::sha::Sha;
 
 use super::super::gate_result::{self, Facts, GateResult};
 use super::super::{Change, Refused, iso};
-use super::{Feature, Job, implement, model};
+use super::{Feature, FeatureJob, implement, model};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::local::{Local, Trigger};
@@ -20,7 +20,7 @@ use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, Event as Progress, GatedFeature, Memory, ModelOptions, ReviewRequest, Reviewed, Runtime};
 use crate::process::{self, handles};
 use crate::reviewer::tape::Tape;
-use crate::store::board::{Field, Hold, NewIteration, ProjectRow};
+use crate::store::board::{Field, LeaseAfter, NewIteration, ProjectRow};
 use crate::store::{Record, Subject};
 
 /// How often progress is announced.
@@ -29,7 +29,7 @@ const TELL_EVERY: Duration = Duration::from_millis(500);
 const AGAIN_MS: u64 = 2_000;
 
 /// The commits of a review.
-struct Compared {
+struct ReviewedCommits {
     repository: Repository,
     base: Sha,
     commit: Sha,
@@ -37,7 +37,7 @@ struct Compared {
     last: Option<Sha>,
 }
 
-impl Job<'_> {
+impl FeatureJob<'_> {
     /// Reviews the commit of the iteration.
     pub(super) fn review(&self) -> Result<(), Refused> {
         let feature = self.feature()?;
@@ -53,7 +53,11 @@ impl Job<'_> {
         if compared.commit.as_str() != commit {
             // The branch has new commits, which are to be reviewed.
             return self
-                .happened(&feature.row, Hold::LetGo, Change::of(Event::HeadMoved(compared.commit.as_str().to_owned())))
+                .happened(
+                    &feature.row,
+                    LeaseAfter::Release,
+                    Change::of(Event::HeadMoved(compared.commit.as_str().to_owned())),
+                )
                 .map(drop);
         }
         let started = self.board.now();
@@ -98,7 +102,7 @@ impl Job<'_> {
     fn conclude(
         &self,
         feature: &Feature,
-        compared: &Compared,
+        compared: &ReviewedCommits,
         judged: GateResult,
         reviewed: &Reviewed,
         record: Record,
@@ -126,7 +130,7 @@ impl Job<'_> {
             change.set.problem = reason.map_or(Field::Keep, Field::Set);
             if !is_last_try {
                 change.set.not_before_ms = Some(self.later(feature));
-                return self.happened(&feature.row, Hold::LetGo, change).map(drop);
+                return self.happened(&feature.row, LeaseAfter::Release, change).map(drop);
             }
         }
         let limit = self.board.settings().max_diff_bytes;
@@ -138,7 +142,7 @@ impl Job<'_> {
         let record = (outcome != Outcome::Failed).then_some(record);
         change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
         process::crash_point("gate-before-transition");
-        let after = self.happened(&feature.row, Hold::LetGo, change)?.feature.state;
+        let after = self.happened(&feature.row, LeaseAfter::Release, change)?.feature.state;
         match (outcome, after.pause) {
             (Outcome::Approved, _) => process::crash_point("gate-approved"),
             (_, Some(_)) => process::crash_point("gate-paused"),
@@ -172,14 +176,14 @@ impl Job<'_> {
             let iteration = gate_result::failed(why, &feature.criteria(), &facts);
             change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
         }
-        self.happened(row, Hold::LetGo, change).map(drop)
+        self.happened(row, LeaseAfter::Release, change).map(drop)
     }
 
     fn later(&self, feature: &Feature) -> u64 {
         self.board.now().saturating_add(AGAIN_MS << feature.row.state.tries.min(8))
     }
 
-    fn compared(&self, feature: &Feature, commit: &str, previous: &[Iteration]) -> Result<Compared, Failure> {
+    fn compared(&self, feature: &Feature, commit: &str, previous: &[Iteration]) -> Result<ReviewedCommits, Failure> {
         let repository = self.repository()?;
         let branch = super::branch(&feature.row)?;
         let head = repository.branch_head(&branch)?.ok_or_else(|| super::failure::no_branch(branch.as_str()))?;
@@ -197,11 +201,11 @@ impl Job<'_> {
         // An iteration without changes has no commit.
         let last = previous.iter().rev().find_map(|previous| previous.commit.as_deref()).filter(|last| *last != commit);
         let last = last.and_then(|last| Sha::parse(last).ok());
-        Ok(Compared { repository, base, commit: head, last })
+        Ok(ReviewedCommits { repository, base, commit: head, last })
     }
 
     /// The settings at the base of the feature, so that it cannot change its own review.
-    fn settings(&self, feature: &Feature, compared: &Compared) -> Result<Settings, Failure> {
+    fn settings(&self, feature: &Feature, compared: &ReviewedCommits) -> Result<Settings, Failure> {
         let mut settings = self.board.settings_as_of(&self.project, &compared.repository, &compared.base)?;
         let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
         for chosen in &mut settings.reviewers {
@@ -221,7 +225,7 @@ impl Job<'_> {
     fn look(
         &self,
         feature: &Feature,
-        compared: &Compared,
+        compared: &ReviewedCommits,
         settings: &Settings,
         criteria: &[Criterion],
         subject: &Subject,

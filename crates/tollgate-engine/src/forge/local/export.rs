@@ -21,7 +21,7 @@ const MAX_FILE: u64 = 16 << 20;
 
 impl Local {
     /// Writes the files after the change into an existing empty directory. A patch has none.
-    pub fn copy_after(&self, head: &Sha, into: &Path) -> Result<(), Failure> {
+    pub fn export_after(&self, head: &Sha, into: &Path) -> Result<(), Failure> {
         match &self.trigger {
             Trigger::Patch { .. } => Ok(()),
             _ if self.ends_in_the_tree() => self.copy_tree(into),
@@ -62,13 +62,13 @@ impl Local {
         let Some(root) = self.root() else {
             return Err(failure::no_working_tree("a copy for an agent"));
         };
-        let mut room = Room { left: MAX_BYTES };
+        let mut budget = ExportBudget { left: MAX_BYTES };
         let paths =
             self.list(&["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", ":/"])?;
         for path in paths {
             // Unreadable files are skipped; the agent gets the diff separately.
             if let Ok(Entry::File { content, executable }) = tree::read(root, &path, MAX_FILE) {
-                room.write(into, &path, &content, executable)?;
+                budget.write(into, &path, &content, executable)?;
             }
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Local {
         read: impl Fn(&str) -> Option<(String, String)>,
     ) -> Result<(), Failure> {
         let mut blobs = self.git.blobs()?;
-        let mut room = Room { left: MAX_BYTES };
+        let mut budget = ExportBudget { left: MAX_BYTES };
         for entry in entries {
             let Some(tab) = entry.iter().position(|&byte| byte == b'\t') else { continue };
             let Some((mode, name)) = read(&String::from_utf8_lossy(&entry[..tab])) else { continue };
@@ -89,18 +89,18 @@ impl Local {
                 continue;
             }
             if let Blob::Whole(content) = blobs.read(&name, MAX_FILE)? {
-                room.write(into, &entry[tab + 1..], &content, mode == "100755")?;
+                budget.write(into, &entry[tab + 1..], &content, mode == "100755")?;
             }
         }
         Ok(())
     }
 }
 
-struct Room {
+struct ExportBudget {
     left: u64,
 }
 
-impl Room {
+impl ExportBudget {
     fn write(&mut self, into: &Path, path: &[u8], content: &[u8], executable: bool) -> Result<(), Failure> {
         let Ok(path) = std::str::from_utf8(path) else { return Ok(()) };
         let mut steps = path.split('/');

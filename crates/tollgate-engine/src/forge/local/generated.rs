@@ -27,7 +27,7 @@ pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 impl Local {
     /// The attribute of these files before the change.
     pub(super) fn generated(&self, base: &Sha, files: &[FileDiff]) -> Generated {
-        let base = self.judge.as_ref().unwrap_or(base);
+        let base = self.settings_commit.as_ref().unwrap_or(base);
         if base.is_null() || files.is_empty() || !self.may_say(files) || self.says_more() {
             return Generated::default();
         }

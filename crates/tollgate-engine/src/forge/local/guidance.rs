@@ -81,7 +81,7 @@ impl Local {
         paths: &[String],
         (max_files, max_bytes): (usize, u64),
     ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-        let base = self.judge.as_ref().unwrap_or(&change.base);
+        let base = self.settings_commit.as_ref().unwrap_or(&change.base);
         if paths.is_empty() || base.is_null() {
             return Ok(Vec::new());
         }
@@ -113,8 +113,8 @@ impl Local {
 
     /// Reads guidance and attributes from another commit.
     #[must_use]
-    pub(in crate::forge) fn judged_by(mut self, commit: &Sha) -> Self {
-        self.judge = Some(commit.clone());
+    pub(in crate::forge) fn with_settings_of(mut self, commit: &Sha) -> Self {
+        self.settings_commit = Some(commit.clone());
         self
     }
 

@@ -17,7 +17,7 @@ const MAX_LOOKED_AT: u64 = 4 * 1024 * 1024;
 
 impl Local {
     /// Replaces files that are hidden by an attribute with their text diff.
-    pub(super) fn show_hidden(
+    pub(super) fn reveal_hidden(
         &self,
         change: &mut Change,
         comparison: &Comparison,

@@ -56,8 +56,8 @@ impl Local {
         let file = common_dir.join("config");
         let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= MAX_CONFIG);
         match std::fs::read_to_string(&file).ok().filter(|_| small).map(|text| plain_origin(&text)) {
-            Some(Plain::Known(url)) => url,
-            Some(Plain::Unclear) | None => {
+            Some(OriginConfig::Known(url)) => url,
+            Some(OriginConfig::Unclear) | None => {
                 let answer = self.git.ask(&["config", "--null", "--get", "remote.origin.url"]).ok()?;
                 let url = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
                 (!url.is_empty()).then(|| String::from_utf8_lossy(url).into_owned())
@@ -68,35 +68,35 @@ impl Local {
 
 /// The origin in a configuration file, read without git.
 #[derive(Debug, PartialEq, Eq)]
-enum Plain {
+enum OriginConfig {
     Known(Option<String>),
     /// The file has syntax that only git understands.
     Unclear,
 }
 
-fn plain_origin(config: &str) -> Plain {
+fn plain_origin(config: &str) -> OriginConfig {
     let mut inside = false;
     let mut url = None;
     for line in config.lines().map(str::trim) {
         if line.to_ascii_lowercase().starts_with("[include") {
-            return Plain::Unclear;
+            return OriginConfig::Unclear;
         }
         if line.starts_with('[') {
             inside = line == "[remote \"origin\"]";
             let odd = !inside && line.to_ascii_lowercase().starts_with("[remote") && line.contains("origin");
             if odd {
-                return Plain::Unclear;
+                return OriginConfig::Unclear;
             }
         } else if let Some((key, value)) = line.split_once('=').filter(|_| inside)
             && key.trim().eq_ignore_ascii_case("url")
         {
             if url.is_some() || value.contains(['"', '\\', '#', ';']) {
-                return Plain::Unclear;
+                return OriginConfig::Unclear;
             }
             url = Some(value.trim().to_owned());
         }
     }
-    Plain::Known(url)
+    OriginConfig::Known(url)
 }
 
 /// The name of a repository by its URL; `None` for a local path.
@@ -150,19 +150,19 @@ mod tests {
 
     #[test]
     fn a_plain_config_is_read_and_others_are_left_to_git() {
-        let known = |url: &str| Plain::Known(Some(url.to_owned()));
+        let known = |url: &str| OriginConfig::Known(Some(url.to_owned()));
         assert_eq!(
             plain_origin("[core]\n\turl = x\n[remote \"origin\"]\n\tURL = git@h:a/b\n\tfetch = y\n"),
             known("git@h:a/b")
         );
-        assert_eq!(plain_origin("[remote \"fork\"]\n\turl = x\n"), Plain::Known(None));
+        assert_eq!(plain_origin("[remote \"fork\"]\n\turl = x\n"), OriginConfig::Known(None));
         for config in [
             "[include]\n\tpath = x\n",
             "[remote \"origin\"]\n\turl = \"x\"\n",
             "[remote \"origin\"]\n\turl = x\n\turl = y\n",
             "[remote \"origin\"] ; mine\n\turl = x\n",
         ] {
-            assert_eq!(plain_origin(config), Plain::Unclear, "{config}");
+            assert_eq!(plain_origin(config), OriginConfig::Unclear, "{config}");
         }
     }
 }

@@ -69,7 +69,7 @@ impl Local {
         } else {
             self.diff(&comparison, options.max_diff_bytes, &args)?
         };
-        let mut change = self.understand(comparison, options, collected)?;
+        let mut change = self.build_change(comparison, options, collected)?;
         change.known =
             known.into_iter().map(|entry| FileDiff::named(entry.old_path, entry.new_path, entry.status)).collect();
         Ok(change)

@@ -16,14 +16,14 @@ use crate::lock::Lock;
 
 /// The files with missing blobs.
 #[derive(Debug, Clone, Default)]
-pub(in crate::forge) struct Absent {
+pub(in crate::forge) struct MissingBlobs {
     /// Each file with the reason.
     files: Vec<(RepoPath, String)>,
     /// A shared lock that keeps the cache from being evicted while it is read.
     _held: Option<Arc<Lock>>,
 }
 
-impl Absent {
+impl MissingBlobs {
     /// Files with missing blobs, and the lock on the cache.
     pub(in crate::forge) fn new(files: Vec<(RepoPath, String)>, held: Arc<Lock>) -> Self {
         Self { files, _held: Some(held) }
@@ -35,7 +35,7 @@ impl Absent {
     }
 
     /// Reports the files as not reviewed.
-    pub(super) fn tell(&self, change: &mut Change) {
+    pub(super) fn report(&self, change: &mut Change) {
         for (path, reason) in &self.files {
             let file = FilePath::of_repo_path(path);
             change.left_out.push(CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(reason.clone()) });
@@ -54,8 +54,8 @@ impl Absent {
 impl Local {
     /// Excludes files with missing blobs.
     #[must_use]
-    pub(in crate::forge) fn without(mut self, absent: Absent) -> Self {
-        self.absent = absent;
+    pub(in crate::forge) fn without(mut self, missing_blobs: MissingBlobs) -> Self {
+        self.missing_blobs = missing_blobs;
         self
     }
 }

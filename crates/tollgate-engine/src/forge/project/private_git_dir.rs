@@ -38,7 +38,7 @@ pub(in crate::forge) struct PrivateGitDir {
 
 /// The files of a checkout.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::forge) struct Tree<'a> {
+pub(in crate::forge) struct WorkTree<'a> {
     /// The root of the checkout.
     pub(in crate::forge) path: &'a Path,
     /// The index.
@@ -55,7 +55,7 @@ impl PrivateGitDir {
     }
 
     /// A directory for commands on the files of a checkout.
-    pub(in crate::forge) fn to_work(paths: &GitPaths, tree: Tree<'_>) -> Result<Self, Failure> {
+    pub(in crate::forge) fn to_work(paths: &GitPaths, tree: WorkTree<'_>) -> Result<Self, Failure> {
         let (folder, git) = make(paths, false)?;
         let failed = |error: io::Error| failure::no_scratch(folder.path(), &error);
         let info = folder.path().join("info");

@@ -48,20 +48,20 @@ struct Changed {
 }
 
 /// The commits of a review.
-pub(super) struct Sides<'a> {
+pub(super) struct ReviewCommits<'a> {
     /// The base of the change.
     pub(super) merge_base: &'a Sha,
     /// The head of the change.
     pub(super) head: &'a Sha,
     /// The commit with the settings. The author of a change can choose its base, but not this.
-    pub(super) judge: &'a Sha,
+    pub(super) settings: &'a Sha,
 }
 
 /// Fetches the missing blobs of a review. Large files are skipped, except settings.
-pub(super) fn fetch(git: &Git, get: &Fetcher<'_>, sides: &Sides<'_>) -> Result<(), FetchError> {
-    let changed = changed(git, sides.merge_base, sides.head)?;
-    let mut rules = of_base(git, sides.judge)?;
-    rules.extend(attributes(git, sides.judge, &changed)?);
+pub(super) fn fetch(git: &Git, get: &Fetcher<'_>, commits: &ReviewCommits<'_>) -> Result<(), FetchError> {
+    let changed = changed(git, commits.merge_base, commits.head)?;
+    let mut rules = of_base(git, commits.settings)?;
+    rules.extend(attributes(git, commits.settings, &changed)?);
     let first: Vec<String> = missing(git, rules.iter().map(|(_, blob)| blob.clone()).collect())?;
     let changed: BTreeSet<String> = changed.into_iter().flat_map(|file| file.blobs).collect();
     let rest = missing(git, changed.into_iter().filter(|name| !first.contains(name)).collect())?;

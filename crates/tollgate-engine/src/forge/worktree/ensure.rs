@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use tollgate_core::board::FeatureId;
 use tollgate_core::sha::Sha;
 
-use super::{Known, MAKING, Worktree, known, lock, remove};
+use super::{MAKING, Worktree, WorktreeRecord, known, lock, remove};
 use crate::failure::{self as shared, Failure};
 use crate::forge::project::pointer::{self, Head};
-use crate::forge::project::private_git_dir::Tree;
+use crate::forge::project::private_git_dir::WorkTree;
 use crate::forge::project::{Branch, PrivateGitDir, Project, Settings, failure};
 
 /// The maximum number of names tried for an entry.
@@ -47,7 +47,7 @@ impl Project {
         Ok(())
     }
 
-    fn find_again(&self, known: Known, branch: &Branch, wanted: &Path) -> Result<Option<Worktree>, Failure> {
+    fn find_again(&self, known: WorktreeRecord, branch: &Branch, wanted: &Path) -> Result<Option<Worktree>, Failure> {
         let checkout = known.checkout.as_deref().and_then(|path| path.canonicalize().ok());
         let with_path = |path: PathBuf| Worktree {
             path,
@@ -104,7 +104,8 @@ impl Project {
             Ok(_) => return Err(failure::place_taken(&above)),
             Err(_) => std::fs::create_dir(&above).map_err(|error| failure::no_worktree(&above, &error))?,
         }
-        let is_here = |known: &Known| known.checkout.as_deref().is_some_and(|path| pointer::is_same(path, wanted));
+        let is_here =
+            |known: &WorktreeRecord| known.checkout.as_deref().is_some_and(|path| pointer::is_same(path, wanted));
         if let Some(known) = known(self.paths())?.into_iter().find(is_here) {
             let found = match known.head {
                 Head::Branch(name) => format!("the branch `{}`", tollgate_core::visible::visible(&name)),
@@ -173,7 +174,7 @@ impl Project {
         if let Some(tip) = self.paths().tip(&worktree.branch)? {
             let settings = Settings::read(self.paths())?;
             let index = worktree.git_dir.join("index");
-            let tree = Tree { path: &worktree.path, index: &index, settings: &settings };
+            let tree = WorkTree { path: &worktree.path, index: &index, settings: &settings };
             PrivateGitDir::to_work(self.paths(), tree)?.git().run(&["read-tree", "--reset", "-u", tip.as_str()])?;
         }
         std::fs::remove_file(worktree.git_dir.join("locked")).map_err(failed)
@@ -182,7 +183,7 @@ impl Project {
 
 /// True when the directory was moved to `wanted`, perhaps with the whole project: its `.git` names an entry of this
 /// name, and that entry has no other valid directory.
-fn is_moved(known: &Known, checkout: Option<&Path>, wanted: &Path) -> bool {
+fn is_moved(known: &WorktreeRecord, checkout: Option<&Path>, wanted: &Path) -> bool {
     let is_folder = std::fs::symlink_metadata(wanted).is_ok_and(|metadata| metadata.is_dir());
     if !is_folder || checkout.is_some_and(|checkout| pointer::is_same(checkout, wanted)) {
         return false;

@@ -13,7 +13,7 @@ use tollgate_core::pull::post::CheckText;
 use tollgate_core::sha::Sha;
 
 use super::super::compose::{self, PostInputs};
-use super::{Job, JobError, LONGEST_REVIEW, Post, PostKind, PostState, failure, fenced};
+use super::{JobError, LONGEST_REVIEW, Post, PostKind, PostState, PullJob, failure, fenced};
 use crate::config::{Chosen, FILE_NAME, Settings};
 use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
@@ -50,7 +50,7 @@ pub(super) fn nothing(up_to: i64, problem: Option<String>, at_ms: u64) -> Finish
 }
 
 /// Reviews the head, or posts why there is no review.
-pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<ReviewResult, JobError> {
+pub(super) fn review(job: &PullJob<'_>, row: &PullRow) -> Result<ReviewResult, JobError> {
     let pull = match job.pull() {
         // The pull request does not exist or is not visible, so nothing can be posted.
         Err(JobError::Host(error)) if !error.may_pass() => {
@@ -75,7 +75,7 @@ pub(super) fn review(job: &Job<'_>, row: &PullRow) -> Result<ReviewResult, JobEr
 }
 
 /// The author's permission; an unknown author has none.
-fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, JobError> {
+fn author(job: &PullJob<'_>, pull: &Pull) -> Result<Author, JobError> {
     match job.host.permission(&job.repo, &pull.author) {
         Ok(Permission::Write) => Ok(Author::MayWrite),
         Ok(Permission::Read | Permission::None) => Ok(Author::MayNot),
@@ -85,7 +85,7 @@ fn author(job: &Job<'_>, pull: &Pull) -> Result<Author, JobError> {
 }
 
 /// Creates the check run, unless the review is skipped, which is posted. An explicit request is never skipped.
-fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<ReviewResult>, JobError> {
+fn begin(job: &PullJob<'_>, row: &PullRow, pull: &Pull) -> Result<Option<ReviewResult>, JobError> {
     let mention = &job.me.mention;
     if !row.is_asked_again() && row.paused_by.is_some() {
         return say(job, row, &pull.head, "paused", note::paused(mention, row.paused_by.as_deref())).map(Some);
@@ -98,7 +98,7 @@ fn begin(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Option<ReviewResul
 }
 
 /// Posts why there is no review: a check run, and for some reasons a comment.
-fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<ReviewResult, JobError> {
+fn say(job: &PullJob<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<ReviewResult, JobError> {
     let mut posts = vec![Post::check(head, Some(note.conclusion), note.check, None).stored()];
     posts.extend(note.comment.map(|comment| Post::note(head, word, comment).stored()));
     let reviewed = Some(ReviewKey { head: head.clone(), key: word.to_owned() });
@@ -106,7 +106,7 @@ fn say(job: &Job<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Resu
 }
 
 /// Completes pending check runs of a closed pull request.
-fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<ReviewResult, JobError> {
+fn closed(job: &PullJob<'_>, row: &PullRow, head: &Sha) -> Result<ReviewResult, JobError> {
     let note = note::closed();
     let rows = job.pulls.database().posts(job.id)?;
     let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
@@ -118,7 +118,7 @@ fn closed(job: &Job<'_>, row: &PullRow, head: &Sha) -> Result<ReviewResult, JobE
 }
 
 /// Creates the check run of a head that has none.
-fn begin_check(job: &Job<'_>, head: &Sha) -> Result<(), JobError> {
+fn begin_check(job: &PullJob<'_>, head: &Sha) -> Result<(), JobError> {
     let posts = job.pulls.database().posts(job.id)?;
     if posts.iter().any(|row| row.post.kind == PostKind::Check && row.post.head == *head) {
         return Ok(());
@@ -139,7 +139,7 @@ struct FetchedChange {
 }
 
 /// Reviews the head. If the title asks to skip, only the settings are read, to see whether the project allows it.
-fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<ReviewResult, JobError> {
+fn make(job: &PullJob<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<ReviewResult, JobError> {
     let cancel = job.watch.begin(row.wanted);
     let mut compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
@@ -195,7 +195,7 @@ fn make(job: &Job<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) 
 }
 
 /// The result of a cancelled review: superseded, or timed out.
-fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<ReviewResult, JobError> {
+fn stopped(job: &PullJob<'_>, row: &PullRow, pull: &Pull) -> Result<ReviewResult, JobError> {
     if job.watch.timed_out.load(Ordering::SeqCst) {
         let note = note::timed_out(&job.me.mention, LONGEST_REVIEW.as_secs() / 60);
         return say(job, row, &pull.head, "timed-out", note);
@@ -203,7 +203,12 @@ fn stopped(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<ReviewResult, Jo
     Ok(ReviewResult::NotWanted)
 }
 
-fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken) -> Result<FetchedChange, JobError> {
+fn compare(
+    job: &PullJob<'_>,
+    row: &PullRow,
+    pull: &Pull,
+    cancel: &CancellationToken,
+) -> Result<FetchedChange, JobError> {
     let (pulls, host) = (job.pulls, &job.host);
     let authorization = host.git_authorization(&job.repo)?;
     let key = pulls.cache_key(job.installation, &job.repo);
@@ -230,7 +235,7 @@ fn compare(job: &Job<'_>, row: &PullRow, pull: &Pull, cancel: &CancellationToken
 }
 
 /// The settings at a commit of the target branch, so that a pull request cannot change its own review.
-pub(in crate::pulls) fn settings_at(job: &Job<'_>, remote: &Remote, commit: &Sha) -> Result<Settings, Failure> {
+pub(in crate::pulls) fn settings_at(job: &PullJob<'_>, remote: &Remote, commit: &Sha) -> Result<Settings, Failure> {
     let file = match remote.file(commit, FILE_NAME, MAX_SETTINGS)? {
         Some(Blob::Whole(text)) => Some(text),
         Some(Blob::Missing) | None => None,
@@ -252,7 +257,7 @@ fn key(pull: &Pull, compared: &FetchedChange, heeds_author: bool) -> String {
 }
 
 fn look(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     pull: &Pull,
     compared: &FetchedChange,
@@ -297,14 +302,14 @@ fn look(
 }
 
 /// The head of the last review. A second review of the same head covers all of it, since nothing is new.
-fn last_head(job: &Job<'_>, row: &PullRow) -> Result<Option<String>, JobError> {
+fn last_head(job: &PullJob<'_>, row: &PullRow) -> Result<Option<String>, JobError> {
     let run = row.run.map(|run| job.pulls.database().review_run(run)).transpose()?;
     Ok(run.flatten().map(|run| run.head))
 }
 
 /// Stores the review with its outbox entries.
 fn conclude(
-    job: &Job<'_>,
+    job: &PullJob<'_>,
     row: &PullRow,
     compared: &FetchedChange,
     reviewed: &Reviewed,
@@ -353,7 +358,7 @@ fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
 }
 
 /// The keys of findings that have a comment of ours.
-fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, JobError> {
+fn commented(job: &PullJob<'_>) -> Result<BTreeSet<String>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let ours = comments.iter().filter(|comment| job.me.wrote(&comment.author));
     let keys = ours.flat_map(|comment| Mark::all_in(&comment.body)).filter_map(|mark| match mark {
@@ -364,14 +369,14 @@ fn commented(job: &Job<'_>) -> Result<BTreeSet<String>, JobError> {
 }
 
 /// The page of a commit's review, found by commit, since the review's number is not assigned yet.
-pub(in crate::pulls) fn details_url(job: &Job<'_>, head: &Sha) -> Option<String> {
+pub(in crate::pulls) fn details_url(job: &PullJob<'_>, head: &Sha) -> Option<String> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
     let url = job.pulls.site().public_url.as_ref()?;
     Some(format!("{url}/reviews?repository={}&q={head}", subject.repository.replace('/', "%2F")))
 }
 
 /// Retries a failed review with backoff; after the last attempt its check run reports the failure.
-fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<ReviewResult, JobError> {
+fn failed(job: &PullJob<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<ReviewResult, JobError> {
     let can_pass = !matches!(why.kind, Kind::User | Kind::Config);
     if can_pass && row.attempt + 1 < MAX_TRIES {
         let later = job.pulls.now().saturating_add(AGAIN_MS << (2 * row.attempt.min(8)));
@@ -392,7 +397,7 @@ fn failed(job: &Job<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Result<Re
     finish(job, Finished { problem: Some(why.message.clone()), ..finished })
 }
 
-fn finish(job: &Job<'_>, finished: Finished) -> Result<ReviewResult, JobError> {
+fn finish(job: &PullJob<'_>, finished: Finished) -> Result<ReviewResult, JobError> {
     fenced(job.pulls.database().finish_review(job.token, finished))?;
     Ok(ReviewResult::Stored)
 }

@@ -256,10 +256,10 @@ fn cards(connection: &Connection, project: i64, filter: &CardFilter) -> sql::Res
     let sql = format!("{} WHERE {sql} ORDER BY {} LIMIT ?{}", select(), filter.order.sql(), values.len());
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(&values)?;
-    let mut filling = Filling::new(connection, project)?;
+    let mut loader = CardLoader::new(connection, project)?;
     let mut cards = Vec::new();
     while let Some(row) = rows.next()? {
-        cards.push(filling.fill(of_row(&row)?)?);
+        cards.push(loader.fill(of_row(&row)?)?);
     }
     Ok(cards)
 }
@@ -344,7 +344,7 @@ impl Conditions {
 }
 
 /// Adds reviews and dependencies to cards.
-struct Filling<'a> {
+struct CardLoader<'a> {
     project: i64,
     reviews: Statement<'a>,
     others: Statement<'a>,
@@ -352,7 +352,7 @@ struct Filling<'a> {
     known: HashMap<FeatureId, Option<Blocker>>,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> CardLoader<'a> {
     fn new(connection: &'a Connection, project: i64) -> sql::Result<Self> {
         let reviews = connection.prepare(
             "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit, n_late, n_new, n_resolved \

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tollgate_core::board::machine::{Review, State};
 use tollgate_core::board::{FeatureId, Iteration};
 
-use super::transition::{self, Changes, Happening};
+use super::transition::{self, Changes, HistoryEntry};
 use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, id, iteration, project, state};
 use crate::failure::Failure;
@@ -248,8 +248,8 @@ fn insert(connection: &Connection, new: NewFeature) -> sql::Result<Option<Featur
         let new_iteration = NewIteration { iteration, diff: None, delta: None, review: None };
         iteration::insert(connection, feature.project, &feature.id, &new_iteration, new.at_ms)?;
     }
-    let happening = Happening { who: &new.who, word: "added", note: None, at_ms: new.at_ms, iteration: None };
-    transition::record(connection, &feature, None, &happening)?;
+    let entry = HistoryEntry { who: &new.who, word: "added", note: None, at_ms: new.at_ms, iteration: None };
+    transition::record(connection, &feature, None, &entry)?;
     settle(connection, None, &feature, new.at_ms)?;
     event::insert(connection, &new.events, new.at_ms)?;
     Ok(Some(feature))
@@ -376,8 +376,8 @@ fn hide(
     let sql = "UPDATE feature SET rev = ?3, deleted_ms = ?4, updated_ms = ?4 WHERE project = ?1 AND id = ?2";
     connection.execute(sql, params![project, id.as_str(), feature.rev, at_ms])?;
     connection.execute("DELETE FROM work WHERE project = ?1 AND feature = ?2", params![project, id.as_str()])?;
-    let happening = Happening { who, word: "deleted", note: None, at_ms, iteration: None };
-    transition::record(connection, &feature, Some(&feature.state.clone()), &happening)?;
+    let entry = HistoryEntry { who, word: "deleted", note: None, at_ms, iteration: None };
+    transition::record(connection, &feature, Some(&feature.state.clone()), &entry)?;
     event::insert(connection, events, at_ms)?;
     Ok(true)
 }

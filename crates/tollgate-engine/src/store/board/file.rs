@@ -8,14 +8,14 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{self, Event, Illegal, Rules, Status};
 
 use super::feature::{self, Facts, FeatureRow};
-use super::transition::{self, Announce, Changes, Happening, TransitionError};
+use super::transition::{self, Announce, Changes, HistoryEntry, TransitionError};
 use super::{NewEvent, event, id};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, database};
 
 /// An import of a changed feature file.
-pub struct TakeIn {
+pub struct FileImport {
     /// The project.
     pub project: i64,
     /// The feature.
@@ -46,7 +46,7 @@ pub struct TakeIn {
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TakenIn {
+pub struct FileImported {
     /// The feature afterwards.
     pub feature: FeatureRow,
     /// The reason why the status in the file was refused; the file is to be corrected.
@@ -79,8 +79,8 @@ impl Database {
     /// Imports a feature file.
     ///
     /// An illegal status is refused, and everything else is imported.
-    pub fn take_in(&self, taking: TakeIn) -> Result<TakenIn, TransitionError> {
-        self.decide(move |connection| take_in(connection, taking)).map_err(TransitionError::Failure)?
+    pub fn import_file(&self, import: FileImport) -> Result<FileImported, TransitionError> {
+        self.decide(move |connection| import_file(connection, import)).map_err(TransitionError::Failure)?
     }
 
     /// Records or clears the error of a feature file. False when there is no such feature.
@@ -129,16 +129,16 @@ impl Database {
     }
 }
 
-fn take_in(connection: &Connection, taking: TakeIn) -> sql::Result<Result<TakenIn, TransitionError>> {
-    let Some(mut feature) = feature::find(connection, taking.project, &taking.feature)? else {
+fn import_file(connection: &Connection, import: FileImport) -> sql::Result<Result<FileImported, TransitionError>> {
+    let Some(mut feature) = feature::find(connection, import.project, &import.feature)? else {
         return Ok(Err(TransitionError::NoSuchFeature));
     };
-    if feature.rev != taking.seen_rev {
+    if feature.rev != import.seen_rev {
         // The meaning of the file was derived from an outdated state.
         return Ok(Err(TransitionError::Stale));
     }
     let before = feature.state.clone();
-    let moved = taking.edit.map(|status| machine::next(&before, &Event::Edited(status), &taking.rules));
+    let moved = import.edit.map(|status| machine::next(&before, &Event::Edited(status), &import.rules));
     let (effects, refused) = match moved {
         None => (Vec::new(), None),
         Some(Ok((state, effects))) => {
@@ -147,14 +147,14 @@ fn take_in(connection: &Connection, taking: TakeIn) -> sql::Result<Result<TakenI
         }
         Some(Err(illegal)) => (Vec::new(), Some(illegal)),
     };
-    let is_current = taking.is_current && refused.is_none();
+    let is_current = import.is_current && refused.is_none();
     feature.rev += 1;
-    feature.document = taking.document;
-    feature.file_hash = Some(taking.file_hash);
-    feature.facts = taking.facts;
+    feature.document = import.document;
+    feature.file_hash = Some(import.file_hash);
+    feature.facts = import.facts;
     feature.broken = None;
-    feature.updated_ms = taking.at_ms;
-    taking.set.apply(&mut feature);
+    feature.updated_ms = import.at_ms;
+    import.set.apply(&mut feature);
     if is_current {
         feature.projected_rev = feature.rev;
     }
@@ -163,12 +163,12 @@ fn take_in(connection: &Connection, taking: TakeIn) -> sql::Result<Result<TakenI
     feature::write_words(connection, &feature)?;
     let word = if refused.is_some() { "edit_refused" } else { "edited" };
     let note = refused.as_ref().map(ToString::to_string);
-    let happening = Happening { who: &taking.who, word, note: note.as_deref(), at_ms: taking.at_ms, iteration: None };
-    transition::record(connection, &feature, Some(&before), &happening)?;
-    feature::settle(connection, Some(&before), &feature, taking.at_ms)?;
-    let events = (taking.announce)(&feature, &before, &effects);
-    event::insert(connection, &events, taking.at_ms)?;
-    Ok(Ok(TakenIn { feature, refused, last_seq: database::last_seq(connection)? }))
+    let entry = HistoryEntry { who: &import.who, word, note: note.as_deref(), at_ms: import.at_ms, iteration: None };
+    transition::record(connection, &feature, Some(&before), &entry)?;
+    feature::settle(connection, Some(&before), &feature, import.at_ms)?;
+    let events = (import.announce)(&feature, &before, &effects);
+    event::insert(connection, &events, import.at_ms)?;
+    Ok(Ok(FileImported { feature, refused, last_seq: database::last_seq(connection)? }))
 }
 
 fn mark_projected(
@@ -192,8 +192,8 @@ fn mark_projected(
     Ok(())
 }
 
-impl fmt::Debug for TakeIn {
+impl fmt::Debug for FileImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TakeIn").field("feature", &self.feature).field("edit", &self.edit).finish_non_exhaustive()
+        f.debug_struct("FileImport").field("feature", &self.feature).field("edit", &self.edit).finish_non_exhaustive()
     }
 }

@@ -39,7 +39,7 @@ pub struct Transition {
     /// The fencing token of the job; a stale one is refused.
     pub token: Option<FencingToken>,
     /// Whether the lease is kept for the next job.
-    pub hold: Hold,
+    pub hold: LeaseAfter,
     /// The review that finished.
     pub iteration: Option<NewIteration>,
     /// The reason of a person's approval, which requires one.
@@ -63,7 +63,7 @@ impl Transition {
             note: None,
             at_ms,
             token: None,
-            hold: Hold::default(),
+            hold: LeaseAfter::default(),
             iteration: None,
             overridden: None,
             set: Changes::default(),
@@ -80,10 +80,10 @@ pub fn silence() -> Announce {
 
 /// The fate of the lease after a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Hold {
+pub enum LeaseAfter {
     /// It is released.
     #[default]
-    LetGo,
+    Release,
     /// It is kept for the next job, with the same fencing token.
     Keep,
 }
@@ -258,15 +258,15 @@ fn change(connection: &Connection, transition: Transition) -> sql::Result<Result
     let new = transition.iteration.as_ref();
     let row = new.map(|new| iteration::insert(connection, *project, &feature.id, new, *at_ms)).transpose()?;
     add_words(connection, &transition)?;
-    let happening = Happening {
+    let entry = HistoryEntry {
         who: &transition.who,
         word: event.as_str(),
         note: transition.note.as_deref().or(transition.overridden.as_ref().map(|by| by.reason.as_str())),
         at_ms: *at_ms,
         iteration: row,
     };
-    record(connection, &feature, Some(&before), &happening)?;
-    let keep = token.is_some() && transition.hold == Hold::Keep;
+    record(connection, &feature, Some(&before), &entry)?;
+    let keep = token.is_some() && transition.hold == LeaseAfter::Keep;
     let settling = Settling {
         project: *project,
         feature: &feature.id,
@@ -320,7 +320,7 @@ fn add_words(connection: &Connection, transition: &Transition) -> sql::Result<()
 }
 
 /// A history entry.
-pub(super) struct Happening<'a> {
+pub(super) struct HistoryEntry<'a> {
     pub(super) who: &'a str,
     pub(super) word: &'a str,
     pub(super) note: Option<&'a str>,
@@ -333,7 +333,7 @@ pub(super) fn record(
     connection: &Connection,
     feature: &FeatureRow,
     before: Option<&State>,
-    happening: &Happening<'_>,
+    entry: &HistoryEntry<'_>,
 ) -> sql::Result<()> {
     connection.execute(
         "INSERT INTO transition (project, feature, rev, at_ms, who, event, note, from_state, to_state, iteration) \
@@ -342,13 +342,13 @@ pub(super) fn record(
             feature.project,
             feature.id.as_str(),
             feature.rev,
-            number(happening.at_ms),
-            happening.who,
-            happening.word,
-            happening.note,
+            number(entry.at_ms),
+            entry.who,
+            entry.word,
+            entry.note,
             before.map(state::to_json).transpose()?,
             state::to_json(&feature.state)?,
-            happening.iteration,
+            entry.iteration,
         ],
     )?;
     Ok(())

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::table::Table;
-use super::{Sum, hex, take};
+use super::{TableChecksum, hex, take};
 use crate::store::sql::{self, Connection, OptionalExtension as _, Value, params};
 
 /// The last assigned numbers, by purpose: `rows of run`, `token`.
@@ -73,13 +73,13 @@ pub(super) fn write(connection: &Connection, numbers: &Numbers) -> sql::Result<(
 }
 
 /// The checksum of the numbers.
-pub(super) fn sum(numbers: &Numbers) -> Sum {
+pub(super) fn sum(numbers: &Numbers) -> TableChecksum {
     let mut hash = Sha256::new();
     for (name, last) in numbers {
         take(&mut hash, &Value::Text(name.clone()));
         take(&mut hash, &Value::Integer(*last));
     }
-    Sum { rows: numbers.len() as u64, sha256: hex(hash) }
+    TableChecksum { rows: numbers.len() as u64, sha256: hex(hash) }
 }
 
 fn rows(connection: &Connection, table: &Table) -> sql::Result<i64> {

@@ -14,7 +14,7 @@ fn three_thousand_files_are_fetched_at_once() {
     let head = sha(&world.scratch, "HEAD");
     let change = world.change(&head);
     assert_eq!((change.files.len(), change.left_out.len()), (3_000, 0));
-    // One for commits and folders, one for files; each may take two requests.
+    // One fetch for commits and trees, one for blobs; each may take two requests.
     assert!(world.server.n_packs() <= 4);
 }
 

@@ -1,4 +1,4 @@
-//! A real git server: `git http-backend` behind a few lines of HTTP, with a log of what was asked.
+//! A real git server: `git http-backend` behind a minimal HTTP server, with a log of requests.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A server on loopback that ends when it is dropped.
+/// A server on loopback, stopped when dropped.
 pub(crate) struct Server {
     pub(crate) url: String,
     address: std::net::SocketAddr,
@@ -18,32 +18,32 @@ pub(crate) struct Server {
 
 struct Shared {
     root: PathBuf,
-    /// The header that is asked for.
+    /// The required `Authorization` header.
     authorization: Option<String>,
     log: Mutex<Vec<String>>,
     behaviour: Mutex<Behaviour>,
     is_over: AtomicBool,
 }
 
-/// What the server does with a pack.
+/// The reaction to a request for a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     /// Sends it.
     Good,
-    /// Speaks the first version of the protocol only, in which nothing but references is handed out by default.
+    /// Speaks protocol version 0 only, which serves nothing but references by default.
     Old,
-    /// Sends so many bytes of an answer and then nothing more, without hanging up.
+    /// Sends this many bytes and then stalls without closing the connection.
     Stalls(usize),
-    /// Sends so many bytes and hangs up.
+    /// Sends this many bytes and closes the connection.
     HangsUp(usize),
-    /// Sends people elsewhere.
+    /// Redirects.
     Redirects,
-    /// Is broken.
+    /// Fails with an error.
     Fails,
 }
 
 impl Server {
-    /// Serves the repositories below a folder.
+    /// Serves the repositories below a directory.
     pub(crate) fn start(root: &Path, authorization: Option<&str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -71,12 +71,12 @@ impl Server {
         *self.shared.behaviour.lock().unwrap() = behaviour;
     }
 
-    /// What was asked since the last look, one line each.
+    /// The requests since the last call, one line each.
     pub(crate) fn log(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.log.lock().unwrap())
     }
 
-    /// How many packs were asked for since the last look.
+    /// The number of requested packs since the last call.
     pub(crate) fn n_packs(&self) -> usize {
         self.log().iter().filter(|line| line.starts_with("POST")).count()
     }
@@ -133,7 +133,7 @@ impl Shared {
         send(stream, &answer, if method == "POST" { behaviour } else { Behaviour::Good })
     }
 
-    /// Has git itself answer.
+    /// Runs `git http-backend`.
     fn backend<'a>(
         &self,
         method: &str,
@@ -172,7 +172,7 @@ fn send(mut stream: TcpStream, answer: &[u8], behaviour: Behaviour) -> Option<()
     match behaviour {
         Behaviour::Stalls(n_bytes) => {
             stream.write_all(&answer[..n_bytes.min(answer.len())]).ok()?;
-            // Until the other side hangs up.
+            // Until the client closes the connection.
             let _ = stream.read(&mut [0; 1]);
         }
         Behaviour::HangsUp(n_bytes) => stream.write_all(&answer[..n_bytes.min(answer.len())]).ok()?,

@@ -1,4 +1,4 @@
-//! Servers that refuse, stall, lie or send us elsewhere, and caches that were left in the middle of something.
+//! Servers that reject, stall, lie or redirect, and caches left by a crash.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ fn a_repository_that_is_not_there_is_said_to_be() {
 }
 
 #[test]
-fn nobody_sends_us_elsewhere() {
+fn redirects_are_not_followed() {
     let world = World::new();
     world.server.behave(Behaviour::Redirects);
     message(world.fetch(&world.base), &world);
@@ -129,7 +129,7 @@ fn two_pull_requests_of_one_repository_are_fetched_at_once() {
 }
 
 #[test]
-fn what_a_crash_left_behind_does_not_block() {
+fn leftovers_of_a_crash_do_not_block_a_fetch() {
     let world = World::new();
     world.branch();
     let first = world.commit("b.txt", "1\n");

@@ -160,7 +160,7 @@ pub(super) fn project(means: &Means, named: Option<&str>) -> Result<(Board, Proj
     let board = means.board()?.ok_or_else(failure::no_project_here)?;
     let project = board.project_at(&folder)?.ok_or_else(failure::no_project_here)?;
     if !board.is_kept(&project)? {
-        board.take_in_all(&project)?;
+        board.import_all(&project)?;
     }
     Ok((board, project))
 }

@@ -38,9 +38,9 @@ impl Scene {
     /// Reads, lets another program act, and then tries to replace the file.
     fn beaten_by(&self, between: impl FnOnce()) -> bool {
         let (before, after) = (load(&self.handle, "file", PATIENCE).unwrap(), document(OURS));
-        let mut temp = Temp::write(&self.handle, &before, &after, true).unwrap();
+        let mut temp = TempFile::write(&self.handle, &before, &after, true).unwrap();
         between();
-        matches!(put(&mut temp, "file", &before, &after, Way::Exchange).unwrap(), Put::Beaten(None))
+        matches!(put(&mut temp, "file", &before, &after, ReplaceMode::Exchange).unwrap(), ReplaceResult::Beaten(None))
     }
 }
 
@@ -54,7 +54,7 @@ fn set_a(document: &mut Document) -> Result<(), EditError> {
 
 #[test]
 fn where_files_cannot_be_exchanged_they_are_renamed() {
-    for way in [Way::Rename, Way::Exchange] {
+    for way in [ReplaceMode::Rename, ReplaceMode::Exchange] {
         let scene = Scene::new();
         let loaded = update(&scene.handle, "file", &set_a, way).unwrap();
         assert_eq!((scene.text().as_str(), loaded.document.as_str(), scene.n_files()), (OURS, OURS, 1));
@@ -65,7 +65,7 @@ fn where_files_cannot_be_exchanged_they_are_renamed() {
 
 #[test]
 fn an_edit_is_done_again_to_what_somebody_wrote_meanwhile() {
-    for way in [Way::Rename, Way::Exchange] {
+    for way in [ReplaceMode::Rename, ReplaceMode::Exchange] {
         let (scene, n_edits) = (Scene::new(), Cell::new(0));
         let edit = |document: &mut Document| {
             n_edits.set(n_edits.get() + 1);
@@ -106,13 +106,13 @@ fn the_same_bytes_from_somebody_else_are_no_conflict() {
 fn a_write_over_our_version_and_the_one_before_are_both_kept() {
     let scene = Scene::new();
     let (before, after) = (load(&scene.handle, "file", PATIENCE).unwrap(), document(OURS));
-    let mut temp = Temp::write(&scene.handle, &before, &after, true).unwrap();
+    let mut temp = TempFile::write(&scene.handle, &before, &after, true).unwrap();
     // The other program wrote `b` before our exchange and `c` after it, when it could see only our version.
     scene.rename_over(THEIRS);
     assert!(scene.handle.exchange(&temp.name, "file").unwrap());
     scene.rename_over("{\"a\":2,\"b\":1,\"c\":4}");
     let first = content(&scene.handle, &temp.name).ok();
-    let Put::Beaten(Some((base, theirs))) = put_back(&mut temp, "file", &after, first).unwrap() else {
+    let ReplaceResult::Beaten(Some((base, theirs))) = put_back(&mut temp, "file", &after, first).unwrap() else {
         panic!("nothing is carried over");
     };
     drop(temp);
@@ -142,16 +142,16 @@ fn a_link_that_somebody_put_there_in_the_last_moment_stays_and_is_not_followed()
     }));
     assert!(file.is_symlink());
     assert_eq!((fs::read_to_string(&target).unwrap().as_str(), scene.n_files()), (THEIRS, 2));
-    assert!(matches!(update(&scene.handle, "file", &set_a, Way::Exchange), Err(EditError::Link)));
+    assert!(matches!(update(&scene.handle, "file", &set_a, ReplaceMode::Exchange), Err(EditError::Link)));
 }
 
 #[test]
 fn a_file_that_is_gone_in_the_last_moment_is_not_made_again() {
     let scene = Scene::new();
     let (before, after) = (load(&scene.handle, "file", PATIENCE).unwrap(), document(OURS));
-    let mut temp = Temp::write(&scene.handle, &before, &after, true).unwrap();
+    let mut temp = TempFile::write(&scene.handle, &before, &after, true).unwrap();
     fs::remove_file(scene.dir.path().join("file")).unwrap();
-    assert!(put(&mut temp, "file", &before, &after, Way::Exchange).is_err());
+    assert!(put(&mut temp, "file", &before, &after, ReplaceMode::Exchange).is_err());
     drop(temp);
     assert_eq!(scene.n_files(), 0);
 }

@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_depth_is_that_of_what_is_read(value in value()) {
+        fn the_depth_is_that_of_the_parsed_value(value in value()) {
             let (text, depth) = (value.to_string(), depth(&value));
             prop_assert!(!exceeds(text.as_bytes(), depth));
             prop_assert!(depth == 0 || exceeds(text.as_bytes(), depth - 1));

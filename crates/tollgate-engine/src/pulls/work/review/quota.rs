@@ -3,14 +3,14 @@
 //! Beyond the operator's quota only rules run. Hunks that models would have reviewed count as not reviewed, so that
 //! frequent pushes do not evade them.
 
-use super::{Job, JobError, Pull, PullRow, fenced};
+use super::{JobError, Pull, PullJob, PullRow, fenced};
 use crate::store::pulls::{DailyLimits, Quota, QuotaRequest, SpentQuota};
 
 /// The suffix of a review's key without models: with models it would be another review.
 pub(super) const UNASKED: &str = " without models";
 
 /// Takes a model review from the quota.
-pub(super) fn ask(job: &Job<'_>, row: &PullRow, pull: &Pull) -> Result<Quota, JobError> {
+pub(super) fn ask(job: &PullJob<'_>, row: &PullRow, pull: &Pull) -> Result<Quota, JobError> {
     let github = &job.pulls.settings().github;
     let limit = |number: u32| (number > 0).then_some(number);
     let allowance = if row.is_asked_again() {
