@@ -75,7 +75,7 @@ impl Desk {
         command
     }
 
-    /// Runs the program to its end, and gives what it printed and how long it took.
+    /// Runs the program to its end, and returns its output and its duration.
     pub(crate) fn run(&self, program: &Path, args: &[&str]) -> io::Result<(String, Duration)> {
         let begun = Instant::now();
         let output = self.command(program, args).output()?;
@@ -163,7 +163,7 @@ impl Server {
                 break address.parse().map_err(|_| io::Error::other("the server said no address"))?;
             }
         };
-        // Read on, so that it never waits for somebody to listen.
+        // Drained, so that the server never blocks on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let mut server = Self { child, address, token: String::new(), ready: Duration::ZERO };
         while server.client()?.get("/readyz")?.status != 200 {
@@ -190,12 +190,12 @@ impl Server {
         self.child.id()
     }
 
-    /// What it has used and has now.
+    /// Its CPU time and memory.
     pub(crate) fn figures(&self) -> io::Result<Figures> {
         figures(self.child.id())
     }
 
-    /// What it has once it has done what it does at first: the processor is not used any more.
+    /// Its memory once start-up work is over: the CPU is idle.
     pub(crate) fn at_rest(&self) -> io::Result<Figures> {
         let begun = Instant::now();
         let mut last = self.figures()?;
@@ -244,7 +244,7 @@ pub(crate) struct Client {
     head: String,
 }
 
-/// What came back.
+/// The response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,

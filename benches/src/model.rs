@@ -1,4 +1,4 @@
-//! A model on this machine that has nothing to remark, and that notes when it was first spoken to and what it was told.
+//! A fake model without remarks, which records its prompts and when it was first asked.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// What it answers, as OpenAI's chat completions stream it.
+/// Its answer, as OpenAI's chat completions stream it.
 const ANSWER: &str = concat!(
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":",
     "\"{\\\"decision\\\":\\\"approved\\\",\\\"summary\\\":\\\"fine\\\",\\\"findings\\\":[]}\"},\"finish_reason\":\"stop\"}]}\n\n",
@@ -27,7 +27,7 @@ pub(crate) struct Model {
 pub(crate) struct Noted {
     /// When the first byte came.
     pub(crate) first: Option<Instant>,
-    /// What it was told, one text each.
+    /// The prompts it received.
     pub(crate) told: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Model {
         std::fs::write(folder.join("tollgate/config.toml"), text)
     }
 
-    /// What it noted since this was last asked.
+    /// The prompts recorded since the last call.
     pub(crate) fn noted(&self) -> Noted {
         std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! How the work grows with those who do it: jobs that take a while, done by one, two and four workers on one PostgreSQL.
+//! Scaling of workers: jobs of a fixed duration, done by one, two and four workers on one PostgreSQL.
 //!
 //! Each worker has a database of its own, as a process has, and goes the whole way of a piece of work: it claims, gives a
 //! sign of life in the middle, says that it is done, and gives the claim back.

@@ -1,4 +1,4 @@
-//! From the end of an agent to the beginning of the review of what it did, against `git add` and `git commit` of the same.
+//! From the end of an agent to the beginning of the review of its commit, against `git add` and `git commit` of the same.
 //!
 //! The agent is a script that writes twenty files and says, as its last word, what time it is.
 

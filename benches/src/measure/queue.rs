@@ -1,4 +1,4 @@
-//! The queue on PostgreSQL: claiming and finishing what pull requests are owed, beside a bare loop over
+//! The queue on PostgreSQL: claiming and finishing jobs of pull requests, beside a bare loop over
 //! `FOR UPDATE SKIP LOCKED` with as many connections on the same server.
 //!
 //! The loop takes a row, marks it and commits. Ours chooses whose turn it is, commits the claim, and commits the end of
@@ -30,7 +30,7 @@ const N_INSTALLATIONS: usize = 5;
 /// How long a claim holds.
 pub(super) const LEASE_MS: u64 = 60_000;
 
-/// Who takes work.
+/// A worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     /// Threads with a database each, as processes have.
@@ -112,20 +112,20 @@ fn ours(host: &Host, n_workers: usize, n_jobs: usize, is_one: bool) -> io::Resul
     })
 }
 
-/// Claims what has its turn and finishes it; false when there is nothing.
+/// Claims the next job and finishes it; false when the queue is empty.
 fn one(database: &Database, owner: &str) -> io::Result<bool> {
     let Some(claim) = claim(database, owner)? else { return Ok(false) };
     finish(database, &claim)?;
     Ok(true)
 }
 
-/// Claims what has its turn.
+/// Claims the next job.
 pub(super) fn claim(database: &Database, owner: &str) -> io::Result<Option<Claim>> {
     let (owner, now_ms, limits) = (owner.to_owned(), database.now_ms(), Limits::default());
     database.claim_next(&NextClaim { owner, now_ms, lease_ms: LEASE_MS, limits, except: Vec::new() }).map_err(told)
 }
 
-/// Says that what was owed is carried out.
+/// Finishes a job.
 pub(super) fn finish(database: &Database, claim: &Claim) -> io::Result<()> {
     let (record, reviewed, posts, problem) = (None, None, Vec::new(), None);
     let (up_to, at_ms) = (claim.pull.wanted, database.now_ms());
@@ -133,7 +133,7 @@ pub(super) fn finish(database: &Database, claim: &Claim) -> io::Result<()> {
     database.finish_review(claim.token, finished).map_err(told)?.map_err(io::Error::other).map(drop)
 }
 
-/// A review is owed to so many pull requests.
+/// Enqueues a review of so many pull requests.
 pub(super) fn owe(scratch: &Scratch<'_>, n_jobs: usize) -> io::Result<()> {
     scratch.batch(&format!(
         "INSERT INTO pull (repo_key, repo, number, installation, lane, wanted, since_ms, review_at_ms, ready_ms) \

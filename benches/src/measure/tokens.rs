@@ -1,4 +1,4 @@
-//! What is sent to a model: how far the estimate of its tokens is off, what numbers in front of lines cost, and how
+//! Prompts to models: the error of the token estimate, the cost of line numbers, and how
 //! long planning takes.
 
 use std::hint::black_box;
@@ -23,7 +23,7 @@ const N_BYTES: usize = 10_000_000;
 const N_FILES: usize = 12;
 /// In a part with fewer tokens, few of them are many percent.
 const MIN_TOKENS: usize = 300;
-/// So many commits are looked at with what is around their hunks.
+/// The number of commits that are measured with the context of their hunks.
 const N_COMMITS: usize = 100;
 /// The longest definition that is shown as a whole, as in a review.
 const MAX_LINES: u32 = 120;
@@ -47,7 +47,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
                 by_bytes.push(percent(part.len() / 4, exact));
             }
         }
-        // What is not sent as a whole cannot be compared.
+        // A change that is not sent as a whole cannot be compared.
         if plan.left_out.is_empty() {
             patch += count(&String::from_utf8_lossy(&diff::print(change)));
         } else {

@@ -62,7 +62,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// A server that is an app at a GitHub that nobody asks.
+/// A server that is an app of a GitHub that receives no request.
 pub(super) fn start(desk: &Desk, program: &Path, more: &[&str]) -> io::Result<Server> {
     let folder = desk.path("data/tollgate/github");
     fs::create_dir_all(&folder)?;
@@ -96,7 +96,7 @@ fn cost(address: SocketAddr, id: u32, body: &[u8]) -> io::Result<f64> {
     Ok((figures(id)?.cpu_ms - before) * 1e3 / N_COST as f64)
 }
 
-/// What came of many deliveries.
+/// The result of many deliveries.
 pub(super) struct Load {
     pub(super) rate: f64,
     pub(super) p50_ms: f64,
@@ -151,7 +151,7 @@ fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     Ok(BufReader::new(tcp))
 }
 
-/// Sends one, and reads what is answered.
+/// Sends one delivery, and reads the response.
 fn deliver(stream: &mut BufReader<TcpStream>, body: &[u8], guid: &str, event: &str) -> io::Result<u16> {
     let hash = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).map_err(io::Error::other)?;
     let hash = hash.chain_update(body).finalize().into_bytes();
@@ -227,7 +227,7 @@ pub(super) fn body(action: &str, number: u64) -> Vec<u8> {
     payload(action, number).to_string().into_bytes()
 }
 
-/// What GitHub sends when somebody does something to a pull request: 22 kB, most of them addresses.
+/// A `pull_request` delivery as GitHub sends it: 22 kB, most of it addresses.
 fn payload(action: &str, number: u64) -> Value {
     let sha = "0123456789abcdef0123456789abcdef01234567";
     let user = json!({

@@ -1,6 +1,6 @@
-//! How much there is of everything that is owed, for those who watch.
+//! Figures of the queue for metrics and monitoring.
 //!
-//! It is counted over what is owed, running or given up, and over the last hour of reviews: never over all there is.
+//! Only queued, running and dead jobs are counted, and the reviews of the last hour: never the whole table.
 
 use super::{Database, Location, Tallied, number};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ const RECENT_MS: u64 = 60 * 60 * 1_000;
 /// How much there is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Health {
-    /// What is owed, by kind.
+    /// The jobs, by kind.
     pub jobs: Vec<Jobs>,
     /// Claims there ever were, by kind.
     pub claims: Vec<(&'static str, u64)>,
@@ -28,20 +28,20 @@ pub struct Health {
     pub tallied: Tallied,
 }
 
-/// What is owed of one kind.
+/// The jobs of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// `review`, `reply`, `post` or `board`.
     pub kind: &'static str,
     /// It waits for its turn.
     pub queued: u64,
-    /// Somebody is at it.
+    /// Jobs that a worker holds a lease for.
     pub running: u64,
     /// It went wrong, and is tried again.
     pub failed: u64,
     /// It was given up.
     pub dead: u64,
-    /// Since when the oldest of it has been owed, in milliseconds since 1970.
+    /// When the oldest job was enqueued, in milliseconds since 1970.
     pub oldest_ms: Option<u64>,
 }
 
@@ -54,14 +54,14 @@ pub struct Recent {
     pub n_runs: u64,
     /// How long they took together, in milliseconds.
     pub took_ms: u64,
-    /// What they cost, in US dollars, as far as that is known.
+    /// Their cost in US dollars, as far as it is known.
     pub cost_usd: f64,
     /// Tokens read and written.
     pub n_tokens: u64,
 }
 
 impl Database {
-    /// Counts what is owed at a time, in milliseconds since 1970.
+    /// Counts the jobs at a time, in milliseconds since 1970.
     pub fn health(&self, now_ms: u64) -> Result<Health, Failure> {
         let mut health = self.read(|connection| counted(connection, now_ms))?;
         (health.engine, health.n_bytes) = match self.place() {
@@ -123,7 +123,7 @@ fn counted(connection: &Connection, now_ms: u64) -> sql::Result<Health> {
     })
 }
 
-/// What is owed of each kind at `?1`: how much is queued, running, failed and dead, and since when the oldest is owed.
+/// The jobs of each kind at `?1`: how many are queued, running, failed and dead, and when the oldest was enqueued.
 const JOBS: [(&str, &str); 4] = [
     (
         "review",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_counted_by_kind_and_state() {
+    fn jobs_are_counted_by_kind_and_state() {
         let place = Place::new();
         let database = Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap();
         let empty = database.health(50_000).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_too_late_is_counted() {
+    fn writes_with_an_outdated_token_are_counted() {
         let place = Place::new();
         let database = Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap();
         let token = crate::store::pulls::FencingToken(77);

@@ -1,4 +1,4 @@
-//! Opening the memory: making it, bringing it up to date, refusing what is not ours.
+//! Opens the database: creates it, migrates it, refuses foreign files.
 //!
 //! A file of another program, of a newer version or with damage is left as it
 //! is, byte for byte.
@@ -79,7 +79,7 @@ pub(super) fn begin_empty(place: &Location) -> Result<Connection, Failure> {
     postgres::begin_empty(place, address)
 }
 
-/// Opens it for the one who writes for many: what is committed stays, even when the power goes.
+/// Opens the writer's connection: committed data survives a power failure.
 pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
     let connection = open(place)?;
     if let Connection::Sqlite(file) = &connection {
@@ -92,14 +92,14 @@ pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
         set().map_err(|error| explain(place, &error.into()))?;
     }
     if connection.is_shared() {
-        // What is written is found by its key, whatever that is: to plan it each time costs more than to do it.
+        // Rows are written by key: planning each statement anew costs more than running it.
         let set = connection.execute_batch("SET plan_cache_mode = force_generic_plan");
         set.map_err(|error| explain(place, &error))?;
     }
     Ok(connection)
 }
 
-/// Opens what is there, only to read it.
+/// Opens an existing database read-only.
 pub(super) fn open_reader(place: &Location) -> Result<Connection, Failure> {
     match place {
         Location::File(path) => {
@@ -149,7 +149,7 @@ fn make(path: &Path) -> Result<(), Failure> {
         // Another process was faster.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error.error)),
-        // Its name is to last as long as what is written into it.
+        // Its directory entry is to last as long as its data.
         #[cfg(unix)]
         Ok(()) => std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed),
         #[cfg(not(unix))]
@@ -160,7 +160,7 @@ fn make(path: &Path) -> Result<(), Failure> {
 fn prepare(connection: &Connection) -> sql::Result<Fit> {
     let Connection::Sqlite(file) = connection else { return Ok(Fit::Foreign) };
     file.busy_timeout(PATIENCE)?;
-    // A file that somebody else put there cannot make us run anything.
+    // A planted file cannot make SQLite run code.
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     file.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")?;

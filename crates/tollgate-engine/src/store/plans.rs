@@ -14,7 +14,7 @@ use crate::store::sql::{self, Connection, Value};
 
 /// A statement with values for it.
 pub(super) struct Statement {
-    /// What it is for.
+    /// Its purpose.
     pub(super) name: String,
     pub(super) sql: String,
     pub(super) values: Vec<Value>,

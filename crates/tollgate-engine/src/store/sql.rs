@@ -99,7 +99,7 @@ impl Connection {
 
     /// Begins a transaction that is going to write.
     ///
-    /// On a server this waits until nobody else writes what is decided upon ([`Session::begin`]).
+    /// On a server this waits for the exclusive lock of deciding writers ([`Session::begin`]).
     pub(super) fn begin(&self, with: WriteMode) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch("BEGIN IMMEDIATE")?),
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Whether nobody else writes until this transaction ends.
+    /// Whether this transaction excludes all other writers.
     pub(super) fn writes_alone(&self) -> bool {
         match self {
             Self::Sqlite(_) => true,
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Gives out the next number of a kind, which nobody else gets; a later one is higher.
+    /// Draws the next number of a sequence; a later one is higher.
     pub(super) fn next_number(&self, name: &str) -> Result<i64> {
         let number = self.draw_number(name)?;
         self.query_row(&format!("SELECT {number}"), (), |row| row.get(0))
@@ -152,7 +152,7 @@ impl Connection {
         let sql = "UPDATE counter SET value = value + 1 WHERE name = ?1 RETURNING value";
         match self {
             Self::Sqlite(_) => self.query_row(sql, [name], |row| row.get(0)).map(|number: i64| number.to_string()),
-            // A sequence waits for nobody. A number that is then not used is missed by nobody.
+            // A sequence takes no lock. Gaps do no harm.
             Self::Postgres(_) => Ok(format!("nextval('number_{name}')")),
         }
     }
@@ -174,12 +174,12 @@ impl Connection {
     }
 }
 
-/// What may be written beside a transaction on other connections.
+/// The writers that may run beside a transaction on other connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteMode {
-    /// Nothing: what is decided here stands on what was read here.
+    /// None: the decision depends on rows that were only read.
     Exclusive,
-    /// What touches other rows, or locks those it touches: claims, signs of life, what is delivered.
+    /// Writers that touch other rows, or lock theirs: claims, heartbeats, deliveries.
     Concurrent,
 }
 
@@ -210,7 +210,7 @@ impl Statement<'_> {
         }
     }
 
-    /// What is read out of each row.
+    /// The mapping of each row.
     pub(super) fn query_map<T>(
         &mut self,
         params: impl Params,
@@ -263,7 +263,7 @@ pub(super) enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// What stands in a column, by its name or place.
+    /// The value of a column, by its name or index.
     pub(super) fn get<I: Column, T: FromSql>(&self, column: I) -> Result<T> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),

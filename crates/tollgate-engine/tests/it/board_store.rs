@@ -520,7 +520,7 @@ fn taking_in_a_file_does_not_disturb_the_work_on_it() {
 }
 
 #[test]
-fn what_was_written_into_a_file_never_replaces_what_was_taken_in_since() {
+fn an_older_file_never_replaces_a_later_import() {
     let board = Board::new();
     let feature = board.add("one");
     let projected = |text: &str| Some(Projected { document: text.as_bytes().to_vec(), hash: [text.len() as u8; 32] });
@@ -683,6 +683,6 @@ fn a_change_can_be_asked_for_without_waiting() {
 }
 
 #[test]
-fn what_is_stored_and_owed_holds_on_a_server() {
+fn features_and_jobs_hold_on_a_server() {
     again_on_a_server(&["board_store::", "stored::"], &["holds_on_a_server"]);
 }

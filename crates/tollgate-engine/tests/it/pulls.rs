@@ -1,4 +1,4 @@
-//! Pull requests from a delivery to what is seen of them, on a host in memory and a real git server.
+//! Pull requests from delivery to published posts, on a host in memory and a real git server.
 //!
 //! Nothing waits: the clock is set by hand, and the work is done step by step on the thread of the test.
 
@@ -77,7 +77,7 @@ impl World {
         Sha::parse(&self.scratch.git(&["rev-parse", name])).unwrap()
     }
 
-    /// What the author pushed is the head of the pull request now; nobody is told.
+    /// Moves the head of the pull request to the author's push, without a delivery.
     fn push(&self, title: &str) -> Sha {
         self.scratch.git(&["update-ref", "refs/pull/1/head", "HEAD"]);
         let (head, base) = (self.sha("HEAD"), self.sha("main"));
@@ -116,7 +116,7 @@ impl World {
         self.deliver(About::Changed { head: None });
     }
 
-    /// Somebody says something, and we are told.
+    /// Adds a comment and delivers it.
     fn say(&self, login: &str, command: Command) -> u64 {
         let comment = self.hub.state().say(login, "@gate …");
         let by = Actor { login: login.to_owned(), is_bot: false };
@@ -133,7 +133,7 @@ impl World {
         head
     }
 
-    /// Does all that is owed, as time goes by.
+    /// Runs all due jobs, as time goes by.
     #[track_caller]
     fn settle(&self) {
         let mut problems = Vec::new();
@@ -287,7 +287,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
     world.changed();
-    // The check has begun; then what is commented on cannot be asked.
+    // The check has begun; then the list of comments cannot be read.
     world.hub.state().faults.insert(5, Fault::Refuse(HostErrorKind::Unavailable));
     later(3_000);
     world.pulls.step("me").unwrap_err();
@@ -377,7 +377,7 @@ fn a_draft_waits_until_it_is_ready() {
 }
 
 #[test]
-fn what_is_paused_is_not_reviewed_until_somebody_resumes() {
+fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     let world = World::new();
     world.push_file("a.conf", "a\n");
     world.say("ann", Command::Pause);
@@ -478,7 +478,7 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
 }
 
 #[test]
-fn everybody_may_ask_for_help_and_for_an_explanation() {
+fn any_commenter_may_ask_for_help_and_for_an_explanation() {
     let world = World::new();
     world.push_file("a.conf", BAD);
     world.say("eve", Command::Help);
@@ -558,7 +558,7 @@ fn a_closed_pull_request_is_left_alone() {
 }
 
 #[test]
-fn what_was_closed_before_anything_was_said_is_said_when_it_is_opened_again() {
+fn a_review_of_a_closed_pull_request_is_published_when_it_is_reopened() {
     let world = World::new();
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
@@ -597,7 +597,7 @@ fn a_draft_that_becomes_ready_has_its_annotations() {
 }
 
 #[test]
-fn what_no_delivery_told_us_is_found_out() {
+fn reconciliation_finds_missed_deliveries() {
     let world = World::new();
     world.push_file("a.conf", "a\n");
     world.scratch.commit("a.conf", BAD);

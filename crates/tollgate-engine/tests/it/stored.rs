@@ -23,7 +23,7 @@ pub(crate) struct Memory {
     place: Place,
 }
 
-/// A run to be stored; what is not said is plain.
+/// A run to be stored, with defaults for all other fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     repository: &'static str,
@@ -134,7 +134,7 @@ impl Memory {
         Self { place: Place::new() }
     }
 
-    /// For what is only true of files.
+    /// For promises that hold for files alone.
     fn file() -> Self {
         Self { place: Place::file() }
     }
@@ -276,7 +276,7 @@ fn a_list_is_narrowed_by_anything_that_is_known_of_a_run() {
 }
 
 #[test]
-fn what_is_asked_about_findings_is_asked_about_one_that_counts() {
+fn finding_filters_match_counting_findings_only() {
     let memory = Memory::new();
     let both = [high("one"), finding("two", Severity::Low, Category::Perf, "slow")];
     let id = memory.add(&Given { findings: both.to_vec(), withheld: vec![high("three")], ..run() });

@@ -1,4 +1,4 @@
-//! Opening a database of a server: whoever comes first makes the tables, everybody else waits for it.
+//! Opens a PostgreSQL database: the first process creates the tables, the others wait on an advisory lock.
 //!
 //! ```text
 //! tollgate_schema   version 8, works_with 7: made by version 8; programs that know version 7 may go on beside it
@@ -20,10 +20,10 @@ const VERSION: usize = 7;
 /// The oldest version of which the programs still work with ours.
 const WORKS_WITH: usize = 7;
 
-/// Whoever makes or changes the tables has this lock alone.
+/// The advisory lock of migrations.
 const MAKING: i64 = 0x746f_6c6c_0002;
 
-/// What is found in a database.
+/// The state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Schema {
     /// No table of ours.
@@ -87,7 +87,7 @@ pub(super) fn has_tables(place: &Location, address: &Address) -> Result<bool, Fa
     Ok(schema_of(&connection).map_err(failed)? != Schema::Missing)
 }
 
-/// Begins a transaction in which nobody else writes, and makes tables if there are none: they go with it when it fails.
+/// Begins an exclusive transaction, and creates the tables if there are none: they are rolled back when it fails.
 pub(super) fn begin_empty(place: &Location, address: &Address) -> Result<Connection, Failure> {
     let failed = |error: Error| explain(place, &error);
     let connection = Connection::Postgres(sql::connect(address).map_err(failed)?);
@@ -98,7 +98,7 @@ pub(super) fn begin_empty(place: &Location, address: &Address) -> Result<Connect
     Ok(connection)
 }
 
-/// Tells what is there.
+/// Detects the state of the database.
 pub(in crate::store) fn schema_of(connection: &Connection) -> sql::Result<Schema> {
     // First of all: where another process is making them right now, its mark is there as soon as its tables are.
     let ours = "SELECT to_regclass('run') IS NOT NULL OR to_regclass('finding') IS NOT NULL \

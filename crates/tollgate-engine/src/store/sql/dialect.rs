@@ -1,14 +1,14 @@
 //! One text for both engines.
 //!
 //! Texts are SQLite's, without what PostgreSQL has no word for: `coalesce`, `CASE`, `ON CONFLICT DO NOTHING` and
-//! `IS NOT DISTINCT FROM` are known to both. What is left is translated here:
+//! `IS NOT DISTINCT FROM` are known to both. The differences are translated here:
 //!
 //! ```text
 //! ?1, or ? in order     $1
 //! INDEXED BY name       nothing: PostgreSQL chooses by itself
 //! instr(text, part)     strpos(text, part)
-//! /* lock p */          FOR UPDATE OF p SKIP LOCKED: rows of the table p that somebody else has are passed over
-//! /* row lock p */      FOR UPDATE OF p: whoever else has the row is waited for
+//! /* lock p */          FOR UPDATE OF p SKIP LOCKED: rows of the table p that are locked are passed over
+//! /* row lock p */      FOR UPDATE OF p: waits for a locked row
 //! ```
 
 /// The text as PostgreSQL has it.

@@ -1,13 +1,13 @@
-//! What can go wrong with a database, whichever it is.
+//! Database errors of both engines.
 
 use std::fmt;
 
 use tokio_postgres::error::SqlState;
 
-/// What comes of a statement.
+/// The result of a statement.
 pub(in crate::store) type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// A database error.
 #[derive(Debug)]
 pub(in crate::store) enum Error {
     /// SQLite says so.
@@ -20,7 +20,7 @@ pub(in crate::store) enum Error {
     Unreachable(String),
     /// There is no such row.
     NoRows,
-    /// What stands in the database is not what was put there.
+    /// A stored value is damaged.
     Damaged(String),
 }
 
@@ -33,7 +33,7 @@ impl Error {
         }
     }
 
-    /// Whether the connection is gone, and with it what was not committed.
+    /// Whether the connection is lost, and with it the uncommitted transaction.
     pub(in crate::store) fn is_disconnect(&self) -> bool {
         match self {
             Self::Silent | Self::Unreachable(_) => true,
@@ -88,7 +88,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// What a failure says, with what it says of its causes.
+/// The message of an error with those of its causes.
 pub(in crate::store) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

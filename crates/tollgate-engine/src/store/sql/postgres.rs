@@ -43,7 +43,7 @@ const MANNERS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s'; 
                        SELECT set_config('synchronous_commit', 'on', false) \
                        WHERE current_setting('synchronous_commit') = 'off'";
 
-/// Whoever writes what was decided upon what was read has this lock alone; others share it.
+/// The advisory lock: exclusive for transactions that decide on rows they only read, shared for all others.
 const WRITING: i64 = 0x746f_6c6c_0001;
 
 /// A connection to a server.
@@ -51,7 +51,7 @@ pub(in crate::store) struct Session {
     client: Client,
     statements: RefCell<HashMap<String, Statement>>,
     patience: Cell<Duration>,
-    /// True once the server did not answer in time; what it says later is nobody's answer.
+    /// True once a response timed out; a late response belongs to no statement.
     is_given_up: Cell<bool>,
     state: Cell<State>,
 }
@@ -59,13 +59,13 @@ pub(in crate::store) struct Session {
 /// How a transaction stands.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct State {
-    /// What may be written beside it.
+    /// The writers that may run beside it.
     pub(in crate::store) with: WriteMode,
     /// True when a statement failed, after which the server takes no other.
     pub(in crate::store) is_spoilt: bool,
     /// True when it gives out the numbers of events, and all that waited have theirs.
     pub(in crate::store) is_numbering: bool,
-    /// True when it has announced what is numbered by somebody else, once it is committed.
+    /// True when it has inserted events that get their numbers after the commit.
     pub(in crate::store) has_waiting: bool,
 }
 
@@ -86,7 +86,7 @@ pub(in crate::store) fn connect(address: &Address) -> Result<Box<Session>> {
     connect_with(address, |_| {}).map(Box::new)
 }
 
-/// A connection that is told what others announce.
+/// A connection that receives notifications (`LISTEN`).
 #[derive(Debug)]
 pub(in crate::store) struct Follower {
     connection: Connection,
@@ -118,7 +118,7 @@ impl Follower {
         self.number.load(Ordering::SeqCst)
     }
 
-    /// What wakes whoever waits, as if something had been announced.
+    /// A handle that wakes the waiting thread as a notification would.
     pub(in crate::store) fn waker(&self) -> SyncSender<()> {
         self.waker.clone()
     }
@@ -132,7 +132,7 @@ impl Follower {
         }
     }
 
-    /// What it is connected by.
+    /// The client.
     pub(in crate::store) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -155,7 +155,7 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
                     hear(message);
                 }
             }
-            // Nobody listens only when the time was over.
+            // The receiver is gone only after its time-out.
             Err(error) => _ = answer.send(Err(error)),
         }
     });
@@ -190,8 +190,8 @@ impl Session {
 
     /// Begins a transaction that is going to write.
     ///
-    /// What is decided upon what was read is written by one at a time, as it is in a file, so that the same code is right
-    /// in both. What is asked often and touches rows of its own goes on beside each other, but never beside the former.
+    /// Transactions that decide on rows they only read run one at a time, as they do on SQLite, so that the same code is right
+    /// on both. Frequent transactions that lock their own rows run concurrently with each other, never with the former.
     pub(in crate::store) fn begin(&self, with: WriteMode) -> Result<()> {
         let lock = match with {
             WriteMode::Exclusive => "pg_advisory_xact_lock",
@@ -213,7 +213,7 @@ impl Session {
         self.state.set(state);
     }
 
-    /// A piece of the transaction was undone, and with it whatever failed in it, and the locks it took.
+    /// A savepoint was rolled back, and with it its failure and the locks it took.
     pub(super) fn forget_piece(&self) {
         self.note(|state| (state.is_spoilt, state.is_numbering) = (false, false));
     }

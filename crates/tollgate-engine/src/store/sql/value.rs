@@ -1,8 +1,8 @@
 //! Values on their way to PostgreSQL and back.
 //!
 //! They are SQLite's: a number, a text, bytes, or nothing. PostgreSQL says of each place what type it has, and gets the
-//! value as that type. Its texts cannot hold the character NUL, which a file of somebody else may well contain; it is
-//! written as two characters of which the first stands in no text, and read back as what it was.
+//! value as that type. Its texts cannot hold the character NUL, which a reviewed file may well contain; it is
+//! escaped as two characters of which the first stands in no text, and unescaped when it is read.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -98,7 +98,7 @@ impl<'a> types::FromSql<'a> for Received<'a> {
     }
 }
 
-/// What stands in a column.
+/// A value of a column.
 pub(super) fn read<T: FromSql>(row: &tokio_postgres::Row, place: usize) -> Result<T> {
     let received: Received<'_> = row.try_get(place)?;
     let value = match &received {

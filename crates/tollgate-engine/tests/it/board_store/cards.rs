@@ -110,7 +110,7 @@ fn a_card_names_what_it_still_waits_for() {
 }
 
 #[test]
-fn what_stands_at_the_gate_runs_or_waits_for_its_turn_or_for_a_person() {
+fn a_feature_at_the_gate_runs_or_is_queued_or_waits_for_a_person() {
     let board = Board::new();
     let [runs, waits, stopped] = ["runs", "waits", "stopped"].map(|name| board.add(name));
     for feature in [&runs, &waits, &stopped] {

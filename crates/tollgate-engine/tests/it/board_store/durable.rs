@@ -1,4 +1,4 @@
-//! What was answered is there: after `kill -9`, after a full disk, after a new version of the program.
+//! Durability: acknowledged transitions survive `kill -9`, a full disk and an upgrade.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -42,7 +42,7 @@ fn a_child_that_writes_until_it_is_killed() {
     });
 }
 
-/// What happens next to a feature that is rejected once and then approved, for ever.
+/// The next event of a feature that is rejected once and then approved, for ever.
 fn next(project: i64, feature: &FeatureId, state: &State) -> Transition {
     let commit = format!("c{}", state.iteration);
     let (event, outcome) = match state.work {
@@ -76,7 +76,7 @@ fn after_kill_9_all_that_was_answered_is_there_and_nothing_is_half_there() {
         let mut said: Vec<(String, u64)> = lines.by_ref().filter_map(acked).take(20 + 7 * round).collect();
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it died. The last line may be half of one.
+        // The acknowledgements before it died. The last line may be half of one.
         said.extend(lines.filter_map(acked));
         n_acked += said.len();
         check_whole(folder.path(), &said);
@@ -139,7 +139,7 @@ fn a_child_on_a_small_disk() {
     writeln!(std::io::stdout(), "acked {} readable {}", acked.len(), acked.len()).unwrap();
 }
 
-/// Where the kernel allows nobody but root to mount, the limit on pages in the tests of the database stands in for it.
+/// Where only root may mount, the page limit in the tests of the database stands in for it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_loses_nothing_that_was_answered() {

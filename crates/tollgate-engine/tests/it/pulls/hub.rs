@@ -1,7 +1,7 @@
-//! A code host in memory: what is written there can be looked at, and it can be in trouble.
+//! A code host in memory, with inspectable posts and injected faults.
 //!
 //! It keeps the rules that matter here: a review with one bad comment is refused whole, annotations are added to those a
-//! check has, and what is taken may be answered with an error.
+//! check has, and an accepted request may be answered with an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,16 +15,16 @@ use tollgate_engine::forge::host::{
 };
 use tollgate_engine::pulls::Hosts;
 
-/// What happens to a call.
+/// The fate of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is not done, and this is why.
     Refuse(HostErrorKind),
     /// It is done, and the answer does not arrive.
     Unclear,
-    /// Whoever calls is killed before it.
+    /// The caller is killed before it.
     KilledBefore,
-    /// Whoever calls is killed after it.
+    /// The caller is killed after it.
     KilledAfter,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct State {
     pub(crate) redelivered: Vec<u64>,
     /// Errors by the number of the call, from 0.
     pub(crate) faults: BTreeMap<usize, Fault>,
-    /// What was called.
+    /// The calls, in order.
     pub(crate) calls: Vec<&'static str>,
     last_id: u64,
 }
@@ -111,7 +111,7 @@ impl State {
         self.checks.iter_mut().find(|shown| shown.check.id == id).ok_or_else(not_found)
     }
 
-    /// Somebody else writes a comment.
+    /// Another account writes a comment.
     pub(crate) fn say(&mut self, login: &str, body: &str) -> u64 {
         let id = self.id();
         let author = Author { login: login.to_owned(), app: None, is_bot: false };

@@ -1,4 +1,4 @@
-//! The program is killed at every call to the host: whoever comes next finishes the work, and nothing is there twice.
+//! The program is killed at every call to the host: the next worker finishes the job, and nothing is published twice.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn work(world: &World) {
                         break;
                     }
                 }
-                // The claim of the one who was killed runs out.
+                // The lease of the killed worker expires.
                 Err(_) => later(31_000),
             }
         }

@@ -44,7 +44,7 @@ fn the_summary_is_edited_in_place_and_extra_ones_go() {
     let hub = Hub::new(String::new());
     let outbox = MemoryOutbox::default();
     publish(&hub, &[summary("one")], &outbox).unwrap();
-    // Somebody whose time had run out posts another at the same moment.
+    // A worker whose lease had expired posts another at the same moment.
     hub.comment(&repo(), 1, &Mark::Summary { head: head() }.below("late")).unwrap();
     publish(&hub, &[summary("two")], &outbox).unwrap();
     let state = hub.state();
@@ -54,7 +54,7 @@ fn the_summary_is_edited_in_place_and_extra_ones_go() {
 }
 
 #[test]
-fn what_says_the_same_is_not_written_again() {
+fn an_identical_post_is_not_written_again() {
     let hub = Hub::new(String::new());
     publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
     publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
@@ -78,7 +78,7 @@ fn annotations_are_sent_in_parts_and_go_on_where_they_ended() {
     assert_eq!(shown.annotations, lines);
 }
 
-/// An outbox of somebody whose claim is gone.
+/// The outbox of a worker that has lost its lease.
 #[derive(Default)]
 struct Lost {
     noted: RefCell<Vec<String>>,
@@ -108,7 +108,7 @@ impl Outbox for Lost {
 }
 
 #[test]
-fn who_lost_the_claim_posts_nothing() {
+fn a_worker_without_its_lease_posts_nothing() {
     let inline = Inline {
         path: "a".to_owned(),
         at: Some(Span { start: 1, line: 1, side: tollgate_core::finding::Side::Right }),
@@ -131,7 +131,7 @@ fn who_lost_the_claim_posts_nothing() {
 }
 
 #[test]
-fn what_is_refused_for_good_does_not_hold_up_the_rest() {
+fn a_permanently_refused_post_does_not_hold_up_the_rest() {
     let hub = Hub::new(String::new());
     hub.state().faults.insert(1, Fault::Refuse(HostErrorKind::Forbidden));
     let published = publish(&hub, &[summary("one"), check_with(0)], &MemoryOutbox::default()).unwrap();
@@ -158,7 +158,7 @@ fn an_approval_that_is_refused_is_said_as_a_comment() {
 }
 
 #[test]
-fn what_could_be_committed_at_its_lines_is_only_shown_where_it_is_moved_to() {
+fn a_suggestion_is_not_committable_at_a_moved_anchor() {
     for (is_bad_file, expected) in [(false, "at its file"), (true, "in the text")] {
         let hub = Hub::new(String::new());
         hub.state().bad_lines.insert("a.js".to_owned());

@@ -1,4 +1,4 @@
-//! A memory of an earlier version gets what it did not have.
+//! Databases of earlier versions are migrated.
 
 use rusqlite::Connection;
 use tollgate_core::path::FilePath;
@@ -9,7 +9,7 @@ use super::{Given, Memory, high, run};
 /// Takes away what the seventh version brought.
 const BEFORE_INDEXES: &str = include_str!("../before_0007.sql");
 
-/// Takes away what the fourth version brought, and what came after it.
+/// Removes the tables and columns of the fourth version and later ones.
 fn make_older(memory: &Memory) {
     let connection = Connection::open(memory.place.path()).unwrap();
     connection.execute_batch(BEFORE_INDEXES).unwrap();
@@ -33,7 +33,7 @@ fn runs_of_an_earlier_version_are_listed_and_searched_like_new_ones() {
     make_older(&memory);
     assert_eq!(memory.database().runs(&query).unwrap(), before);
     memory.check(&RunQuery { text: Some("ÜBER".to_owned()), ..RunQuery::default() }, &[first]);
-    // What comes later is added as ever.
+    // Later migrations run as ever.
     memory.add(&run());
     assert_eq!(memory.database().runs(&query).unwrap().1, 4);
 }

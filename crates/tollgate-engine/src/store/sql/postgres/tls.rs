@@ -34,7 +34,7 @@ pub(super) fn connector(address: &Address) -> Result<MakeRustlsConnect> {
                 .with_root_certificates(roots)
                 .with_no_client_auth()
         }
-        // What is not encrypted asks for no certificates.
+        // Without encryption there are no certificates.
         None if address.config().get_ssl_mode() == SslMode::Disable => ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| failed(error.to_string()))?
