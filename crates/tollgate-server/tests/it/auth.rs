@@ -97,14 +97,15 @@ fn a_cookie_alone_changes_nothing() {
         let json = ("content-type", "application/json");
         let said = world.raw("POST", "/api/auth/login", &[json], &body).await;
         let cookie = said.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-        let project = r#"{"path":"/srv/shop"}"#;
-        let said = world.raw("POST", "/api/projects", &[("cookie", &cookie), json], project).await;
+        let project = world.new_project("shop");
+        let said = world.raw("POST", "/api/projects", &[("cookie", &cookie), json], &project).await;
         assert_eq!(
             (said.status, world.get("/api/projects").await.json()["projects"].as_array().unwrap().len()),
             (403, 0)
         );
         let origin = world.origin();
-        let said = world.raw("POST", "/api/projects", &[("cookie", &cookie), json, ("origin", &origin)], project).await;
+        let said =
+            world.raw("POST", "/api/projects", &[("cookie", &cookie), json, ("origin", &origin)], &project).await;
         assert_eq!(said.status, 201);
     });
 }

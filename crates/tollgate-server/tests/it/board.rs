@@ -1,71 +1,33 @@
 //! The routes over the real board: a repository, its files and a database.
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use tollgate_engine::board::{Board, Home};
-use tollgate_engine::config::Layer;
-use tollgate_engine::forge::git::Environment;
-use tollgate_engine::store::{Database, Store};
-use tollgate_server::board::{BoardDesk, BoardLog};
+use tollgate_engine::store::Store;
+use tollgate_server::board::BoardLog;
 
 use crate::listen::{next, next_seq};
-use crate::log::MemoryLog;
-use crate::world::{World, story};
+use crate::world::{Setup, World, story};
 
-fn git(folder: &Path, arguments: &[&str]) {
-    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-}
-
-fn repository(folder: &Path) {
-    std::fs::create_dir(folder).unwrap();
-    git(folder, &["init", "-q", "-b", "main"]);
-    git(folder, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "begin"]);
-}
-
-fn board(folder: &Path) -> Board {
-    let home = Home {
-        executable: std::env::current_exe().unwrap(),
-        config_dir: None,
-        variables: Vec::new(),
-        flags: Layer::default(),
-        data: folder.to_owned(),
-        git: Environment::of_process(),
-        clock: || 1_767_968_520_000,
-    };
-    Board::open(Database::open(&folder.join("board.db")).unwrap(), home).unwrap()
-}
-
-/// A server over a real board, with a repository that is not added yet.
+/// A server whose clients receive the events of its board.
 pub(crate) struct Real {
     pub(crate) world: World,
-    folder: tempfile::TempDir,
 }
 
 impl Real {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        repository(&folder.path().join("shop"));
-        let board = board(folder.path());
-        let log = Arc::new(BoardLog::new(board.database().clone()));
-        let world = World::over(Arc::new(BoardDesk::new(board)), log, Arc::new(MemoryLog::default()));
-        Self { world, folder }
+        let world = Setup::new().start_with(|board, _| Arc::new(BoardLog::new(board.database().clone())));
+        Self { world }
     }
 
     /// The memory of reviews, which the command line uses as well.
     pub(crate) fn store(&self) -> Store {
-        Store::open(&self.folder.path().join("board.db")).unwrap()
+        Store::open(&self.world.path("board.db")).unwrap()
     }
 
     pub(crate) async fn add_project(&self) -> u64 {
-        let body = serde_json::json!({ "path": self.folder.path().join("shop") }).to_string();
-        let said = self.world.ask("POST", "/api/projects", &body).await;
-        assert_eq!(said.status, 201, "{said:?}");
-        said.json()["id"].as_u64().unwrap()
+        self.world.add_project().await
     }
 }
 
@@ -80,7 +42,7 @@ fn a_feature_is_added_edited_started_and_removed() {
         let said = real.world.ask("POST", &path, body).await;
         assert_eq!(said.status, 201, "{said:?}");
         let id = said.json()["id"].as_str().unwrap().to_owned();
-        let file = real.folder.path().join(format!("shop/.automaker/features/{id}/feature.json"));
+        let file = real.world.path(&format!("shop/.automaker/features/{id}/feature.json"));
         assert!(std::fs::read_to_string(&file).unwrap().contains("Add login"));
 
         let list = real.world.get(&path).await.json();
@@ -137,7 +99,7 @@ fn what_is_not_there_is_not_found_and_what_cannot_be_is_refused() {
         assert_snapshot!(said("POST", "/api/projects", r#"{"path":"/nowhere/at/all"}"#).await, @"422 `/nowhere/at/all` cannot be opened: No such file or directory (os error 2)");
         let ask = r#"{"projectPath":"/","featureId":"login","iterationNumber":1}"#;
         assert_snapshot!(said("POST", "/api/code-review/generate-review", ask).await, @"404 this folder is no project of the board");
-        let shop = real.folder.path().join("shop");
+        let shop = real.world.path("shop");
         let ask = serde_json::json!({ "projectPath": shop, "featureId": "login", "iterationNumber": 1 }).to_string();
         assert_snapshot!(said("POST", "/api/code-review/generate-review", &ask).await, @"404 there is no feature `login`");
         assert_eq!(real.world.raw("GET", "/readyz", &[], "").await.status, 200);
@@ -155,7 +117,7 @@ fn prompts_are_kept_where_others_look_for_them() {
             assert_eq!(said.json()["codeReview"]["reviewSystemPrompt"]["value"], "Be kind", "{said:?}");
         }
         for file in ["settings.json", "shop/.automaker/settings.json"] {
-            let text = std::fs::read_to_string(real.folder.path().join(file)).unwrap();
+            let text = std::fs::read_to_string(real.world.path(file)).unwrap();
             let settings: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(settings["promptCustomization"]["codeReview"]["reviewSystemPrompt"]["value"], "Be kind");
         }

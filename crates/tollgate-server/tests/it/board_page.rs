@@ -1,10 +1,11 @@
-//! The board as a page, over a real board and one in memory.
+//! The board as a page, over HTTP.
 
 use insta::assert_snapshot;
-use tollgate_core::board::machine::{State, Status, Work};
+use tollgate_core::board::machine::Event;
 
 use crate::board::Real;
 use crate::client::Said;
+use crate::stored::transition;
 use crate::world::{World, story};
 
 /// Adds a feature and gives back its name.
@@ -124,7 +125,9 @@ fn what_can_be_done_is_what_the_machine_says() {
         let path = format!("/projects/{project}/features/{id}/acts");
         let said = world.page(&path).await;
         assert_eq!(values(&said.body, "data-act").first(), Some(&"start"), "{}", said.body);
-        world.desk.place(project, &id, State { status: Status::InProgress, work: Work::Implementing, ..State::new() });
+        for event in [Event::Start, Event::AgentStarted] {
+            world.happen(transition(project, &id, event));
+        }
         let said = world.page(&path).await;
         assert_eq!(values(&said.body, "data-act").first(), Some(&"stop"), "{}", said.body);
         assert!(said.body.contains("Now: an agent is at work on it."), "{}", said.body);

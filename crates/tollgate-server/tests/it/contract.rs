@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 
 use tokio::process::Command;
-use tollgate_core::board::machine::{State, Status, Work};
-
 use tollgate_server::Served;
 
 use crate::board::Real;
@@ -116,8 +114,7 @@ fn no_request_brings_an_answer_that_is_not_described() {
     story(|| async {
         let world = World::start();
         let (project, feature) = world.project_with_feature().await;
-        let at_the_gate = State { status: Status::CodeReview, work: Work::Reviewing, iteration: 1, ..State::new() };
-        world.desk.place(project, &feature, at_the_gate);
+        world.commit(project, &feature, "a1b2c3d4");
         check(&world).await;
     });
 }

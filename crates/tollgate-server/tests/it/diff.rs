@@ -1,8 +1,10 @@
 //! Parts of a diff, over HTTP.
 
-use tollgate_core::board::machine::{State, Status};
+use tollgate_core::finding::Severity;
 
 use crate::client::Said;
+use crate::record::{remark, review};
+use crate::stored::with_diff;
 use crate::world::{TOKEN, World, story};
 
 const FRAGMENT: &str = "text/vnd.tollgate.fragment";
@@ -17,8 +19,7 @@ impl Reviewed {
     async fn new() -> Self {
         let world = World::start();
         let (project, id) = world.project_with_feature().await;
-        let state = State { status: Status::InProgress, iteration: 1, ..State::new() };
-        world.desk.place(project, &id, state);
+        world.review(project, &id, vec![with_diff(review(1, vec![remark(1, Severity::High, "Input is run")]))]);
         Self { world, base: format!("/projects/{project}/features/{id}/iterations") }
     }
 

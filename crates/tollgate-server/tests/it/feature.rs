@@ -1,14 +1,15 @@
 //! The page of a feature, rendered in full.
 
 use insta::assert_snapshot;
-use tollgate_core::board::machine::{Pause, Review, State, Status, Work};
-use tollgate_core::board::{Compliance, Criterion, Met, Override, Remark};
+use tollgate_core::board::machine::{Event, State, Status, Work};
+use tollgate_core::board::{Compliance, Criterion, FeatureId, Iteration, Met, Override, Remark};
 use tollgate_core::finding::{Category, Severity};
-use tollgate_engine::board::Audit;
-use tollgate_server::desk::Step;
+use tollgate_core::review::Withheld;
+use tollgate_engine::store::board::{Changes, Facts, Field, NewFeature, NewIteration, Transition};
 
-use crate::record::{audit, looked, remark, review};
-use crate::world::{World, story};
+use crate::record::{answered, remark, review, run, with_run, write_audit};
+use crate::stored::{transition, with_diff};
+use crate::world::{NOW, World, story};
 
 /// What a person reads of a page or a part of one: the text of its elements, one line each.
 fn read(html: &str) -> String {
@@ -45,21 +46,24 @@ struct Shown {
 }
 
 impl Shown {
-    /// A feature that waits for a person after three rounds, with two reviews to look at.
-    async fn rejected() -> Self {
+    /// A feature of which nothing is known but its file.
+    async fn added() -> Self {
         let world = World::start();
         let (project, feature) = world.project_with_feature().await;
-        let state = State {
-            status: Status::InProgress,
-            pause: Some(Pause::MaxIterations),
-            review: Review::Rejected,
-            iteration: 2,
-            round: 3,
-            commit: Some("2".repeat(40)),
-            committed: true,
-            ..State::new()
-        };
-        world.desk.place(project, &feature, state);
+        Self { world, project, feature }
+    }
+
+    /// A feature that went through these reviews.
+    async fn reviewed(reviews: Vec<NewIteration>) -> Self {
+        let shown = Self::added().await;
+        shown.world.review(shown.project, &shown.feature, reviews);
+        shown
+    }
+
+    /// A feature that waits for a person after two rounds, with two reviews to look at.
+    async fn rejected() -> Self {
+        let shown = Self::added().await;
+        let Self { world, project, feature } = &shown;
         let gone = remark(1, Severity::Critical, "Secret in source");
         let open = remark(2, Severity::High, "Input is run");
         let first = review(1, vec![gone, open.clone()]);
@@ -76,24 +80,18 @@ impl Shown {
             ],
         };
         second.notes = vec!["the change alters `.tollgate.toml`".to_owned()];
-        world.desk.review(project, &feature, vec![first, second]);
-        world.desk.look(project, &feature, looked(), audit());
-        let step = |at: &str, event: &str, by: &str, note: Option<&str>| Step {
-            at: format!("2026-01-09T{at}:00.000Z"),
-            event: event.to_owned(),
-            from: "in_progress".to_owned(),
-            to: "code_review".to_owned(),
-            by: by.to_owned(),
-            note: note.map(str::to_owned),
-        };
-        let history = vec![
-            step("14:00", "start", "Ada", None),
-            step("14:10", "send_back", "Grace", Some("Use the store.")),
-            step("14:22", "rejected", "tollgate", None),
-        ];
-        world.desk.remember(project, &feature, history);
-        world.desk.say(project, &feature, "I wrote it.\n");
-        Self { world, project, feature }
+        let by =
+            |event, who: &str, at_ms| Transition { who: who.to_owned(), at_ms, ..transition(*project, feature, event) };
+        world.happen(by(Event::Start, "Ada", NOW - 22 * 60_000));
+        world.commit(*project, feature, &"1".repeat(40));
+        world.end_review(*project, feature, with_run(first, run()), 1);
+        let note = Some("Use the store.".to_owned());
+        world.happen(Transition { note, ..by(Event::SendBack, "Grace", NOW - 12 * 60_000) });
+        world.commit(*project, feature, &"2".repeat(40));
+        world.end_review(*project, feature, with_run(second, run()), 1);
+        write_audit(world, (*project, feature), 2, &answered());
+        world.write_output(*project, feature, 2, "I wrote it.\n");
+        shown
     }
 
     async fn page(&self, tail: &str) -> String {
@@ -137,7 +135,7 @@ fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
         HTML
         Verdict: ✖ Changes requested
         Fix what is wrong.
-        Iteration 1, rejected Iteration 2, rejected Compare round 3 of 3
+        Iteration 1, rejected Iteration 2, rejected Compare round 1 of 3
         Commit2222222222
         Compared with0000000000
         Reviewed byopus (anthropic)
@@ -160,9 +158,9 @@ fn findings_are_grouped_by_what_they_mean() {
         Severity
         Allerrorwarninginfo
         Category
-        AllSecurity
+        AllSecurityLogic
         File
-        Allsrc/a.js
+        Allsrc/a.jssrc/pay.rs
         Unresolved only
         Apply
         ✖ Errors 1
@@ -206,12 +204,12 @@ fn findings_are_grouped_by_what_they_mean() {
         Parse it.
         – Left out 1
         Found, and does not count; each says why.
-        ●Low: Long line src/a.js:9 Security · F009
+        ●Low: Long line src/pay.rs:9 Logic · F009
         Does not count: milder than the floor.
-        What a user types is run.
-        eval(9)
+        Nobody looks at the error.
+        let _ = pay(); // Long line
         Suggestion
-        Parse it.
+        Return it.
         ");
     });
 }
@@ -235,7 +233,7 @@ fn what_stands_beside_the_review_is_told() {
         ? unclear C3 Point 3
         Coverage
         ▲ 1 of 3 hunks not looked at
-        main..feature · stored review 7
+        main..feature · stored review 2
         Not looked at
         src/a.js The budget was used up.
         Skipped by rule
@@ -246,8 +244,16 @@ fn what_stands_beside_the_review_is_told() {
         built-in rules
         claude (opus) 2 calls, 1200 tokens $0.25
         Timeline
-        3 events
+        11 events
         9 Jan 2026, 14:22 the review sent it back
+        9 Jan 2026, 14:22 its work was committed
+        9 Jan 2026, 14:22 the agent was done
+        9 Jan 2026, 14:22 an agent began
+        9 Jan 2026, 14:22 the review sent it back
+        9 Jan 2026, 14:22 its work was committed
+        9 Jan 2026, 14:22 the agent was done
+        9 Jan 2026, 14:22 an agent began
+        9 Jan 2026, 14:22 added to the board
         9 Jan 2026, 14:10 sent back to the agent by Grace
         Use the store.
         9 Jan 2026, 14:00 started by Ada
@@ -364,9 +370,7 @@ fn a_dismissed_finding_says_who_and_why_and_can_be_taken_back() {
 #[test]
 fn nothing_blocking_says_what_was_looked_at() {
     story(|| async {
-        let shown = Shown::rejected().await;
-        shown.world.desk.review(shown.project, &shown.feature, vec![review(1, vec![])]);
-        shown.world.desk.place(shown.project, &shown.feature, State { iteration: 1, ..State::new() });
+        let shown = Shown::reviewed(vec![with_run(review(1, vec![]), run())]).await;
         let said = read(part(&shown.page("").await, "part-findings"));
         assert!(said.contains("✔ Nothing blocking Here is what was looked at:\nsrc/a.js 1 hunk"), "{said}");
     });
@@ -375,9 +379,7 @@ fn nothing_blocking_says_what_was_looked_at() {
 #[test]
 fn a_feature_that_nobody_started_says_what_to_do() {
     story(|| async {
-        let world = World::start();
-        let (project, feature) = world.project_with_feature().await;
-        let shown = Shown { world, project, feature };
+        let shown = Shown::added().await;
         let page = shown.page("").await;
         for words in ["Not reviewed yet", "There is no review yet", "What an agent changes is shown here once"] {
             assert!(page.contains(words), "{words}: {page}");
@@ -390,11 +392,10 @@ fn a_feature_that_nobody_started_says_what_to_do() {
 #[test]
 fn a_person_who_let_it_pass_is_named() {
     story(|| async {
-        let shown = Shown::rejected().await;
-        let mut last = review(1, vec![remark(1, Severity::High, "Input is run")]);
-        let (who, reason, at) = ("Ada".to_owned(), "It is a toy.".to_owned(), "2026-01-09T14:22:00.000Z".to_owned());
-        last.overridden = Some(Override { who, reason, at });
-        shown.world.desk.review(shown.project, &shown.feature, vec![last]);
+        let last = review(1, vec![remark(1, Severity::High, "Input is run")]);
+        let shown = Shown::reviewed(vec![with_diff(last)]).await;
+        let path = format!("/api/projects/{}/features/{}/approve", shown.project, shown.feature);
+        assert_eq!(shown.world.ask("POST", &path, r#"{"reason":"It is a toy.","by":"Ada"}"#).await.status, 200);
         let said = read(part(&shown.page("").await, "part-head"));
         assert!(said.contains("✔ Approved by hand\nAda let it pass: It is a toy."), "{said}");
     });
@@ -433,7 +434,7 @@ fn parts_are_those_of_the_page() {
 fn an_audit_shows_word_for_word_what_was_asked_and_said() {
     story(|| async {
         let shown = Shown::rejected().await;
-        assert_snapshot!(read(&shown.page("/iterations/2/audit").await), @"
+        assert_snapshot!(shown.world.plain(&read(&shown.page("/iterations/2/audit").await)), @"
         Back to the review
         Audit of review 2 · Add login
         claude, call 1 opus, 100 tokens in, 20 out
@@ -443,21 +444,18 @@ fn an_audit_shows_word_for_word_what_was_asked_and_said() {
         The change: +eval(1)
         What it said
         [REJECTED] it evaluates
-        All of it is in /data/review-1-4.jsonl on the server's machine; secrets are masked.
+        All of it is in /srv/records/1-feature-000002/review-2-4.jsonl on the server's machine; secrets are masked.
         ");
-        let nobody = Audit::default();
-        shown.world.desk.look(shown.project, &shown.feature, looked(), nobody);
-        assert!(shown.page("/iterations/2/audit").await.contains("Only the built-in rules looked at iteration 2"));
+        assert!(shown.page("/iterations/1/audit").await.contains("Only the built-in rules looked at iteration 1"));
     });
 }
 
 #[test]
 fn a_long_list_is_cut_and_says_so() {
     story(|| async {
-        let shown = Shown::rejected().await;
         let many: Vec<Remark> =
             (1..=250).map(|number| remark(number, Severity::High, &format!("No. {number}"))).collect();
-        shown.world.desk.review(shown.project, &shown.feature, vec![review(1, many)]);
+        let shown = Shown::reviewed(vec![with_diff(review(1, many))]).await;
         let page = shown.page("").await;
         assert_eq!(titles(&page).len(), 100);
         assert!(page.contains("?all=1\">Show 150 more</a>"), "{}", part(&page, "part-findings"));
@@ -472,58 +470,73 @@ const HOSTILE: &str =
 #[test]
 fn what_others_wrote_stays_text_in_every_field() {
     story(|| async {
-        let shown = Shown::rejected().await;
-        let (project, feature) = (shown.project, shown.feature.as_str());
+        let world = World::start();
+        let (project, feature) = (world.add_project().await, "evil");
         let evil = || HOSTILE.to_owned();
-        shown.world.desk.change(project, feature, |feature| {
-            feature.title = evil();
-            feature.description = format!("- must {HOSTILE}");
-            feature.spec = Some(evil());
-            feature.category = evil();
-            feature.dependencies = vec![evil()];
-            feature.model = Some(evil());
-            feature.branch = Some(evil());
-            feature.error = Some(evil());
-            feature.broken = Some(evil());
-            feature.state.status = Status::Other(evil());
-            feature.state.work = Work::Implementing;
-        });
         let finding = |number| Remark {
             description: evil(),
             suggestion: Some(evil()),
-            file: Some(evil()),
-            evidence: Some(evil()),
             category: Category::Doc,
-            ..remark(number, Severity::High, HOSTILE)
+            ..remark(number, Severity::High, "<script>alert(1)</script><img src=x>")
         };
+        let commit = "2".repeat(40);
         let mut last = review(2, vec![finding(1)]);
-        last.late = vec![finding(2)];
+        last.late = vec![Remark { file: Some(evil()), evidence: Some(evil()), ..finding(2) }];
         last.notes = vec![evil()];
         (last.summary, last.reason, last.model, last.provider) = (evil(), Some(evil()), evil(), evil());
-        (last.commit, last.base) = (Some(evil()), Some(evil()));
+        (last.commit, last.base) = (Some(commit.clone()), Some(evil()));
         let criterion = Criterion { id: evil(), text: evil() };
         last.compliance = Compliance { criteria: vec![(criterion, Met::No { evidence: evil() })] };
         let overridden = Override { who: evil(), reason: evil(), at: evil() };
-        let first = tollgate_core::board::Iteration { overridden: Some(overridden), ..review(1, vec![finding(3)]) };
-        shown.world.desk.review(project, feature, vec![first, last]);
-        let mut seen = looked();
-        seen.compared = evil();
-        seen.withheld = vec![(finding(9), evil())];
-        for asked in &mut seen.reviewers {
-            (asked.name, asked.model, asked.problem) = (evil(), Some(evil()), Some(evil()));
-        }
-        let mut told = audit();
-        for one in &mut told.tries {
-            one.problem = Some(evil());
-            for told in &mut one.told {
-                (told.system, told.question, told.reply) = (evil(), evil(), Err(evil()));
-                told.place.reviewer = evil();
-            }
-        }
-        shown.world.desk.look(project, feature, seen, told);
-        let step = Step { at: evil(), event: evil(), from: evil(), to: evil(), by: evil(), note: Some(evil()) };
-        shown.world.desk.remember(project, feature, vec![step]);
-        shown.world.desk.say(project, feature, HOSTILE);
+        let first = Iteration { commit: Some(evil()), overridden: Some(overridden), ..review(1, vec![finding(3)]) };
+        let mut seen = run();
+        seen.compared = Some(evil());
+        seen.withheld[0].why = Withheld::Unverified(evil());
+        seen.withheld[0].finding.reason = Some(evil());
+        let asked = serde_json::json!([{ "name": HOSTILE, "model": HOSTILE, "problem": HOSTILE }]);
+        seen.extra.insert("x_reviewers".to_owned(), asked);
+        // What no program of ours would store, and a file of another one may hold.
+        let document = serde_json::json!({ "id": feature, "title": HOSTILE, "description": format!("- must {HOSTILE}"),
+            "spec": HOSTILE, "category": HOSTILE, "dependencies": [HOSTILE], "model": HOSTILE });
+        let facts = Facts {
+            title: evil(),
+            first_line: evil(),
+            priority: 2,
+            dependencies: vec![evil()],
+            category: Some(evil()),
+            model: Some(evil()),
+            skip_tests: true,
+        };
+        let state = State { status: Status::CodeReview, work: Work::Reviewing, iteration: 2, round: 1, ..State::new() };
+        let set = Changes { branch: Field::Set(evil()), problem: Field::Set(evil()), ..Changes::default() };
+        let new = NewFeature {
+            project: i64::try_from(project).unwrap(),
+            id: FeatureId::parse(feature).unwrap(),
+            state: State { commit: Some(commit.clone()), committed: true, ..state },
+            facts,
+            document: document.to_string().into_bytes(),
+            file_hash: None,
+            broken: Some(evil()),
+            iterations: vec![first],
+            set,
+            created_ms: NOW,
+            who: evil(),
+            at_ms: NOW,
+            events: Vec::new(),
+        };
+        world.board.database().insert_feature(new).unwrap().unwrap();
+        world.end_review(project, feature, with_run(last, seen), 1);
+        let other = Event::Edited(Status::Other(evil()));
+        world.happen(Transition { who: evil(), note: Some(evil()), ..transition(project, feature, other) });
+        let mut exchange = answered();
+        exchange["reviewer"] = HOSTILE.into();
+        exchange["question"] = serde_json::json!({ "system": HOSTILE, "shared": HOSTILE, "part": HOSTILE });
+        exchange["reply"]["text"] = HOSTILE.into();
+        exchange["reply"]["model"] = HOSTILE.into();
+        write_audit(&world, (project, feature), 2, &exchange);
+        std::fs::create_dir_all(world.path("shop/.automaker/features/evil")).unwrap();
+        world.write_output(project, feature, 2, HOSTILE);
+        let shown = Shown { world, project, feature: feature.to_owned() };
         let dismiss = format!("/api/projects/{project}/features/{feature}/iterations/2/findings/F001/dismiss");
         let body = serde_json::json!({ "reason": HOSTILE, "by": "<script>alert(3)</script>" }).to_string();
         assert_eq!(shown.world.ask("POST", &dismiss, &body).await.status, 200);

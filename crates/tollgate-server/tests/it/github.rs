@@ -1,15 +1,60 @@
 //! Making a GitHub App: what a person sees, what GitHub is sent, and who may come back.
 
+use std::sync::{Arc, Mutex};
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::post;
 use insta::assert_snapshot;
 use serde_json::json;
-use tollgate_core::pull::Repo;
-use tollgate_engine::store::jobs::JobId;
-use tollgate_engine::store::pulls::{FailingPull, PostKind};
 
 use crate::client::Said;
-use crate::world::{TOKEN, World, story};
+use crate::world::{Setup, TOKEN, World, story};
 
 const WISH: &str = r#"{"publicUrl":"https://tollgate.example","organization":"acme"}"#;
+
+/// A server whose GitHub is a listener on this machine that makes an app of any code.
+struct Hub {
+    world: World,
+    codes: Arc<Mutex<Vec<String>>>,
+}
+
+impl std::ops::Deref for Hub {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Hub {
+    async fn start() -> Self {
+        let codes = Arc::new(Mutex::new(Vec::new()));
+        let app = axum::Router::new()
+            .route("/app-manifests/{code}/conversions", post(convert))
+            .with_state(Arc::clone(&codes));
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let api = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async { axum::serve(listener, app).await });
+        Self { world: Setup::new().configured(&format!("[github]\napi_url = \"{api}\"\n")).start(), codes }
+    }
+
+    /// The code of which the last app was made.
+    fn made_of(&self) -> Option<String> {
+        self.codes.lock().unwrap().last().cloned()
+    }
+}
+
+async fn convert(
+    State(codes): State<Arc<Mutex<Vec<String>>>>,
+    Path(code): Path<String>,
+) -> (StatusCode, Json<serde_json::Value>) {
+    codes.lock().unwrap().push(code);
+    let app = json!({ "id": 12, "slug": "kodiai-<b>", "html_url": "https://github.com/apps/kodiai", "pem": "key",
+        "webhook_secret": "secret", "client_id": "Iv1" });
+    (StatusCode::CREATED, Json(app))
+}
 
 impl World {
     /// A page, as a browser that is signed in asks for it.
@@ -65,7 +110,7 @@ fn a_person_sees_what_is_asked_for_and_the_form_goes_to_github_alone() {
 #[test]
 fn whoever_comes_back_is_led_on_and_makes_one_app() {
     story(|| async {
-        let world = World::start();
+        let world = Hub::start().await;
         let name = world.begin(WISH).await;
         let path = format!("/github/callback?code=abc123&state={name}");
         // Another site led here, so the browser shows no cookie: a page of ours leads on.
@@ -76,24 +121,25 @@ fn whoever_comes_back_is_led_on_and_makes_one_app() {
             "{}",
             said.body
         );
-        assert_eq!(world.desk.made_of(), None);
+        assert_eq!(world.made_of(), None);
         // Still no cookie: somebody who is not signed in.
         let said = world.come_back(&format!("{path}&led=1")).await;
         assert_eq!((said.status, said.body.contains("Sign in")), (401, true));
-        assert_eq!(world.desk.made_of(), None);
+        assert_eq!(world.made_of(), None);
         let said = world.look(&format!("{path}&led=1")).await;
         assert_eq!((said.status, said.header("location")), (303, Some("/settings/github")));
-        assert_eq!(world.desk.made_of().as_deref(), Some("abc123"));
+        assert_eq!(world.made_of().as_deref(), Some("abc123"));
         // The name is used up.
         assert_eq!(world.look(&path.replace("abc123", "def456")).await.status, 404);
         assert_eq!(world.look(&format!("/github/setup/{name}")).await.status, 404);
-        assert_eq!(world.desk.made_of().as_deref(), Some("abc123"));
+        assert_eq!(world.made_of().as_deref(), Some("abc123"));
         let said = world.look("/settings/github").await;
-        assert_snapshot!(lines(&said, &["<dt>", "Install"]), @r#"
+        assert_snapshot!(world.plain(&lines(&said, &["<dt>", "Install"])), @r#"
         <dt>App</dt><dd><strong dir="auto">@kodiai-&lt;b&gt;</strong> <span class="muted">number 12 at <span dir="auto">https://github.com</span></span></dd>
         <dt>Deliveries</dt><dd><span class="chip ok">✓ taken</span> <span class="muted">at <code dir="auto">https://tollgate.example/webhooks/github</code></span></dd>
         <dt>Check</dt><dd><code dir="auto">kodiai</code></dd>
-        <dt>Private key</dt><dd><code dir="auto">/data/github/private-key.pem</code> <span class="chip warn">! others can read it; run <code>chmod 600</code></span></dd>
+        <dt>Private key</dt><dd><code dir="auto">/srv/github/private-key.pem</code></dd>
+        <dt>Webhook secret</dt><dd><code dir="auto">/srv/github/webhook-secret</code></dd>
         <p><a class="button primary" href="https://github.com/apps/kodiai/installations/new" rel="noreferrer">Install it in repositories</a></p>
         "#);
     });
@@ -104,23 +150,17 @@ fn pull_requests_in_trouble_are_listed() {
     story(|| async {
         let world = World::start();
         assert!(!world.look("/settings/github").await.body.contains("in trouble"));
-        let trouble = |number, given_up: Option<PostKind>, problem: &str, next_ms| FailingPull {
-            job: given_up.map_or(JobId::Pull(3), |_| JobId::Post(4)),
-            repo: Repo::parse("octo/app").unwrap(),
-            number,
-            given_up,
-            problem: problem.to_owned(),
-            since_ms: 1_700_000_000_000,
-            next_ms,
-        };
-        world.desk.has_trouble_with(vec![
-            trouble(7, None, "`GET /x` failed <b>", Some(1_700_000_060_000)),
-            trouble(8, Some(PostKind::Summary), "we may not", None),
-        ]);
+        let begun = 1_700_000_000_000;
+        let claim = world.claim_pull(8, begun);
+        world.refuse_summary(&claim, "we may not", begun);
+        world.board.database().release_pull(claim.token, 0).unwrap().unwrap();
+        let claim = world.claim_pull(7, begun);
+        let database = world.board.database();
+        database.fail_review(claim.token, "`GET /x` failed <b>", begun + 60_000).unwrap().unwrap();
         let said = world.look("/settings/github").await;
         assert_snapshot!(lines(&said, &["octo/app"]), @r#"
-        <tr><th scope="row"><a href="https://github.com/octo/app/pull/7" rel="noreferrer" dir="auto">octo/app#7</a></th><td class="wrap" dir="auto"><code>GET /x</code> failed &lt;b&gt;.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td><time datetime="2023-11-14T22:14:20.000Z">14 Nov 2023, 22:14</time></td><td><button class="button small" type="button" data-act data-retry="pull-3" aria-label="Try octo/app#7 again now" hidden>Try now</button></td></tr>
-        <tr><th scope="row"><a href="https://github.com/octo/app/pull/8" rel="noreferrer" dir="auto">octo/app#8</a></th><td class="wrap" dir="auto">The summary was given up: we may not.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td>not by itself</td><td><button class="button small" type="button" data-act data-retry="post-4" aria-label="Try octo/app#8 again now" hidden>Try now</button></td></tr>
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/7" rel="noreferrer" dir="auto">octo/app#7</a></th><td class="wrap" dir="auto"><code>GET /x</code> failed &lt;b&gt;.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td><time datetime="2023-11-14T22:14:20.000Z">14 Nov 2023, 22:14</time></td><td><button class="button small" type="button" data-act data-retry="pull-2" aria-label="Try octo/app#7 again now" hidden>Try now</button></td></tr>
+        <tr><th scope="row"><a href="https://github.com/octo/app/pull/8" rel="noreferrer" dir="auto">octo/app#8</a></th><td class="wrap" dir="auto">The summary was given up: we may not.</td><td><time datetime="2023-11-14T22:13:20.000Z">14 Nov 2023, 22:13</time></td><td>not by itself</td><td><button class="button small" type="button" data-act data-retry="post-1" aria-label="Try octo/app#8 again now" hidden>Try now</button></td></tr>
         "#);
     });
 }
@@ -128,7 +168,7 @@ fn pull_requests_in_trouble_are_listed() {
 #[test]
 fn nobody_makes_an_app_with_a_name_or_a_code_of_their_own() {
     story(|| async {
-        let world = World::start();
+        let world = Hub::start().await;
         world.begin(WISH).await;
         for query in ["", "?code=abc", "?state=x", "?code=&state=x"] {
             let said = world.look(&format!("/github/callback{query}")).await;
@@ -140,7 +180,7 @@ fn nobody_makes_an_app_with_a_name_or_a_code_of_their_own() {
             assert!(!said.body.contains("<script>"));
         }
         assert_eq!(world.look("/github/callback?code=abc&state=guessed").await.status, 404);
-        assert_eq!(world.desk.made_of(), None);
+        assert_eq!(world.made_of(), None);
         // Without the token nothing is begun, and no page of another site begins anything.
         let json = ("content-type", "application/json");
         assert_eq!(world.raw("POST", "/api/github/setup", &[json], WISH).await.status, 401);
@@ -152,7 +192,7 @@ fn nobody_makes_an_app_with_a_name_or_a_code_of_their_own() {
 #[test]
 fn an_app_that_is_there_is_replaced_only_when_somebody_says_so() {
     story(|| async {
-        let world = World::start();
+        let world = Hub::start().await;
         let make = async |wish: &str, code: &str| {
             let name = world.begin(wish).await;
             world.look(&format!("/github/callback?code={code}&state={name}")).await.status
@@ -162,7 +202,7 @@ fn an_app_that_is_there_is_replaced_only_when_somebody_says_so() {
         assert_eq!((said.status, said.json()["hint"].as_str().unwrap()), (409, "`replace` puts it aside."));
         let replace = json!({ "publicUrl": "https://tollgate.example", "replace": true }).to_string();
         assert_eq!(make(&replace, "second").await, 303);
-        assert_eq!(world.desk.made_of().as_deref(), Some("second"));
+        assert_eq!(world.made_of().as_deref(), Some("second"));
         let shown = world.get("/api/github").await.json();
         assert_eq!((shown["id"].as_u64(), shown["takesDeliveries"].as_bool()), (Some(12), Some(true)));
     });

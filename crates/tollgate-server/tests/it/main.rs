@@ -1,4 +1,4 @@
-//! The server, driven over real connections on a board that lives in memory.
+//! The server, driven over real connections on a board in a temporary folder.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails, and figures are shown")]
 
 mod attacks;
@@ -7,7 +7,6 @@ mod board;
 mod board_page;
 mod client;
 mod contract;
-mod desk;
 mod diff;
 mod feature;
 mod github;
@@ -21,5 +20,6 @@ mod reviews;
 mod routes;
 mod settings_pages;
 mod setup;
+mod stored;
 mod webhook;
 mod world;

@@ -2,29 +2,34 @@
 
 use insta::assert_snapshot;
 use tollgate_core::board::iteration::Identity;
-use tollgate_core::board::machine::State;
 use tollgate_core::board::{Compliance, Iteration, Outcome, Remark};
-use tollgate_core::coverage::{CoveredHunk, HunkStatus};
-use tollgate_core::finding::{Category, LineRange, Severity};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
+use tollgate_core::finding::{Category, FindingId, LineRange, Severity};
+use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
-use tollgate_engine::board::{Audit, ReviewAttempt};
-use tollgate_engine::reviewer::tape::{Place, Told, ToldReply};
-use tollgate_server::desk::record::{Asked, Looked};
+use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::sha::Sha;
+use tollgate_core::suppress::Dismissal;
+use tollgate_engine::store::board::NewIteration;
+use tollgate_engine::store::{Record, Reviewed, Subject};
 
-use crate::world::{World, story};
+use crate::stored::with_diff;
+use crate::world::{NOW, World, story};
 
 /// A finding of a review, `F001` for 1.
 pub(crate) fn remark(number: u32, severity: Severity, title: &str) -> Remark {
-    let identity = Identity { id: format!("F{number:03}"), fingerprint: format!("fp-{number:016x}") };
+    let (file, evidence) = ("src/a.js", format!("eval({number})"));
+    let dismissal = Dismissal::parse(file, title, evidence.clone(), "x".to_owned(), "").unwrap();
+    let identity = Identity { id: format!("F{number:03}"), fingerprint: dismissal.fingerprint.to_string() };
     Remark {
         category: Category::Security,
         severity,
         title: title.to_owned(),
         description: "What a user types is run.".to_owned(),
         suggestion: Some("Parse it.".to_owned()),
-        file: Some("src/a.js".to_owned()),
+        file: Some(file.to_owned()),
         line: Some(number),
-        evidence: Some(format!("eval({number})")),
+        evidence: Some(evidence),
         identity: Some(identity),
     }
 }
@@ -53,65 +58,81 @@ pub(crate) fn review(number: u32, findings: Vec<Remark>) -> Iteration {
     }
 }
 
-/// A review of one file that looked at a hunk, skipped one and missed one.
-pub(crate) fn looked() -> Looked {
+/// A run over one file that looked at a hunk, skipped one and missed one, and asked a model.
+pub(crate) fn run() -> Review {
     let covered = |lines: Option<(u32, u32)>, status| CoveredHunk {
         file: FilePath::parse("src/a.js").unwrap(),
         lines: lines.and_then(|(start, end)| LineRange::new(start, end)),
         status,
     };
-    Looked {
-        run: 7,
-        took_ms: 4_200,
-        compared: "main..feature".to_owned(),
-        hunks: Some(vec![
-            covered(Some((1, 9)), HunkStatus::Reviewed),
-            covered(Some((20, 29)), HunkStatus::Skipped("generated".to_owned())),
-            covered(None, HunkStatus::NotReviewed("the budget was used up".to_owned())),
-        ]),
-        withheld: vec![(remark(9, Severity::Low, "Long line"), "milder than the floor".to_owned())],
-        reviewers: vec![Asked {
-            name: "claude".to_owned(),
-            model: Some("opus".to_owned()),
-            calls: 2,
-            failed: 0,
-            tokens: 1_200,
-            cost_usd: Some(0.25),
-            problem: None,
-        }],
+    let mut held = crate::reviews::finding("Long line", Severity::Low);
+    held.id = FindingId::at(8);
+    let reviewers = serde_json::json!([{
+        "name": "claude", "model": "opus", "calls": 2, "failed": 0, "cost_usd": 0.25,
+        "tokens": { "input": 1_000, "cached": 0, "output": 200 }, "problem": null,
+    }]);
+    Review {
+        title: None,
+        reviewed: Sha::parse(&"2".repeat(40)).unwrap(),
+        base: Sha::parse(&"0".repeat(40)).unwrap(),
+        compared: Some("main..feature".to_owned()),
+        files_reviewed: vec![FilePath::parse("src/a.js").unwrap()],
+        findings: vec![],
+        withheld: vec![WithheldFinding { finding: held, why: Withheld::BelowFloor }],
+        coverage: Some(Coverage {
+            hunks: vec![
+                covered(Some((1, 9)), HunkStatus::Reviewed),
+                covered(Some((20, 29)), HunkStatus::Skipped("generated".to_owned())),
+                covered(None, HunkStatus::NotReviewed("the budget was used up".to_owned())),
+            ],
+        }),
+        re_review_required: false,
+        notes: None,
+        extra: [("x_reviewers".to_owned(), reviewers)].into_iter().collect(),
     }
 }
 
-/// One question and its answer.
-pub(crate) fn audit() -> Audit {
-    let told = Told {
-        place: Place { reviewer: "claude".to_owned(), pass: 1, call: 1, round: 1 },
-        system: "You review.".to_owned(),
-        question: "The change: +eval(1)".to_owned(),
-        reply: Ok(ToldReply {
-            text: "[REJECTED] it evaluates".to_owned(),
-            model: Some("opus".to_owned()),
-            is_cut: false,
-            tokens: (100, 20),
-            cost: None,
-        }),
-    };
-    let one = ReviewAttempt { file: "/data/review-1-4.jsonl".into(), told: vec![told], n_more: 0, problem: None };
-    Audit { tries: vec![one], n_older: 0 }
+/// A review of a feature with the run behind it, which took 4.2 seconds.
+pub(crate) fn with_run(iteration: Iteration, review: Review) -> NewIteration {
+    let gate = if iteration.outcome == Outcome::Approved { Gate::Open } else { Gate::Closed };
+    let reviewed = Reviewed { review, gate, n_added: 12, snapshot: Vec::new(), prior: None, new: None };
+    let (repository, name) = ("/srv/shop".to_owned(), "feature login".to_owned());
+    let subject = Subject { repository, name, scope: "pipeline".to_owned() };
+    let record =
+        Record { subject, time: (NOW - 4_200, NOW), version: "0.1.0".to_owned(), outcome: Ok(Box::new(reviewed)) };
+    NewIteration { review: Some(record), ..with_diff(iteration) }
+}
+
+/// Writes the record of one question and what came of it, as `"reply":…` or `"failure":…`.
+pub(crate) fn write_audit(world: &World, (project, feature): (u64, &str), iteration: u32, ask: &serde_json::Value) {
+    let folder = world.path(&format!("records/{project}-{feature}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let head = r#"{"tollgate_record":1,"version":"0.1.0","boundary":7}"#;
+    std::fs::write(folder.join(format!("review-{iteration}-4.jsonl")), format!("{head}\n{ask}\n")).unwrap();
+}
+
+/// One question to a model and its answer.
+pub(crate) fn answered() -> serde_json::Value {
+    serde_json::json!({
+        "reviewer": "claude", "pass": 1, "call": 1, "round": 1,
+        "question": { "system": "You review.", "shared": "The change:", "part": "+eval(1)" },
+        "reply": { "text": "[REJECTED] it evaluates", "stop": "finished", "input": 100, "cached": 0, "output": 20,
+                   "model": "opus" },
+    })
 }
 
 async fn check(world: &World, method: &str, path: &str, body: &str) -> String {
     let said = world.ask(method, path, body).await;
     let file = said.header("content-disposition").map(|value| format!(" {value}")).unwrap_or_default();
-    format!("{}{file} {}", said.status, said.body).trim_end().to_owned()
+    world.plain(format!("{}{file} {}", said.status, said.body).trim_end())
 }
 
 /// A feature with one review that found something.
 async fn reviewed(world: &World) -> (u64, String, String) {
     let (project, feature) = world.project_with_feature().await;
-    world.desk.place(project, &feature, State { iteration: 1, ..State::new() });
-    world.desk.review(project, &feature, vec![review(1, vec![remark(1, Severity::High, "Input is run")])]);
-    world.desk.look(project, &feature, looked(), audit());
+    let rejected = review(1, vec![remark(1, Severity::High, "Input is run")]);
+    world.review(project, &feature, vec![with_run(rejected, run())]);
+    write_audit(world, (project, &feature), 1, &answered());
     let path = format!("/api/projects/{project}/features/{feature}");
     (project, feature, path)
 }
@@ -123,7 +144,7 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
         let (project, _, path) = reviewed(&world).await;
         let finding = format!("{path}/iterations/1/findings");
         let said = check(&world, "POST", &format!("{finding}/F001/dismiss"), r#"{"reason":"ours","by":"Ada"}"#).await;
-        assert_snapshot!(said, @r#"200 {"fingerprint":"fp-0000000000000001","file":"src/a.js","title":"Input is run","evidence":"eval(1)","reason":"ours","by":"Ada","at":"2026-01-09T15:00:00.000Z"}"#);
+        assert_snapshot!(said, @r#"200 {"fingerprint":"fp-6e156d2906f19569","file":"src/a.js","title":"Input is run","evidence":"eval(1)","reason":"ours","by":"Ada","at":"2026-01-09T14:22:00.000Z"}"#);
         assert_snapshot!(check(&world, "POST", &format!("{finding}/F001/dismiss"), r#"{"reason":" "}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reason` is empty"}"#);
         for (name, status) in [("F009", 404), ("f001", 404), ("F1", 404), ("F001%2f", 404)] {
             let said = world.ask("POST", &format!("{finding}/{name}/dismiss"), r#"{"reason":"x"}"#).await;
@@ -131,7 +152,8 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
         }
         let listed = world.get(&format!("/api/projects/{project}/dismissals")).await.json();
         assert_eq!(listed["dismissals"][0]["by"], "Ada");
-        let withdraw = format!("{path}/dismissals/fp-0000000000000001");
+        let fingerprint = listed["dismissals"][0]["fingerprint"].as_str().unwrap();
+        let withdraw = format!("{path}/dismissals/{fingerprint}");
         assert_eq!(world.ask("DELETE", &withdraw, "").await.status, 204);
         assert_eq!(world.ask("DELETE", &withdraw, "").await.status, 404);
         assert_eq!(world.ask("DELETE", &format!("{path}/dismissals/fp-1"), "").await.status, 404);
@@ -144,12 +166,16 @@ fn what_is_behind_a_review_can_be_read() {
         let world = World::start();
         let (_, _, path) = reviewed(&world).await;
         let path = format!("{path}/iterations/1");
-        assert_snapshot!(check(&world, "GET", &format!("{path}/audit"), "").await, @r#"200 {"tries":[{"file":"/data/review-1-4.jsonl","exchanges":[{"reviewer":"claude","pass":1,"call":1,"round":1,"system":"You review.","question":"The change: +eval(1)","reply":"[REJECTED] it evaluates","model":"opus"}],"more":0}],"older":0}"#);
-        assert_snapshot!(check(&world, "GET", &format!("{path}/coverage"), "").await, @r#"200 {"run":7,"tookMs":4200,"compared":"main..feature","hunks":[{"file":"src/a.js","lines":[1,9],"looked":"reviewed"},{"file":"src/a.js","lines":[20,29],"looked":"skipped","why":"generated"},{"file":"src/a.js","looked":"not_reviewed","why":"the budget was used up"}],"withheld":[{"category":"code","severity":"info","title":"Long line","description":"What a user types is run.","suggestion":"Parse it.","file":"src/a.js","line":9,"evidence":"eval(9)","id":"F009","fingerprint":"fp-0000000000000009","why":"milder than the floor"}],"reviewers":[{"name":"claude","model":"opus","calls":2,"failed":0,"tokens":1200,"costUsd":0.25}]}"#);
-        assert_snapshot!(check(&world, "GET", &format!("{path}/export?format=sarif"), "").await, @r#"200 attachment; filename="feature-000002-review-1.sarif" Sarif of 1"#);
+        assert_snapshot!(check(&world, "GET", &format!("{path}/audit"), "").await, @r#"200 {"tries":[{"file":"/srv/records/1-feature-000002/review-1-4.jsonl","exchanges":[{"reviewer":"claude","pass":1,"call":1,"round":1,"system":"You review.","question":"The change:\n\n+eval(1)","reply":"[REJECTED] it evaluates","model":"opus"}],"more":0}],"older":0}"#);
+        assert_snapshot!(check(&world, "GET", &format!("{path}/coverage"), "").await, @r#"200 {"run":1,"tookMs":4200,"compared":"main..feature","hunks":[{"file":"src/a.js","lines":[1,9],"looked":"reviewed"},{"file":"src/a.js","lines":[20,29],"looked":"skipped","why":"generated"},{"file":"src/a.js","looked":"not_reviewed","why":"the budget was used up"}],"withheld":[{"category":"code","severity":"info","title":"Long line","description":"Nobody looks at the error.","suggestion":"Return it.","file":"src/pay.rs","line":9,"evidence":"let _ = pay(); // Long line","id":"F009","fingerprint":"fp-04349f5e0e80d45b","why":"milder than the floor"}],"reviewers":[{"name":"claude","model":"opus","calls":2,"failed":0,"tokens":1200,"costUsd":0.25}]}"#);
+        let sarif = world.get(&format!("{path}/export?format=sarif")).await;
+        assert_eq!(sarif.header("content-disposition"), Some("attachment; filename=\"feature-000002-review-1.sarif\""));
+        assert_eq!(sarif.json()["version"], "2.1.0");
         assert_snapshot!(check(&world, "GET", &format!("{path}/export"), "").await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"what follows `?` does not fit: missing field `format`"}"#);
-        assert_snapshot!(check(&world, "GET", &format!("{path}/prompt"), "").await, @"200 # Fix everything");
-        assert_snapshot!(check(&world, "GET", &format!("{path}/prompt?finding=F001"), "").await, @"200 # Fix F001");
+        for query in ["", "?finding=F001"] {
+            let task = world.get(&format!("{path}/prompt{query}")).await;
+            assert!(task.status == 200 && task.body.contains("Input is run"), "{task:?}");
+        }
         assert_eq!(world.get(&format!("{path}/prompt?finding=F002")).await.status, 404);
     });
 }

@@ -2,9 +2,12 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
+use tollgate_core::finding::Severity;
 
 use crate::client::Said;
-use crate::world::{World, story};
+use crate::record::{remark, review};
+use crate::stored::with_diff;
+use crate::world::{Setup, World, story};
 
 /// Everything that was ever used to break out of markup.
 const HOSTILE: &str = "<script>alert(1)</script>\" onclick='x' \u{202e}\u{1b}[31m";
@@ -17,8 +20,8 @@ fn lines(said: &Said, texts: &[&str]) -> String {
     said.body.lines().filter(fits).map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-async fn add_project(world: &World, path: &str, name: &str) -> u64 {
-    let body = json!({ "path": path, "name": name }).to_string();
+async fn add_project(world: &World, folder: &str, name: &str) -> u64 {
+    let body = json!({ "path": world.repository(folder), "name": name }).to_string();
     world.ask("POST", "/api/projects", &body).await.json()["id"].as_u64().unwrap()
 }
 
@@ -46,19 +49,19 @@ fn with_no_project_one_is_welcomed() {
 fn one_project_is_opened_and_several_are_listed() {
     story(|| async {
         let world = World::start();
-        let first = add_project(&world, "/srv/shop", "Shop").await;
+        let first = add_project(&world, "shop", "Shop").await;
         let said = world.page("/").await;
         assert_eq!((said.status, said.header("location")), (303, Some(format!("/projects/{first}").as_str())));
-        add_project(&world, "/srv/other", HOSTILE).await;
+        add_project(&world, "other", HOSTILE).await;
         let path = format!("/api/projects/{first}/features");
         world.ask("POST", &path, r#"{"title":"x","description":"y"}"#).await;
         let said = world.page("/").await;
         assert_snapshot!(lines(&said, &["project-head", "class=\"counts\"", "No features", "No agent"]), @r#"
         <p class="banner info">No agent is set up to implement features. The embedded reviewer works now. <a href="/settings/agents">How to add one</a></p>
-        <div class="project-head"><h2 dir="auto"><a href="/projects/1">Shop</a></h2>
-        <ul class="counts"><li><span class="muted" dir="auto">Backlog</span> <strong>1</strong></li></ul>
         <div class="project-head"><h2 dir="auto"><a href="/projects/2">&lt;script&gt;alert(1)&lt;/script&gt;&quot; onclick=&#39;x&#39; \u{202e}\u{1b}[31m</a></h2>
         <p class="small muted">No features yet.</p>
+        <div class="project-head"><h2 dir="auto"><a href="/projects/1">Shop</a></h2>
+        <ul class="counts"><li><span class="muted" dir="auto">Backlog</span> <strong>1</strong></li></ul>
         "#);
     });
 }
@@ -67,13 +70,15 @@ fn one_project_is_opened_and_several_are_listed() {
 fn prompts_show_what_holds_and_what_can_be_done() {
     story(|| async {
         let world = World::start();
-        let (project, _) = world.project_with_feature().await;
+        let (project, feature) = world.project_with_feature().await;
+        let rejected = review(1, vec![remark(1, Severity::High, "Input is run")]);
+        world.review(project, &feature, vec![with_diff(rejected)]);
         let own = json!({ "reviewSystemPrompt": { "enabled": true, "value": HOSTILE } }).to_string();
         assert_eq!(world.ask("PUT", "/api/settings/prompts", &own).await.status, 200);
         let said = world.page("/settings/prompts").await;
         assert_snapshot!(lines(&said, &["class=\"scope\"", "data-mode", "In force", "data-reset", "data-insert", "<option", "reset-all"]), @r#"
         <a class="scope" href="/settings/prompts" aria-current="page">All projects</a>
-        <a class="scope" dir="auto" href="/settings/prompts?project=1">project</a>
+        <a class="scope" dir="auto" href="/settings/prompts?project=1">shop</a>
         <section class="panel prompt" data-key="reviewSystemPrompt" data-mode="custom" aria-labelledby="reviewSystemPrompt-title">
         <span class="chip wrap" data-used dir="auto">In force: the custom prompt for all projects</span></div>
         <button type="button" class="button small" data-reset disabled>Reset to Default</button></div>
@@ -82,11 +87,11 @@ fn prompts_show_what_holds_and_what_can_be_done() {
         <button type="button" class="chip accent" data-insert="{featureTitle}" disabled>{featureTitle}</button><button type="button" class="chip accent" data-insert="{featureDescription}" disabled>{featureDescription}</button><button type="button" class="chip accent" data-insert="{gitDiff}" disabled>{gitDiff}</button><button type="button" class="chip accent" data-insert="{featureSpec}" disabled>{featureSpec}</button>
         <button type="button" class="button small" data-reset disabled>Reset to Default</button></div>
         <p><button type="button" class="button danger" id="reset-all" disabled>Reset All Code Review Prompts</button></p>
-        <option value="1/feature-000002">Add login · project · iteration 1</option>
+        <option value="1/feature-000002">Add login · shop · iteration 1</option>
         "#);
         let said = world.page(&format!("/settings/prompts?project={project}")).await;
         assert_snapshot!(lines(&said, &["data-mode", "value=\"inherit\"", "data-scope", "data-reset"]), @r#"
-        <div class="prompts" id="prompts" data-path="/api/projects/1/settings/prompts" data-max="200000" data-scope="1" data-scope-name="project">
+        <div class="prompts" id="prompts" data-path="/api/projects/1/settings/prompts" data-max="200000" data-scope="1" data-scope-name="shop">
         <section class="panel prompt" data-key="reviewSystemPrompt" data-mode="inherit" aria-labelledby="reviewSystemPrompt-title">
         <label><input type="radio" name="reviewSystemPrompt-mode" value="inherit" disabled checked><span>As for all projects</span></label>
         <button type="button" class="button small" data-reset disabled>Reset to all projects</button></div>
@@ -102,24 +107,42 @@ fn prompts_show_what_holds_and_what_can_be_done() {
 #[test]
 fn agents_say_what_they_are_and_where_their_key_is_looked_for() {
     story(|| async {
-        let world = World::start();
+        let own = "[reviewer.gone]\ncommand = [\"/nowhere/agent\"]\n\
+                   [reviewer.away]\nprovider = \"anthropic\"\nmodel = \"m\"\nkey_env = \"NO_SUCH_KEY\"\n";
+        let world = Setup::new().configured(own).start();
         let said = world.page("/settings/agents").await;
-        assert_snapshot!(lines(&said, &["data-agent", "<h3", "chip", "<dt>Key", "data-trial"]), @r#"
-        <h3 id="group-1">Set up</h3>
-        <li class="card agent" data-agent="rules">
+        let of = |name: &str| {
+            let start = said.body.find(&format!("data-agent=\"{name}\"")).unwrap();
+            Said { body: said.body[start..].split("</li>").next().unwrap().to_owned(), ..said.clone() }
+        };
+        assert_eq!(lines(&said, &["<h3"]).lines().count(), 3, "{}", said.body);
+        assert_snapshot!(lines(&of("gone"), &["data-agent", "chip", "<dt>Key", "data-trial"]), @r#"
+        data-agent="gone">
+        <span class="chip">– not available</span>
+        <span class="chip">your own program</span>
+        <span class="chip">can implement</span><span class="chip">can review</span>
+        <button type="button" class="button small" data-trial="ask" data-act>Test<span class="sr-only"> gone</span></button>
+        <button type="button" class="button small" data-trial="hands" data-act>Self-test<span class="sr-only"> gone</span></button>
+        "#);
+        assert_snapshot!(lines(&of("away"), &["data-agent", "chip", "<dt>Key", "data-trial"]), @r#"
+        data-agent="away">
+        <span class="chip">– not available</span>
+        <span class="chip">service</span>
+        <span class="chip">can review</span>
+        <dt>Key</dt><dd><code>NO_SUCH_KEY</code> <span class="chip">not set</span></dd>
+        <button type="button" class="button small" data-trial="ask" data-act>Test<span class="sr-only"> away</span></button>
+        "#);
+        assert_snapshot!(lines(&of("claude"), &["can implement", "data-trial"]), @r#"
+        <span class="chip">can implement</span><span class="chip">can review</span>
+        <button type="button" class="button small" data-trial="ask" data-act>Test<span class="sr-only"> claude</span></button>
+        <button type="button" class="button small" data-trial="hands" data-act>Self-test<span class="sr-only"> claude</span></button>
+        "#);
+        assert_snapshot!(lines(&of("rules"), &["data-agent", "<h3", "chip", "<dt>Key", "data-trial"]), @r#"
+        data-agent="rules">
         <span class="chip ok">✓ always works</span>
         <span class="chip">embedded rules</span>
         <span class="chip accent">● reviews now</span>
         <button type="button" class="button small" data-trial="ask" data-act>Test<span class="sr-only"> rules</span></button>
-        <h3 id="group-2">Known by name</h3>
-        <li class="card agent" data-agent="claude">
-        <span class="chip">– not available</span>
-        <span class="chip">agent</span>
-        <span class="chip">can implement</span><span class="chip">can review</span>
-        <dt>Key</dt><dd><code>ANTHROPIC_API_KEY</code> <span class="chip">not set</span></dd>
-        <button type="button" class="button small" data-trial="ask" data-act>Test<span class="sr-only"> claude</span></button>
-        <button type="button" class="button small" data-trial="hands" data-act>Self-test<span class="sr-only"> claude</span></button>
-        <h3 id="add-title">Add one</h3>
         "#);
     });
 }
@@ -127,20 +150,19 @@ fn agents_say_what_they_are_and_where_their_key_is_looked_for() {
 #[test]
 fn the_policy_says_where_each_value_comes_from() {
     story(|| async {
-        let world = World::start();
+        let setup = Setup::new().configured("[review]\nfail_on = \"medium\"\n");
+        let world = setup.variable("TOLLGATE_PIPELINE_REVIEW_MODEL", "<script>alert(1)</script>").start();
         let said = world.page("/settings/gate").await;
         assert_snapshot!(lines(&said, &["id=\"pipeline.rounds\"", "id=\"review.fail_on\"", "id=\"review.floor\""]), @r#"
         <tr id="pipeline.rounds"><th scope="row"><span class="name">Rounds</span><span class="muted">How often a feature may be rejected before a person decides; three at most.</span></th>
         <tr id="review.fail_on"><th scope="row"><span class="name">Closes the gate</span><span class="muted">The mildest severity that keeps a change from passing.</span></th>
         <tr id="review.floor"><th scope="row"><span class="name">Floor</span><span class="muted">Milder findings are withheld, whatever the profile says.</span></th>
         "#);
-        assert_snapshot!(lines(&said, &["&quot;medium&quot;</code>", "config.toml</span>", "alert(1)"]), @r#"
+        assert_snapshot!(world.plain(&lines(&said, &["&quot;medium&quot;</code>", "config.toml</span>", "alert(1)"])), @r#"
         <td data-label="Value"><code class="value" dir="auto">&quot;medium&quot;</code></td>
-        <td data-label="Comes from"><span class="from" dir="auto">/home/me/.config/tollgate/config.toml</span></td>
+        <td data-label="Comes from"><span class="from" dir="auto">/srv/config/tollgate/config.toml</span></td>
         fail_on = &quot;medium&quot;</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
         floor = &quot;medium&quot;</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
-        <td data-label="Value"><code class="value" dir="auto">[&quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;]</code></td>
-        reviewers = [&quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;]</code></pre><button type="button" class="button small" data-copy hidden>Copy</button></div><p class="help">A repository's own <code>.tollgate.toml</code> may say it, too; for a feature it is read as of the commit it began from.</p></details></td></tr>
         "#);
     });
 }
@@ -149,7 +171,7 @@ fn the_policy_says_where_each_value_comes_from() {
 fn identity_projects_and_access_say_what_holds() {
     story(|| async {
         let world = World::start();
-        add_project(&world, "/srv/shop", HOSTILE).await;
+        add_project(&world, "shop", HOSTILE).await;
         let said = world.page("/settings/identity").await;
         assert_snapshot!(lines(&said, &["<dt>", "Author", "Review Summary"]), @r#"
         <dt>In titles of summary comments</dt><dd><strong dir="auto">Kodiai</strong> <span class="muted" dir="auto">from the default</span></dd>
@@ -193,8 +215,8 @@ fn identity_projects_and_access_say_what_holds() {
 fn nothing_that_was_typed_becomes_markup() {
     story(|| async {
         let world = World::start();
-        let project = add_project(&world, "/srv/one", HOSTILE).await;
-        add_project(&world, &format!("/srv/{HOSTILE}"), "two").await;
+        let project = add_project(&world, "one", HOSTILE).await;
+        add_project(&world, &format!("two {HOSTILE}"), "two").await;
         let feature = json!({ "title": HOSTILE, "description": HOSTILE }).to_string();
         world.ask("POST", &format!("/api/projects/{project}/features"), &feature).await;
         let own = json!({ "reviewSystemPrompt": { "enabled": true, "value": format!("</textarea>{HOSTILE}") } });

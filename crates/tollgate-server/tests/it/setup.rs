@@ -1,10 +1,15 @@
 //! Settings that two people edit, agents that are tried out, the demonstration, and another token.
 
 use insta::assert_snapshot;
+use serde_json::json;
+use tollgate_core::board::Iteration;
+use tollgate_core::finding::Severity;
 use tollgate_server::access::token;
 
 use crate::listen::next;
-use crate::world::{TOKEN, World, story};
+use crate::record::{remark, review};
+use crate::stored::with_diff;
+use crate::world::{Setup, TOKEN, World, git, story};
 
 /// The answer as a test shows it: status and body.
 async fn check(world: &World, method: &str, path: &str, body: &str) -> String {
@@ -42,7 +47,19 @@ fn prompts_are_shown_with_a_feature_before_they_are_stored() {
         let path = "/api/settings/prompts/preview";
         let body = |prompts: &str| format!(r#"{{"project":{project},"feature":"{feature}","prompts":{prompts}}}"#);
         let template = r#"{"reviewPromptTemplate":{"enabled":true,"value":"{featureTitle}: {gitDiff}"}}"#;
-        assert_snapshot!(check(&world, "POST", path, &body(template)).await, @r#"200 {"iteration":1,"reviewer":"claude","isSetUp":false,"calls":1,"tokens":42,"leftOut":0,"system":{"text":"You review.","chars":11,"cut":false},"shared":{"text":"Add login: {gitDiff}","chars":20,"cut":false},"part":{"text":"diff","chars":4,"cut":false},"context":[{"name":"AGENTS.md","chars":6000,"shown":5000}],"notes":[]}"#);
+        assert_snapshot!(check(&world, "POST", path, &body(template)).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"nothing of this feature was reviewed yet, so there is no diff to fill in"}"#);
+        let shop = world.path("shop");
+        let base = git(&shop, &["rev-parse", "HEAD"]);
+        std::fs::write(shop.join("AGENTS.md"), "Be kind.\n").unwrap();
+        git(&shop, &["add", "AGENTS.md"]);
+        git(&shop, &["commit", "-q", "-m", "agents"]);
+        let commit = Some(git(&shop, &["rev-parse", "HEAD"]));
+        let rejected = review(1, vec![remark(1, Severity::High, "Input is run")]);
+        world.review(project, &feature, vec![with_diff(Iteration { commit, base: Some(base), ..rejected })]);
+        let shown = world.ask("POST", path, &body(template)).await.json();
+        assert_eq!((&shown["iteration"], &shown["isSetUp"], &shown["calls"]), (&json!(1), &json!(false), &json!(1)));
+        let text = shown["shared"]["text"].as_str().unwrap().to_owned() + shown["part"]["text"].as_str().unwrap();
+        assert!(text.contains("Add login\n[end ") && text.contains("Be kind."), "{shown}");
         assert_eq!(world.get("/api/settings/prompts").await.json()["codeReview"], serde_json::json!({}));
         let no_diff = r#"{"reviewPromptTemplate":{"enabled":true,"value":"Look"}}"#;
         assert_snapshot!(check(&world, "POST", path, &body(no_diff)).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}"#);
@@ -66,12 +83,16 @@ fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
 #[test]
 fn somebody_is_tried_out_and_what_came_of_it_is_said() {
     story(|| async {
-        let world = World::start();
-        assert_snapshot!(check(&world, "POST", "/api/agents/rules/test", "").await, @r#"200 {"passed":true,"words":"Ask: 77 rules, offline; always reviews","tookMs":1200}"#);
-        assert_snapshot!(check(&world, "POST", "/api/agents/claude/test", r#"{"trial":"hands"}"#).await, @r#"200 {"passed":false,"words":"Hands: it is not installed","hint":"Install it.","tookMs":1200}"#);
+        let world = Setup::new().configured("[reviewer.gone]\ncommand = [\"/nowhere/agent\"]\n").start();
+        for body in ["", r#"{"trial":"hands"}"#] {
+            let said = world.ask("POST", "/api/agents/gone/test", body).await;
+            let tried = said.json();
+            assert_eq!((said.status, &tried["passed"]), (200, &json!(false)), "{said:?}");
+            assert!(tried["words"].as_str().unwrap().contains("/nowhere/agent"), "{tried}");
+        }
         assert_eq!(world.ask("POST", "/api/agents/nobody/test", "").await.status, 404);
         assert_eq!(world.ask("POST", "/api/agents/..%2f/test", "").await.status, 404);
-        assert_eq!(world.ask("POST", "/api/agents/claude/test", r#"{"trial":"all"}"#).await.status, 422);
+        assert_eq!(world.ask("POST", "/api/agents/gone/test", r#"{"trial":"all"}"#).await.status, 422);
     });
 }
 
@@ -81,7 +102,7 @@ fn the_demonstration_comes_once_and_goes() {
         let world = World::start();
         let said = world.ask("POST", "/api/demo", "").await;
         assert_eq!((said.status, said.header("location")), (201, Some("/api/projects/1")));
-        assert_eq!(said.json()["project"]["name"], "shop");
+        assert_eq!(said.json()["project"]["name"], "shop (demo)");
         assert_eq!(world.ask("POST", "/api/demo", "").await.status, 409);
         assert_eq!(world.ask("DELETE", "/api/demo", "").await.status, 204);
         assert_eq!(world.ask("DELETE", "/api/demo", "").await.status, 404);

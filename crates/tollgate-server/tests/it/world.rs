@@ -1,77 +1,99 @@
-//! A server on a port of its own.
+//! A server on a port of its own, over a real board in a temporary folder.
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::client::Request as WsRequest;
 use tokio_util::sync::CancellationToken;
+use tollgate_engine::board::{Board, Home};
+use tollgate_engine::config::Layer;
+use tollgate_engine::forge::git::Environment;
+use tollgate_engine::store::Database;
 use tollgate_server::access::token::Token;
-use tollgate_server::desk::Desk;
+use tollgate_server::board::BoardDesk;
+use tollgate_server::desk::deliveries::{Hook, Wire};
 use tollgate_server::events::EventLog;
 use tollgate_server::{Limits, Served, Server, ServerConfig};
 
 use crate::client::{self, Said};
-use crate::desk::MemoryDesk;
 use crate::log::MemoryLog;
 
 pub(crate) const TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// The webhook secret of GitHub's own example.
+pub(crate) const SECRET: &str = "It's a Secret to Everybody";
+/// The secret before it, which is still good.
+pub(crate) const OLD_SECRET: &str = "It was a Secret to Everybody";
+/// 9 January 2026, 14:22 UTC: the time of every board here.
+pub(crate) const NOW: u64 = 1_767_968_520_000;
 
 pub(crate) struct World {
     pub(crate) address: SocketAddr,
+    /// The events that clients of this server receive.
     pub(crate) log: Arc<MemoryLog>,
-    pub(crate) desk: Arc<MemoryDesk>,
+    pub(crate) board: Board,
+    pub(crate) desk: Arc<BoardDesk>,
+    pub(crate) folder: tempfile::TempDir,
     pub(crate) served: Arc<Mutex<Vec<Served>>>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) running: JoinHandle<()>,
 }
 
-impl World {
-    pub(crate) fn start() -> Self {
-        Self::with(Limits::default())
+/// A server that is about to be started.
+pub(crate) struct Setup {
+    folder: tempfile::TempDir,
+    config: ServerConfig,
+    variables: Vec<(String, String)>,
+}
+
+impl Setup {
+    pub(crate) fn new() -> Self {
+        let config = ServerConfig::new(Token::parse(TOKEN).unwrap());
+        Self { folder: tempfile::tempdir().unwrap(), config, variables: Vec::new() }
     }
 
-    pub(crate) fn with(limits: Limits) -> Self {
-        let log = Arc::new(MemoryLog::default());
-        let desk = Arc::new(MemoryDesk::new(Arc::clone(&log)));
-        Self::build(limits, Arc::clone(&desk) as _, Arc::clone(&log) as _, log, desk)
+    /// With these settings of the operator's.
+    pub(crate) fn configured(self, settings: &str) -> Self {
+        let folder = self.folder.path().join("config/tollgate");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), settings).unwrap();
+        self
     }
 
-    /// A server over another board and its log; `log` and `desk` in memory are not used then.
-    pub(crate) fn over(desk: Arc<dyn Desk>, events: Arc<dyn EventLog>, log: Arc<MemoryLog>) -> Self {
-        let unused = Arc::new(MemoryDesk::new(Arc::clone(&log)));
-        Self::build(Limits::default(), desk, events, log, unused)
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
-    /// A server whose token is in a file.
-    pub(crate) fn with_token_in(file: &std::path::Path) -> Self {
-        let log = Arc::new(MemoryLog::default());
-        let desk = Arc::new(MemoryDesk::new(Arc::clone(&log)));
-        let token = tollgate_server::access::token::load_or_create(file).unwrap();
-        let config = ServerConfig { token_file: Some(file.to_owned()), ..ServerConfig::new(token) };
-        Self::of(config, Arc::clone(&desk) as _, Arc::clone(&log) as _, log, desk)
+    fn board(&self) -> Board {
+        let home = Home {
+            executable: std::env::current_exe().unwrap(),
+            config_dir: Some(self.folder.path().join("config")),
+            variables: self.variables.clone(),
+            flags: Layer::default(),
+            data: self.folder.path().to_owned(),
+            git: Environment::of_process(),
+            clock: || NOW,
+        };
+        Board::open(Database::open(&self.folder.path().join("board.db")).unwrap(), home).unwrap()
     }
 
-    fn build(
-        limits: Limits,
-        behind: Arc<dyn Desk>,
-        events: Arc<dyn EventLog>,
-        log: Arc<MemoryLog>,
-        desk: Arc<MemoryDesk>,
-    ) -> Self {
-        let config = ServerConfig { limits, ..ServerConfig::new(Token::parse(TOKEN).unwrap()) };
-        Self::of(config, behind, events, log, desk)
+    /// Starts the server with events that the test pushes by hand.
+    pub(crate) fn start(self) -> World {
+        self.start_with(|_, log| log)
     }
 
-    fn of(
-        config: ServerConfig,
-        behind: Arc<dyn Desk>,
-        events: Arc<dyn EventLog>,
-        log: Arc<MemoryLog>,
-        desk: Arc<MemoryDesk>,
-    ) -> Self {
+    /// Starts the server with other events than those that the test pushes.
+    pub(crate) fn start_with(self, events: impl FnOnce(&Board, Arc<MemoryLog>) -> Arc<dyn EventLog>) -> World {
+        let (board, log) = (self.board(), Arc::new(MemoryLog::default()));
+        let events = events(&board, Arc::clone(&log));
+        let desk = Arc::new(BoardDesk::new(board.clone()));
+        let hook = Hook::new([SECRET, OLD_SECRET], "tollgate").unwrap();
+        desk.set_wire(Wire::Open(Arc::new(hook)));
         let served = Arc::new(Mutex::new(Vec::new()));
         let observer = {
             let served = Arc::clone(&served);
@@ -81,12 +103,30 @@ impl World {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             names: vec!["board.example".to_owned()],
             observer: Some(Arc::new(observer)),
-            ..config
+            ..self.config
         };
-        let server = Server::bind(config, behind, events).unwrap();
+        let server = Server::bind(config, Arc::clone(&desk) as _, events).unwrap();
         let (address, shutdown) = (server.address(), CancellationToken::new());
         let running = tokio::spawn(server.run(shutdown.clone()));
-        Self { address, log, desk, served, shutdown, running }
+        World { address, log, board, desk, folder: self.folder, served, shutdown, running }
+    }
+}
+
+impl World {
+    pub(crate) fn start() -> Self {
+        Setup::new().start()
+    }
+
+    pub(crate) fn with(limits: Limits) -> Self {
+        let setup = Setup::new();
+        Setup { config: ServerConfig { limits, ..setup.config }, ..setup }.start()
+    }
+
+    /// A server whose token is in a file.
+    pub(crate) fn with_token_in(file: &Path) -> Self {
+        let token = tollgate_server::access::token::load_or_create(file).unwrap();
+        let config = ServerConfig { token_file: Some(file.to_owned()), ..ServerConfig::new(token) };
+        Setup { config, ..Setup::new() }.start()
     }
 
     pub(crate) fn host(&self) -> String {
@@ -95,6 +135,17 @@ impl World {
 
     pub(crate) fn origin(&self) -> String {
         format!("http://{}", self.host())
+    }
+
+    /// A path in the folder of this world.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A text with `/srv` for the folder of this world.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        text.replace(&*self.folder.path().canonicalize().unwrap().to_string_lossy(), "/srv")
+            .replace(&*self.folder.path().to_string_lossy(), "/srv")
     }
 
     /// Sends a request with these headers besides `Host`, and nothing else.
@@ -119,13 +170,36 @@ impl World {
         self.ask("GET", path, "").await
     }
 
+    /// The body that adds a repository of this name, which is made here.
+    pub(crate) fn new_project(&self, name: &str) -> String {
+        serde_json::json!({ "path": self.repository(name) }).to_string()
+    }
+
+    /// Makes a repository with one empty commit.
+    pub(crate) fn repository(&self, name: &str) -> PathBuf {
+        let folder = self.path(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        git(&folder, &["init", "-q", "-b", "main"]);
+        for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.com")] {
+            git(&folder, &["config", key, value]);
+        }
+        git(&folder, &["commit", "-q", "--allow-empty", "-m", "begin"]);
+        folder
+    }
+
+    /// Adds the repository `shop`.
+    pub(crate) async fn add_project(&self) -> u64 {
+        let said = self.ask("POST", "/api/projects", &self.new_project("shop")).await;
+        assert_eq!(said.status, 201, "{said:?}");
+        said.json()["id"].as_u64().unwrap()
+    }
+
     /// A project with a feature in it.
     pub(crate) async fn project_with_feature(&self) -> (u64, String) {
-        let said = self.ask("POST", "/api/projects", r#"{"path":"/srv/shop"}"#).await;
-        let project = said.json()["id"].as_u64().unwrap();
-        let path = format!("/api/projects/{project}/features");
-        let said = self.ask("POST", &path, r#"{"title":"Add login","description":"Users can sign in"}"#).await;
-        (project, said.json()["id"].as_str().unwrap().to_owned())
+        let project = self.add_project().await;
+        self.add_feature(project, "feature-000002");
+        self.log.push(Some(project), "feature:created", r#"{"featureId":"feature-000002"}"#.to_owned());
+        (project, "feature-000002".to_owned())
     }
 
     /// The request that opens a socket as a program with the token does.
@@ -143,6 +217,12 @@ impl World {
         let tcp = client::connect(self.address).await;
         Ok(tokio_tungstenite::client_async(request, tcp).await?.0)
     }
+}
+
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Runs a test on a runtime of several threads, within a bound.
