@@ -173,14 +173,14 @@ fn findings_are_filtered_copied_and_taken_away() {
     assert!(browser.place().contains("severity=warning"), "{}", browser.place());
     browser.click(link("Clear"));
     browser.until("document.querySelectorAll('#part-findings .fi').length === 1");
-    browser.fill(css("#filter-q"), "executed");
+    browser.fill(css("#filter-q"), "execution");
     browser.press("Enter");
-    browser.until("location.search.includes('q=executed')");
+    browser.until("location.search.includes('q=execution')");
     browser.until("document.querySelectorAll('#part-findings .fi').length === 1");
     check_first(&browser);
     browser.reload();
     browser.until(LIVE);
-    assert_eq!(browser.string("document.querySelector('#filter-q').value"), "executed");
+    assert_eq!(browser.string("document.querySelector('#filter-q').value"), "execution");
     // Onto the clipboard: all of it, and one finding.
     browser.value("navigator.clipboard.writeText = async (text) => { window.copied = text; }");
     browser.click(button("Copy as prompt"));
@@ -251,7 +251,7 @@ fn without_scripts_everything_can_be_read_and_commands_are_named() {
     }
     browser.sees(&format!("tollgate feature approve {id} --reason TEXT"));
     browser.click(link("Unresolved only"));
-    browser.sees("text computed at run time");
+    browser.sees("dynamic code execution");
     assert!(browser.place().contains("open=1"), "{}", browser.place());
     browser.go(&format!("{}?iteration=1", site.page_of(&id)));
     browser.sees("Changes requested");
