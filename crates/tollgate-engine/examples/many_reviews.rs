@@ -14,7 +14,7 @@ use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
-use tollgate_engine::store::{Completed, Database, Ended, Location, Order, Outcome, Range, RunQuery, Store, Subject};
+use tollgate_engine::store::{CompletedRun, Database, Location, Order, Range, RunQuery, RunRecord, Store, Subject};
 
 const DAY: u64 = 86_400_000;
 
@@ -73,11 +73,10 @@ fn fill(mut store: Store, now: u64, n_runs: u64, n_findings: u64) {
         let blocks = review.findings.iter().any(|finding| finding.severity.blocks());
         let gate = if blocks { Gate::Closed } else { Gate::Open };
         let new: Vec<usize> = (0..review.findings.len()).filter(|index| index % 3 == 0).collect();
-        let completed =
-            Completed { review: &review, gate, n_added: 10, snapshot: b"", prior: last, new: last.map(|_| &new[..]) };
+        let new = last.map(|_| new);
+        let run = CompletedRun { review, gate, n_added: 10, snapshot: Vec::new(), prior: last, new };
         let (at, took) = (now - (n_runs - n) * (300 * DAY / n_runs), 800 + (n * 7_919) % 60_000);
-        let (time, outcome) = ((at - took, at), Outcome::Completed(completed));
-        last = Some(store.record(&Ended { subject: &subject, time, version: "0.1.0", outcome }).unwrap());
+        last = Some(store.record(&RunRecord::completed(run, subject, (at - took, at))).unwrap());
     }
 }
 

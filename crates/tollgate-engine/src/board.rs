@@ -91,8 +91,11 @@ impl Home {
         config::load_at(file, self.config_dir.as_deref(), &self.variables, self.flags.clone())
     }
 
-    fn now(&self) -> u64 {
-        (self.clock)()
+    /// The time in milliseconds since 1970, by which rows are stamped and leases expire.
+    ///
+    /// Several machines use the clock of their shared database.
+    pub(crate) fn now(&self, database: &Database) -> u64 {
+        if database.place().file().is_some() { (self.clock)() } else { database.now_ms() }
     }
 }
 
@@ -191,12 +194,10 @@ impl Board {
         &self.inner.home
     }
 
-    /// The time in milliseconds since 1970, by which rows are stamped and leases expire.
-    ///
-    /// Several machines use the clock of their shared database.
+    /// The time in milliseconds since 1970, by the clock that all machines of the board share.
     #[must_use]
     pub fn now(&self) -> u64 {
-        if self.database().place().file().is_some() { self.home().now() } else { self.database().now_ms() }
+        self.home().now(self.database())
     }
 
     /// The settings without those of a project.

@@ -16,7 +16,7 @@ use tollgate_core::visible::grouped;
 
 use crate::failure::{self, Failure, Kind};
 use crate::process;
-use crate::store::{Completed, Ended, Outcome};
+use crate::store::{CompletedRun, RunRecord};
 
 mod accept;
 mod cache;
@@ -239,14 +239,14 @@ impl Reviewed {
 
     /// The review as the store takes it.
     #[must_use]
-    pub fn completed(&self) -> Completed<'_> {
-        Completed {
-            review: &self.review,
+    pub fn completed(&self) -> CompletedRun {
+        CompletedRun {
+            review: self.review.clone(),
             gate: self.gate,
             n_added: self.n_added,
-            snapshot: &self.snapshot,
+            snapshot: self.snapshot.clone(),
             prior: self.since.as_ref().map(|since| since.run),
-            new: self.since.as_ref().map(|since| since.new.as_slice()),
+            new: self.since.as_ref().map(|since| since.new.clone()),
         }
     }
 
@@ -276,17 +276,17 @@ fn record(request: &mut ReviewRequest<'_>, started: u64, result: &Result<Reviewe
     if request.context != ReviewContext::Local || request.models.only_print {
         return Ok(());
     }
-    let outcome = match result {
+    let time = (started, (request.runtime.clock)());
+    let record = match result {
         Ok(reviewed) if reviewed.gate == Gate::Skipped || reviewed.is_about_nothing() => return Ok(()),
         // A cancelled review is incomplete on purpose; stored, it would count as the prior review.
         Ok(_) if request.models.cancel.is_cancelled() => return Ok(()),
-        Ok(reviewed) => Outcome::Completed(reviewed.completed()),
+        Ok(reviewed) => RunRecord::completed(reviewed.completed(), subject.clone(), time),
         // The request itself was wrong, so no review took place.
         Err(failure) if matches!(failure.kind, Kind::User | Kind::Config) => return Ok(()),
-        Err(failure) => Outcome::Failed(&failure.message),
+        Err(failure) => RunRecord::failed(&failure.message, subject.clone(), time),
     };
-    let version = env!("CARGO_PKG_VERSION");
-    store.record(&Ended { subject, time: (started, (request.runtime.clock)()), version, outcome }).map(drop)
+    store.record(&record).map(drop)
 }
 
 fn files_reviewed(coverage: &Coverage) -> Vec<FilePath> {

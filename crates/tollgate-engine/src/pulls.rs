@@ -155,9 +155,8 @@ impl Pulls {
         self.inner.hosts.as_ref()
     }
 
-    /// The time in milliseconds since 1970; several machines use the clock of their shared database.
     fn now(&self) -> u64 {
-        if self.database().place().file().is_some() { (self.inner.home.clock)() } else { self.database().now_ms() }
+        self.home().now(self.database())
     }
 
     /// The directory of partial clones.

@@ -19,8 +19,6 @@ use std::path::Path;
 use rusqlite::OpenFlags;
 use sha2::{Digest as _, Sha256};
 use tollgate_core::finding::Severity;
-use tollgate_core::gate::Gate;
-use tollgate_core::review::Review;
 
 use crate::failure::Failure;
 
@@ -52,7 +50,7 @@ pub use dismissal::DismissalRow;
 pub use health::{Health, Jobs, Recent};
 pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};
 pub use location::{Address, Location};
-pub use record::{Record, Reviewed};
+pub use record::{CompletedRun, RunRecord};
 pub use retention::Forgotten;
 pub use row::{Counts, Run, State};
 pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
@@ -73,45 +71,6 @@ pub struct Subject {
     pub name: String,
     /// The scope of its changes: `branch`, `staged`, `worktree`, or a range.
     pub scope: String,
-}
-
-/// A run that has ended, to be stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Ended<'a> {
-    /// Its subject.
-    pub subject: &'a Subject,
-    /// Its start and end, in milliseconds since 1970.
-    pub time: (u64, u64),
-    /// The program's version.
-    pub version: &'a str,
-    /// Its outcome.
-    pub outcome: Outcome<'a>,
-}
-
-/// The outcome of a run.
-#[derive(Debug, Clone, Copy)]
-pub enum Outcome<'a> {
-    /// A completed review.
-    Completed(Completed<'a>),
-    /// A failure, with the reason.
-    Failed(&'a str),
-}
-
-/// A completed run.
-#[derive(Debug, Clone, Copy)]
-pub struct Completed<'a> {
-    /// The review.
-    pub review: &'a Review,
-    /// The result of the gate.
-    pub gate: Gate,
-    /// The number of added lines.
-    pub n_added: usize,
-    /// A snapshot of the change, by the hashes of its lines.
-    pub snapshot: &'a [u8],
-    /// The prior run.
-    pub prior: Option<i64>,
-    /// The indices of findings that are new since the prior run; `None` without one.
-    pub new: Option<&'a [usize]>,
 }
 
 /// A filter of runs, newest first.
@@ -159,17 +118,17 @@ impl Store {
     }
 
     /// Stores a run and returns its number.
-    pub fn record(&mut self, ended: &Ended<'_>) -> Result<i64, Failure> {
+    pub fn record(&mut self, record: &RunRecord) -> Result<i64, Failure> {
         self.write(|transaction| {
-            let run = record::record_in(transaction, ended)?;
+            let run = record::record_in(transaction, record)?;
             // A server may be following the same database.
-            board::announce_run(transaction, run, ended)?;
+            board::announce_run(transaction, run, record)?;
             Ok(run)
         })
     }
 
     /// The last completed run of a subject with another head or snapshot.
-    pub fn last_before(&self, subject: &Subject, head: &str, snapshot: &[u8]) -> Result<Option<Run>, Failure> {
+    pub(crate) fn last_before(&self, subject: &Subject, head: &str, snapshot: &[u8]) -> Result<Option<Run>, Failure> {
         let sql = format!(
             "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' \
              AND NOT (head = ?4 AND snapshot_key = ?5) ORDER BY id DESC LIMIT 1",

@@ -185,7 +185,7 @@ impl Board {
             )));
         }
         let home = self.home();
-        let demo = Demo::make(&Demo::fresh_folder(&home.data, home.now())?)?;
+        let demo = Demo::make(&Demo::fresh_folder(&home.data, (home.clock)())?)?;
         self.begin_demo(&demo, who)
     }
 

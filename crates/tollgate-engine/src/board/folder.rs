@@ -34,14 +34,14 @@ pub use dir_handle::Stamp;
 use dir_handle::{DirHandle, Found, Kind};
 use edit::{EditError, ReplaceMode};
 pub use lock::Lock;
-pub use settings::update_file;
+pub(crate) use settings::update_file;
 
 use crate::failure::Failure;
 
 /// The default name of the project folder.
 pub const DEFAULT_NAME: &str = ".automaker";
 /// The maximum number of features.
-pub const MAX_FEATURES: usize = 100_000;
+pub(crate) const MAX_FEATURES: usize = 100_000;
 
 const FEATURES: &str = "features";
 const FEATURE: &str = "feature.json";
@@ -107,7 +107,7 @@ impl Folder {
 
     /// The directory of the features.
     #[must_use]
-    pub fn features_path(&self) -> std::path::PathBuf {
+    pub(crate) fn features_path(&self) -> std::path::PathBuf {
         self.project.path().join(&self.name).join(FEATURES)
     }
 
@@ -145,14 +145,14 @@ impl Folder {
     }
 
     /// Reads a feature folder by name, for example from [`Folder::stamps`] or the watcher.
-    pub fn read_named(&self, name: &str) -> Result<Option<FeatureFile>, Broken> {
+    pub(crate) fn read_named(&self, name: &str) -> Result<Option<FeatureFile>, Broken> {
         let broken = |why: String| Broken { name: name.to_owned(), why };
         let features = self.features().map_err(|failure| broken(failure.message))?;
         look(&features, name, Kind::Folder)
     }
 
     /// The stamps of all feature files.
-    pub fn stamps(&self) -> Result<Vec<(String, Option<Stamp>)>, Failure> {
+    pub(crate) fn stamps(&self) -> Result<Vec<(String, Option<Stamp>)>, Failure> {
         let features = self.features()?;
         let (names, _) = list(&features)?;
         let stamp = |(name, kind): (String, Kind)| {
@@ -240,7 +240,7 @@ impl Folder {
     /// Deletes leftovers of killed processes and returns their number.
     ///
     /// Only names that begin with `.tollgate-` are considered; a concurrent write of another program is restored.
-    pub fn sweep(&self) -> Result<usize, Failure> {
+    pub(crate) fn sweep(&self) -> Result<usize, Failure> {
         let (root, features) = (self.root()?, self.features()?);
         let trash = |handle: &DirHandle, temp: &str| {
             root.make_folder(TRASH)?;

@@ -153,7 +153,7 @@ impl Git {
 
     /// Names the git directory instead of searching for it.
     #[must_use]
-    pub fn at_git_dir(mut self, git_dir: &Path) -> Self {
+    pub(crate) fn at_git_dir(mut self, git_dir: &Path) -> Self {
         self.environment.repository.retain(|(name, _)| *name != "GIT_DIR");
         self.environment.repository.push(("GIT_DIR", git_dir.into()));
         self
@@ -228,7 +228,11 @@ impl Git {
     }
 
     /// Runs a command that must succeed; `take` receives its output in chunks and returns whether to continue.
-    pub fn run_into<S: AsRef<OsStr>>(&self, args: &[S], take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Failure> {
+    pub(crate) fn run_into<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Failure> {
         let (ok, stderr) = self.stream(args, Stdio::null(), take)?;
         if ok { Ok(()) } else { Err(self.explain(args, &stderr)) }
     }

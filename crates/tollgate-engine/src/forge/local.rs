@@ -215,7 +215,7 @@ impl Local {
     ///
     /// Empty on failure: these rules are skipped then, and nothing else depends on it.
     #[must_use]
-    pub fn paths_before(&self, change: &Change) -> Vec<String> {
+    pub(crate) fn paths_before(&self, change: &Change) -> Vec<String> {
         if self.repository.is_none() || change.base.is_null() || change.is_empty() {
             return Vec::new();
         }

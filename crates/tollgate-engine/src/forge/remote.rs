@@ -195,7 +195,7 @@ impl Remote {
     }
 
     /// The last fetched tip of a branch.
-    pub fn last_base(&self, branch: &str) -> Result<Option<Sha>, Failure> {
+    pub(crate) fn last_base(&self, branch: &str) -> Result<Option<Sha>, Failure> {
         let reference = format!("refs/tollgate/bases/{}", folder::hash(branch));
         let answer = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &reference])?;
         Ok(Sha::parse(String::from_utf8_lossy(&answer.stdout).trim()).ok())

@@ -121,7 +121,7 @@ impl Worktree {
     }
 
     /// False when no commit hook can exist: the default hook directory has none, and `core.hooksPath` is not set.
-    pub fn may_have_hooks(&self) -> Result<bool, Failure> {
+    pub(crate) fn may_have_hooks(&self) -> Result<bool, Failure> {
         let hooks = self.paths.common.join("hooks");
         if ["pre-commit", "commit-msg"].iter().any(|name| hooks.join(name).symlink_metadata().is_ok()) {
             return Ok(true);

@@ -21,7 +21,7 @@ use super::publish::JobError;
 use super::work::{PullJob, fenced, settings_of};
 use crate::forge::host::Permission;
 use crate::store::pulls::{BotCommand, BotCommandRow, BotEffect, BotReply, NewPost, PostKind, PullRow};
-use crate::store::{Record, Reviewed, Run};
+use crate::store::{CompletedRun, Run, RunRecord};
 
 /// Answers all pending commands.
 pub(super) fn answer_all(job: &PullJob<'_>) -> Result<(), JobError> {
@@ -217,7 +217,7 @@ fn dismiss(
         posts.extend(judged.posts().iter().map(Post::stored));
     }
     let now = job.pulls.now();
-    let reviewed = Reviewed {
+    let completed = CompletedRun {
         review,
         gate,
         n_added: usize::try_from(n_added).unwrap_or(usize::MAX),
@@ -225,8 +225,7 @@ fn dismiss(
         prior,
         new: None,
     };
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    let record = Record { subject, time: (now, now), version, outcome: Ok(Box::new(reviewed)) };
+    let record = RunRecord::completed(completed, subject, (now, now));
     let effect = BotEffect::Dismiss { repository, dismissal: Box::new(dismissal), record: Some(Box::new(record)) };
     Ok(CommandResult { effect, posts })
 }

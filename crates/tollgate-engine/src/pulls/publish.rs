@@ -22,6 +22,7 @@ mod existing;
 mod outbox;
 mod review;
 
+pub use conversation::{CommentAction, publish_comment};
 use existing::ExistingPosts;
 pub use outbox::{MemoryOutbox, Outbox};
 

@@ -255,7 +255,7 @@ impl Database {
     }
 
     /// The newest completed run of a subject.
-    pub fn last_run_of(&self, subject: &Subject) -> Result<Option<Run>, Failure> {
+    pub(crate) fn last_run_of(&self, subject: &Subject) -> Result<Option<Run>, Failure> {
         self.read(|connection| row::last_of(connection, subject))
     }
 

@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// Caches hits.
-    pub fn remember_scanned(&mut self, scanned: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Failure> {
+    pub(crate) fn remember_scanned(&mut self, scanned: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Failure> {
         if scanned.is_empty() {
             return Ok(());
         }

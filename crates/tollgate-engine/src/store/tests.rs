@@ -7,7 +7,9 @@ use rusqlite::OpenFlags;
 use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Side, Summary};
 use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
+use tollgate_core::review::Review;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 
@@ -62,12 +64,9 @@ fn review(head: &str) -> Review {
 
 #[track_caller]
 fn record(store: &mut Store, branch: &str, head: &str, snapshot: &[u8]) -> i64 {
-    let review = review(head);
-    let completed =
-        Completed { review: &review, gate: Gate::Closed, n_added: 7, snapshot, prior: None, new: Some(&[0]) };
-    let subject = subject(branch);
-    let outcome = Outcome::Completed(completed);
-    store.record(&Ended { subject: &subject, time: (1_000, 2_000), version: "0.1.0", outcome }).unwrap()
+    let (review, snapshot) = (review(head), snapshot.to_vec());
+    let run = CompletedRun { review, gate: Gate::Closed, n_added: 7, snapshot, prior: None, new: Some(vec![0]) };
+    store.record(&RunRecord::completed(run, subject(branch), (1_000, 2_000))).unwrap()
 }
 
 struct Folder(Place);
@@ -146,8 +145,7 @@ fn a_failed_run_is_stored_and_never_compared_with() {
     let folder = Folder::new();
     let mut store = folder.store();
     let subject = subject("work");
-    let outcome = Outcome::Failed("git is gone");
-    let id = store.record(&Ended { subject: &subject, time: (1, 2), version: "0.1.0", outcome }).unwrap();
+    let id = store.record(&RunRecord::failed("git is gone", subject.clone(), (1, 2))).unwrap();
     let run = store.run(id).unwrap().unwrap();
     assert_eq!((run.state, run.problem.as_deref(), run.review), (State::Failed, Some("git is gone"), None));
     assert_eq!(store.last_before(&subject, "d", b"").unwrap(), None);
@@ -355,8 +353,7 @@ fn texts_that_a_server_cannot_hold_come_back_as_they_were() {
     let folder = Folder::new();
     let mut store = folder.store();
     let odd = subject("odd \0 \u{10ffff} é \u{fffd}");
-    let outcome = Outcome::Failed("a\0b\u{10ffff}1");
-    let id = store.record(&Ended { subject: &odd, time: (1, 2), version: "0.1.0", outcome }).unwrap();
+    let id = store.record(&RunRecord::failed("a\0b\u{10ffff}1", odd.clone(), (1, 2))).unwrap();
     let run = store.run(id).unwrap().unwrap();
     assert_eq!((run.subject, run.problem.as_deref()), (odd, Some("a\0b\u{10ffff}1")));
 }

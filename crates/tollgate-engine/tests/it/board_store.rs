@@ -15,7 +15,7 @@ use tollgate_engine::store::board::{
 
 use crate::place::{Place, again_on_a_server};
 use tollgate_core::suppress::Dismissal;
-use tollgate_engine::store::{Database, DismissalRow, Filter, Location, OfFeature, Record, Store, Subject};
+use tollgate_engine::store::{Database, DismissalRow, Filter, Location, OfFeature, RunRecord, Store, Subject};
 
 mod cards;
 mod durable;
@@ -245,7 +245,8 @@ fn a_review_is_remembered_with_what_it_meant() {
     board.to_review(&feature, "c1");
     let remembered = |event: Event| {
         let subject = Subject { repository: "r".to_owned(), name: "branch one".to_owned(), scope: "branch".to_owned() };
-        let run = Record { subject, time: (1, 2), version: "0.1.0".to_owned(), outcome: Err("no answer".to_owned()) };
+        let run =
+            RunRecord { subject, time: (1, 2), version: "0.1.0".to_owned(), outcome: Err("no answer".to_owned()) };
         let mut transition = with_review(board.transition(&feature, event), review(1, Outcome::Failed, Some("c1")));
         transition.iteration.as_mut().unwrap().review = Some(run);
         board.database.transition(transition)

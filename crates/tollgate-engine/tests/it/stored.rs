@@ -9,7 +9,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::{
-    self, Completed, Database, Ended, Listed, Order, Origin, Outcome, ResultFilter, RunQuery, Store, Subject,
+    self, CompletedRun, Database, Listed, Order, Origin, ResultFilter, RunQuery, RunRecord, Store, Subject,
 };
 
 use crate::place::Place;
@@ -121,11 +121,10 @@ impl Given {
         let (review, subject) = (self.review(), self.subject());
         let gate =
             if review.findings.iter().any(|finding| finding.severity.blocks()) { Gate::Closed } else { Gate::Open };
-        let new = self.prior.map(|_| self.new.as_slice());
-        let completed = Completed { review: &review, gate, n_added: 1, snapshot: b"", prior: self.prior, new };
+        let new = self.prior.map(|_| self.new.clone());
+        let run = CompletedRun { review, gate, n_added: 1, snapshot: Vec::new(), prior: self.prior, new };
         let time = (self.ended_ms - self.took_ms, self.ended_ms);
-        let outcome = Outcome::Completed(completed);
-        store.record(&Ended { subject: &subject, time, version: "0.1.0", outcome }).unwrap()
+        store.record(&RunRecord::completed(run, subject, time)).unwrap()
     }
 }
 
@@ -156,9 +155,7 @@ impl Memory {
     }
 
     fn fail(&self, problem: &str) -> i64 {
-        let subject = run().subject();
-        let outcome = Outcome::Failed(problem);
-        self.store().record(&Ended { subject: &subject, time: (1, 2), version: "0.1.0", outcome }).unwrap()
+        self.store().record(&RunRecord::failed(problem, run().subject(), (1, 2))).unwrap()
     }
 
     /// The numbers of the runs that fit, in order, and how many there are in all.

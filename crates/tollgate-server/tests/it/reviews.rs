@@ -8,7 +8,7 @@ use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
-use tollgate_engine::store::{Completed, Ended, Outcome, Subject};
+use tollgate_engine::store::{CompletedRun, RunRecord, Subject};
 
 use crate::board::Real;
 use crate::world::story;
@@ -105,17 +105,17 @@ impl Real {
         let subject = subject(&given.branch);
         let gate =
             if review.findings.iter().any(|finding| finding.severity.blocks()) { Gate::Closed } else { Gate::Open };
-        let new = given.prior.map(|_| &[][..]);
-        let completed = Completed { review: &review, gate, n_added: 12, snapshot: b"", prior: given.prior, new };
+        let new = given.prior.map(|_| Vec::new());
+        let run = CompletedRun { review, gate, n_added: 12, snapshot: Vec::new(), prior: given.prior, new };
         let time = (given.ended_ms - 4_000, given.ended_ms);
-        let outcome = Outcome::Completed(completed);
-        self.store().record(&Ended { subject: &subject, time, version: "0.1.0", outcome }).unwrap()
+        let record = RunRecord { version: "0.1.0".to_owned(), ..RunRecord::completed(run, subject, time) };
+        self.store().record(&record).unwrap()
     }
 
     /// Stores a review that failed.
     pub(crate) fn failed(&self, problem: &str) -> i64 {
-        let (subject, outcome) = (subject("work"), Outcome::Failed(problem));
-        self.store().record(&Ended { subject: &subject, time: (NOW, NOW), version: "0.1.0", outcome }).unwrap()
+        let failed = RunRecord::failed(problem, subject("work"), (NOW, NOW));
+        self.store().record(&RunRecord { version: "0.1.0".to_owned(), ..failed }).unwrap()
     }
 }
 

@@ -45,7 +45,7 @@ impl Folder {
 }
 
 /// Edits a JSON file in another directory, such as `settings.json` of the data directory; created if missing.
-pub fn update_file(
+pub(crate) fn update_file(
     folder: &Path,
     name: &str,
     edit: &dyn Fn(&mut Document) -> Result<(), DocumentError>,

@@ -21,7 +21,7 @@ use crate::pipeline::{self, Event as Progress, GatedFeature, Memory, ModelOption
 use crate::process::{self, handles};
 use crate::reviewer::tape::Tape;
 use crate::store::board::{Field, LeaseAfter, NewIteration, ProjectRow};
-use crate::store::{Record, Subject};
+use crate::store::{RunRecord, Subject};
 
 /// How often progress is announced.
 const TELL_EVERY: Duration = Duration::from_millis(500);
@@ -105,7 +105,7 @@ impl FeatureJob<'_> {
         compared: &ReviewedCommits,
         judged: GateResult,
         reviewed: &Reviewed,
-        record: Record,
+        record: RunRecord,
     ) -> Result<(), Refused> {
         let GateResult { mut iteration, same_again } = judged;
         let commit = compared.commit.as_str().to_owned();
@@ -296,10 +296,10 @@ fn own_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The stored run of a review. A rejection without a finding, such as an unmet criterion, closes the gate as well.
-fn record(reviewed: &Reviewed, outcome: Outcome, subject: Subject, time: (u64, u64)) -> Record {
+fn record(reviewed: &Reviewed, outcome: Outcome, subject: Subject, time: (u64, u64)) -> RunRecord {
     let mut completed = reviewed.completed();
     if outcome == Outcome::Rejected && completed.gate == Gate::Open {
         completed.gate = Gate::Closed;
     }
-    Record::of(&completed, subject, time, env!("CARGO_PKG_VERSION"))
+    RunRecord::completed(completed, subject, time)
 }

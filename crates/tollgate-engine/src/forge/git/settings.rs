@@ -38,7 +38,7 @@ impl Git {
     /// Empties the repository's filters and adopts the operator's plain values.
     ///
     /// `git_dirs` are the directories with the repository's own configuration.
-    pub fn adopt_settings(&mut self, git_dirs: &[&Path]) -> Result<(), Failure> {
+    pub(crate) fn adopt_settings(&mut self, git_dirs: &[&Path]) -> Result<(), Failure> {
         let own = git_dirs.iter().flat_map(|dir| [dir.join("config"), dir.join("config.worktree")]);
         let files: Vec<PathBuf> = own.chain(operators_files(&self.environment)).collect();
         // Every repository has `config`; if it is elsewhere, only git can find it.

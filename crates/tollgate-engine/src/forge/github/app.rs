@@ -147,7 +147,7 @@ impl App {
 
     /// The host with a fence: it refuses to write once `is_ours` returns false.
     #[must_use]
-    pub fn host_while(&self, installation: u64, repo: &Repo, is_ours: FenceCheck) -> Arc<dyn Host> {
+    pub(crate) fn host_while(&self, installation: u64, repo: &Repo, is_ours: FenceCheck) -> Arc<dyn Host> {
         let limits = self.limits_of(installation);
         let role = AuthMode::Installed { app: self.clone(), installation, repo: repo.clone(), is_ours };
         Arc::new(GithubHost::new(self.0.client.clone(), limits, role))

@@ -65,7 +65,7 @@ impl Local {
     }
 
     /// Reads all files below a directory as they were before the change.
-    pub fn before_below(&self, change: &Change, folder: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    pub(crate) fn before_below(&self, change: &Change, folder: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         self.listed_at_base(change, &["-r"], &[format!("{folder}/")], (MAX_BELOW, MAX_BELOW_BYTES))
     }
 

@@ -32,7 +32,7 @@ impl Local {
     ///
     /// `None` for a patch and on a detached `HEAD`.
     #[must_use]
-    pub fn line_of_work(&self) -> Option<(String, String)> {
+    pub(crate) fn line_of_work(&self) -> Option<(String, String)> {
         let repository = self.repository.as_ref()?;
         let branch = repository.branch.as_deref();
         let (branch, scope) = match (&self.trigger, &self.range) {

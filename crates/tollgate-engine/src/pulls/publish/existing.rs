@@ -5,7 +5,7 @@
 use tollgate_core::pull::mark::Mark;
 
 use super::Target;
-use crate::forge::host::{Author, Comment, HostResult, PostedReview, Thread};
+use crate::forge::host::{Comment, HostErrorKind, HostResult, PostedReview, Thread};
 
 /// A cache of our existing posts.
 pub(super) struct ExistingPosts<'a> {
@@ -21,22 +21,30 @@ impl<'a> ExistingPosts<'a> {
         Self { target, comments: None, line_comments: None, reviews: None, threads: None }
     }
 
-    /// Our conversation comments with a marker, oldest first, each with its text.
-    pub(super) fn comments(&mut self, is_it: impl Fn(&Mark) -> bool) -> HostResult<Vec<(u64, String)>> {
-        let Target { host, me, repo, number, .. } = self.target;
+    /// The oldest of our conversation comments whose text matches; newer duplicates are deleted.
+    pub(super) fn comment(&mut self, is_it: impl Fn(&str) -> bool) -> HostResult<Option<(u64, String)>> {
+        let Target { host, repo, number, .. } = self.target;
         if self.comments.is_none() {
             self.comments = Some(host.comments(repo, number)?);
         }
-        Ok(marked(self.comments.iter().flatten(), |author| me.wrote(author), is_it))
+        let found = self.ours(self.comments.iter().flatten(), is_it);
+        keep_first(found, |extra| host.delete_comment(repo, extra))
     }
 
-    /// Our review comments with a marker, oldest first, each with its text.
-    pub(super) fn line_comments(&mut self, is_it: impl Fn(&Mark) -> bool) -> HostResult<Vec<(u64, String)>> {
-        let Target { host, me, repo, number, .. } = self.target;
+    /// The oldest of our review comments whose text matches; newer duplicates are deleted.
+    pub(super) fn line_comment(&mut self, is_it: impl Fn(&str) -> bool) -> HostResult<Option<(u64, String)>> {
+        let Target { host, repo, .. } = self.target;
+        let found = self.line_comments(is_it)?;
+        keep_first(found, |extra| host.delete_line_comment(repo, extra))
+    }
+
+    /// Our review comments whose text matches, oldest first.
+    fn line_comments(&mut self, is_it: impl Fn(&str) -> bool) -> HostResult<Vec<(u64, String)>> {
+        let Target { host, repo, number, .. } = self.target;
         if self.line_comments.is_none() {
             self.line_comments = Some(host.line_comments(repo, number)?);
         }
-        Ok(marked(self.line_comments.iter().flatten(), |author| me.wrote(author), is_it))
+        Ok(self.ours(self.line_comments.iter().flatten(), is_it))
     }
 
     /// Our reviews with a marker, oldest first.
@@ -54,7 +62,7 @@ impl<'a> ExistingPosts<'a> {
 
     /// Our threads with a marker in which no person replied.
     pub(super) fn threads(&mut self, is_it: impl Fn(&Mark) -> bool) -> HostResult<Vec<Thread>> {
-        let roots: Vec<u64> = self.line_comments(is_it)?.into_iter().map(|(id, _)| id).collect();
+        let roots: Vec<u64> = self.line_comments(has_mark(is_it))?.into_iter().map(|(id, _)| id).collect();
         if roots.is_empty() {
             return Ok(Vec::new());
         }
@@ -74,16 +82,36 @@ impl<'a> ExistingPosts<'a> {
     pub(super) fn forget(&mut self) {
         (self.comments, self.line_comments, self.reviews, self.threads) = (None, None, None, None);
     }
+
+    fn ours<'c>(
+        &self,
+        comments: impl Iterator<Item = &'c Comment>,
+        is_it: impl Fn(&str) -> bool,
+    ) -> Vec<(u64, String)> {
+        let ours = comments.filter(|comment| self.target.me.wrote(&comment.author) && is_it(&comment.body));
+        let mut found: Vec<(u64, String)> = ours.map(|comment| (comment.id, comment.body.clone())).collect();
+        found.sort_unstable();
+        found
+    }
 }
 
-fn marked<'c>(
-    comments: impl Iterator<Item = &'c Comment>,
-    is_ours: impl Fn(&Author) -> bool,
-    is_it: impl Fn(&Mark) -> bool,
-) -> Vec<(u64, String)> {
-    let ours = comments.filter(|comment| is_ours(&comment.author));
-    let ours = ours.filter(|comment| Mark::all_in(&comment.body).iter().any(&is_it));
-    let mut found: Vec<(u64, String)> = ours.map(|comment| (comment.id, comment.body.clone())).collect();
-    found.sort_unstable();
-    found
+/// Matches texts with a marker.
+pub(super) fn has_mark(is_it: impl Fn(&Mark) -> bool) -> impl Fn(&str) -> bool {
+    move |body| Mark::all_in(body).iter().any(&is_it)
+}
+
+/// Returns the first comment and deletes the others.
+fn keep_first(found: Vec<(u64, String)>, delete: impl Fn(u64) -> HostResult<()>) -> HostResult<Option<(u64, String)>> {
+    let mut found = found.into_iter();
+    let first = found.next();
+    found.try_for_each(|(extra, _)| unless_gone(delete(extra)))?;
+    Ok(first)
+}
+
+/// Ignores that another worker deleted a comment first.
+pub(super) fn unless_gone(deleted: HostResult<()>) -> HostResult<()> {
+    match deleted {
+        Err(error) if error.kind == HostErrorKind::NotFound => Ok(()),
+        deleted => deleted,
+    }
 }

@@ -4,8 +4,8 @@ use tollgate_core::pull::mark::Mark;
 use tollgate_core::pull::post::Inline;
 use tollgate_core::sha::Sha;
 
-use super::conversation::{keep_first, post_once};
-use super::existing::ExistingPosts;
+use super::conversation::post_once;
+use super::existing::{ExistingPosts, has_mark};
 use super::{JobError, Outbox, mark_posting};
 use crate::forge::host::{HostErrorKind, HostResult, NewReview, ReviewEvent};
 use crate::process;
@@ -112,7 +112,7 @@ fn missing(existing: &mut ExistingPosts<'_>, inline: &[Inline]) -> HostResult<Ve
 
 /// The existing comment about a finding; newer duplicates are deleted.
 fn at_lines(existing: &mut ExistingPosts<'_>, inline: &Inline) -> HostResult<Option<u64>> {
-    let found = keep_first(existing, |mark: &Mark| is_about(mark, inline), ExistingPosts::line_comments, false)?;
+    let found = existing.line_comment(has_mark(|mark| is_about(mark, inline)))?;
     Ok(found.map(|(id, _)| id))
 }
 

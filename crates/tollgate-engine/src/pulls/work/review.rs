@@ -22,7 +22,7 @@ use crate::forge::remote::{FetchRequest, Fetched, Remote};
 use crate::pipeline::{self, Event, Memory, ModelOptions, PullRequest, ReviewRequest, Reviewed, Runtime};
 use crate::process;
 use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
-use crate::store::{Record, Subject};
+use crate::store::{RunRecord, Subject};
 
 mod quota;
 
@@ -339,7 +339,7 @@ fn conclude(
         details_url: details_url.as_deref(),
     });
     let time = (started, job.pulls.now());
-    let record = Record::of(&reviewed.completed(), subject, time, env!("CARGO_PKG_VERSION"));
+    let record = RunRecord::completed(reviewed.completed(), subject, time);
     let reviewed = ReviewKey { head: reviewed.review.reviewed.clone(), key };
     let finished = Finished {
         record: Some(Box::new(record)),
@@ -385,11 +385,10 @@ fn failed(job: &PullJob<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Resul
     }
     let now = job.pulls.now();
     let subject = job.pulls.site().subject(&job.repo, job.number);
-    let (version, outcome) = (env!("CARGO_PKG_VERSION").to_owned(), Err(why.message.clone()));
     let note = note::failed(&job.me.mention, &why.message, why.hint.as_deref());
     let check = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored();
     let finished = Finished {
-        record: Some(Box::new(Record { subject, time: (now, now), version, outcome })),
+        record: Some(Box::new(RunRecord::failed(&why.message, subject, (now, now)))),
         reviewed: Some(ReviewKey { head: pull.head.clone(), key: "failed".to_owned() }),
         posts: vec![check],
         ..nothing(row.wanted, None, now)

@@ -10,7 +10,7 @@ use super::damaged;
 use crate::failure::Failure;
 use crate::store::database::numbering;
 use crate::store::sql::{self, Connection, Row, WriteMode, params};
-use crate::store::{Database, Ended, Subject, database, number};
+use crate::store::{Database, RunRecord, Subject, database, number};
 
 /// An event to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,11 +89,11 @@ impl Database {
 }
 
 /// Appends the event of a run that was stored without a board.
-pub(in crate::store) fn announce_run(connection: &Connection, run: i64, ended: &Ended<'_>) -> sql::Result<()> {
-    let Subject { repository, name, .. } = ended.subject;
+pub(in crate::store) fn announce_run(connection: &Connection, run: i64, record: &RunRecord) -> sql::Result<()> {
+    let Subject { repository, name, .. } = &record.subject;
     let payload = serde_json::json!({ "run": run, "repository": repository, "subject": name }).to_string();
     let event = NewEvent { project: None, feature: None, kind: "review:stored".to_owned(), payload };
-    insert(connection, &[event], ended.time.1)
+    insert(connection, &[event], record.time.1)
 }
 
 pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_ms: u64) -> sql::Result<()> {

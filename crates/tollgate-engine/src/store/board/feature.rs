@@ -115,12 +115,12 @@ impl Database {
     }
 
     /// Inserts many features in one transaction.
-    pub fn insert_features(&self, new: Vec<NewFeature>) -> Result<(), Failure> {
+    pub(crate) fn insert_features(&self, new: Vec<NewFeature>) -> Result<(), Failure> {
         self.write(move |connection| new.into_iter().try_for_each(|new| insert(connection, new).map(drop)))
     }
 
     /// The features of a project with the SHA-256 of their files; `None` for broken ones.
-    pub fn file_hashes(&self, project: i64) -> Result<HashMap<FeatureId, Option<[u8; 32]>>, Failure> {
+    pub(crate) fn file_hashes(&self, project: i64) -> Result<HashMap<FeatureId, Option<[u8; 32]>>, Failure> {
         let sql = "SELECT id, file_hash, broken IS NOT NULL FROM feature WHERE project = ?1 AND deleted_ms IS NULL";
         self.read(|connection| {
             let read = |row: &Row<'_>| {

@@ -12,7 +12,7 @@ use tollgate_core::finding::{Category, Severity};
 use super::damaged;
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
-use crate::store::{Database, Record, number, record};
+use crate::store::{Database, RunRecord, number, record};
 
 /// A finished review, to be stored.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct NewIteration {
     /// The diff since the prior review.
     pub delta: Option<Vec<u8>>,
     /// The run to store with it.
-    pub review: Option<Record>,
+    pub review: Option<RunRecord>,
 }
 
 /// A stored review.
@@ -80,7 +80,7 @@ pub(super) fn insert(
     at_ms: u64,
 ) -> sql::Result<i64> {
     let iteration = &new.iteration;
-    let run = new.review.as_ref().map(|run| record::record_in(connection, &run.ended())).transpose()?;
+    let run = new.review.as_ref().map(|run| record::record_in(connection, run)).transpose()?;
     let diff = new.diff.as_deref().map(|diff| keep(connection, diff)).transpose()?;
     let delta = new.delta.as_deref().map(|delta| keep(connection, delta)).transpose()?;
     let stored = StoredIteration::from(iteration);

@@ -40,7 +40,7 @@ impl Database {
     }
 
     /// Adds a project of a machine. A project of another machine is unchanged, unless it is adopted.
-    pub fn add_project_of(
+    pub(crate) fn add_project_of(
         &self,
         path: &Path,
         name: &str,

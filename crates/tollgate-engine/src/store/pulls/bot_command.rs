@@ -13,7 +13,7 @@ use super::post::{self, NewPost};
 use super::ready::{self, Priority};
 use super::{Fenced, LeaseLost, damaged, delivery};
 use crate::failure::Failure;
-use crate::store::record::{self, Record};
+use crate::store::record::{self, RunRecord};
 use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, board, dismissal, number};
 
@@ -70,7 +70,7 @@ pub enum BotEffect {
         /// What is not to be heard.
         dismissal: Box<Dismissal>,
         /// The review without it; `None` when there is none to be judged anew.
-        record: Option<Box<Record>>,
+        record: Option<Box<RunRecord>>,
     },
     /// A finding is to be heard again.
     Withdraw {
@@ -138,9 +138,8 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
         BotEffect::Dismiss { repository, dismissal, record } => {
             dismissal::insert(connection, repository, dismissal, Some(&answered.who), at_ms)?;
             let Some(record) = record else { return Ok(()) };
-            let ended = record.ended();
-            let run = record::record_in(connection, &ended)?;
-            board::announce_run(connection, run, &ended)?;
+            let run = record::record_in(connection, record)?;
+            board::announce_run(connection, run, record)?;
             connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run]).map(drop)
         }
         BotEffect::Withdraw { repository, fingerprint } => {

@@ -7,7 +7,7 @@ use super::post::{self, NewPost};
 use super::{Fenced, LeaseLost, ready};
 use crate::process;
 use crate::store::board::NewEvent;
-use crate::store::record::{self, Record};
+use crate::store::record::{self, RunRecord};
 use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, board, number};
 
@@ -17,7 +17,7 @@ pub struct Finished {
     /// Up to what of it.
     pub up_to: i64,
     /// The review, if there is one.
-    pub record: Option<Box<Record>>,
+    pub record: Option<Box<RunRecord>>,
     /// What was reviewed, when all that depends on it need not be done again.
     pub reviewed: Option<ReviewKey>,
     /// What is to be seen of it.
@@ -84,11 +84,10 @@ const DONE: &str = "CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELS
 fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Result<Option<i64>> {
     let (mut run, mut shown_run) = (None, None);
     if let Some(record) = &finished.record {
-        let ended = record.ended();
-        run = Some(record::record_in(connection, &ended)?);
+        run = Some(record::record_in(connection, record)?);
         // One that failed has nothing that could be explained or dismissed.
         shown_run = run.filter(|_| record.outcome.is_ok());
-        run.map(|run| board::announce_run(connection, run, &ended)).transpose()?;
+        run.map(|run| board::announce_run(connection, run, record)).transpose()?;
     }
     if finished.is_closed {
         post::cancel_all(connection, pull)?;

@@ -9,7 +9,7 @@ use tollgate_core::pull::command::Command;
 use super::*;
 use crate::config::Retention;
 use crate::store::place;
-use crate::store::{Forgotten, Location, Record, Subject};
+use crate::store::{Forgotten, Location, RunRecord, Subject};
 
 mod failing;
 mod fair;
@@ -124,9 +124,9 @@ fn person() -> Actor {
     Actor { login: "ann".to_owned(), is_bot: false }
 }
 
-fn failed_run() -> Box<Record> {
+fn failed_run() -> Box<RunRecord> {
     let subject = Subject { repository: "r".to_owned(), name: "pr 1".to_owned(), scope: "pull".to_owned() };
-    Box::new(Record { subject, time: (1, 2), version: "0".to_owned(), outcome: Err("no".to_owned()) })
+    Box::new(RunRecord { subject, time: (1, 2), version: "0".to_owned(), outcome: Err("no".to_owned()) })
 }
 
 #[test]

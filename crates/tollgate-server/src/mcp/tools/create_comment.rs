@@ -20,13 +20,11 @@ use tollgate_core::pull::post::MAX_BODY;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::HostError;
 use tollgate_engine::forge::local::Trigger;
+use tollgate_engine::pulls::publish::{CommentAction, Target, publish_comment};
 
-use self::once::Wanted;
 use super::{Effect, Job, Tool};
 use crate::mcp::failure;
 use crate::mcp::means::Means;
-
-mod once;
 
 /// What all marks of tollgate begin with.
 const MARK: &str = "<!-- tollgate:";
@@ -122,10 +120,17 @@ impl Tool for CreateComment {
         let host = means.host(&pull)?.ok_or_else(|| failure::no_way_in(&pull.host))?;
         let mark = mark(kind, &output.body);
         let marked = format!("{}\n\n{mark}", output.body.trim_end());
-        let wanted = Wanted { host: &*host, pull: &pull, mark: &mark, body: &marked };
+        let me = host.me().map_err(HostError::into_failure)?;
+        let target = Target { host: &*host, me: &me, repo: &pull.repo, number: pull.number, check_name: "" };
         // Two at once would both find nothing there. Those in other processes see to it that one stays.
         let _alone = means.post_alone();
-        let (action, comment) = wanted.put(job.cancel).map_err(HostError::into_failure)?;
+        let published = publish_comment(&target, &mark, &marked, job.cancel);
+        let (action, comment) = published.map_err(HostError::into_failure)?;
+        let action = match action {
+            CommentAction::Created => Action::Created,
+            CommentAction::Updated => Action::Updated,
+            CommentAction::Unchanged => Action::Unchanged,
+        };
         Ok(Output { posted: true, action, comment: Some(comment), ..output })
     }
 

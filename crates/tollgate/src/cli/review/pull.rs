@@ -18,7 +18,7 @@ use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{Host, HostError, Permission, Pull, Secret};
 use tollgate_engine::forge::remote::{self, FetchRequest, Remote};
 use tollgate_engine::pipeline::{self, Memory, ModelOptions, PullRequest, ReviewRequest};
-use tollgate_engine::store::{self, Ended, Outcome};
+use tollgate_engine::store::{self, RunRecord};
 
 use super::{Args, FinishedReview, ReportFormat, flags, post, print_prompt, review, runtime, show};
 use crate::cli::progress::Progress;
@@ -210,7 +210,6 @@ fn subject(found: &PullTarget) -> store::Subject {
 /// Stores the review, so that the next one can compute a delta.
 fn remember(made: &mut FinishedReview, subject: &store::Subject, started: u64) -> Result<(), Failure> {
     let Memory::Open(store) = &mut made.memory else { return Ok(()) };
-    let version = env!("CARGO_PKG_VERSION");
-    let outcome = Outcome::Completed(made.reviewed.completed());
-    store.record(&Ended { subject, time: (started, crate::cli::now_ms()), version, outcome }).map(drop)
+    let time = (started, crate::cli::now_ms());
+    store.record(&RunRecord::completed(made.reviewed.completed(), subject.clone(), time)).map(drop)
 }
