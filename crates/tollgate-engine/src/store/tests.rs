@@ -1,7 +1,8 @@
 //! The store on real files.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::sync::Barrier;
+use std::process::Stdio;
 
 use rusqlite::OpenFlags;
 use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
@@ -259,18 +260,33 @@ fn a_file_that_another_process_holds_is_said_to_be_in_use() {
 }
 
 #[test]
-fn several_processes_can_make_it_at_once() {
-    for _ in 0..25 {
-        let folder = Folder::new();
-        let barrier = Barrier::new(4);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    barrier.wait();
-                    record(&mut folder.store(), "work", "a", b"one");
-                });
+fn several_processes_create_the_store_concurrently() {
+    const ADDRESS: &str = "TOLLGATE_TEST_STORE";
+    if let Ok(address) = std::env::var(ADDRESS) {
+        // A child process: ready now, and creates the store when its input ends.
+        println!("ready");
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        let mut store = Store::open_at(&super::Location::parse(&address).unwrap()).unwrap();
+        record(&mut store, "work", "a", b"one");
+        return;
             }
+    let test = ["--exact", "store::tests::several_processes_create_the_store_concurrently", "--nocapture"];
+    for _ in 0..10 {
+        let folder = Folder::new();
+        let mut children = [(); 4].map(|()| {
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            command.args(test).env(ADDRESS, folder.0.address()).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.spawn().unwrap()
         });
+        let mut outputs = children.each_mut().map(|child| BufReader::new(child.stdout.take().unwrap()));
+        for output in &mut outputs {
+            assert!(output.by_ref().lines().any(|line| line.unwrap().contains("ready")));
+        }
+        children.iter_mut().for_each(|child| drop(child.stdin.take()));
+        for (mut child, mut output) in children.into_iter().zip(outputs) {
+            output.read_to_end(&mut Vec::new()).unwrap();
+            assert!(child.wait().unwrap().success());
+        }
         assert_eq!(folder.store().runs(&Filter { limit: 10, ..Filter::default() }).unwrap().len(), 4);
     }
 }
@@ -284,14 +300,12 @@ fn only_its_owner_can_read_it() {
     assert_eq!(std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// A database on the server; `None` when the tests run on files only.
-fn on_server() -> Option<Folder> {
-    place::server().map(|_| Folder(Place::on_server()))
-}
-
 #[test]
-fn tables_of_a_newer_program_are_used_where_it_says_so_and_else_left_alone() {
-    let Some(folder) = on_server() else { return };
+fn tables_of_a_newer_program_are_used_if_it_allows_and_else_left_alone() {
+    if place::ran_on_a_server("store::tests::tables_of_a_newer_program_are_used_if_it_allows_and_else_left_alone") {
+        return;
+    }
+    let folder = Folder(Place::on_server());
     record(&mut folder.store(), "work", "a", b"state");
     // A newer version of the program runs at the same time, and only added something.
     folder.0.carry_out("UPDATE tollgate_schema SET version = 99").unwrap();
@@ -313,8 +327,11 @@ fn pem(kind: &str, der: &[u8]) -> String {
 }
 
 #[test]
-fn a_server_is_believed_by_its_certificate() {
-    let Some(folder) = on_server() else { return };
+fn the_server_certificate_is_verified() {
+    if place::ran_on_a_server("store::tests::the_server_certificate_is_verified") {
+        return;
+    }
+    let folder = Folder(Place::on_server());
     let data = std::env::var("TOLLGATE_TEST_POSTGRES_DATA").unwrap();
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();

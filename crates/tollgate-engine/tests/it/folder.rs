@@ -338,12 +338,9 @@ fn large_card(n: usize) -> String {
     format!("{{\n  \"id\": \"a\",\n  \"n\": {n},\n  \"filling\": \"{filling}\"\n}}")
 }
 
-#[test]
-fn a_writer_that_will_be_killed() {
-    let Some(project) = std::env::var_os(CHILD) else {
-        return;
-    };
-    let folder = Folder::open(Path::new(&project), DEFAULT_NAME).unwrap();
+/// The child process: writes a card and a review until it is killed.
+fn write_until_killed(project: &Path) {
+    let folder = Folder::open(project, DEFAULT_NAME).unwrap();
     for n in 0.. {
         let card = Document::parse(large_card(n).as_bytes()).unwrap();
         let edit = |found: &mut Document| {
@@ -356,13 +353,17 @@ fn a_writer_that_will_be_killed() {
 }
 
 #[test]
-fn when_a_writer_is_killed_files_are_old_or_new_and_left_overs_are_swept() {
+fn a_killed_writer_leaves_old_or_new_files_and_its_temporary_files_are_swept() {
+    if let Some(project) = std::env::var_os(CHILD) {
+        return write_until_killed(Path::new(&project));
+    }
     let project = Project::with("a", &large_card(0));
     let review = project.path("features/a/code-review-iteration-1.md");
     let (mut n_torn, mut n_left) = (0, 0);
     let rounds = n_rounds(25);
     for round in 0..rounds {
-        let mut writer = child("folder::a_writer_that_will_be_killed", &project).spawn().unwrap();
+        let test = "folder::a_killed_writer_leaves_old_or_new_files_and_its_temporary_files_are_swept";
+        let mut writer = child(test, &project).spawn().unwrap();
         let mut last = project.folder.stamp("a");
         for _ in 0..=round % 4 {
             // The writer is running when the card changes.
@@ -484,12 +485,9 @@ fn several_of_us_write_the_same_card_one_after_the_other() {
     assert_eq!(card.keys().count(), 101);
 }
 
-#[test]
-fn a_writer_without_room() {
-    let Some(project) = std::env::var_os(CHILD) else {
-        return;
-    };
-    let folder = Folder::open(Path::new(&project), DEFAULT_NAME).unwrap();
+/// The child process: writes with a limit on the size of files.
+fn write_without_room(project: &Path) {
+    let folder = Folder::open(project, DEFAULT_NAME).unwrap();
     let failure = folder.update(&id("a"), &|card| card.set_raw("n", "7")).unwrap_err();
     assert!(failure.message.contains("cannot write") && failure.hint.is_some(), "{failure}");
     folder.write(&id("a"), Attachment::Review(1), large_card(1).as_bytes()).unwrap_err();
@@ -500,8 +498,11 @@ fn a_writer_without_room() {
 
 #[test]
 fn without_room_the_old_file_stays() {
+    if let Some(project) = std::env::var_os(CHILD) {
+        return write_without_room(Path::new(&project));
+    }
     let project = Project::with("a", &large_card(0));
-    let child = child("folder::a_writer_without_room", &project);
+    let child = child("folder::without_room_the_old_file_stays", &project);
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$@\"", "sh"]).arg(child.get_program());
     limited.args(child.get_args()).env(CHILD, project.dir.path());

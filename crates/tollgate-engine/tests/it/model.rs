@@ -161,10 +161,8 @@ fn a_call_that_is_stopped_half_way_sets_the_model_free() {
     };
     let failure = ask(connection, &question("Count to a thousand."), &cancel, &hear).unwrap_err();
     assert_eq!(failure.why, Why::Cancelled, "{failure:?}");
-    let started = Instant::now();
+    // Behind the rest of the cancelled answer, this call would exceed its idle limit.
     ask_plainly(server.connection(Protocol::OpenAi), "x").unwrap();
-    // The rest of the answer would take much longer on any machine that runs these tests.
-    assert!(started.elapsed() < LIMIT / 2);
 }
 
 #[test]

@@ -110,20 +110,33 @@ pub(crate) fn carry_out(address: &str, sql: &str) -> Result<(), String> {
     done.join().unwrap()
 }
 
+/// Runs a test that needs a server again beside one and returns true, unless there is one already.
+pub(crate) fn ran_on_a_server(test: &str) -> bool {
+    let is_needed = server().is_none();
+    if is_needed {
+        let n_passed = run_beside_a_server(&["--exact", test]);
+        assert_eq!(n_passed, 1, "{test}");
+    }
+    is_needed
+}
+
 /// Runs tests of this program again, beside a server. Each filter is a part of their names.
 pub(crate) fn again_on_a_server(filters: &[&str], without: &[&str]) {
     if server().is_some() {
         return;
     }
+    let skipped = without.iter().flat_map(|test| ["--skip", test]);
+    let n_passed = run_beside_a_server(&filters.iter().copied().chain(skipped).collect::<Vec<_>>());
+    assert!(n_passed > 0, "no test ran");
+}
+
+/// Runs this program with these arguments beside a server; returns the number of tests that passed.
+fn run_beside_a_server(args: &[&str]) -> u32 {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
     let mut command = Command::new(script);
-    command.arg(std::env::current_exe().unwrap()).args(filters);
-    for skipped in without {
-        command.args(["--skip", skipped]);
-    }
+    command.arg(std::env::current_exe().unwrap()).args(args);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    let n_passed = said.rsplit("test result: ok. ").next().and_then(|end| end.split(' ').next()?.parse::<u32>().ok());
-    assert!(n_passed.is_some_and(|n| n > 0), "nothing ran: {said}");
+    said.rsplit("test result: ok. ").next().and_then(|end| end.split(' ').next()?.parse().ok()).unwrap_or(0)
 }

@@ -1,7 +1,8 @@
 //! Many clients, slow ones, and the end.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -22,8 +23,10 @@ fn clients_that_send_a_byte_at_a_time_hinder_nobody() {
     story(|| async {
         let world = World::with(Limits { head: Duration::from_secs(3), ..Limits::default() });
         let host = world.host();
-        let slow = async |_: usize| {
+        let n_open = AtomicU32::new(0);
+        let send_slowly = async |_: usize| {
             let mut tcp = client::connect(world.address).await;
+            n_open.fetch_add(1, Ordering::SeqCst);
             for byte in client::request("GET", "/healthz", &[("host", &host), ("x-padding", &"x".repeat(400))], "") {
                 if tcp.write_all(&[byte]).await.is_err() {
                     break;
@@ -38,18 +41,23 @@ fn clients_that_send_a_byte_at_a_time_hinder_nobody() {
             }
             false
         };
-        let normal = async {
-            let mut slowest = Duration::ZERO;
-            for _ in 0..200 {
-                let begun = Instant::now();
-                assert_eq!(world.get("/api/projects").await.status, 200);
-                slowest = slowest.max(begun.elapsed());
-            }
-            slowest
+        let slow = async |number: usize| {
+            let is_cut_off = send_slowly(number).await;
+            n_open.fetch_sub(1, Ordering::SeqCst);
+            is_cut_off
         };
-        let (cut_off, slowest) = tokio::join!(futures_util::future::join_all((0..200).map(slow)), normal);
+        // Requests are answered while slow clients are connected, not only when those are cut off.
+        let normal = async {
+            let mut n_beside = 0;
+            for _ in 0..200 {
+                assert_eq!(world.get("/api/projects").await.status, 200);
+                n_beside += u32::from(n_open.load(Ordering::SeqCst) > 0);
+            }
+            n_beside
+        };
+        let (cut_off, n_beside) = tokio::join!(futures_util::future::join_all((0..200).map(slow)), normal);
         assert_eq!(cut_off.iter().filter(|cut_off| **cut_off).count(), 200);
-        assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+        assert!(n_beside > 0);
     });
 }
 
@@ -83,13 +91,15 @@ fn ten_thousand_idle_connections_neither_starve_a_request_nor_cost_much() {
             }
         }
         assert!(idle.len() >= 400, "{} connections", idle.len());
-        let begun = Instant::now();
         for _ in 0..20 {
             assert_eq!(world.get("/api/projects").await.status, 200);
         }
         let n_bytes = resident().saturating_sub(before);
-        println!("{} idle connections, {} MB, {:?} for 20 requests", idle.len(), n_bytes >> 20, begun.elapsed());
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        println!("{} idle connections, {} MB", idle.len(), n_bytes >> 20);
+        // Requests did not wait until idle connections were closed: all of them are still open.
+        let is_open =
+            |tcp: &TcpStream| tcp.try_read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        assert!(idle.iter().all(is_open));
         assert!(n_bytes < 150 << 20, "{n_bytes} bytes");
     });
 }
@@ -203,9 +213,7 @@ fn at_the_end_everything_that_has_begun_is_answered() {
             };
             let (lost, ()) = tokio::join!(futures_util::future::join_all((0..N_CLIENTS).map(load)), end);
             assert_eq!(lost.iter().sum::<u32>(), 0);
-            let begun = Instant::now();
             world.running.await.unwrap();
-            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         }
     });
 }

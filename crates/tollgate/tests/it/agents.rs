@@ -14,6 +14,7 @@ use tollgate_engine::reviewer::command::{
 };
 
 use crate::scratch::program;
+use crate::wait::wait_until;
 
 /// Long enough for everything that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
@@ -471,12 +472,12 @@ fn areas_with(mark: &str) -> usize {
     folders.filter(|folder| folder.path().join("tree").join(mark).exists()).count()
 }
 
+#[cfg(target_os = "linux")]
 const PARENT: &str = "TOLLGATE_TEST_PARENT";
 
-/// Asks an agent that never ends, when started by the next test; by itself it does nothing.
-#[test]
-fn a_parent_that_will_be_killed() {
-    let Some(folder) = std::env::var_os(PARENT).map(PathBuf::from) else { return };
+/// The child process: asks an agent that never ends.
+#[cfg(target_os = "linux")]
+fn ask_until_killed(folder: &Path) {
     let mark: &'static str = folder.file_name().unwrap().to_str().unwrap().to_owned().leak();
     let mut play = Play::new("");
     play.agent.program = Program::Command(vec![folder.join("agent").to_string_lossy().into_owned()]);
@@ -487,7 +488,10 @@ fn a_parent_that_will_be_killed() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn when_we_are_killed_nothing_of_the_agent_is_left() {
+fn killing_the_program_ends_every_process_of_the_agent() {
+    if let Some(folder) = std::env::var_os(PARENT) {
+        return ask_until_killed(Path::new(&folder));
+    }
     for namespace in [true, false] {
         let play = Play::new(&format!(
             "trap '' INT TERM\n{HIDERS}\nsh -c \"sh -c 'sleep 1000; true # $0'; true\"; sleep 1000"
@@ -496,7 +500,8 @@ fn when_we_are_killed_nothing_of_the_agent_is_left() {
             std::fs::write(play.beside("namespace"), "").unwrap();
         }
         let mut parent = std::process::Command::new(std::env::current_exe().unwrap());
-        parent.args(["--exact", "agents::a_parent_that_will_be_killed", "--nocapture"]).env(PARENT, play.folder.path());
+        let test = "agents::killing_the_program_ends_every_process_of_the_agent";
+        parent.args(["--exact", test, "--nocapture"]).env(PARENT, play.folder.path());
         parent.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let mut parent = parent.spawn().unwrap();
         // The parent, its guard, and at least one sleeper of each kind.
@@ -527,15 +532,6 @@ fn ctrl_c_leaves_nothing_of_the_agent() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     // When the program is gone, so is everything else.
     assert_eq!(marked(&play.mark()), Vec::<String>::new());
-}
-
-#[track_caller]
-pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use tollgate_core::board::machine::{Pause, Review, Status};
@@ -15,6 +15,7 @@ use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
 use crate::desk::{BAD, Desk, GOOD, learns, settled, works};
 use crate::stub::{Stub, finding};
+use crate::wait::wait_until;
 
 /// The names of all events but those that tell how it goes, in order.
 fn kinds(board: &Board) -> String {
@@ -413,19 +414,14 @@ fn other_programs_edit_the_card_and_cannot_open_the_gate() {
     document.set_raw("theirs", "1e+21").unwrap();
     document.set_text("title", "Theirs").unwrap();
     std::fs::write(&file, document.to_bytes()).unwrap();
-    let begun = Instant::now();
-    while board.feature(project, id).unwrap().facts.title != "Theirs" || read().status() != Status::InProgress {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{}", read().as_str());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the edited file is imported and its status corrected", || {
+        board.feature(project, id).unwrap().facts.title == "Theirs" && read().status() == Status::InProgress
+    });
     assert_eq!(read().raw("theirs"), Some("1e+21"));
     assert_eq!(board.feature(project, id).unwrap().state.status, Status::InProgress);
 
     std::fs::write(&file, "{ broken").unwrap();
-    while board.feature(project, id).unwrap().broken.is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(120));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the broken file is noticed", || board.feature(project, id).unwrap().broken.is_some());
     assert!(board.resume(project, id, "me", None).is_err());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ broken");
     ended.stop();

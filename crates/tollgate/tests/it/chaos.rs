@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::faults::{Act, Fault, FaultServer};
 use crate::scratch::Scratch;
+use crate::wait::DEADLINE;
 
 const KEY: &str = "sk-chaos-Zq7x9Lm2Vb4n";
 
@@ -48,7 +49,7 @@ fn review(fault: Fault, round: usize) -> Met {
     let n_found = review["findings"].as_array().map_or(0, Vec::len);
     let times = server.times();
     let checks = [
-        ("took too long", took <= LIMIT + Duration::from_secs(5)),
+        ("hung", took <= DEADLINE),
         ("let the change pass", ran.code != 0),
         ("approved", review["verdict"] != "APPROVED" && !ran.stdout.contains("APPROVED")),
         ("lost what the rules found", n_found == usize::from(code == CODES[0])),

@@ -23,6 +23,7 @@ use crate::hub::{Hub, Opening, PullRequest, deliver};
 use crate::place::{again_on_a_server, carry_out, server};
 use crate::pulls::station::{GOOD, Station, set_up};
 use crate::stage::{Server, add_project, command};
+use crate::wait::{pause, wait_until};
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(1_500);
@@ -131,13 +132,14 @@ impl Follower {
         )?;
         self.n_connections += 1;
         let (mut text, mut part) = (Vec::new(), [0; 16_384]);
-        let begun = Instant::now();
-        // Hangs up now and then by itself.
-        while !is_over(self.last) && begun.elapsed() < Duration::from_secs(4) {
+        // Reconnects after this many events, or when the stream is quiet for this many reads.
+        let (last, mut n_quiet) = (self.last + 60, 0);
+        while !is_over(self.last) && self.last < last && n_quiet < 8 {
             let n = match stream.read(&mut part) {
                 Ok(0) => return Ok(()),
                 Ok(n) => n,
                 Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                    n_quiet += 1;
                     0
                 }
                 Err(error) => return Err(error),
@@ -215,7 +217,7 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     while n_settled(&board, project) < n_features || pulls.iter().any(|pull| pull.seen().conclusion().is_none()) {
         assert!(begun.elapsed() < PATIENCE, "it does not end: {:?}", statuses(&board, project));
         revive(&desk, &mut nodes, &addresses);
-        std::thread::sleep(Duration::from_millis(200));
+        pause();
     }
     end.store(board.database().last_seq().unwrap(), Ordering::SeqCst);
     let followed: Vec<Follower> = followers.into_iter().map(|follower| follower.join().unwrap()).collect();
@@ -277,7 +279,7 @@ fn make(board: &Board, project: i64, folder: &Path, number: usize) {
         {
             return;
         }
-        std::thread::sleep(Duration::from_millis(100));
+        pause();
     }
 }
 
@@ -299,7 +301,7 @@ fn follow(addresses: &Mutex<Vec<String>>, token: &str, end: &AtomicU64, number: 
         let Some(address) = all.get(usize::try_from(dice.roll(all.len().max(1) as u64)).unwrap()) else { continue };
         // A server that is gone is no failure: there are others.
         if follower.follow(address, token, &is_over).is_err() {
-            std::thread::sleep(Duration::from_millis(50));
+            pause();
         }
     }
     follower
@@ -343,11 +345,10 @@ fn torment(
     for round in 0..n_rounds {
         // So far the work is before it goes on: what is hurt is at work.
         let wanted = round * n_features / n_rounds;
-        let begun = Instant::now();
-        while n_settled(board, project) < wanted && begun.elapsed() < Duration::from_secs(60) {
+        wait_until("the work is far enough for the next kill", || {
             revive(desk, nodes, known);
-            std::thread::sleep(Duration::from_millis(100));
-        }
+            n_settled(board, project) >= wanted
+        });
         let victim = usize::try_from(dice.roll(6)).unwrap();
         nodes[victim].kill();
         done.kills += 1;
@@ -357,7 +358,11 @@ fn torment(
             nodes[sleeper].signal("STOP");
             // What was killed comes back; who sleeps is there, and answers nobody.
             revive(desk, nodes, known);
-            std::thread::sleep(Duration::from_millis(4_500));
+            let owner = format!("/{}-", nodes[sleeper].child.id());
+            wait_until("other workers have the leases of the paused one", || {
+                let owners = board.database().owners();
+                owners.is_ok_and(|owners| !owners.iter().any(|name| name.contains(&owner)))
+            });
             nodes[sleeper].signal("CONT");
             done.pauses += 1;
         }
@@ -410,8 +415,8 @@ fn deliver_somewhere(known: &Mutex<Vec<String>>, event: &str, guid: &str, body: 
                 return status;
             }
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody takes a delivery");
-        std::thread::sleep(Duration::from_millis(100));
+        assert!(begun.elapsed() < PATIENCE, "no server accepts the delivery");
+        pause();
     }
 }
 
@@ -494,10 +499,9 @@ fn wrong_clocks(n_rounds: usize) -> String {
     let mut pulls: Vec<PullRequest<'_>> = Vec::new();
     let opening = Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() };
     let wait_for = |pulls: &[PullRequest<'_>], n: usize| {
-        while pulls.iter().filter(|pull| pull.seen().conclusion().is_some()).count() < n {
-            assert!(begun.elapsed() < PATIENCE, "it does not end");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until("the pull requests are reviewed", || {
+            pulls.iter().filter(|pull| pull.seen().conclusion().is_some()).count() >= n
+        });
     };
     for round in 0..n_rounds {
         pulls.extend((0..CLOCKS.len()).map(|_| hub.open("octo/app0", &opening)));
@@ -578,7 +582,7 @@ fn deaths_of_the_database(n_deaths: usize) -> String {
                             refused.fetch_add(1, Ordering::SeqCst);
                             let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
                             slowest_ms.fetch_max(took, Ordering::SeqCst);
-                            std::thread::sleep(Duration::from_millis(20));
+                            pause();
                         }
                         other => panic!("answered with {other}"),
                     }
@@ -611,10 +615,7 @@ fn die_and_wait(desk: &Desk, death: usize, acked: &Mutex<Vec<String>>) -> Durati
     let n_before = acked.lock().unwrap().len();
     let waits_for = |n: usize| {
         let begun = Instant::now();
-        while acked.lock().unwrap().len() < n {
-            assert!(begun.elapsed() < Duration::from_secs(120), "nothing is taken any more");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("deliveries are accepted", || acked.lock().unwrap().len() >= n);
         begun.elapsed()
     };
     waits_for(n_before + 20);

@@ -7,7 +7,6 @@
 
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use tollgate_core::board::machine::{Pause, State, Status, Work};
 use tollgate_core::board::{Document, FeatureId, Outcome};
@@ -15,6 +14,7 @@ use tollgate_engine::board::{Board, NewFeature};
 
 use crate::desk::{BAD, Desk, learns, settled};
 use crate::stage::command;
+use crate::wait::wait_until;
 
 /// The server of a desk, as a process of its own.
 struct Server {
@@ -180,17 +180,8 @@ fn a_server_that_dies_at_any_point_goes_on_where_it_was() {
             };
             let at = format!("{point}#{}", round % n_passes + 1);
             let mut server = Server::start(&desk, Some(&at));
-            let begun = Instant::now();
-            while !server.is_dead() && board.feature(project, &id).unwrap().state.work != Work::Nothing {
-                assert!(begun.elapsed() < Duration::from_secs(120), "{at}");
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            // It may still be on its way to the point when nothing is owed any more.
-            let patience = Instant::now();
-            while !server.is_dead() && patience.elapsed() < Duration::from_secs(5) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            n_died += u32::from(server.is_dead());
+            wait_until(&format!("the server dies at {at}"), || server.is_dead());
+            n_died += 1;
             server.kill();
             let again = Server::start(&desk, None);
             check(&desk, &board, project, &id, end, &at);
@@ -205,13 +196,7 @@ fn a_server_that_dies_at_any_point_goes_on_where_it_was() {
 
 #[track_caller]
 fn nothing_is_left(desk: &Desk, when: &str) {
-    let begun = Instant::now();
-    let mut left = processes_of(&desk.path(""));
-    while !left.is_empty() && begun.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(50));
-        left = processes_of(&desk.path(""));
-    }
-    assert!(left.is_empty(), "{when}: {left:?}");
+    wait_until(&format!("no process is left after {when}"), || processes_of(&desk.path("")).is_empty());
 }
 
 #[test]
@@ -228,7 +213,10 @@ fn a_server_that_is_killed_at_random_loses_nothing_and_does_nothing_twice() {
         let is_owed = |id: &FeatureId| board.feature(project, id).unwrap().state.work != Work::Nothing;
         while n_killed < wanted && ids.iter().any(is_owed) {
             let mut server = Server::start(&desk, None);
-            std::thread::sleep(Duration::from_millis(200 + random.below(1_300)));
+            let last = board.database().last_seq().unwrap() + 1 + random.below(12);
+            wait_until("the next kill is due", || {
+                board.database().last_seq().unwrap() >= last || !ids.iter().any(is_owed)
+            });
             server.kill();
             n_killed += 1;
         }

@@ -32,7 +32,7 @@ fn two_places_at_once_are_refused() {
     let said = scratch.tollgate(&["history", "--database", "mysql://db/toll"]).expect_refused(2);
     assert!(said.contains("`mysql` databases are not supported") && said.contains("postgres://"), "{said}");
     let said = scratch.tollgate(&["history", "--database", "postgres:/ann:s3cret@db/toll"]).expect_refused(2);
-    assert!(said.contains("neither the address of a server nor a file") && !said.contains("s3cret"), "{said}");
+    assert!(said.contains("neither a `postgres://` URL nor a `sqlite:` file") && !said.contains("s3cret"), "{said}");
 }
 
 #[test]

@@ -118,7 +118,9 @@ fn bad_input_is_refused_with_what_to_do() {
     for name in ["words", "nowhere", "absent"] {
         assert!(refused(&["--prior", name, "--current", "current"]).contains(name), "{name}");
     }
-    assert!(refused(&["--prior", "prior", "--current", "current", "--diff", "words"]).contains("`words` is no diff"));
+    assert!(
+        refused(&["--prior", "prior", "--current", "current", "--diff", "words"]).contains("`words` is not a diff")
+    );
     assert!(refused(&["--prior", "prior", "--current", "current", "--rename", "a"]).contains("old=new"));
     assert!(
         refused(&["--prior", "-", "--current", "-"])

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::scratch::Scratch;
+use crate::wait::wait_until;
 
 const SLOW_RULE: &str = "id: slow
 language: JavaScript
@@ -168,9 +169,5 @@ fn ctrl_c_ends_the_program_and_its_children() {
     assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), "interrupted");
     assert_eq!(output.stdout, b"");
     // A killed process takes a moment to go; one that nobody killed would stay for minutes.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while scanners.iter().any(is_scanner) {
-        assert!(std::time::Instant::now() < deadline, "{scanners:?} are still there");
-        std::thread::yield_now();
-    }
+    wait_until("the scanners are gone", || !scanners.iter().any(is_scanner));
 }

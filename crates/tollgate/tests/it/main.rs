@@ -65,6 +65,7 @@ mod streams;
 mod stub;
 mod tidy;
 mod trial;
+mod wait;
 #[cfg(target_os = "linux")]
 mod webhook;
 #[cfg(unix)]

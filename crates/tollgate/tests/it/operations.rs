@@ -116,26 +116,10 @@ fn a_file_is_restored_whole_from_a_backup_that_the_guide_makes() {
     assert_eq!(scratch.tollgate(&history).expect(0), before);
 }
 
-#[test]
-fn the_same_of_a_server() {
-    if on_server::address().is_none() {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
-        let mut command = Command::new(script);
-        command.arg(std::env::current_exe().unwrap()).arg("operations::on_server::").stdin(Stdio::null());
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("2 passed"), "{said}");
-    }
-}
-
-/// What needs a server; without one there is nothing to do, and `the_same_of_a_server` brings it.
+/// The guide on a PostgreSQL server, which each test starts for itself.
 mod on_server {
     use super::{Command, Stdio, follow, reviewed, text};
-
-    pub(super) fn address() -> Option<String> {
-        std::env::var("TOLLGATE_TEST_POSTGRES").ok()
-    }
+    use crate::place::{ran_on_a_server, server};
 
     /// Makes a database, and gives its address.
     fn make(server: &str, name: &str) -> String {
@@ -149,7 +133,11 @@ mod on_server {
 
     #[test]
     fn a_database_is_restored_whole_from_a_backup_that_the_guide_makes() {
-        let Some(server) = address() else { return };
+        let test = "a_database_is_restored_whole_from_a_backup_that_the_guide_makes";
+        if ran_on_a_server(&format!("operations::on_server::{test}")) {
+            return;
+        }
+        let server = server().unwrap();
         let (database, restored) = (make(&server, "operations_a"), make(&server, "operations_b"));
         let scratch = reviewed(&database);
         let history =
@@ -169,8 +157,11 @@ mod on_server {
     }
 
     #[test]
-    fn the_role_of_the_guide_is_enough() {
-        let Some(server) = address() else { return };
+    fn the_role_of_the_guide_has_all_required_rights() {
+        if ran_on_a_server("operations::on_server::the_role_of_the_guide_has_all_required_rights") {
+            return;
+        }
+        let server = server().unwrap();
         let begin = super::GUIDE.split_once("```sql\n").unwrap().1;
         let sql = begin.split_once("\n```").unwrap().0.replace("tollgate", "operations_c");
         for statement in sql.lines() {

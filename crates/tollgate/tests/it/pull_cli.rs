@@ -141,7 +141,7 @@ fn a_token_is_shown_to_the_host_that_it_is_for_and_to_no_other() {
     let stderr = world.run(&[], &[("GITHUB_TOKEN", &token)]).expect_refused(3);
     assert!(stderr.contains("note: `GITHUB_TOKEN` is for https://github.com and is not sent to"), "{stderr}");
     let stderr = world.run(&["--post"], &[("GH_TOKEN", &token)]).expect_refused(2);
-    assert!(stderr.contains("there is no token with which to post"), "{stderr}");
+    assert!(stderr.contains("no token for posting to"), "{stderr}");
     world.run(&[], &[("GH_TOKEN", &token), ("GITHUB_SERVER_URL", &world.hub.url())]).expect(1);
 }
 
@@ -164,7 +164,7 @@ fn what_makes_no_sense_is_refused_before_anybody_is_asked() {
     assert_eq!(world.scratch.tollgate(&["review", "--post"]).code, 2);
     for bad in ["12", "https://github.com/o/r/issues/1", "https://me:secret@github.com/o/r/pull/1"] {
         let stderr = world.scratch.tollgate(&["review", "--pr", bad]).expect_refused(2);
-        assert!(stderr.contains("is not the address of a pull request"), "{stderr}");
+        assert!(stderr.contains("is not the URL of a pull request"), "{stderr}");
     }
     let stderr = world.review(&["--post"], None).expect_refused(2);
     assert!(stderr.contains("GITHUB_TOKEN"), "{stderr}");
@@ -221,7 +221,7 @@ fn on_a_fork_whose_token_may_only_read_the_findings_are_annotations() {
         ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
     ];
     let ran = world.run(&["--post"], &env);
-    assert!(ran.stderr.contains("note: this token may not write to the pull request"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: the token is read-only"), "{}", ran.stderr);
     let stdout = ran.expect(1);
     assert!(stdout.lines().any(|line| line.starts_with("::error file=a.js,line=1")), "{stdout}");
     let summary = world.scratch.read("step-summary.md");

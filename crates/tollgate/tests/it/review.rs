@@ -290,7 +290,7 @@ fn rules_of_ones_own_join_the_review() {
     let rule = "id: no-console\nlanguage: TypeScript\nseverity: error\nmessage: use the logger\nnote: It is collected.\nrule:\n  pattern: console.log($$$)\nfix: ''\n";
     scratch.write(".tollgate/rules/no-console.yml", rule);
     assert!(told(&scratch, &[], 1).contains("a.ts:1 no-console"));
-    assert!(scratch.tollgate(&["rules", "test", "no-such-rule"]).expect(0).contains("1 of your own"));
+    assert!(scratch.tollgate(&["rules", "test", "no-such-rule"]).expect(0).contains("1 user rules valid"));
     scratch.write(".tollgate/rules/broken.yml", "id: x\nlanguage: Klingon\nrule: { pattern: a }\n");
     let stderr = scratch.tollgate(&["review"]).expect_refused(2);
     assert!(stderr.contains("broken.yml"), "{stderr}");

@@ -6,15 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::desk::Desk;
 use crate::scratch::{Ran, program};
-
-/// Longer than anything takes, on a machine that does other things, too.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::wait::{DEADLINE, wait_for, wait_until};
 
 /// The program, ready to run with what a desk has.
 pub(crate) fn command(desk: &Desk, args: &[&str]) -> Command {
@@ -48,27 +46,13 @@ fn gather(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
 /// Waits for the end of a child; one that does not end is ended, and the test fails.
 #[track_caller]
 fn wait(child: &mut Child) -> Option<i32> {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        if begun.elapsed() >= PATIENCE {
-            let _ = child.kill();
-            panic!("it does not end");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("the exit of a child process", || child.try_wait().unwrap()).code()
 }
 
 /// Waits until there is something in a file.
 #[track_caller]
 pub(crate) fn appears(path: &Path) {
-    let begun = Instant::now();
-    while std::fs::read(path).unwrap_or_default().is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "{} does not appear", path.display());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&path.display().to_string(), || !std::fs::read(path).unwrap_or_default().is_empty());
 }
 
 /// The first line that a child says, within a while.
@@ -77,7 +61,7 @@ pub(crate) fn first_line(child: &mut Child) -> String {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let (sender, line) = mpsc::channel();
     std::thread::spawn(move || stdout.lines().map_while(Result::ok).for_each(|line| _ = sender.send(line)));
-    let line = line.recv_timeout(PATIENCE);
+    let line = line.recv_timeout(DEADLINE);
     if line.is_err() {
         let _ = child.kill();
     }
@@ -164,7 +148,7 @@ impl Server {
     /// Waits for a line that holds a text, and gives it back.
     #[track_caller]
     pub(crate) fn hears(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEADLINE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -232,7 +216,7 @@ impl Server {
     pub(crate) fn connect(&self, desk: &Desk, method: &str, path: &str, body: &str) -> TcpStream {
         let token = std::fs::read_to_string(desk.path("data/tollgate/token")).unwrap();
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let host = &self.address;
         let kind = if body.is_empty() { "" } else { "content-type: application/json\r\n" };
         let request = format!(

@@ -141,9 +141,7 @@ fn leftovers_of_a_crash_do_not_block_a_fetch() {
     std::fs::write(folder.join("objects/pack/tmp_pack_abcdef"), "PACK").unwrap();
     std::fs::write(folder.join("objects/pack/pack-0000.pack"), "PACK").unwrap();
     let second = world.commit("b.txt", "2\n");
-    let began = Instant::now();
     assert_eq!(files(&world.change(&second)), ["b.txt (1, 0)"]);
-    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

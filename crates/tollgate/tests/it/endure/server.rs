@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
+use crate::wait::wait_until;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -119,14 +120,14 @@ impl Server {
         let _ = self.child.wait();
     }
 
-    /// Asks for its end, and says how long that took.
+    /// Sends SIGTERM and waits for the exit; returns the time between.
     #[track_caller]
     pub(crate) fn end(&mut self) -> Duration {
         let asked = self.ask_to_end();
         self.ended(asked)
     }
 
-    /// Asks for its end; the moment.
+    /// Sends SIGTERM; returns the time of the signal.
     #[track_caller]
     pub(crate) fn ask_to_end(&self) -> Instant {
         let asked = Instant::now();
@@ -134,13 +135,10 @@ impl Server {
         asked
     }
 
-    /// Waits until it has ended, and says how long after that moment.
+    /// Waits for the exit of the process; returns the time since `begun`.
     #[track_caller]
     pub(crate) fn ended(&mut self, begun: Instant) -> Duration {
-        while self.is_running() {
-            assert!(begun.elapsed() < PATIENCE, "it does not end: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the server exits", || !self.is_running());
         begun.elapsed()
     }
 
@@ -213,7 +211,7 @@ impl Server {
     #[track_caller]
     pub(crate) fn settled(&self, project: u64, id: &str) -> Value {
         let mut feature = Value::Null;
-        eventually("a feature ends", || {
+        wait_until("a feature ends", || {
             feature = self.feature(project, id);
             feature["work"] == "nothing"
         });
@@ -234,16 +232,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// Waits until something is so, with generous patience.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -286,14 +274,8 @@ pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
     lines.collect()
 }
 
-/// Asserts that within five seconds no process of a desk is left.
+/// Waits until no process of a desk is left.
 #[track_caller]
 pub(crate) fn nothing_is_left(desk: &Desk, when: &str) {
-    let begun = Instant::now();
-    let mut left = processes_of(&desk.path(""));
-    while !left.is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{when}: {left:?}");
-        std::thread::sleep(Duration::from_millis(50));
-        left = processes_of(&desk.path(""));
-    }
+    wait_until(&format!("no process is left after {when}"), || processes_of(&desk.path("")).is_empty());
 }

@@ -1,14 +1,15 @@
 //! Another program writes the file of a feature without a pause, while the feature goes its way.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::server::{Server, eventually};
+use super::server::{Server, exchange};
 use crate::desk::{Desk, learns};
+use crate::wait::wait_until;
 
 /// How the other program writes.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +21,7 @@ enum Style {
 }
 
 /// Counts in a field of its own, and keeps whatever else it finds; gives back how far it came.
-fn count(file: &Path, style: Style, over: &AtomicBool) -> u64 {
+fn count(file: &Path, style: Style, over: &AtomicBool, (address, ping): (SocketAddr, &[u8])) -> u64 {
     let mut number = 0;
     while !over.load(Ordering::SeqCst) {
         // What is being written cannot be read; the next moment it can.
@@ -36,7 +37,8 @@ fn count(file: &Path, style: Style, over: &AtomicBool) -> u64 {
                 std::fs::rename(&beside, file).unwrap();
             }
         }
-        std::thread::sleep(Duration::from_millis(7));
+        // Paced by requests, so that the server gets its turn between two writes.
+        assert_eq!(exchange(address, ping).unwrap().status, 200);
     }
     number
 }
@@ -52,10 +54,11 @@ fn check(style: Style) {
     let over: Arc<AtomicBool> = Arc::default();
     let writer = {
         let (file, over) = (file.clone(), Arc::clone(&over));
-        std::thread::spawn(move || count(&file, style, &over))
+        let (address, ping) = (server.address, server.bytes("GET", "/healthz", &[], ""));
+        std::thread::spawn(move || count(&file, style, &over, (address, &ping)))
     };
     // What another program has half written may be in the way for a moment.
-    eventually("it is started", || {
+    wait_until("it is started", || {
         server.post(&format!("/api/projects/{project}/features/{id}/start"), &json!({})).status == 200
     });
     let end = server.settled(project, &id);
@@ -64,7 +67,7 @@ fn check(style: Style) {
     let iteration = &end["codeReviewSpec"]["currentIteration"];
     assert_eq!((&end["status"], iteration), (&json!("waiting_approval"), &json!(2)), "{style:?}: {end}");
     let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap();
-    eventually("the file says what is stored", || {
+    wait_until("the file says what is stored", || {
         let document = read();
         document["status"] == "waiting_approval" && document["codeReviewSpec"]["status"] == "approved"
     });

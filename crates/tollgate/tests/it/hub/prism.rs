@@ -7,9 +7,10 @@ use std::fs::File;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Hub;
+use crate::wait::wait_until;
 
 /// Longer than it takes to start, on a machine that does other things, too.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,12 +46,10 @@ impl Prism {
         command.arg(contract.join("github.json")).arg(hub.url());
         command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let mut prism = Self { child: command.spawn().unwrap(), port, folder };
-        let begun = Instant::now();
-        while !prism.log().contains("Prism is listening") {
+        wait_until("Prism listens", || {
             assert!(prism.child.try_wait().unwrap().is_none(), "Prism ended: {}", prism.log());
-            assert!(begun.elapsed() < PATIENCE, "Prism does not start: {}", prism.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            prism.log().contains("Prism is listening")
+        });
         prism
     }
 

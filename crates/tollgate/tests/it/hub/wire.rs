@@ -65,7 +65,7 @@ pub(crate) fn serve(
     });
 }
 
-fn converse(stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Result<()> {
+fn converse(mut stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
     while let Some(request) = read(&mut reader, writer)? {
@@ -90,7 +90,9 @@ fn converse(stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Result<()
                 }
             }
             Reply::Hang(after) => {
-                std::thread::sleep(after);
+                // Until the client gives up or the time is over.
+                stream.set_read_timeout(Some(after.max(Duration::from_millis(1))))?;
+                let _ = stream.read(&mut [0]);
                 return stream.shutdown(Shutdown::Both);
             }
         }

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::pages::chromium::Driver;
 use crate::pages::watch::Watch;
+use crate::wait::pause;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -195,7 +196,7 @@ impl Browser {
                 let _ = self.evaluate(NEXT_CHANGE);
             } else {
                 // Without scripts nothing tells of a change.
-                std::thread::sleep(Duration::from_millis(50));
+                pause();
             }
         }
     }

@@ -3,15 +3,15 @@
 //! `cargo test -p tollgate --test it pages::diff::cost -- --nocapture` prints what large diffs cost the browser.
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use serde_json::json;
 
 use crate::desk::Desk;
-use crate::pages::browser::{Browser, PATIENCE};
+use crate::pages::browser::Browser;
 use crate::pages::look::Theme;
 use crate::pages::mark::{css, link};
 use crate::pages::site::Site;
+use crate::wait::wait_until;
 
 mod cost;
 
@@ -213,10 +213,7 @@ fn a_long_line_is_shown_on_request() {
 #[track_caller]
 fn read(browser: &Browser, path: &str) -> String {
     browser.go(path);
-    let begun = Instant::now();
-    while browser.value("document.readyState") != "complete" {
-        assert!(begun.elapsed() < PATIENCE, "{path} does not come");
-    }
+    wait_until(&format!("{path} is loaded"), || browser.value("document.readyState") == "complete");
     // Also of what is out of sight, and not laid out until it is seen.
     browser.string("document.body.textContent")
 }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::desk::works;
-use crate::endure::server::eventually;
 use crate::pages::look::Theme;
 use crate::pages::mark::{button, css, link};
 use crate::pages::site::Site;
 use crate::registrar::Registrar;
+use crate::wait::wait_until;
 
 #[test]
 fn an_app_is_made_there_and_back() {
@@ -58,7 +58,7 @@ fn an_app_is_made_there_and_back() {
     let origin = format!("http://{}", site.server.address);
     assert_eq!(manifest["redirect_url"], format!("{origin}/github/callback"));
     assert_eq!(manifest["default_permissions"]["contents"], "read");
-    eventually("deliveries are taken", || site.server.log().contains("reviewed as @kodiai-test"));
+    wait_until("deliveries are taken", || site.server.log().contains("reviewed as @kodiai-test"));
     browser.reload();
     browser.sees("✓ taken");
     for theme in Theme::BOTH {

@@ -14,9 +14,10 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::endure::server::{Server, eventually};
+use crate::endure::server::Server;
 use crate::pages::browser::Browser;
 use crate::stub::Stub;
+use crate::wait::wait_until;
 
 pub(crate) mod agent;
 pub(crate) mod cards;
@@ -99,7 +100,7 @@ impl Scene {
         // One that could be read before is still known.
         let file = desk.join("shop/.automaker/features/broken-later/feature.json");
         std::fs::write(file, "{\"title\": \"Pay by invoice\", ").unwrap();
-        eventually("a broken file is noticed", || {
+        wait_until("a broken file is noticed", || {
             !scene.server.feature(scene.shop, "broken-later")["broken"].is_null()
         });
         scene
@@ -209,7 +210,7 @@ fn play(server: &Server, project: u64, cards: &[cards::Card]) {
         assert!(answer.status < 300, "{}: {answer:?}", card.id);
     }
     for (card, goal) in started() {
-        eventually(&format!("{} is where it should be", card.id), || {
+        wait_until(&format!("{} is where it should be", card.id), || {
             let now = server.feature(project, &card.id);
             let is_paused = !now["paused"].is_null();
             assert!(goal.is_paused || !is_paused, "{}: {now:#}", card.id);

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use crate::desk::{Desk, learns, works};
-use crate::endure::server::{Server, eventually};
+use crate::endure::server::Server;
 use crate::pages::browser::Browser;
 use crate::pages::look::Theme;
 use crate::pages::mark::{button, css, link, role, textbox};
 use crate::pages::site::Site;
+use crate::wait::wait_until;
 
 const PROMPTS: &str = "/settings/prompts";
 const TEMPLATE: &str = "#reviewPromptTemplate";
@@ -205,7 +206,7 @@ fn the_demo_is_loaded_plays_and_is_removed_by_one_button() {
     browser.until("location.pathname.startsWith('/projects/')");
     browser.sees("Find customers by name");
     let mut features = json!(null);
-    eventually("the demo waits for a person", || {
+    wait_until("the demo waits for a person", || {
         features = server.get("/api/projects/1/features").json();
         features["features"][0]["status"] == "waiting_approval"
     });

@@ -197,15 +197,15 @@ fn who_may_write_can_skip_a_review_and_a_stranger_cannot() {
         let seen = station.settled(&pull);
         assert_eq!((seen.conclusion(), seen.others.len()), (Some(expected), 1), "{author}");
         pull.retitle(author, "y");
-        eventually_concluded(&station, &pull, "failure");
+        wait_until_concluded(&station, &pull, "failure");
         assert_eq!(pull.seen().problems(), [""; 0]);
     }
 }
 
 #[track_caller]
-fn eventually_concluded(station: &Station<'_>, pull: &PullRequest<'_>, expected: &str) {
+fn wait_until_concluded(station: &Station<'_>, pull: &PullRequest<'_>, expected: &str) {
     let what = format!("a check that ends with {expected}");
-    crate::endure::server::eventually(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
+    crate::wait::wait_until(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_draft_waits_until_it_is_ready() {
     let pull = hub.open("octo/app", &Opening { is_draft: true, files: &[("a.js", GOOD)], ..Opening::default() });
     assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head action_required “Not reviewed: this is a draft”");
     pull.make_ready();
-    eventually_concluded(&station, &pull, "success");
+    wait_until_concluded(&station, &pull, "success");
 }
 
 #[test]
@@ -249,10 +249,10 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     let paused = pull.say("ada", "@tollgate pause");
     station.answered(&pull, paused);
     pull.push("while it is paused", &[("b.js", GOOD)]);
-    eventually_concluded(&station, &pull, "action_required");
+    wait_until_concluded(&station, &pull, "action_required");
     let asked = pull.say("ada", "@tollgate review");
     station.answered(&pull, asked);
-    eventually_concluded(&station, &pull, "failure");
+    wait_until_concluded(&station, &pull, "failure");
     let resumed = pull.say("ada", "@tollgate resume");
     station.answered(&pull, resumed);
 
@@ -261,7 +261,7 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     station.answered(&pull, explained);
     let dismissed = pull.answer("ada", root, "@tollgate dismiss it is only run on our own text");
     station.answered(&pull, dismissed);
-    eventually_concluded(&station, &pull, "success");
+    wait_until_concluded(&station, &pull, "success");
     assert_eq!(pull.seen().problems(), [""; 0]);
 
     // A bot that says the same is not heard, and words to somebody else are none to us.
@@ -269,7 +269,7 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     pull.say("other[bot]", "@tollgate pause");
     pull.say("ada", "thanks @tollgate");
     pull.push("again", &[("d.js", GOOD)]);
-    eventually_concluded(&station, &pull, "success");
+    wait_until_concluded(&station, &pull, "success");
     assert_eq!(pull.seen().others.len(), n_answers);
 }
 

@@ -5,12 +5,11 @@
 //! The same on PostgreSQL: `TOLLGATE_CHAOS=25 scripts/with-postgres` before the binary of these tests, `pulls::killed`.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use super::station::{BAD, GOOD, Station};
-use crate::endure::server::eventually;
 use crate::hub::{Fault, Hub, Opening, PullRequest};
 use crate::stub::{Stub, answer, finding};
+use crate::wait::wait_until;
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
@@ -72,20 +71,14 @@ fn kill_at(point: &str, pass: u32) -> Result<(), String> {
     let is_skipped = point == "pull-review-skipped";
     let title = if is_skipped { "[no-review] parse" } else { "feat: parse" };
     let pull = hub.open("octo/app", &Opening { title, files: &[("a.js", BAD)], ..Opening::default() });
-    let begun = Instant::now();
-    while !station.is_dead() {
-        if begun.elapsed() > Duration::from_secs(120) {
-            return Err(format!("{at}: it does not die there"));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&format!("the server dies at {at}"), || station.is_dead());
     let n_left = station.litter_left().len();
     if point == "mirror-half-deleted" && n_left != N_LITTER - pass as usize {
         return Err(format!("{at}: it did not die half way, {n_left} are left"));
     }
     station.launch(None);
     let seen = station.settled(&pull);
-    eventually("a cache in order", || station.litter_left().is_empty());
+    wait_until("a cache in order", || station.litter_left().is_empty());
     let found = (seen.conclusion(), seen.summaries.len(), seen.inline.len().min(1), seen.others.len());
     let expected = if is_skipped { (Some("neutral"), 0, 0, 1) } else { (Some("failure"), 1, 1, 0) };
     match seen.problems() {
@@ -198,7 +191,8 @@ fn a_server_that_is_killed_at_random_loses_nothing_and_says_nothing_twice() {
                 }
             }
             n_seen = sent.len();
-            std::thread::sleep(Duration::from_millis(200 + random.below(4_000)));
+            let n_requests = hub.requests("").len() + 1 + usize::try_from(random.below(40)).unwrap();
+            wait_until("the next kill is due", || hub.requests("").len() >= n_requests || station.n_owed() == 0);
             station.kill();
             n_killed += 1;
             station.launch(None);

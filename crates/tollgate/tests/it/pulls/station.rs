@@ -7,8 +7,9 @@ use serde_json::json;
 use tollgate_engine::store::Database;
 
 use crate::desk::Desk;
-use crate::endure::server::{Answer, Launch, Server, eventually};
+use crate::endure::server::{Answer, Launch, Server};
 use crate::hub::{Hub, PullRequest, Seen};
+use crate::wait::{pause, wait_until};
 
 /// What a rule finds a blocker in, and what none finds anything in.
 pub(crate) const BAD: &str = "export const f = (text) => eval(text);\n";
@@ -60,11 +61,7 @@ impl<'a> Station<'a> {
     pub(crate) fn launch(&mut self, crash_at: Option<&str>) {
         let variables: Vec<(&str, &str)> = crash_at.map(|point| ("TOLLGATE_CRASH_AT", point)).into_iter().collect();
         let mut server = Server::launch(&self.desk, &Launch { variables: &variables, ..Launch::default() });
-        let begun = Instant::now();
-        while !server.log().contains("@tollgate") && server.is_running() {
-            assert!(begun.elapsed() < PATIENCE, "no deliveries are taken: {}", server.log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the webhook is ready", || server.log().contains("@tollgate") || !server.is_running());
         self.server = Some(server);
         self.hub.hook_to(&self.hook(), Self::SECRET);
     }
@@ -148,14 +145,14 @@ impl<'a> Station<'a> {
                     .collect();
                 panic!("{n_owed} owed, {:?}\n{}\n{asked:#?}", seen.problems(), self.log());
             }
-            std::thread::sleep(Duration::from_millis(20));
+            pause();
         }
     }
 
     /// Waits until a comment is answered, and gives back the answer.
     #[track_caller]
     pub(crate) fn answered(&self, pull: &PullRequest<'_>, comment: u64) -> String {
-        eventually(&format!("an answer to {comment}"), || !pull.seen().replies_to(comment).is_empty());
+        wait_until(&format!("an answer to {comment}"), || !pull.seen().replies_to(comment).is_empty());
         pull.seen().replies_to(comment)[0].to_owned()
     }
 }

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::station::{BAD, GOOD, Station};
 use super::steps::Steps;
 use super::time::Time;
-use crate::endure::server::eventually;
 use crate::hub::{Hub, Opening, PullRequest, deliver};
 use crate::stub::{Stub, answer};
+use crate::wait::wait_until;
 
 /// Pushes in a minute; `TOLLGATE_CHAOS` has all five hundred of them.
 fn n_pushes() -> u64 {
@@ -99,7 +99,7 @@ fn deliveries_are_taken_while_reviews_run() {
     let (code, names) = (BAD.repeat(200), Vec::from_iter((0..150).map(|n| format!("f{n}.js"))));
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), code.as_str())).collect();
     let large = [(); 3].map(|()| hub.open("octo/app", &Opening { files: &files, ..Opening::default() }));
-    eventually("a review that runs", || !hub.requests("checks.create").is_empty());
+    wait_until("a review that runs", || !hub.requests("checks.create").is_empty());
     let mut times_ms = Vec::new();
     while times_ms.len() < 300 && large.iter().any(|pull| pull.seen().conclusion().is_none()) {
         let (at, guid) = (Instant::now(), format!("beef-{:x}", times_ms.len()));

@@ -36,7 +36,7 @@ fn n_tries(hub: &Hub) -> usize {
 #[track_caller]
 fn concluded(station: &Station<'_>, pull: &PullRequest<'_>, expected: &str) {
     let what = format!("a check that ends with {expected}");
-    crate::endure::server::eventually(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
+    crate::wait::wait_until(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
     assert_eq!(pull.seen().problems(), [""; 0]);
 }
 
