@@ -1,4 +1,4 @@
-//! `action.yml` and the workflow of `init --github`: what they may do, and their steps really run.
+//! `action.yml` and the workflow of `init --github`: their permissions, and a real run of their steps.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Runner {
         Self { scratch }
     }
 
-    /// How the step ended, and what it printed and set.
+    /// The exit code, output and variables of the step.
     fn run(&self, step: usize, variables: &[(&str, &str)]) -> (i32, String) {
         let steps = action()["runs"]["steps"].clone();
         assert_eq!(steps[step]["shell"], "bash");

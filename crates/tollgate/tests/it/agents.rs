@@ -1,4 +1,4 @@
-//! Agents that do what they must not: real processes behind a real guard.
+//! Misbehaving review agents: real processes under the real process guard.
 //!
 //! Each agent is a script. Its processes are found by a mark in their environment or arguments, wherever they hid.
 
@@ -19,7 +19,7 @@ use crate::wait::wait_until;
 /// Long enough for everything that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// A script that plays an agent, and what it may use up.
+/// A scripted agent and its limits.
 struct Play {
     folder: tempfile::TempDir,
     agent: Agent,
@@ -91,7 +91,7 @@ impl Play {
         backend.ask(&question, &Watch { deadline, idle: self.idle, cancel: &self.cancel, heard })
     }
 
-    /// What came of it, in one line.
+    /// The result in one line.
     fn outcome(&self) -> String {
         let folder = self.folder.path().to_string_lossy().into_owned();
         match self.ask() {
@@ -162,7 +162,7 @@ fn an_agent_that_writes_is_not_believed() {
     for (deed, changes) in cases {
         let play = Play::new(&format!("echo approved; {deed}"));
         let outcome = play.outcome();
-        // Whoever may read everything also sees what is below a locked folder.
+        // Root can read below a locked folder, too.
         let outcome = outcome.replace(", deleted `src/a.rs`", "");
         assert_eq!(outcome, format!("Misbehaved: `play` is to read only, but {changes}"), "{deed}");
     }
@@ -173,7 +173,7 @@ fn writing_to_its_own_temporary_folder_is_fine() {
     check(&Play::new("echo x > \"$TMPDIR/x\"; echo done"), "answered: done");
 }
 
-/// A process that hides: in a session of its own, forked twice, deaf to what can be ignored.
+/// A process that hides: in its own session, forked twice, ignoring signals.
 pub(crate) const HIDERS: &str = "
 hide() { trap '' INT TERM HUP; sleep 1000 & sleep 1000; }
 (setsid sh -c \"trap '' INT TERM HUP; sleep 1000 & sleep 1000 # $0\" &)
@@ -182,7 +182,7 @@ nohup sh -c \"(sleep 1000; true) & exec sleep 1000 # $0\" >/dev/null 2>&1 &
 ";
 
 #[test]
-fn what_an_agent_leaves_running_is_ended() {
+fn processes_left_by_an_agent_are_ended() {
     check_both(Play::new(&format!("{HIDERS}\necho done")), "answered: done");
 }
 
@@ -267,7 +267,7 @@ fn an_agent_that_drips_is_stopped_at_the_deadline() {
 }
 
 #[test]
-fn what_kept_an_agent_from_finishing_is_told() {
+fn the_reason_of_an_unfinished_agent_is_reported() {
     let script = r#"echo '{"type":"error","message":"Reconnecting... 2/5"}'; sleep 1000"#;
     let mut play = Play::new(script);
     play.agent.program = Program::Preset(Preset::Codex);
@@ -279,7 +279,7 @@ fn what_kept_an_agent_from_finishing_is_told() {
 }
 
 #[test]
-fn somebody_can_stop_an_agent() {
+fn an_agent_can_be_cancelled() {
     let play = Play::new("echo '{}'; sleep 1000").output(Output::JsonLines);
     let cancel = play.cancel.clone();
     // As soon as the agent is at work.
@@ -290,7 +290,7 @@ fn somebody_can_stop_an_agent() {
 }
 
 #[test]
-fn what_is_no_whole_answer_is_none() {
+fn an_incomplete_answer_is_rejected() {
     let json = |script: &str| Play::new(script).output(Output::Json);
     let lines = |script: &str| Play::new(script).output(Output::JsonLines);
     check(&json("echo '{\"result\": \"ok'"), "Garbled: `play` printed JSON that is cut off");
@@ -324,7 +324,7 @@ fn a_bad_ending_is_quoted() {
 }
 
 #[test]
-fn what_cannot_be_started_is_named() {
+fn a_program_that_cannot_be_started_is_named() {
     let no_program = "Setup: there is no program `FOLDER/agent` that can be run";
     check(&Play::of_file("#!/bin/sh\n", "echo x", 0o644), no_program);
     let no_interpreter = Play::of_file("#!/no/such/interpreter\n", "", 0o755);
@@ -375,7 +375,7 @@ fn a_key_is_in_no_answer_no_complaint_and_no_argument() {
         "Unavailable: `play` ended with exit code 1: PLAY_KEY=[hidden key]"
     );
     assert_eq!(run("echo x > \"$PLAY_KEY\""), "Misbehaved: `play` is to read only, but wrote `[hidden key]`");
-    // Arguments are for everybody to see: those of the agent, the guard, and whoever is between.
+    // Command lines are visible in the process list: those of the agent, the guard and all processes between.
     assert_eq!(
         run("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sk-pla[y]-0' || echo done"),
         "answered: 0\ndone"
@@ -412,7 +412,7 @@ fn configuration_for_agents_is_not_there() {
 }
 
 #[test]
-fn what_an_agent_does_is_told_as_it_happens() {
+fn agent_activity_is_reported_as_it_happens() {
     let script = r#"echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read"}]}}'
 echo '{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"fine"}}}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":0.5,"usage":{"input_tokens":3,"cache_read_input_tokens":4,"output_tokens":5}}'"#;
@@ -454,7 +454,7 @@ fn an_agent_that_obeys_fails_the_self_test_by_name() {
 }
 
 #[test]
-fn what_was_written_is_known_also_when_the_agent_fails() {
+fn files_written_by_a_failed_agent_are_reported() {
     assert_eq!(
         self_tested(&Play::new("touch x; echo no >&2; exit 3")),
         "failed | wrote `x` | `play` ended with exit code 3: no | "

@@ -14,10 +14,10 @@ use tollgate_engine::board::{Board, NewFeature, Refused};
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
 use crate::desk::{BAD, Desk, GOOD, learns, settled, works};
-use crate::stub::{Stub, finding};
+use crate::fake_model::{FakeModel, finding};
 use crate::wait::wait_until;
 
-/// The names of all events but those that tell how it goes, in order.
+/// The names of all events in order, without progress events.
 fn kinds(board: &Board) -> String {
     let events = board.database().events_after(0, 10_000, None).unwrap();
     let is_progress = |kind: &str| kind.ends_with("-progress") || kind.ends_with("-output");
@@ -35,7 +35,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Adds a feature, starts it and waits until nothing is owed to it.
+    /// Adds a feature, starts it and waits until it has no queued work.
     #[track_caller]
     fn of(desk: &Desk, title: &str, description: &str) -> Self {
         let board = desk.board();
@@ -240,13 +240,13 @@ fn answer(decision: &str, summary: &str, findings: &[serde_json::Value], criteri
         .to_string()
 }
 
-fn with_model(stub: &Stub) -> String {
+fn with_model(stub: &FakeModel) -> String {
     format!("[review]\nreviewers = ['m']\n{}", stub.table("m"))
 }
 
 #[test]
-fn what_was_asked_for_is_held_against_the_code_one_by_one() {
-    let stub = Stub::answering(|question| {
+fn criteria_are_checked_against_the_code_one_by_one() {
+    let stub = FakeModel::answering(|question| {
         let is_there = question.contains("+export const g");
         let second = if is_there { ("C2", "yes", "b.js:2") } else { ("C2", "no", "there is no `g` in the change") };
         answer("APPROVED", "Looks fine.", &[], &[("C1", "yes", "b.js:1"), second])
@@ -287,7 +287,7 @@ fn what_was_asked_for_is_held_against_the_code_one_by_one() {
 
 #[test]
 fn a_reviewer_that_rejects_needs_a_reason_and_then_has_its_way() {
-    let stub = Stub::answering(|question| {
+    let stub = FakeModel::answering(|question| {
         let fixed = question.contains("checked");
         let (decision, summary) = if fixed { ("APPROVED", "Good.") } else { ("REJECTED", "The input is not checked.") };
         answer(decision, summary, &[], &[])
@@ -307,7 +307,7 @@ fn a_reviewer_that_rejects_needs_a_reason_and_then_has_its_way() {
 fn a_review_without_an_answer_never_approves_and_can_be_tried_again() {
     let broken = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let switch = Arc::clone(&broken);
-    let stub = Stub::answering(move |_| match switch.load(std::sync::atomic::Ordering::SeqCst) {
+    let stub = FakeModel::answering(move |_| match switch.load(std::sync::atomic::Ordering::SeqCst) {
         true => "I would rather not say.".to_owned(),
         false => answer("APPROVED", "Good.", &[], &[]),
     });
@@ -331,7 +331,7 @@ fn a_commit_during_the_review_is_reviewed_too() {
     let place = Arc::new(std::sync::OnceLock::<PathBuf>::new());
     let moved = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (tree, once) = (Arc::clone(&place), Arc::clone(&moved));
-    let stub = Stub::answering(move |_| {
+    let stub = FakeModel::answering(move |_| {
         if !once.swap(true, std::sync::atomic::Ordering::SeqCst) {
             let folder = std::fs::read_dir(tree.get().unwrap()).unwrap().next().unwrap().unwrap().path();
             std::fs::write(folder.join("late.txt"), "late\n").unwrap();
@@ -375,7 +375,7 @@ fn an_agent_cannot_weaken_its_own_review() {
 
 #[test]
 fn a_finding_of_a_model_rejects_and_what_it_invents_does_not() {
-    let stub = Stub::answering(|question| {
+    let stub = FakeModel::answering(|question| {
         let findings = match question.contains("+export const f = (text) => JSON.parse(text);") {
             true => vec![
                 finding("High", "b.js", 1, "No check", "export const f = (text) => JSON.parse(text);"),
@@ -428,7 +428,7 @@ fn other_programs_edit_the_card_and_cannot_open_the_gate() {
 }
 
 #[test]
-fn what_an_agent_plants_in_git_does_not_run() {
+fn programs_planted_in_git_do_not_run() {
     let script = format!(
         "git config core.fsmonitor \"$PWD/../../evil.sh\"; git config core.hooksPath \"$PWD/../../hooks\"\n\
          git config filter.x.clean \"$PWD/../../evil.sh\"; git config filter.x.smudge \"$PWD/../../evil.sh\"\n\
@@ -464,7 +464,7 @@ fn what_an_agent_plants_in_git_does_not_run() {
 
 #[test]
 fn a_teams_prompt_and_context_reach_the_reviewer() {
-    let stub = Stub::answering(|_| answer("APPROVED", "Good.", &[], &[]));
+    let stub = FakeModel::answering(|_| answer("APPROVED", "Good.", &[], &[]));
     let desk = Desk::configured(&works(), &with_model(&stub));
     let folder = desk.path("project/.automaker");
     std::fs::create_dir_all(folder.join("context")).unwrap();
@@ -479,7 +479,7 @@ fn a_teams_prompt_and_context_reach_the_reviewer() {
     assert!(heard.contains("You are the reviewer of our team."), "{heard}");
     assert!(heard.contains("We never use tabs."), "{heard}");
     assert!(!heard.contains("link.md"), "{heard}");
-    // What was asked and said is kept.
+    // The prompt and the answer are stored.
     let records = ended.board.records(ended.project.id, &ended.id);
     let record = std::fs::read_dir(records).unwrap().next().unwrap().unwrap().path();
     let record = std::fs::read_to_string(record).unwrap();
@@ -531,7 +531,7 @@ fn a_feature_that_could_not_be_stored_does_not_come_later_beside_the_second_try(
     assert_eq!(titles(), ["Log in"]);
     // Nothing that was written is lost.
     assert_eq!(std::fs::read_dir(desk.path("project/.automaker/.trash")).unwrap().count(), 1);
-    // Where nobody can say whether it was stored, it is there later, and that is said.
+    // A write with an unknown outcome shows up later, and the message says so.
     behind.execute_batch("ALTER TABLE feature RENAME TO away").unwrap();
     let failure = create("Log out").unwrap_err();
     assert!(failure.hint.as_ref().is_some_and(|hint| hint.contains("before you add it again")), "{failure:?}");
@@ -541,7 +541,7 @@ fn a_feature_that_could_not_be_stored_does_not_come_later_beside_the_second_try(
 
 /// Reviews a feature whose second review remarks, in this category, on a line that the first one passed.
 fn second_thoughts(category: &'static str) -> Ended {
-    let stub = Stub::answering(move |question| {
+    let stub = FakeModel::answering(move |question| {
         let is_first = question.contains("+const one = 1;");
         let remark = match is_first {
             true => finding("High", "b.js", 1, "One is not enough", "const one = 1;"),

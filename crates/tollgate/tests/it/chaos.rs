@@ -19,7 +19,7 @@ const KEY: &str = "sk-chaos-Zq7x9Lm2Vb4n";
 /// The time that a review by models may take here.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// What the rules find, which alone would not close the gate, and what nobody finds anything in.
+/// Code with a rule finding that alone does not close the gate, and clean code.
 const CODES: [&str; 2] = ["if (list.length < 0) {\n  go();\n}\n", "const a = 1;\n"];
 
 /// A review that met a fault.

@@ -85,7 +85,7 @@ fn another_comment_passes_byte_for_byte() {
 }
 
 #[test]
-fn what_can_be_repaired_is_repaired_and_told() {
+fn repairable_problems_are_repaired_and_listed() {
     let scratch = Scratch::folder();
     let broken =
         VALID.replace("</summary>\n\n", "</summary>\n").replace("## Verdict", "## Suggestions\n(none)\n\n## Verdict");
@@ -102,7 +102,7 @@ fn what_can_be_repaired_is_repaired_and_told() {
 }
 
 #[test]
-fn what_cannot_be_repaired_is_left_alone() {
+fn unrepairable_comments_are_left_alone() {
     let scratch = Scratch::folder();
     let broken = VALID.replace("</summary>\n\n", "</summary>\n").replace("### Minor", "### Critical");
     scratch.write("c.md", &broken);

@@ -1,6 +1,6 @@
-//! Several servers and workers on one PostgreSQL: what one does the others see, and whatever dies, nothing is lost.
+//! Several servers and workers on one PostgreSQL: events reach all servers, and no crash loses or repeats work.
 //!
-//! `TOLLGATE_CHAOS=1 cargo test -p tollgate --test it cluster::whatever -- --nocapture` does more than 2,000 pieces of
+//! `TOLLGATE_CHAOS=1 cargo test -p tollgate --test it cluster::killed_nodes -- --nocapture` does more than 2,000 pieces of
 //! work; without it there are some dozens. The figures are printed.
 
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use tollgate_engine::board::{Board, NewFeature};
 use tollgate_engine::store::board::CardFilter;
 
 use crate::desk::{Desk, works};
-use crate::hub::{Hub, Opening, PullRequest, deliver};
+use crate::fake_github::{FakeGithub, Opening, PullRequest, deliver};
 use crate::place::{again_on_a_server, carry_out, server};
-use crate::pulls::station::{GOOD, Station, set_up};
-use crate::stage::{Server, add_project, command};
+use crate::pulls::test_server::{GOOD, TestServer, set_up};
+use crate::server_process::{Server, add_project, command};
 use crate::wait::{pause, wait_until};
 
 /// How long anything here may take.
@@ -34,7 +34,7 @@ const N_REPOSITORIES: usize = 5;
 #[test]
 fn the_program_does_the_same_on_a_server() {
     let all = ["serve::", "feature::", "worker::", "jobs::", "webhook::", "crash::", "pulls::flow", "pulls::threads"];
-    let killed = "pulls::killed::a_server_that_is_killed_at_random";
+    let killed = "pulls::crash_points::a_server_that_is_killed_at_random";
     again_on_a_server(&[&all[..], &[killed]].concat(), &["pages::", "makes_no_board", "keeps_to_its_own_folder"]);
 }
 
@@ -112,7 +112,7 @@ impl Node {
     }
 }
 
-/// Reads events through whichever server listens, from where it was left; fails when one is missing or comes twice.
+/// An event client that reconnects to any server and resumes; fails on a missing or repeated event.
 struct Follower {
     last: u64,
     n_connections: u64,
@@ -161,7 +161,7 @@ impl Follower {
     }
 }
 
-/// What was done to the cluster.
+/// The number of faults injected into the cluster.
 #[derive(Debug, Default)]
 struct Done {
     kills: usize,
@@ -171,8 +171,8 @@ struct Done {
 }
 
 #[test]
-fn whatever_dies_nothing_is_lost_and_nothing_is_done_twice() {
-    let figures = alone("whatever_dies_nothing_is_lost_and_nothing_is_done_twice", || {
+fn killed_nodes_lose_nothing_and_repeat_nothing() {
+    let figures = alone("killed_nodes_lose_nothing_and_repeat_nothing", || {
         let is_full = std::env::var_os("TOLLGATE_CHAOS").is_some();
         // A feature is implemented, committed and reviewed, which is three pieces of work; a pull request is one.
         let (n_features, n_pulls, n_kills) = if is_full { (600, 200, 40) } else { (12, 8, 4) };
@@ -185,9 +185,9 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     let begun = Instant::now();
     let desk = Desk::new(&works());
     add_project(&desk);
-    let hub = Hub::start();
-    set_up(&desk, &hub);
-    (0..N_REPOSITORIES).for_each(|at| hub.repository(&format!("octo/app{at}"), &[("README.md", "# app\n")]));
+    let github = FakeGithub::start();
+    set_up(&desk, &github);
+    (0..N_REPOSITORIES).for_each(|at| github.repository(&format!("octo/app{at}"), &[("README.md", "# app\n")]));
     let board = desk.board();
     let project = board.projects().unwrap().remove(0).id;
     let first = Node::start(&desk, true);
@@ -198,7 +198,7 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     let addresses = Arc::new(Mutex::new(addresses(&nodes)));
     let end = Arc::new(AtomicU64::new(u64::MAX));
     let taking = Arc::clone(&addresses);
-    hub.hook_by(move |event, guid, body| deliver_somewhere(&taking, event, guid, body));
+    github.hook_by(move |event, guid, body| deliver_somewhere(&taking, event, guid, body));
     let followers: Vec<_> = (0..2)
         .map(|number| {
             let (addresses, token, end) = (Arc::clone(&addresses), token.clone(), Arc::clone(&end));
@@ -211,7 +211,7 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     };
     let opening = Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() };
     let pulls: Vec<PullRequest<'_>> =
-        (0..n_pulls).map(|at| hub.open(&format!("octo/app{}", at % N_REPOSITORIES), &opening)).collect();
+        (0..n_pulls).map(|at| github.open(&format!("octo/app{}", at % N_REPOSITORIES), &opening)).collect();
     let done = torment(&desk, &mut nodes, &addresses, n_kills, &board, project, n_features);
     maker.join().unwrap();
     while n_settled(&board, project) < n_features || pulls.iter().any(|pull| pull.seen().conclusion().is_none()) {
@@ -317,7 +317,7 @@ fn statuses(board: &Board, project: i64) -> BTreeMap<String, usize> {
     all.into_iter().map(|(status, n)| (status.to_string(), n)).collect()
 }
 
-/// Starts again what has died.
+/// Restarts dead nodes.
 fn revive(desk: &Desk, nodes: &mut [Node], known: &Mutex<Vec<String>>) {
     for node in nodes.iter_mut() {
         let is_deaf = node.address.as_deref() == Some("");
@@ -343,7 +343,7 @@ fn torment(
     let mut dice = Dice(1);
     let n_rounds = n_kills;
     for round in 0..n_rounds {
-        // So far the work is before it goes on: what is hurt is at work.
+        // The next fault waits for progress, so that it hits a busy node.
         let wanted = round * n_features / n_rounds;
         wait_until("the work is far enough for the next kill", || {
             revive(desk, nodes, known);
@@ -356,7 +356,7 @@ fn torment(
             // Longer than a claim is good for; it comes back and finds that it is another's by now.
             let sleeper = (victim + 3) % 6;
             nodes[sleeper].signal("STOP");
-            // What was killed comes back; who sleeps is there, and answers nobody.
+            // The killed node restarts; the paused one exists but does not answer.
             revive(desk, nodes, known);
             let owner = format!("/{}-", nodes[sleeper].child.id());
             wait_until("other workers have the leases of the paused one", || {
@@ -385,14 +385,14 @@ fn torment(
     done
 }
 
-/// What came of it: every feature was done once, and its history has no break.
+/// Checks that every feature was done once and that its history has no gap.
 fn check(desk: &Desk, board: &Board, project: i64, n_features: usize) {
     let cards = board.features(project, &CardFilter { limit: usize::MAX, ..CardFilter::default() }).unwrap();
     assert_eq!(cards.len(), n_features);
     for card in cards {
         let id: &FeatureId = &card.id;
         let history = board.history(project, id).unwrap();
-        // What happened is a chain: each begins where the one before ended, so nobody's late word was taken.
+        // Each transition starts in the state where the one before ended, so no stale write was accepted.
         for pair in history.windows(2) {
             assert_eq!((pair[1].rev, &pair[1].from), (pair[0].rev + 1, &Some(pair[0].to.clone())), "{id}");
         }
@@ -404,13 +404,13 @@ fn check(desk: &Desk, board: &Board, project: i64, n_features: usize) {
     }
 }
 
-/// Hands a delivery to whichever server takes it, as a load balancer does.
+/// Delivers to the first server that accepts, as a load balancer does.
 fn deliver_somewhere(known: &Mutex<Vec<String>>, event: &str, guid: &str, body: &[u8]) -> u16 {
     let begun = Instant::now();
     loop {
         let all = known.lock().unwrap().clone();
         for address in all {
-            let status = deliver(&format!("http://{address}/webhooks/github"), Station::SECRET, event, guid, body);
+            let status = deliver(&format!("http://{address}/webhooks/github"), TestServer::SECRET, event, guid, body);
             if (200..300).contains(&status) {
                 return status;
             }
@@ -421,8 +421,8 @@ fn deliver_somewhere(known: &Mutex<Vec<String>>, event: &str, guid: &str, body: 
 }
 
 #[test]
-fn what_one_server_does_another_tells_at_once() {
-    let figures = alone("what_one_server_does_another_tells_at_once", || {
+fn events_reach_clients_of_other_servers() {
+    let figures = alone("events_reach_clients_of_other_servers", || {
         let desk = Desk::new(&works());
         add_project(&desk);
         let (one, other) = (Server::start_with(&desk, &["--no-work"]), Server::start_with(&desk, &["--no-work"]));
@@ -476,7 +476,7 @@ fn at(mut command: Command, library: &str, time: &str) -> Command {
     command
 }
 
-/// In each round every clock has a worker, and each is killed with what it has in its hands.
+/// In each round every clock has a worker, and each worker is killed while it holds a lease.
 fn wrong_clocks(n_rounds: usize) -> String {
     let begun = Instant::now();
     let found = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster-setup")).output().unwrap();
@@ -484,14 +484,14 @@ fn wrong_clocks(n_rounds: usize) -> String {
     let library = said.trim().rsplit(": ").next().unwrap();
     assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
     let desk = Desk::new(&works());
-    let hub = Hub::start();
-    set_up(&desk, &hub);
-    hub.repository("octo/app0", &[("README.md", "# app\n")]);
+    let github = FakeGithub::start();
+    set_up(&desk, &github);
+    github.repository("octo/app0", &[("README.md", "# app\n")]);
     let server =
         |time| Server::of(at(command(&desk, &["serve", "--listen", "127.0.0.1:0", "--no-work"]), library, time));
     let servers = ["-1d", "+1d"].map(server);
     let (addresses, turn) = (servers.each_ref().map(|server| server.address.clone()), AtomicU64::new(0));
-    hub.hook_by(move |event, guid, body| {
+    github.hook_by(move |event, guid, body| {
         let place = usize::try_from(turn.fetch_add(1, Ordering::SeqCst) % 2).unwrap();
         deliver_somewhere(&Mutex::new(vec![addresses[place].clone()]), event, guid, body)
     });
@@ -504,9 +504,9 @@ fn wrong_clocks(n_rounds: usize) -> String {
         });
     };
     for round in 0..n_rounds {
-        pulls.extend((0..CLOCKS.len()).map(|_| hub.open("octo/app0", &opening)));
+        pulls.extend((0..CLOCKS.len()).map(|_| github.open("octo/app0", &opening)));
         for at in 0..CLOCKS.len() {
-            // Whoever takes over has another clock than whoever died.
+            // The worker that takes over has another clock than the killed one.
             wait_for(&pulls, round * CLOCKS.len() + at);
             nodes[at].kill();
             nodes[at] = Node::start_at(&desk, library, CLOCKS[(at + round + 1) % CLOCKS.len()]);
@@ -527,15 +527,15 @@ fn wrong_clocks(n_rounds: usize) -> String {
     )
 }
 
-/// A delivery as the pretend GitHub sends it.
-fn a_delivery(hub: &Hub) -> (String, Vec<u8>) {
+/// A delivery as the fake GitHub sends it.
+fn a_delivery(github: &FakeGithub) -> (String, Vec<u8>) {
     let (heard, told) = std::sync::mpsc::channel();
-    hub.hook_by(move |event, _, body| {
+    github.hook_by(move |event, _, body| {
         let _ = heard.send((event.to_owned(), body.to_vec()));
         202
     });
-    hub.repository("octo/app", &[("README.md", "# app\n")]);
-    hub.open("octo/app", &Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() });
+    github.repository("octo/app", &[("README.md", "# app\n")]);
+    github.open("octo/app", &Opening { title: "feat: parse", files: &[("a.js", GOOD)], ..Opening::default() });
     loop {
         let (event, body) = told.recv_timeout(Duration::from_secs(60)).unwrap();
         if event == "pull_request" {
@@ -545,8 +545,8 @@ fn a_delivery(hub: &Hub) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn what_was_taken_is_there_however_often_the_database_dies() {
-    let figures = alone("what_was_taken_is_there_however_often_the_database_dies", || {
+fn acknowledged_deliveries_survive_database_crashes() {
+    let figures = alone("acknowledged_deliveries_survive_database_crashes", || {
         let n_deaths = if std::env::var_os("TOLLGATE_CHAOS").is_some() { 40 } else { 4 };
         println!("{}", deaths_of_the_database(n_deaths));
     });
@@ -555,9 +555,9 @@ fn what_was_taken_is_there_however_often_the_database_dies() {
 
 fn deaths_of_the_database(n_deaths: usize) -> String {
     let desk = Desk::new("true");
-    let hub = Hub::start();
-    set_up(&desk, &hub);
-    let (event, body) = a_delivery(&hub);
+    let github = FakeGithub::start();
+    set_up(&desk, &github);
+    let (event, body) = a_delivery(&github);
     let mut server = Server::start_with(&desk, &["--no-work"]);
     server.hears("@tollgate");
     let url = format!("http://{}/webhooks/github", server.address);
@@ -575,7 +575,7 @@ fn deaths_of_the_database(n_deaths: usize) -> String {
                     }
                     let guid = format!("{thread:08x}-0000-4000-8000-{number:012x}");
                     let begun = Instant::now();
-                    let status = deliver(url, Station::SECRET, event, &guid, body);
+                    let status = deliver(url, TestServer::SECRET, event, &guid, body);
                     match status {
                         200..300 => acked.lock().unwrap().push(guid),
                         503 => {
@@ -625,7 +625,7 @@ fn die_and_wait(desk: &Desk, death: usize, acked: &Mutex<Vec<String>>) -> Durati
             assert!(Command::new(&ctl).arg(verb).status().unwrap().success(), "{verb}");
         }
     } else {
-        // Of one that is killed, the server throws out everybody and starts anew.
+        // When a backend is killed, PostgreSQL closes all connections and restarts.
         let one = "COPY (SELECT 1) TO PROGRAM 'kill -9 $PPID'";
         let _ = carry_out(&desk.address().unwrap(), one);
     }

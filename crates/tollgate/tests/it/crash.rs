@@ -13,7 +13,7 @@ use tollgate_core::board::{Document, FeatureId, Outcome};
 use tollgate_engine::board::{Board, NewFeature};
 
 use crate::desk::{BAD, Desk, learns, settled};
-use crate::stage::command;
+use crate::server_process::command;
 use crate::wait::wait_until;
 
 /// The server of a desk, as a process of its own.
@@ -61,7 +61,7 @@ pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
     lines.collect()
 }
 
-/// How a feature must end, whatever happened on the way.
+/// The required final state of a feature, regardless of crashes.
 #[derive(Clone, Copy)]
 enum End {
     /// Rejected once, then approved.
@@ -86,7 +86,7 @@ impl End {
     }
 }
 
-/// Everything that must hold of a feature that has come to its end, and of what is left around it.
+/// Checks all invariants of a finished feature and its files.
 #[track_caller]
 fn check(desk: &Desk, board: &Board, project: i64, id: &FeatureId, end: End, when: &str) {
     let row = settled(board, project, id);

@@ -130,7 +130,7 @@ fn bad_input_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn what_is_written_fits_its_schema() {
+fn the_json_output_matches_its_schema() {
     let scratch = scratch(PRIOR, CURRENT);
     let schema: Value = serde_json::from_str(&scratch.tollgate(&["schema", "delta"]).expect(0)).unwrap();
     let found = delta(&scratch, &["--diff", "diff"]);

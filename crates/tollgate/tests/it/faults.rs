@@ -1,7 +1,7 @@
 //! A model's service that goes wrong in every way there is.
 //!
-//! Plain threads on a loopback port. Each connection is one try: the server notes when it came and what was asked, and
-//! answers it by the next act of its script; the last act is played for all that come later. It speaks whichever
+//! Plain threads on a loopback port. Each connection is one attempt: the server records its time and request, and
+//! answers with the next act of its script; the last act repeats. It speaks any
 //! protocol it is spoken to in.
 
 use std::io::{Read as _, Write};
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// The ways in which a service fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nobody listens.
+    /// Connection refused.
     Refused,
-    /// Nobody knows who signed the certificate.
+    /// A certificate of an unknown issuer.
     BadTls,
     /// The question is taken and nothing comes back.
     NoBytes,
@@ -97,7 +97,7 @@ pub(crate) struct FaultServer {
 struct State {
     /// When each connection came.
     times: Mutex<Vec<Instant>>,
-    /// What was asked, with its headers.
+    /// The requests, with headers.
     requests: Mutex<Vec<String>>,
     ended: Mutex<bool>,
     ending: Condvar,
@@ -121,7 +121,7 @@ impl FaultServer {
     pub(crate) fn playing(acts: Vec<Act>) -> Self {
         let state = Arc::new(State::default());
         if let [Act::Fail(Fault::Refused)] = acts.as_slice() {
-            // Nobody may listen there but the system, and nobody does.
+            // A privileged port on which nothing listens.
             return Self { base_url: "http://127.0.0.1:1".to_owned(), state };
         }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -153,7 +153,7 @@ impl FaultServer {
         self.state.times.lock().unwrap().clone()
     }
 
-    /// What it was asked, headers and all.
+    /// The requests, with headers.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.state.requests.lock().unwrap().clone()
     }
@@ -163,12 +163,12 @@ impl Drop for FaultServer {
     fn drop(&mut self) {
         *self.state.ended.lock().unwrap() = true;
         self.state.ending.notify_all();
-        // Whoever waits for the next connection is told by one.
+        // A connection wakes up the accept loop.
         drop(TcpStream::connect(self.base_url.rsplit('/').next().unwrap_or_default()));
     }
 }
 
-/// Says that the connection ends with the answer. A client that is not told may ask again on it and find nobody there.
+/// Announces the end of the connection. Otherwise a client may reuse it and fail.
 const CLOSE: &str = "connection: close\r\n";
 
 /// The three ways in which a model's service may be spoken to.
@@ -191,7 +191,7 @@ fn serve(mut stream: TcpStream, act: &Act, state: &State) -> std::io::Result<()>
         line if line.contains("GenerateContent") => Tongue::Gemini,
         _ => Tongue::OpenAi,
     };
-    // What a careless service tells everybody.
+    // A careless service echoes the key.
     let key = request.lines().find_map(|line| {
         let (name, value) = line.split_once(": ")?;
         let names = ["authorization", "x-api-key", "x-goog-api-key"];

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::desk::{BAD, Desk, GOOD, learns, works};
-use crate::stage::{Server, add, add_project, appears, command, first_line, place, show, tollgate};
+use crate::server_process::{Server, add, add_project, appears, command, first_line, place, show, tollgate};
 
 /// An agent that writes something, says so, and waits until a file `go` is beside it.
 fn waits(desk_file: &str) -> String {
@@ -141,7 +141,7 @@ fn an_agent_that_changes_nothing_stops_after_being_told() {
 }
 
 #[test]
-fn what_failed_is_tried_again_when_it_is_put_right() {
+fn a_failed_feature_is_retried_after_the_fix() {
     let (desk, mut server) = started("echo oh no; exit 3");
     let id = add(&desk, "Broken agent", &["--start"]);
     server.hears("it waits for a person: ");
@@ -339,7 +339,7 @@ fn a_file_that_cannot_be_read_is_said_and_left_as_it_is() {
 }
 
 #[test]
-fn what_a_page_offers_can_be_done_at_a_terminal() {
+fn every_action_of_the_page_exists_as_a_command() {
     let (desk, mut server) = started(&format!("echo '{BAD}' > b.js; date +%s%N > notes.txt"));
     let id = add(&desk, "Read JSON", &["--description", "Reads a text.", "--start"]);
     server.hears("it waits for a person");

@@ -19,7 +19,7 @@ fn a_review_survives_the_way_to_markdown_and_back() {
     let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(parsed(&back)["x_gate"], "closed");
     assert_eq!(parsed(&back), parsed(&scratch.read("r.json")));
-    // What was let through in spite of a blocker stays so.
+    // An overridden gate stays open.
     let never = scratch.tollgate(&["review", "--format", "json", "--fail-on", "never"]).expect(0);
     let same = scratch.tollgate_with(&["convert", "-", "--to", "json"], never.as_bytes(), &[]).expect(0);
     assert_eq!((same.as_str(), &parsed(&same)["x_gate"]), (never.as_str(), &"open".into()));

@@ -1,6 +1,6 @@
 //! Agents that write: real processes in a real folder, which stays, behind a guard that leaves nothing else.
 //!
-//! `TOLLGATE_CHAOS=50 cargo test -p tollgate --test it implementer::when_we_are_killed -- --nocapture` kills the program
+//! `TOLLGATE_CHAOS=50 cargo test -p tollgate --test it implementer::killing_the_parent -- --nocapture` kills the program
 //! fifty times in either mode and prints how long the agent's processes were there afterwards.
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ use crate::agents::{HIDERS, LONG, OF_THE_SHELL, marked};
 use crate::scratch::program;
 use crate::wait::wait_until;
 
-/// A script that plays an agent, the folder it works in, and what it may use up.
+/// A scripted agent, its work tree and its limits.
 struct Work {
     folder: tempfile::TempDir,
     agent: Agent,
@@ -83,7 +83,7 @@ impl Work {
         })
     }
 
-    /// What came of it, in one line.
+    /// The result in one line.
     fn outcome(&self) -> String {
         let folder = self.folder.path().to_string_lossy().into_owned();
         match self.run() {
@@ -112,7 +112,7 @@ fn check_both(work: &mut Work, expected: &str) {
 }
 
 #[test]
-fn what_an_agent_writes_stays_in_its_folder() {
+fn files_written_by_an_agent_stay_in_its_folder() {
     let mut work = Work::new("touch \"$TMPDIR/$(basename $(dirname $0))\"; mkdir -p src; cat > src/task; echo done");
     check_both(&mut work, "done: done");
     assert_eq!(work.file("src/task").as_deref(), Some("The task.\n"));
@@ -149,7 +149,7 @@ fn a_bad_ending_or_an_error_in_a_good_one_is_a_failure_and_the_work_stays() {
 }
 
 #[test]
-fn what_cannot_be_started_is_named() {
+fn a_program_that_cannot_be_started_is_named() {
     let work = Work::new("");
     std::fs::remove_dir(work.tree()).unwrap();
     check(&work, "Setup: there is no folder `FOLDER/tree` for `play` to work in");
@@ -219,7 +219,7 @@ fn a_limit_on_silence_ends_everything_whatever_the_agent_prints() {
 }
 
 #[test]
-fn whoever_was_stopped_is_told_that_nothing_is_lost() {
+fn a_stopped_agent_reports_that_nothing_is_lost() {
     let mut work = Work::new("yes");
     work.limits.output_bytes = 1000;
     let hint = work.run().unwrap_err().hint.unwrap();
@@ -243,7 +243,7 @@ fn a_limit_on_growth_ends_everything() {
 }
 
 #[test]
-fn somebody_can_stop_an_agent() {
+fn an_agent_can_be_cancelled() {
     for namespace in [true, false] {
         let mut work = Work::new(&deaf("echo ready; while :; do sleep 1000; done"));
         work.agent.namespace = namespace;
@@ -255,7 +255,7 @@ fn somebody_can_stop_an_agent() {
 }
 
 #[test]
-fn what_an_agent_leaves_running_is_ended() {
+fn processes_left_by_an_agent_are_ended() {
     check_both(&mut Work::new(&format!("{HIDERS}\necho done")), "done: done");
 }
 
@@ -275,7 +275,7 @@ fn in_a_namespace_the_guard_cannot_be_killed() {
 }
 
 #[test]
-fn what_an_agent_says_and_does_is_told_as_it_happens() {
+fn agent_output_and_activity_are_reported_as_they_happen() {
     let script = r#"echo '{"type":"system","subtype":"init","model":"claude-x","session_id":"5e55-10n"}'
 echo '{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"I will "}}}'
 echo '{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"look."}}}'
@@ -392,7 +392,7 @@ fn stored_mark(folder: &Path) -> ProcessMark {
     read_mark(folder).unwrap()
 }
 
-/// The processes of a program and its agent, also those that only the run's own word gives away.
+/// The number of processes of a program and its agent, including those identified only by the run's mark.
 fn left(work: &Work) -> usize {
     marked(&work.mark()).len().max(marked(&stored_mark(work.folder.path()).run).len())
 }
@@ -409,7 +409,7 @@ fn none_of_our_secrets_reaches_an_agent() {
     let own = work.file("seen").unwrap();
     assert!(own.ends_with("end\n"));
     let n_own = own.lines().filter(|line| line.contains(CANARY) && !line.contains(PARENT)).count();
-    // Without a namespace the environments of others can be seen by who may read them, and so we look at its own alone.
+    // Without a namespace the agent can read the environments of other processes of this user, so only its own counts.
     assert_eq!(n_own, 0, "{own}");
     if has_namespace() {
         let work = Work::new(&format!("{look}; cat /proc/[0-9]*/environ >> seen 2>/dev/null"));
@@ -424,7 +424,7 @@ fn is_alive(mark: &ProcessMark) -> bool {
     ProcessMark::of(mark.pid, "").is_ok_and(|now| now.started == mark.started)
 }
 
-/// A tree of three levels, and those that hide.
+/// A process tree of three levels, and hiding processes.
 fn three_levels() -> String {
     deaf("sh -c \"trap '' INT TERM; sh -c 'trap \\\"\\\" INT TERM; sleep 1000; true # $0'; true # $0\"; sleep 1000")
 }
@@ -527,8 +527,8 @@ fn when_the_guard_is_killed_too_survivors_are_found_and_ended() {
 }
 
 #[test]
-fn whoever_starts_anew_at_once_ends_what_the_guard_has_not_yet_ended() {
-    const TEST: &str = "whoever_starts_anew_at_once_ends_what_the_guard_has_not_yet_ended";
+fn a_restart_ends_processes_that_the_guard_has_not_yet_ended() {
+    const TEST: &str = "a_restart_ends_processes_that_the_guard_has_not_yet_ended";
     if is_child() {
         return;
     }

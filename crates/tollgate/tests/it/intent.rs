@@ -115,7 +115,7 @@ fn wrong_use_is_said_and_ends_with_two() {
 }
 
 #[test]
-fn what_an_author_writes_cannot_move_the_cursor() {
+fn the_authors_text_cannot_move_the_cursor() {
     let scratch = Scratch::folder();
     let shown = scratch.tollgate(&["intent", "--title", "[a\u{1b}[2J\u{202e}b] x", "--draft"]).expect(0);
     assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");

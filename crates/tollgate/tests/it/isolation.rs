@@ -66,7 +66,7 @@ fn two_kilobytes_that_stall_the_matcher_are_cut_off_by_processor_time() {
 }
 
 #[test]
-fn what_takes_too_long_is_cut_off_whatever_it_does() {
+fn a_scan_that_takes_too_long_is_stopped() {
     let scratch = change("cpu_seconds = 300\nfile_seconds = 4", &[("a.js", nested_brackets())]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
@@ -168,6 +168,6 @@ fn ctrl_c_ends_the_program_and_its_children() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), "interrupted");
     assert_eq!(output.stdout, b"");
-    // A killed process takes a moment to go; one that nobody killed would stay for minutes.
+    // A killed process takes a moment to go; a surviving one would run for minutes.
     wait_until("the scanners are gone", || !scanners.iter().any(is_scanner));
 }

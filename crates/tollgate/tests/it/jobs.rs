@@ -1,4 +1,4 @@
-//! `tollgate jobs`: what is owed, seen and moved from the command line.
+//! `tollgate jobs`: listing, retrying and cancelling queued jobs.
 
 use serde_json::Value;
 use tollgate_core::pull::Repo;
@@ -39,7 +39,7 @@ fn states(scratch: &Scratch, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_was_given_up_is_seen_and_tried_again() {
+fn dead_jobs_are_listed_and_retried() {
     let scratch = owing();
     let text = scratch.tollgate(&["jobs"]).expect(0);
     let lines: Vec<&str> = text.lines().collect();
@@ -64,7 +64,7 @@ fn all_that_was_given_up_is_tried_again_at_once() {
 }
 
 #[test]
-fn what_is_ended_is_not_owed_any_more() {
+fn a_cancelled_job_leaves_the_queue() {
     let scratch = owing();
     for job in ["pull-1", "pull-2"] {
         scratch.tollgate(&["jobs", "cancel", job]).expect(0);
@@ -77,7 +77,7 @@ fn what_is_ended_is_not_owed_any_more() {
 }
 
 #[test]
-fn what_is_no_job_is_said_and_nothing_is_made_to_look() {
+fn unknown_jobs_are_named_and_listing_creates_no_database() {
     let scratch = Scratch::folder();
     let refused = scratch.tollgate(&["jobs", "retry", "twelve"]).expect_refused(2);
     assert!(refused.contains("`twelve` is not a job ID") && refused.contains("`pull-12`"), "{refused}");

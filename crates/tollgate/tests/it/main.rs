@@ -10,61 +10,61 @@ mod chaos;
 mod check_comment;
 #[cfg(unix)]
 mod cluster;
-mod colour;
 mod crash;
 mod database;
-mod declared;
+mod declared_intent;
 mod delta;
 mod desk;
+mod dismissals;
+mod enclosing_lines;
 #[cfg(target_os = "linux")]
-mod endure;
+mod fake_app_setup;
+#[cfg(target_os = "linux")]
+mod fake_github;
+mod fake_model;
 mod faults;
 #[cfg(unix)]
 mod feature;
+mod feature_import;
 mod formats;
+mod highlighting;
 #[cfg(unix)]
 mod hooks;
-#[cfg(target_os = "linux")]
-mod hub;
 #[cfg(unix)]
 mod implementer;
-mod intake;
 mod intent;
 mod isolation;
 mod jobs;
 #[cfg(unix)]
 mod mcp;
-mod memory;
 #[cfg(target_os = "linux")]
 mod migrate;
 mod models;
 #[cfg(unix)]
 mod operations;
-mod outline;
 #[cfg(target_os = "linux")]
 mod pages;
 mod parse_answer;
 #[path = "../../../tollgate-engine/tests/it/place.rs"]
 mod place;
-mod preview;
+mod prompt_preview;
 #[cfg(unix)]
 mod pull_cli;
 #[cfg(target_os = "linux")]
 mod pulls;
-mod record;
-#[cfg(target_os = "linux")]
-mod registrar;
 mod review;
+mod reviewer_trial;
+#[cfg(target_os = "linux")]
+mod robustness;
 mod scratch;
 #[cfg(unix)]
 mod serve;
-mod setup;
 #[cfg(unix)]
-mod stage;
+mod server_process;
+mod setup;
+mod stored_reviews;
 mod streams;
-mod stub;
 mod tidy;
-mod trial;
 mod wait;
 #[cfg(target_os = "linux")]
 mod webhook;

@@ -12,14 +12,14 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Role
 use rmcp::{ClientHandler, ErrorData, ServiceError};
 use serde_json::Value;
 
+mod allowed_roots;
 mod app;
+mod create_comment;
 mod hostile;
 mod http;
 mod official;
-mod post;
-mod reach;
+mod raw_protocol;
 mod stdio;
-mod wire;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -58,7 +58,7 @@ impl Agent {
         Self { client, tools }
     }
 
-    /// Calls a tool. What comes back is what the tool promised.
+    /// Calls a tool and checks its result against its schema.
     async fn call(&self, name: &str, arguments: Value) -> CallToolResult {
         let request = CallToolRequestParams::new(name.to_owned()).with_arguments(object(arguments));
         let result = self.client.call_tool(request).await.unwrap();
@@ -74,7 +74,7 @@ impl Agent {
         result.structured_content.unwrap()
     }
 
-    /// What a tool says when it does not do what it is told.
+    /// The error message of a failed tool call.
     async fn refusal(&self, name: &str, arguments: Value) -> String {
         let result = self.call(name, arguments).await;
         assert_eq!(result.is_error, Some(true), "{}", text(&result));
@@ -101,7 +101,7 @@ fn text(result: &CallToolResult) -> String {
     result.content[0].as_text().unwrap().text.clone()
 }
 
-/// What a tool answered has the shape it promised; what it could not do, it says in words.
+/// Checks that a result has the promised schema and an error a message.
 #[track_caller]
 fn check_promised(tool: &Tool, result: &CallToolResult) {
     assert!(!text(result).is_empty());

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, works};
 use crate::scratch::Ran;
-use crate::stage::{Server, add, add_project, command, place, tollgate};
+use crate::server_process::{Server, add, add_project, command, place, tollgate};
 
 /// Which test runs beside its own server now.
 const BESIDE: &str = "TOLLGATE_TEST_BESIDE";
@@ -70,7 +70,7 @@ fn everything_is_copied_there_and_back() {
         let text = tollgate(&desk, &[&there[..], &["--check"]].concat()).expect(0);
         assert!(!text.contains("<- in the target"), "{text}");
 
-        // What was there is there, and what comes now gets numbers of its own.
+        // Existing rows are kept, and new ones get fresh ids.
         let on_server = [("TOLLGATE_STORE_DATABASE", server)];
         assert_eq!(with(&desk, &[], &["history"]).expect(0), with(&desk, &on_server, &["history"]).expect(0));
         with(&desk, &on_server, &["feature", "add", "Sort JSON"]).expect(0);
@@ -147,7 +147,7 @@ fn a_project_is_worked_on_by_the_machine_that_has_it() {
         let added = with(&desk, &here, &["feature", "add", "Read JSON", "--start", "--format", "json"]).expect(0);
         let id = serde_json::from_str::<Value>(&added).unwrap()["id"].as_str().unwrap().to_owned();
 
-        // Another machine shows it, and does nothing to it, whatever it has at that path.
+        // Another machine lists the project and refuses actions, even if the path exists there.
         let listed = with(&desk, &there, &["project", "list"]).expect(0);
         assert!(listed.contains("(on here)"), "{listed}");
         let listed = with(&desk, &there, &["feature", "list", "--project", "1"]).expect(0);

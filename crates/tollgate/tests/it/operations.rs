@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, works};
 use crate::scratch::Scratch;
-use crate::stage::Server;
+use crate::server_process::Server;
 
 const GUIDE: &str = include_str!("../../../../docs/operations.md");
 const DASHBOARD: &str = include_str!("../../../../docs/grafana/tollgate.json");
@@ -151,7 +151,7 @@ mod on_server {
         follow("postgres: restore", &variables);
         assert_eq!(history(&restored), before);
         assert_ne!(history(&database), before);
-        // What is restored can be written to: numbers go on where they were.
+        // The restored database is writable, and its sequences continue.
         scratch.tollgate(&["review", "--database", &restored]).expect(0);
         assert_ne!(history(&restored), before);
     }

@@ -12,34 +12,34 @@
 //! browser.sees("Read JSON");
 //! ```
 //!
-//! Nothing sleeps: whatever is looked for is waited for, and looked at again when the page changes. At the end of a browser
+//! Nothing sleeps: assertions wait, and are checked again when the page changes. At the end of a browser
 //! the test fails if the page said an error, broke its own content security policy, asked another host for anything or
 //! opened a dialog, unless the test said before that this would happen (`forgive`).
 
 pub(crate) mod axe;
 pub(crate) mod browser;
-pub(crate) mod carry;
 pub(crate) mod chromium;
-pub(crate) mod hand;
-pub(crate) mod look;
-pub(crate) mod mark;
-pub(crate) mod scene;
+pub(crate) mod clipboard;
+pub(crate) mod display;
+pub(crate) mod fixtures;
+pub(crate) mod input;
+pub(crate) mod locator;
+pub(crate) mod page_log;
 pub(crate) mod screens;
 pub(crate) mod site;
-pub(crate) mod watch;
 
 mod access;
+mod all_screens;
 mod board;
 mod cost;
 mod diff;
-mod every;
 mod feature;
 mod github;
 mod harness;
 mod hostile;
-mod keys;
-mod live;
-mod plain;
+mod live_updates;
 mod reviews;
+mod screenshots;
 mod settings;
-mod tour;
+mod shortcuts;
+mod without_javascript;

@@ -92,7 +92,7 @@ fn an_answer_that_was_cut_off_approves_nothing() {
 }
 
 #[test]
-fn what_is_no_answer_is_refused_by_name() {
+fn other_outputs_are_rejected_by_name() {
     let scratch = Scratch::folder();
     let refused = |text: &[u8]| scratch.tollgate_with(&["parse-answer"], text, &[]).expect_refused(2);
     assert_snapshot!(refused(b"I'm sorry, but I can't help with that."), @"

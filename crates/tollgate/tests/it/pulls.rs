@@ -1,17 +1,17 @@
-//! Pull requests from one end to the other: the real program, real git, and a pretend GitHub.
+//! Pull requests from one end to the other: the real program, real git, and a fake GitHub.
 
+mod clock;
 mod contract;
+mod crash_points;
+mod dying_worker;
 mod examples;
-mod fair;
+mod fairness;
 mod faults;
 pub(crate) mod flow;
-mod killed;
 mod limits;
-mod mortal;
-mod paused;
+mod many_pushes;
+mod paused_workers;
 mod schedule;
-pub(crate) mod station;
 mod steps;
-mod storm;
+pub(crate) mod test_server;
 mod threads;
-mod time;

@@ -7,7 +7,7 @@ use crate::scratch::{Scratch, git_command};
 const LOOP: &str = "export function saveAll(items) {\n  items.forEach(async (item) => save(item));\n}\n";
 const CLEAN: &str = "export const answer = 42;\n";
 
-/// What was compared and which rules spoke, from a review as JSON.
+/// The compared revisions and the reporting rules of a JSON review.
 #[track_caller]
 fn told(scratch: &Scratch, args: &[&str], code: i32) -> String {
     let args: Vec<&str> = [&["review", "--format", "json"], args].concat();

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, learns, works};
-use crate::stage::{Server, add, add_project, appears, tollgate};
+use crate::server_process::{Server, add, add_project, appears, tollgate};
 
 #[test]
 fn the_demonstration_ends_approved_without_a_network() {

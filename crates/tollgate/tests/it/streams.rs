@@ -1,4 +1,4 @@
-//! What goes where, and how the program ends.
+//! Standard output, standard error and exit codes.
 
 use std::io::Read as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Deliveries of GitHub to the real program: what is taken is on the disk, and nobody can keep it from being taken.
+//! Webhook deliveries to the real program: an acknowledged delivery is durable, and no client can block others.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,10 +13,10 @@ use tollgate_core::pull::Repo;
 use tollgate_engine::store::pulls::ClaimRequest;
 
 use crate::desk::{Desk, works};
-use crate::endure::server::{Answer, Launch, PATIENCE, Server, read_answer};
-use crate::hub::{Hub, sign};
-use crate::registrar::{CODE, Registrar, SECRET};
-use crate::stage::{command, tollgate};
+use crate::fake_app_setup::{CODE, FakeAppSetup, SECRET};
+use crate::fake_github::{FakeGithub, sign};
+use crate::robustness::server::{Answer, Launch, PATIENCE, Server, read_answer};
+use crate::server_process::{command, tollgate};
 use crate::wait::wait_until;
 
 const PATH: &str = "/webhooks/github";
@@ -31,9 +31,11 @@ fn desk() -> Desk {
     let folder = desk.path("data/tollgate/github");
     std::fs::create_dir_all(&folder).unwrap();
     let card = json!({ "id": 815, "slug": "kodiai-test", "url": "http://127.0.0.1:9" });
-    for (name, text) in
-        [("app.json", &*card.to_string()), ("webhook-secret", SECRET), ("private-key.pem", Hub::start().private_key())]
-    {
+    for (name, text) in [
+        ("app.json", &*card.to_string()),
+        ("webhook-secret", SECRET),
+        ("private-key.pem", FakeGithub::start().private_key()),
+    ] {
         std::fs::write(folder.join(name), text).unwrap();
         make_private(&folder.join(name));
     }
@@ -67,7 +69,7 @@ fn deliver(server: &Server, guid: &str, body: &str) -> Result<Answer, String> {
     server.exchange(&request(server, guid, body))
 }
 
-/// What was counted of deliveries.
+/// The delivery metrics.
 fn counted(server: &Server) -> String {
     let said = server.get("/metrics").body;
     let lines = said.lines().filter_map(|line| line.strip_prefix("tollgate_deliveries_total"));
@@ -100,7 +102,7 @@ fn the_same_delivery_is_one_also_after_the_server_was_killed() {
 }
 
 #[test]
-fn what_was_answered_is_kept_and_what_was_not_can_be_sent_again() {
+fn acknowledged_deliveries_are_durable_and_others_can_be_sent_again() {
     for (point, is_kept) in [
         ("delivery-body-frame", false),
         ("delivery-signature-verified", false),
@@ -213,7 +215,7 @@ fn doctor_and_status_say_how_it_stands() {
     key      DATA/github/private-key.pem
     secret   DATA/github/webhook-secret
     ");
-    let github = |args: &[&str]| {
+    let checks = |args: &[&str]| {
         let ran = tollgate(&desk, &[&["doctor", "--format", "json"], args].concat());
         let value: Value = serde_json::from_str(&ran.stdout).unwrap();
         let checks = value["github"].as_array().unwrap().iter();
@@ -223,26 +225,26 @@ fn doctor_and_status_say_how_it_stands() {
         };
         checks.map(line).collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(github(&[]), @"
+    assert_snapshot!(checks(&[]), @"
     true app: ID 815 @kodiai-test at http://127.0.0.1:9
     true private key: DATA/github/private-key.pem
     true webhook secret: DATA/github/webhook-secret
     ");
     let key = desk.path("data/tollgate/github/private-key.pem");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(github(&[]).contains("false private key: `DATA/github/private-key.pem` is readable by other users"));
+    assert!(checks(&[]).contains("false private key: `DATA/github/private-key.pem` is readable by other users"));
     make_private(&key);
     // Asked of a GitHub that knows the app, and may not let it do everything.
-    let hub = Hub::start();
-    let card = json!({ "id": hub.app_id(), "url": hub.url() }).to_string();
+    let github = FakeGithub::start();
+    let card = json!({ "id": github.app_id(), "url": github.url() }).to_string();
     std::fs::write(desk.path("data/tollgate/github/app.json"), card).unwrap();
-    let said = github(&["--online"]);
+    let said = checks(&["--online"]);
     assert!(said.contains("true permissions: authenticated as @tollgate, with all permissions"), "{said}");
 }
 
 #[test]
 fn an_app_that_is_made_while_the_server_runs_is_noticed() {
-    let (desk, registrar) = (Desk::new(&works()), Registrar::start());
+    let (desk, registrar) = (Desk::new(&works()), FakeAppSetup::start());
     let server = Server::start(&desk);
     assert_eq!(deliver(&server, "ee-1", OPENED).unwrap().status, 404);
     let url = registrar.url();
@@ -283,7 +285,7 @@ fn an_app_that_is_made_while_the_server_runs_is_noticed() {
     }
 }
 
-/// Somebody who has the token.
+/// A client with the token.
 struct Client<'a> {
     address: std::net::SocketAddr,
     token: &'a str,
@@ -296,6 +298,6 @@ impl Client<'_> {
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
-        crate::endure::server::exchange(address, text.as_bytes()).unwrap()
+        crate::robustness::server::exchange(address, text.as_bytes()).unwrap()
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use crate::desk::{Desk, learns, works};
-use crate::stage::{Server, add, add_project, appears, command, place};
+use crate::server_process::{Server, add, add_project, appears, command, place};
 
 #[test]
 fn a_worker_does_what_a_server_leaves_to_it() {

@@ -1,4 +1,4 @@
-//! `create_comment` in the name of an app, at the pretend GitHub.
+//! `create_comment` in the name of an app, at the fake GitHub.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use tollgate_server::mcp::{Folders, Mcp, Means};
 use super::http::way;
 use super::{Agent, Listener, SUMMARY, story};
 use crate::desk::Desk;
-use crate::hub::{Hub, Opening, PullRequest};
-use crate::pulls::station;
-use crate::stage::{Server, add_project};
+use crate::fake_github::{FakeGithub, Opening, PullRequest};
+use crate::pulls::test_server;
+use crate::server_process::{Server, add_project};
 
-fn open(hub: &Hub) -> PullRequest<'_> {
-    hub.repository("octo/app", &[("a.js", "export const one = 1;\n")]);
-    hub.open("octo/app", &Opening { files: &[("b.js", "export const two = 2;\n")], ..Opening::default() })
+fn open(github: &FakeGithub) -> PullRequest<'_> {
+    github.repository("octo/app", &[("a.js", "export const one = 1;\n")]);
+    github.open("octo/app", &Opening { files: &[("b.js", "export const two = 2;\n")], ..Opening::default() })
 }
 
-fn arguments(hub: &Hub, pull: &PullRequest<'_>, body: &str) -> Value {
-    json!({"body": body, "pull_request": format!("{}/octo/app/pull/{}", hub.url(), pull.number)})
+fn arguments(github: &FakeGithub, pull: &PullRequest<'_>, body: &str) -> Value {
+    json!({"body": body, "pull_request": format!("{}/octo/app/pull/{}", github.url(), pull.number)})
 }
 
-/// A server with a project whose origin is a repository of the pretend GitHub.
-fn begin(hub: &Hub, origin: &str, is_app: bool) -> (Desk, Server) {
-    let desk = Desk::configured("true", &format!("[github]\nurl = '{}'\n", hub.url()));
-    desk.git(&["remote", "add", "origin", &format!("{}/{origin}.git", hub.url())]);
+/// A server with a project whose origin is a repository of the fake GitHub.
+fn begin(github: &FakeGithub, origin: &str, is_app: bool) -> (Desk, Server) {
+    let desk = Desk::configured("true", &format!("[github]\nurl = '{}'\n", github.url()));
+    desk.git(&["remote", "add", "origin", &format!("{}/{origin}.git", github.url())]);
     add_project(&desk);
     if is_app {
-        station::set_up(&desk, hub);
+        test_server::set_up(&desk, github);
     }
     let server = Server::start_with(&desk, &["--no-work"]);
     (desk, server)
@@ -41,11 +41,11 @@ fn begin(hub: &Hub, origin: &str, is_app: bool) -> (Desk, Server) {
 
 #[test]
 fn a_server_that_is_an_app_comments_as_the_app_and_needs_no_token() {
-    let hub = Hub::start();
-    let pull = open(&hub);
-    let here = arguments(&hub, &pull, SUMMARY);
+    let github = FakeGithub::start();
+    let pull = open(&github);
+    let here = arguments(&github, &pull, SUMMARY);
     story(async {
-        let (desk, server) = begin(&hub, "octo/app", true);
+        let (desk, server) = begin(&github, "octo/app", true);
         let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
         for action in ["created", "unchanged"] {
             assert_eq!(agent.data("create_comment", here.clone()).await["action"], action);
@@ -58,11 +58,11 @@ fn a_server_that_is_an_app_comments_as_the_app_and_needs_no_token() {
 
 #[test]
 fn where_the_app_is_not_installed_an_agent_is_told_so() {
-    let hub = Hub::start();
+    let github = FakeGithub::start();
     story(async {
-        let (desk, server) = begin(&hub, "octo/other", true);
+        let (desk, server) = begin(&github, "octo/other", true);
         let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
-        let there = json!({"body": "hi", "pull_request": format!("{}/octo/other/pull/1", hub.url())});
+        let there = json!({"body": "hi", "pull_request": format!("{}/octo/other/pull/1", github.url())});
         let refusal = agent.refusal("create_comment", there).await;
         assert!(refusal.contains("GitHub App of this server is not installed in `octo/other`"), "{refusal}");
     });
@@ -70,27 +70,27 @@ fn where_the_app_is_not_installed_an_agent_is_told_so() {
 
 #[test]
 fn without_app_and_token_an_agent_is_told_what_is_missing() {
-    let hub = Hub::start();
-    let pull = open(&hub);
+    let github = FakeGithub::start();
+    let pull = open(&github);
     story(async {
-        let (desk, server) = begin(&hub, "octo/app", false);
+        let (desk, server) = begin(&github, "octo/app", false);
         let agent = Agent::new(Listener::default().serve(way(&desk, &server)).await.unwrap()).await;
-        let refusal = agent.refusal("create_comment", arguments(&hub, &pull, SUMMARY)).await;
+        let refusal = agent.refusal("create_comment", arguments(&github, &pull, SUMMARY)).await;
         assert!(refusal.contains("neither a GitHub App nor a token"), "{refusal}");
         assert!(refusal.contains("`tollgate github setup`") && refusal.contains("`GITHUB_TOKEN`"), "{refusal}");
     });
-    assert!(hub.requests("").is_empty(), "{:?}", hub.requests(""));
+    assert!(github.requests("").is_empty(), "{:?}", github.requests(""));
 }
 
 /// Tools as a process of its own has them: nothing is shared with others.
-fn process(desk: &Desk, hub: &Hub) -> Mcp {
+fn process(desk: &Desk, github: &FakeGithub) -> Mcp {
     let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
     let store = Location::File(desk.path("data/tollgate/tollgate.db"));
     let means = Means::in_folders(desk.board().home().clone(), store, folders);
     let settings = AppSettings {
-        address: Address::parse(&hub.url(), None).unwrap(),
-        app_id: hub.app_id(),
-        key_pem: Secret::new(hub.private_key().to_owned()),
+        address: Address::parse(&github.url(), None).unwrap(),
+        app_id: github.app_id(),
+        key_pem: Secret::new(github.private_key().to_owned()),
         key_from: "the test".to_owned(),
         resolves_threads: false,
     };
@@ -104,18 +104,18 @@ fn process(desk: &Desk, hub: &Hub) -> Mcp {
 
 #[test]
 fn processes_that_write_at_once_leave_one_comment_although_lists_lag() {
-    let hub = Hub::start();
-    let pull = open(&hub);
+    let github = FakeGithub::start();
+    let pull = open(&github);
     let desk = Desk::new("true");
-    desk.git(&["remote", "add", "origin", &format!("{}/octo/app.git", hub.url())]);
-    // So many that those who begin at the same time do not see one another.
-    hub.lag(0, 16);
+    desk.git(&["remote", "add", "origin", &format!("{}/octo/app.git", github.url())]);
+    // Enough calls that concurrent ones do not see each other's comment.
+    github.lag(0, 16);
     let bodies: Vec<String> = (0..4).map(|n| SUMMARY.replace("Retries.", &format!("Retries {n}."))).collect();
-    let processes: Vec<Mcp> = bodies.iter().map(|_| process(&desk, &hub)).collect();
+    let processes: Vec<Mcp> = bodies.iter().map(|_| process(&desk, &github)).collect();
     std::thread::scope(|scope| {
         for (process, body) in processes.iter().zip(&bodies) {
             scope.spawn(|| {
-                let made = process.call("create_comment", arguments(&hub, &pull, body)).unwrap();
+                let made = process.call("create_comment", arguments(&github, &pull, body)).unwrap();
                 assert_eq!(made["structuredContent"]["posted"], true, "{made:#}");
             });
         }
@@ -123,6 +123,6 @@ fn processes_that_write_at_once_leave_one_comment_although_lists_lag() {
     let seen = pull.seen();
     let said: Vec<&str> = seen.others.iter().map(|comment| comment.body.as_str()).collect();
     assert_eq!(said.len(), 1, "{said:#?}");
-    // Whoever found that another was first had that comment say what they say.
-    assert_eq!(hub.requests("comments.edit").len(), processes.len() - 1);
+    // A call that lost the race edited the existing comment.
+    assert_eq!(github.requests("comments.edit").len(), processes.len() - 1);
 }

@@ -1,4 +1,4 @@
-//! Whatever a tool is told: it answers, writes nothing where it may not, and the next one is answered, too.
+//! Hostile tool calls: each is answered, writes nothing outside its roots, and does not affect the next one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn tools(desk: &Desk) -> Mcp {
     ))
 }
 
-/// Every file outside the data folder, and what is in it. Git refreshes its index when it looks.
+/// Every file outside the data folder, with its content. Git refreshes its index on reads.
 fn files(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
@@ -144,7 +144,7 @@ fn ten_thousand_random_calls_are_answered_and_write_nothing() {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     files(&desk.path(""), &mut before);
     let mut runner = TestRunner::new(Config { cases: 10_000, failure_persistence: None, ..Config::default() });
-    // What is sound is looked at in the next test, where each review costs processes.
+    // Valid input is covered by the next test, because each review starts processes.
     let calls = (prop::sample::select(&TOOLS[..]), prop_oneof![any_arguments(), any_json()]);
     let calls = calls.prop_filter("sound", |(name, arguments)| *name != "review_change" || *arguments != json!({}));
     runner

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::{Agent, BAD, Listener, answered, check_promised, story};
 use crate::desk::{Desk, works};
-use crate::stage::{Server, add, add_project};
-use crate::stub::Stub;
+use crate::fake_model::FakeModel;
+use crate::server_process::{Server, add, add_project};
 
 /// A server with a project on whose branch something is wrong.
 pub(super) fn begin() -> (Desk, Server) {
@@ -67,7 +67,7 @@ fn every_tool_answers_over_http_as_it_promised() {
 
 #[test]
 fn a_review_that_is_cancelled_over_http_ends_and_is_not_stored() {
-    let (stub, was_asked, free) = Stub::hanging(1);
+    let (stub, was_asked, free) = FakeModel::hanging(1);
     story(async move {
         let settings = format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub"));
         let (desk, server) = begin_with(&settings);
@@ -126,7 +126,7 @@ fn status(server: &Server, method: &str, headers: &[(&str, &str)], body: &str) -
 }
 
 #[test]
-fn who_asks_and_from_where_is_checked_as_for_the_rest_of_the_server() {
+fn token_and_origin_are_checked_as_for_all_routes() {
     let (desk, server) = begin();
     let (host, bearer) = (server.address.clone(), format!("Bearer {}", token(&desk)));
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();

@@ -19,7 +19,7 @@ fn python() -> PathBuf {
     program
 }
 
-/// Runs the script and gives back what it says.
+/// Runs the script and returns its output.
 async fn run(arguments: [&str; 3], data: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/official.py");
     let mut command = Command::new(python());

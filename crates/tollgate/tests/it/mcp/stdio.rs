@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 
 use super::{Agent, BAD, GOOD, Listener, SUMMARY, answered, protocol_error, story};
+use crate::fake_model::FakeModel;
 use crate::scratch::Scratch;
-use crate::stub::Stub;
 
 /// The program, and a client that talks to it.
 pub(super) struct Session {
@@ -102,7 +102,7 @@ fn every_kind_of_change_can_be_reviewed_and_only_one_at_a_time() {
 }
 
 #[test]
-fn what_was_found_can_be_listed_shown_and_dismissed() {
+fn findings_can_be_listed_shown_and_dismissed() {
     story(async {
         let scratch = Scratch::on_a_branch();
         scratch.write("b.js", BAD).write("src/c.js", BAD);
@@ -143,7 +143,7 @@ fn a_critical_finding_is_not_dismissed_without_a_reason() {
         let said = r#"{"decision":"REJECTED","summary":"s","findings":[{"severity":"critical","category":"security",
             "title":"Anybody can run code","description":"The text is run.","file":"b.js","line":1,
             "evidence":"export const f = (text) => eval(text);"}]}"#;
-        let stub = Stub::saying(said);
+        let stub = FakeModel::saying(said);
         scratch.configure(&format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));
         scratch.write("b.js", BAD);
         let session = Session::start(&scratch, &[]).await;
@@ -161,7 +161,7 @@ fn a_critical_finding_is_not_dismissed_without_a_reason() {
 }
 
 #[test]
-fn whoever_calls_cannot_open_the_gate_that_the_operator_closed() {
+fn a_caller_cannot_open_the_gate_that_the_operator_closed() {
     story(async {
         let scratch = Scratch::on_a_branch();
         scratch.write("b.js", BAD);
@@ -229,7 +229,7 @@ fn progress_is_told_in_steps_that_grow() {
 
 #[test]
 fn a_cancelled_review_ends_and_gives_its_turn_back() {
-    let (stub, was_asked, free) = Stub::hanging(2);
+    let (stub, was_asked, free) = FakeModel::hanging(2);
     story(async move {
         let scratch = Scratch::on_a_branch();
         scratch.configure(&format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));
@@ -257,7 +257,7 @@ fn a_cancelled_review_ends_and_gives_its_turn_back() {
 
 #[test]
 fn a_signal_ends_it_and_what_it_started() {
-    let (stub, was_asked, free) = Stub::hanging(1);
+    let (stub, was_asked, free) = FakeModel::hanging(1);
     story(async move {
         let scratch = Scratch::on_a_branch();
         scratch.configure(&format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::desk::works;
-use crate::pages::mark::{button, link, textbox};
+use crate::pages::locator::{button, link, textbox};
 use crate::pages::site::{LIVE, Site};
 
 #[test]
@@ -50,7 +50,7 @@ fn a_session_that_is_over_is_said_and_one_signs_in_again() {
         browser.forgive(expected);
     }
     browser.must("Network.clearBrowserCookies", json!({}));
-    // The connection ends, is made anew, and nobody knows any more who is there.
+    // The connection ends and is reopened, and the session is gone.
     site.restart();
     browser.sees("You are signed out.");
     browser.click(link("Sign in again"));

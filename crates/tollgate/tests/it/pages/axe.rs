@@ -1,4 +1,4 @@
-//! Accessibility, as axe-core checks it: all rules of WCAG 2.2 A and AA, and what is good practice besides.
+//! Accessibility, as axe-core checks it: all rules of WCAG 2.2 A and AA, and best practices.
 //!
 //! It runs in a world of its own, beside the page's scripts and behind its content security policy, which stays on.
 
@@ -33,7 +33,7 @@ impl Browser {
             result(self.must("Runtime.evaluate", asked)).unwrap()
         };
         run(&format!("{source}\ntrue"));
-        // Half beneath the bar, because somebody has scrolled, a button counts as too small.
+        // A button half beneath the bar of a scrolled page counts as too small.
         run("scrollTo({ top: 0, behavior: 'instant' })");
         let results = run(RUN);
         results["violations"].as_array().unwrap().iter().flat_map(lines).collect()

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use crate::desk::{BAD, works};
 use crate::pages::browser::Browser;
-use crate::pages::mark::{button, css, link, role, textbox};
+use crate::pages::locator::{button, css, link, role, textbox};
 use crate::pages::site::{LIVE, Site};
 
 impl Site {
-    /// A browser on the board, which hears of what happens.
+    /// A browser on the board with a live event stream.
     #[track_caller]
     fn on_board(&self) -> Browser {
         let browser = self.open();
@@ -140,7 +140,7 @@ fn the_keyboard_alone_is_enough() {
     }
     browser.press("Down");
     assert_eq!(browser.string(focused), "Second");
-    // What can be done, and why the rest cannot.
+    // Available actions, and reasons for the unavailable ones.
     browser.press(".");
     browser.finds(role("dialog", "Second"));
     browser.sees("a feature comes to the gate by itself");
@@ -155,7 +155,7 @@ fn the_keyboard_alone_is_enough() {
     browser.sees("Started: Second");
     site.server.settled(site.project, &second);
     browser.until(&is_in(&second, "waiting_approval"));
-    // A card that somebody else takes away leaves the focus to its neighbour.
+    // A card removed by another user passes the focus to its neighbour.
     browser.press("j");
     assert_eq!(browser.string(focused), "Passed");
     site.act(&passed, "move", &json!({ "status": "completed" }));
@@ -172,7 +172,7 @@ fn the_keyboard_alone_is_enough() {
 }
 
 #[test]
-fn what_is_looked_for_is_kept_in_the_address() {
+fn filters_are_kept_in_the_url() {
     let site = Site::new(&works());
     site.create(&json!({ "title": "Log in", "description": "x", "priority": 1, "category": "Core" }));
     site.create(&json!({ "title": "Log out", "description": "x", "category": "Core" }));
@@ -188,7 +188,7 @@ fn what_is_looked_for_is_kept_in_the_address() {
     assert_eq!(browser.string(TITLES), "Log in");
     assert_eq!(browser.string("document.querySelector('#priority').value"), "1");
     browser.until(LIVE);
-    // What is new and does not fit stays away; what fits appears.
+    // New cards appear only if they match the filter.
     site.create(&json!({ "title": "Unlog", "description": "x" }));
     site.create(&json!({ "title": "Log more", "description": "x", "priority": 1 }));
     browser.until(&format!("{TITLES} === 'Log in|Log more'"));
@@ -224,7 +224,7 @@ fn a_long_column_is_shown_in_parts_and_stays_in_order() {
 }
 
 #[test]
-fn whoever_has_to_decide_is_told_and_decides_on_the_card() {
+fn pending_decisions_are_announced_and_made_on_the_card() {
     let site = Site::new(&insists());
     let id = site.finish("Read JSON");
     let browser = site.on_board();

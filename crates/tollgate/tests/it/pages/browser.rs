@@ -1,4 +1,4 @@
-//! A browser with one page: where it is, what is true of it, and what was noticed when it ends.
+//! A browser with one page: navigation, assertions, and a check of its log at the end.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use thirtyfour::{Capabilities, WebDriver};
 use tokio::runtime::Runtime;
 
 use crate::pages::chromium::Driver;
-use crate::pages::watch::Watch;
+use crate::pages::page_log::Watch;
 use crate::wait::pause;
 
 /// How long anything may take before a test gives up. Nothing depends on it but the end of a broken test.
@@ -37,7 +37,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// A browser that knows nobody, for the server at an address.
+    /// A browser without a session, for the server at an address.
     #[track_caller]
     pub(crate) fn new(address: SocketAddr) -> Self {
         let driver = Driver::start();
@@ -58,7 +58,7 @@ impl Browser {
         browser
     }
 
-    /// A browser of somebody who opened the address that the server printed.
+    /// A signed-in browser, by the URL that the server printed.
     #[track_caller]
     pub(crate) fn signed_in(address: SocketAddr, token: &str) -> Self {
         let browser = Self::new(address);
@@ -71,7 +71,7 @@ impl Browser {
     pub(crate) fn sign_in(&self, path: &str, token: &str) {
         self.go(&format!("{path}#token={token}"));
         self.until("'signedIn' in document.body.dataset && document.readyState === 'complete'");
-        // The page before was the one that asks who is there.
+        // The previous page was the sign-in form.
         self.overlook("401 (Unauthorized)");
     }
 
@@ -109,7 +109,7 @@ impl Browser {
         self.string("location.pathname + location.search + location.hash")
     }
 
-    // What is true of it.
+    // Assertions.
 
     /// The value of an expression.
     #[track_caller]
@@ -201,7 +201,7 @@ impl Browser {
         }
     }
 
-    /// Where the browser is and what it shows, for people who look for the reason of a failure.
+    /// The URL and text of the page, for failure messages.
     pub(crate) fn situation(&self) -> String {
         let value = |expression: &str| match self.evaluate(expression) {
             Ok(Value::String(text)) => text,
@@ -223,7 +223,7 @@ impl Browser {
         self.command(method, parameters).unwrap_or_else(|problem| panic!("{method}: {problem}"))
     }
 
-    /// The value of an expression, a promise's when it is kept, or what was thrown.
+    /// The value of an expression or its promise, or the thrown error.
     pub(crate) fn evaluate(&self, expression: &str) -> Result<Value, String> {
         let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         result(self.command("Runtime.evaluate", parameters)?)

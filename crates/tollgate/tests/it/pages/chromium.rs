@@ -59,7 +59,7 @@ impl Driver {
                 if let Some((_, port)) = line.split_once("started successfully on port ") {
                     let _ = found.send(port.trim_end_matches('.').parse::<u16>().unwrap());
                 } else if line.starts_with("Unable to") || line.contains("Exiting") {
-                    // The keeper stays, so nobody else would tell.
+                    // The keeper process stays, so nothing else reports the exit.
                     break;
                 }
             }
@@ -74,7 +74,7 @@ impl Driver {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where the browser puts what it downloads.
+    /// The download folder of the browser.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.folder.join("downloads")
     }

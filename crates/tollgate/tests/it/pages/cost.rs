@@ -5,8 +5,8 @@
 #![expect(clippy::print_stdout, reason = "what was measured is printed")]
 
 use crate::pages::browser::Browser;
-use crate::pages::scene::{LARGE, Large, Scene};
-use crate::pages::watch::Request;
+use crate::pages::fixtures::{LARGE, Large, Scene};
+use crate::pages::page_log::Request;
 
 /// Everything that a first visit to a page loads, in bytes on the wire.
 fn weight(requests: &[Request]) -> u64 {

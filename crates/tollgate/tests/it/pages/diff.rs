@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::desk::Desk;
 use crate::pages::browser::Browser;
-use crate::pages::look::Theme;
-use crate::pages::mark::{css, link};
+use crate::pages::display::Theme;
+use crate::pages::locator::{css, link};
 use crate::pages::site::Site;
 use crate::wait::wait_until;
 
@@ -176,7 +176,7 @@ fn a_folded_file_opens_and_comes_in_parts() {
     assert_eq!(browser.count(&format!("#{long} td.code")), 0);
     browser.click(css(&format!("#{long} > summary")));
     browser.until(&format!("document.querySelectorAll('#{long} td.code.add').length >= 500"));
-    // What comes near comes by itself.
+    // Files near the viewport load by themselves.
     browser.until(&format!(
         "(() => {{ const more = document.querySelector('#{long} .more'); more?.scrollIntoView(); return !more }})()"
     ));
@@ -214,7 +214,7 @@ fn a_long_line_is_shown_on_request() {
 fn read(browser: &Browser, path: &str) -> String {
     browser.go(path);
     wait_until(&format!("{path} is loaded"), || browser.value("document.readyState") == "complete");
-    // Also of what is out of sight, and not laid out until it is seen.
+    // Includes text outside the viewport, which is not laid out yet.
     browser.string("document.body.textContent")
 }
 

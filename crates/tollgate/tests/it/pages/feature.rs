@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::desk::{BAD, learns, works};
 use crate::pages::browser::Browser;
-use crate::pages::mark::{button, css, link, textbox};
+use crate::pages::locator::{button, css, link, textbox};
 use crate::pages::site::{LIVE, Site};
 
-/// An agent that insists: what is wrong stays, and something else changes each time.
+/// A stubborn agent: each iteration keeps the defect and changes something else.
 fn insists() -> String {
     format!("echo '{BAD}' > b.js; date +%s%N > notes.txt; echo written")
 }
@@ -66,7 +66,7 @@ fn a_feature_is_started_and_its_page_follows_it_through_the_gate() {
 }
 
 #[test]
-fn what_an_agent_says_is_seen_as_it_says_it_until_it_is_stopped() {
+fn agent_output_is_shown_live_until_the_agent_is_stopped() {
     let site = Site::new("echo begun '<script>alert(1)</script>'; sleep 100");
     let id = site.add("Read JSON");
     let browser = site.open();
@@ -83,7 +83,7 @@ fn what_an_agent_says_is_seen_as_it_says_it_until_it_is_stopped() {
 fn a_person_approves_with_a_reason_or_not_at_all() {
     let (_site, _, browser) = rejected();
     browser.sees("It waits for you");
-    // What is not possible says why.
+    // Unavailable actions show a reason.
     browser.press(".");
     browser.until("document.activeElement.closest('#acts-menu') !== null");
     browser.value("document.querySelector('#acts-menu [data-act=start]').click()");
@@ -138,7 +138,7 @@ fn a_finding_is_dismissed_taken_back_and_dismissed_again_and_then_the_review_pas
         ada.until("document.querySelector('#part-findings .fi.closed') !== null");
     };
     dismiss("The text is ours.");
-    // In the diff, too, and for whoever else looks.
+    // In the diff, too, and for other viewers.
     ada.until("document.querySelector('#part-changes .finding.dismissed [data-act=restore]') !== null");
     ben.until("document.querySelector('#part-findings .fi.closed') !== null");
     ada.click(button("Undo"));
@@ -192,7 +192,7 @@ fn findings_are_filtered_copied_and_taken_away() {
     let statuses =
         "Promise.all([...document.querySelectorAll('#export-menu a')].map((a) => fetch(a.href).then((r) => r.status)))";
     assert_eq!(browser.value(&format!("({statuses}).then(String)")), json!("200,200,200,200"));
-    // What only rules said, nobody was asked about.
+    // Rule findings have no prompt.
     browser.click(css("#audit > summary"));
     browser.sees("nobody was asked anything");
 }

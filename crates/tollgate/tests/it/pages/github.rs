@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::desk::works;
-use crate::pages::look::Theme;
-use crate::pages::mark::{button, css, link};
+use crate::fake_app_setup::FakeAppSetup;
+use crate::pages::display::Theme;
+use crate::pages::locator::{button, css, link};
 use crate::pages::site::Site;
-use crate::registrar::Registrar;
 use crate::wait::wait_until;
 
 #[test]
 fn an_app_is_made_there_and_back() {
-    let (site, registrar) = (Site::new(&works()), Registrar::start());
+    let (site, registrar) = (Site::new(&works()), FakeAppSetup::start());
     let browser = site.open();
     browser.forgive(&registrar.url());
     browser.go("/settings/github");

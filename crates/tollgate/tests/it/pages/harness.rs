@@ -1,13 +1,13 @@
-//! The browser of these tests itself: it does what people do, notices what it should, and leaves nothing behind.
+//! Tests of the browser harness: real input, error detection, and cleanup.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::endure::server::processes_of;
 use crate::pages::browser::Browser;
-use crate::pages::look::Theme;
-use crate::pages::mark::{button, css, link, textbox};
+use crate::pages::display::Theme;
+use crate::pages::locator::{button, css, link, textbox};
+use crate::robustness::server::processes_of;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src *";
 
@@ -102,7 +102,7 @@ fn it_looks_in_many_ways() {
     browser.sees("no script here");
 }
 
-/// What is noticed of a page with this script.
+/// The log of a page with this script.
 #[track_caller]
 fn check(page: &'static [(&'static str, &'static str)], expected: &[&str]) {
     let browser = Browser::new(serve(page));

@@ -1,14 +1,14 @@
-//! Text that somebody wrote to break a page is text on every page. Chromium's own opinion is asked, too: a dialog, a word of
+//! Hostile text is escaped on every page. Chromium's log is checked, too: a dialog, a violation of
 //! its content security policy or a request elsewhere fails these tests like any other.
 
 use serde_json::json;
 
 use crate::desk::works;
 use crate::pages::browser::Browser;
-use crate::pages::scene::{Hostile, Scene, hostile};
+use crate::pages::fixtures::{Hostile, Scene, hostile};
 use crate::pages::site::{LIVE, Site};
 
-/// What does not belong into a page of ours, one line each.
+/// Foreign elements of the page, one line each.
 const INTRUDERS: &str = r#"(() => {
     const found = [];
     const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
@@ -34,7 +34,7 @@ const INTRUDERS: &str = r#"(() => {
     return found.join('\n');
 })()"#;
 
-/// Checks the page that is shown: nothing came in, and what was written is there to be read.
+/// Checks that the page has no foreign element and shows the hostile text as text.
 #[track_caller]
 fn check(browser: &Browser, shown: &[&str]) {
     let intruders = browser.string(INTRUDERS);
@@ -103,7 +103,7 @@ fn on_the_page_of_a_feature() {
         browser.until("document.querySelector('.loading') === null");
         check(&browser, &[]);
     }
-    // What the file is called, what is in it, what the agent said and what the reviewer said.
+    // File name, content, agent output and review.
     browser.go(&format!("{}?iteration=1", scene.page_of(hostile::WORKED_ON)));
     browser.value("for (const part of document.querySelectorAll('details')) part.open = true");
     browser.sees("<script>alert(5)</script><img src=x onerror=alert(6)>");

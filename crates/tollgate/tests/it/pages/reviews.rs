@@ -1,13 +1,13 @@
-//! Stored reviews and trends, as people use them: search, filters, one review, exports, and what comes while one looks.
+//! Stored reviews and trends, as people use them: search, filters, one review, exports, and live updates.
 
 use std::process::Command;
 
 use crate::desk::{BAD, GOOD, learns};
-use crate::pages::look::Theme;
-use crate::pages::mark::{button, css, link, role};
+use crate::pages::display::Theme;
+use crate::pages::locator::{button, css, link, role};
 use crate::pages::site::{LIVE, Site};
 
-/// Reviews a file as somebody at a terminal does, in the same memory as the server's.
+/// Reviews a file from the command line, with the server's store.
 #[track_caller]
 fn review(site: &Site, title: &str, code: &str) {
     let desk = &site.desk;
@@ -52,7 +52,7 @@ fn reviews_are_searched_and_filtered_in_the_address() {
     browser.sees_no_more("Parse what users write");
     browser.click(link("text: evaluate"));
     browser.until("location.search === ''");
-    // What is chosen is looked for at once.
+    // Choosing a filter searches immediately.
     browser.choose(role("combobox", "Verdict"), "approved");
     browser.until("location.search === '?verdict=approved'");
     browser.sees_no_more("Evaluate what users write");

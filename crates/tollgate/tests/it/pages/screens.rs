@@ -1,7 +1,7 @@
 //! The screens, for all that looks at each of them.
 
 use crate::pages::browser::Browser;
-use crate::pages::scene::Scene;
+use crate::pages::fixtures::Scene;
 
 /// What Chromium says of a page that is not there, though it is shown.
 pub(crate) const NOBODY: &str = "/features/nobody - Failed to load resource";
@@ -12,7 +12,7 @@ pub(crate) struct Screen {
     pub(crate) path: String,
 }
 
-/// Those that the documents show.
+/// The screens in the documentation.
 const KEPT: &[&str] = &[
     "board",
     "feature",

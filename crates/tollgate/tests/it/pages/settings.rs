@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::desk::{Desk, learns, works};
-use crate::endure::server::Server;
 use crate::pages::browser::Browser;
-use crate::pages::look::Theme;
-use crate::pages::mark::{button, css, link, role, textbox};
+use crate::pages::display::Theme;
+use crate::pages::locator::{button, css, link, role, textbox};
 use crate::pages::site::Site;
+use crate::robustness::server::Server;
 use crate::wait::wait_until;
 
 const PROMPTS: &str = "/settings/prompts";
@@ -113,7 +113,7 @@ fn of_two_who_write_the_second_is_told_and_loses_nothing() {
 }
 
 #[test]
-fn what_was_typed_is_there_again_after_the_page_was_left() {
+fn typed_text_survives_leaving_the_page() {
     let site = Site::new(&works());
     let browser = site.open();
     browser.forgive("dialog");

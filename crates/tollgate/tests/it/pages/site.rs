@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::endure::server::{Launch, Server};
 use crate::pages::browser::Browser;
+use crate::robustness::server::{Launch, Server};
 
-/// True in a page that hears of what happens.
+/// True in a page with an open event stream.
 pub(crate) const LIVE: &str = "document.querySelector('#link-state')?.dataset.state === 'live'";
 
 /// A desk, its server, and the number of its project.
@@ -33,7 +33,7 @@ impl Site {
         Self { server, desk, project }
     }
 
-    /// A browser of somebody who opened the address that the server printed.
+    /// A signed-in browser, by the URL that the server printed.
     #[track_caller]
     pub(crate) fn open(&self) -> Browser {
         Browser::signed_in(self.server.address, &self.server.token)
@@ -66,7 +66,7 @@ impl Site {
         assert!(answer.status < 300, "{answer:?}");
     }
 
-    /// Adds a feature, starts it, and waits until nothing is owed to it.
+    /// Adds a feature, starts it, and waits until it has no queued work.
     #[track_caller]
     pub(crate) fn finish(&self, title: &str) -> String {
         let id = self.server.begin(self.project, title);
@@ -84,7 +84,7 @@ impl Site {
         format!("/projects/{}", self.project)
     }
 
-    /// Ends the server, without a warning to anybody, and gives back where it listened.
+    /// Kills the server and returns its address.
     pub(crate) fn stop(&mut self) -> SocketAddr {
         self.server.kill();
         self.server.address

@@ -1,7 +1,7 @@
 //! The client of GitHub keeps to GitHub's own description of its API, and gets by when GitHub does not.
 //!
 //! Everything that a [`Host`] can do is done through Prism, which refuses a request that is not as it is described, and
-//! an answer of the pretend GitHub that is not.
+//! an answer of the fake GitHub that is not.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use tollgate_engine::forge::host::{
     CheckUpdate, Host, HostErrorKind, NewCheck, NewReview, Permission, ReviewEvent, Secret,
 };
 
-use super::station::{BAD, GOOD, Station};
-use crate::hub::{Fault, Hub, Opening, Prism, PullRequest};
+use super::test_server::{BAD, GOOD, TestServer};
+use crate::fake_github::{FakeGithub, Fault, Opening, Prism, PullRequest};
 
 const OLD: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
@@ -23,17 +23,17 @@ fn repo() -> Repo {
     Repo::parse("octo/app").unwrap()
 }
 
-fn scene(hub: &Hub) -> PullRequest<'_> {
-    hub.repository("octo/app", &[("a.js", OLD)]);
+fn scene(github: &FakeGithub) -> PullRequest<'_> {
+    github.repository("octo/app", &[("a.js", OLD)]);
     let changed = OLD.replace("\n3\n", "\nthree\nmore\n");
-    hub.open("octo/app", &Opening { files: &[("a.js", &changed), ("b.js", "new\n")], ..Opening::default() })
+    github.open("octo/app", &Opening { files: &[("a.js", &changed), ("b.js", "new\n")], ..Opening::default() })
 }
 
-fn app(hub: &Hub, api: &str, resolves_threads: bool) -> App {
+fn app(github: &FakeGithub, api: &str, resolves_threads: bool) -> App {
     let settings = AppSettings {
-        address: Address::parse(&hub.url(), Some(api)).unwrap(),
-        app_id: hub.app_id(),
-        key_pem: Secret::new(hub.private_key().to_owned()),
+        address: Address::parse(&github.url(), Some(api)).unwrap(),
+        app_id: github.app_id(),
+        key_pem: Secret::new(github.private_key().to_owned()),
         key_from: "a test".to_owned(),
         resolves_threads,
     };
@@ -47,18 +47,18 @@ fn inline(line: Option<u32>) -> Inline {
 
 #[test]
 fn everything_that_is_asked_of_github_is_as_github_describes_it() {
-    let hub = Hub::start();
-    hub.let_apps_resolve();
-    hub.hook_to("http://127.0.0.1:1/nobody", "secret");
-    let pull = scene(&hub);
-    let (prism, repo, number) = (Prism::before(&hub), repo(), pull.number);
+    let github = FakeGithub::start();
+    github.let_apps_resolve();
+    github.hook_to("http://127.0.0.1:1/nobody", "secret");
+    let pull = scene(&github);
+    let (prism, repo, number) = (Prism::before(&github), repo(), pull.number);
     let head = Sha::parse(&pull.head()).unwrap();
-    let app = app(&hub, &prism.url(), true);
+    let app = app(&github, &prism.url(), true);
     let installation = app.installation_of(&repo).unwrap();
     let host = app.host(installation, &repo);
 
     let me = host.me().unwrap();
-    assert_eq!((me.login.as_str(), me.mention.as_str(), me.app), ("tollgate[bot]", "tollgate", Some(hub.app_id())));
+    assert_eq!((me.login.as_str(), me.mention.as_str(), me.app), ("tollgate[bot]", "tollgate", Some(github.app_id())));
     let found = host.pull(&repo, number).unwrap();
     assert_eq!((found.head, found.is_open, found.size), (head.clone(), true, (1, 2)));
     assert_eq!(host.open_pulls(&repo, 10).unwrap().len(), 1);
@@ -110,59 +110,59 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
     let failed = host.failed_deliveries(0).unwrap();
     assert!(!failed.is_empty());
     host.redeliver(failed[0].id).unwrap();
-    let manifest = Address::parse(&hub.url(), Some(&prism.url())).unwrap();
-    let made = github::convert_manifest(&manifest, &hub.manifest_code("hush")).unwrap();
+    let manifest = Address::parse(&github.url(), Some(&prism.url())).unwrap();
+    let made = github::convert_manifest(&manifest, &github.manifest_code("hush")).unwrap();
     assert_eq!(made.webhook_secret.expose(), "hush");
-    let person = github::with_token(manifest, Some(Secret::new(hub.token_of("ada"))), None);
+    let person = github::with_token(manifest, Some(Secret::new(github.token_of("ada"))), None);
     assert_eq!(person.me().unwrap().login, "ada");
 
-    // What is refused is refused by GitHub, not by its description.
+    // Rejections come from the fake GitHub, not from the API description.
     let outside = [inline(Some(9))];
     let refused = host.review(&repo, number, &NewReview { comments: &outside, ..review }).unwrap_err();
     let HostErrorKind::Invalid(words) = &refused.kind else { panic!("{refused:?}") };
     assert!(words.iter().any(|word| word.contains("must be part of the diff")), "{words:?}");
     assert_eq!(host.pull(&repo, 77).unwrap_err().kind, HostErrorKind::NotFound);
     assert_eq!(prism.violations(), [""; 0]);
-    assert_eq!(hub.n_limited(), 0);
+    assert_eq!(github.n_limited(), 0);
 }
 
 #[test]
 fn the_whole_flow_is_as_github_describes_it() {
-    let hub = Hub::start();
-    let prism = Prism::before(&hub);
-    let mut station = Station::new(&hub, &format!("[github]\napi_url = '{}'\n", prism.url()));
-    station.launch(None);
-    hub.repository("octo/app", &[("README.md", "# app\n")]);
-    let pull = hub.open("octo/app", &Opening { files: &[("a.js", BAD), ("b.js", BAD)], ..Opening::default() });
-    let seen = station.settled(&pull);
+    let github = FakeGithub::start();
+    let prism = Prism::before(&github);
+    let mut server = TestServer::new(&github, &format!("[github]\napi_url = '{}'\n", prism.url()));
+    server.launch(None);
+    github.repository("octo/app", &[("README.md", "# app\n")]);
+    let pull = github.open("octo/app", &Opening { files: &[("a.js", BAD), ("b.js", BAD)], ..Opening::default() });
+    let seen = server.settled(&pull);
     assert_eq!((seen.conclusion(), seen.summaries.len(), seen.inline.len()), (Some("failure"), 1, 2));
     let help = pull.say("ada", "@tollgate help");
-    station.answered(&pull, help);
+    server.answered(&pull, help);
     let root = seen.inline.iter().find(|comment| comment.path == "b.js").unwrap().id;
     let dismiss = pull.answer("ada", root, "@tollgate dismiss only our own text");
-    station.answered(&pull, dismiss);
+    server.answered(&pull, dismiss);
     pull.push("fix", &[("a.js", GOOD)]);
-    assert_eq!(station.settled(&pull).conclusion(), Some("success"));
+    assert_eq!(server.settled(&pull).conclusion(), Some("success"));
     pull.retitle("ada", "[no-review] later");
     pull.push("more", &[("c.js", BAD)]);
-    assert_eq!(station.settled(&pull).conclusion(), Some("neutral"));
+    assert_eq!(server.settled(&pull).conclusion(), Some("neutral"));
     assert_eq!(pull.seen().problems(), [""; 0]);
-    let names: std::collections::BTreeSet<&str> = hub.requests("").iter().map(|entry| entry.name).collect();
+    let names: std::collections::BTreeSet<&str> = github.requests("").iter().map(|entry| entry.name).collect();
     assert!(names.len() > 12, "{names:?}");
     assert_eq!(prism.violations(), [""; 0]);
-    println!("{} requests of {} kinds, none against GitHub's description", hub.requests("").len(), names.len());
+    println!("{} requests of {} kinds, none against GitHub's description", github.requests("").len(), names.len());
 }
 
-fn installed(hub: &Hub) -> Arc<dyn Host> {
-    app(hub, &format!("{}/api/v3", hub.url()), false).host(99, &repo())
+fn installed(github: &FakeGithub) -> Arc<dyn Host> {
+    app(github, &format!("{}/api/v3", github.url()), false).host(99, &repo())
 }
 
 #[test]
 fn tokens_are_good_for_one_repository_and_no_more_than_is_needed() {
-    let hub = Hub::start();
-    scene(&hub);
-    installed(&hub).pull(&repo(), 1).unwrap();
-    let asked = &hub.requests("tokens.create")[0].body;
+    let github = FakeGithub::start();
+    scene(&github);
+    installed(&github).pull(&repo(), 1).unwrap();
+    let asked = &github.requests("tokens.create")[0].body;
     insta::assert_snapshot!(
         asked.to_string(),
         @r#"{"repositories":["app"],"permissions":{"checks":"write","contents":"read","issues":"write","metadata":"read","pull_requests":"write"}}"#
@@ -172,10 +172,10 @@ fn tokens_are_good_for_one_repository_and_no_more_than_is_needed() {
 /// What a comment comes to that meets a fault: whether it is there, and what the client believes.
 #[track_caller]
 fn check(fault: Fault, n_written: usize, expected: Result<(), HostErrorKind>) {
-    let hub = Hub::start();
-    let pull = scene(&hub);
-    let host = installed(&hub);
-    hub.fault("comments.create", 0, 1, fault);
+    let github = FakeGithub::start();
+    let pull = scene(&github);
+    let host = installed(&github);
+    github.fault("comments.create", 0, 1, fault);
     let wrote = host.comment(&repo(), 1, "hello").map(drop).map_err(|error| error.kind);
     assert_eq!((wrote, pull.seen().others.len()), (expected, n_written), "{fault:?}");
 }
@@ -189,21 +189,21 @@ fn the_client_knows_whether_something_was_surely_not_done() {
     check(Fault::DoneButBroken, 1, Err(HostErrorKind::Unclear));
     check(Fault::DoneButClosed, 1, Err(HostErrorKind::Unclear));
     check(Fault::Silent(std::time::Duration::ZERO), 0, Err(HostErrorKind::Unclear));
-    // Another token is fetched, since what was refused for its token was surely not done.
+    // A new token is fetched: a request rejected with 401 had no effect.
     check(Fault::Unauthorized, 1, Ok(()));
 }
 
 #[test]
 fn a_clock_that_is_wrong_and_tokens_that_end_early_are_no_hindrance() {
-    let hub = Hub::start();
-    scene(&hub);
+    let github = FakeGithub::start();
+    scene(&github);
     for by_ms in [3_600_000, -7_200_000, 90_000_000] {
-        hub.step_clock(by_ms);
-        installed(&hub).comment(&repo(), 1, "hello").unwrap();
+        github.step_clock(by_ms);
+        installed(&github).comment(&repo(), 1, "hello").unwrap();
     }
-    let host = installed(&hub);
+    let host = installed(&github);
     host.comment(&repo(), 1, "hello").unwrap();
-    hub.end_tokens();
+    github.end_tokens();
     host.comment(&repo(), 1, "hello").unwrap();
     let authorization = host.git_authorization(&repo()).unwrap().unwrap();
     assert!(!format!("{authorization:?}").contains("ghs_"), "a secret is never shown");

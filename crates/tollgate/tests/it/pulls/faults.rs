@@ -1,13 +1,13 @@
 //! The code host fails in every way there is, at every word we write; nothing is lost and nothing is said twice.
 //!
 //! `TOLLGATE_CHAOS=50` tries each fault fifty times, at the first, second and third request of each kind in turn; without
-//! it each is tried once. What was done is printed.
+//! it each is tried once. Statistics are printed.
 
 use std::time::Duration;
 
-use super::station::BAD;
 use super::steps::Steps;
-use crate::hub::{Fault, Hub, Opening};
+use super::test_server::BAD;
+use crate::fake_github::{FakeGithub, Fault, Opening};
 
 const FAULTS: [Fault; 9] = [
     Fault::Unauthorized,
@@ -27,13 +27,13 @@ const SPOTS: [&str; 4] = ["comments.create", "reviews.create", "checks.create", 
 /// A review with three findings, one of them at a line of each file.
 const FILES: [(&str, &str); 3] = [("a.js", BAD), ("b.js", BAD), ("c.js", BAD)];
 
-/// Plays a review in which something fails; what is wrong at its end.
-fn play(plan: impl FnOnce(&Hub)) -> Vec<String> {
-    let hub = Hub::start();
-    let steps = Steps::new(&hub);
-    hub.repository("octo/app", &[("README.md", "# app\n")]);
-    plan(&hub);
-    let pull = hub.open("octo/app", &Opening { files: &FILES, ..Opening::default() });
+/// Runs a review with an injected fault; returns the violated invariants.
+fn play(plan: impl FnOnce(&FakeGithub)) -> Vec<String> {
+    let github = FakeGithub::start();
+    let steps = Steps::new(&github);
+    github.repository("octo/app", &[("README.md", "# app\n")]);
+    plan(&github);
+    let pull = github.open("octo/app", &Opening { files: &FILES, ..Opening::default() });
     let asked = pull.say("ada", "@tollgate help");
     steps.finish();
     // Lists that lag behind have caught up.
@@ -44,8 +44,8 @@ fn play(plan: impl FnOnce(&Hub)) -> Vec<String> {
     if found != (Some("failure"), 1, 3, 1) {
         problems.push(format!("{found:?}"));
     }
-    if hub.n_limited() > 0 {
-        problems.push(format!("asked too much {} times", hub.n_limited()));
+    if github.n_limited() > 0 {
+        problems.push(format!("asked too much {} times", github.n_limited()));
     }
     problems
 }
@@ -60,7 +60,7 @@ fn a_host_that_fails_costs_no_comment_and_doubles_none() {
             let spots = if rounds == 1 { &SPOTS[..] } else { &SPOTS[round as usize % SPOTS.len()..][..1] };
             for spot in spots {
                 n_played += 1;
-                let found = play(|hub| hub.fault(spot, round % 3, 1, fault));
+                let found = play(|github| github.fault(spot, round % 3, 1, fault));
                 problems.extend(found.into_iter().map(|problem| format!("{fault:?} at {spot} #{round}: {problem}")));
             }
         }
@@ -73,9 +73,9 @@ fn a_host_that_fails_costs_no_comment_and_doubles_none() {
 fn lists_that_lag_behind_do_not_have_us_say_things_twice() {
     for spot in SPOTS {
         for fault in [Fault::DoneButBroken, Fault::DoneButClosed] {
-            let found = play(|hub| {
-                hub.lag(5_000, 0);
-                hub.fault(spot, 0, 1, fault);
+            let found = play(|github| {
+                github.lag(5_000, 0);
+                github.fault(spot, 0, 1, fault);
             });
             assert_eq!(found, [""; 0], "{fault:?} at {spot}");
         }

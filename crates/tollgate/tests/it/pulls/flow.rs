@@ -2,21 +2,21 @@
 
 use insta::assert_snapshot;
 
-use super::station::{BAD, GOOD, Station};
-use crate::hub::{Hub, Opening, PullRequest, Seen};
+use super::test_server::{BAD, GOOD, TestServer};
+use crate::fake_github::{FakeGithub, Opening, PullRequest, Seen};
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
 
-/// An agent that approves only what it sees whole.
+/// An agent that approves only complete changes.
 pub(crate) const LOOKS_AROUND: &str = "cat > /dev/null\ngrep -q JSON.parse far/away.js || exit 9\n\
     echo '{\"decision\": \"approved\", \"findings\": [], \"summary\": \"fine\"}'\n";
 
-fn open<'a>(hub: &'a Hub, title: &str, files: &[(&str, &str)]) -> PullRequest<'a> {
-    hub.repository("octo/app", START);
-    hub.open("octo/app", &Opening { title, files, ..Opening::default() })
+fn open<'a>(github: &'a FakeGithub, title: &str, files: &[(&str, &str)]) -> PullRequest<'a> {
+    github.repository("octo/app", START);
+    github.open("octo/app", &Opening { title, files, ..Opening::default() })
 }
 
-/// What is seen, in a few lines: how often, and how it ended.
+/// A summary of the visible posts and the conclusion.
 fn glance(seen: &Seen) -> String {
     let checks: Vec<String> = seen
         .checks
@@ -37,10 +37,10 @@ fn glance(seen: &Seen) -> String {
 
 #[test]
 fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
-    let seen = station.settled(&pull);
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
+    let seen = server.settled(&pull);
     assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
     assert_snapshot!(seen.summaries[0].body, @r"
     <details>
@@ -90,10 +90,10 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ");
 
     pull.push("more", &[("b.js", GOOD)]);
-    let seen = station.settled(&pull);
+    let seen = server.settled(&pull);
     assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, head failure “1 blocking finding”");
     pull.push("fix", &[("a.js", GOOD)]);
-    let seen = station.settled(&pull);
+    let seen = server.settled(&pull);
     assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, head success “No findings”");
     assert_snapshot!(seen.summaries[0].body, @r"
     <details>
@@ -134,24 +134,24 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ");
 
     pull.force_push("start over", &[("c.js", BAD)]);
-    let seen = station.settled(&pull);
+    let seen = server.settled(&pull);
     assert_snapshot!(glance(&seen), @"summaries 1, reviews 2, inline 2, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, old success “No findings”, head failure “1 blocking finding”");
 }
 
 #[test]
 fn a_clean_pull_request_gets_a_green_check_and_no_words() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    let pull = open(&hub, "feat: parse", &[("a.js", GOOD)]);
-    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    let pull = open(&github, "feat: parse", &[("a.js", GOOD)]);
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
 }
 
 #[test]
 fn a_fork_has_no_say_in_its_own_review() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    hub.repository("octo/app", START);
-    let fork = hub.fork("octo/app", "mallory");
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    github.repository("octo/app", START);
+    let fork = github.fork("octo/app", "mallory");
     let settings = "[rules]\ndisable = ['*']\n[review]\nfail_on = 'never'\n";
     let hidden = format!("// tollgate:ignore\n{BAD}");
     let files = [(".tollgate.toml", settings), ("a.js", hidden.as_str())];
@@ -162,137 +162,137 @@ fn a_fork_has_no_say_in_its_own_review() {
         files: &files,
         ..Opening::default()
     };
-    let pull = hub.open("octo/app", &opening);
-    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
+    let pull = github.open("octo/app", &opening);
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
 }
 
 #[test]
 fn the_rules_are_those_of_the_branch_now_wherever_a_pull_request_began() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    let pull = open(&hub, "feat: parse", &[("a.js", "console.log(1);\n")]);
-    assert_eq!(station.settled(&pull).conclusion(), Some("success"));
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    let pull = open(&github, "feat: parse", &[("a.js", "console.log(1);\n")]);
+    assert_eq!(server.settled(&pull).conclusion(), Some("success"));
     let rule = "id: no-log\nlanguage: JavaScript\nseverity: error\nmessage: nothing is logged\n\
                 rule: { pattern: console.log($$$) }\n";
-    hub.push_to_main("octo/app", &[(".tollgate/rules/no-log.yml", rule)]);
+    github.push_to_main("octo/app", &[(".tollgate/rules/no-log.yml", rule)]);
     pull.push("more", &[("b.js", "console.log(2);\n")]);
-    let seen = station.settled(&pull);
+    let seen = server.settled(&pull);
     assert_eq!((seen.conclusion(), seen.problems()), (Some("failure"), Vec::new()));
 }
 
 #[test]
-fn who_may_write_can_skip_a_review_and_a_stranger_cannot() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    hub.repository("octo/app", START);
+fn authors_with_write_access_can_skip_a_review_and_others_cannot() {
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    github.repository("octo/app", START);
     for (author, expected) in [("ada", "neutral"), ("mallory", "action_required")] {
         let files = [("a.js", BAD)];
         let opening = Opening { title: "[no-review] x", author, files: &files, ..Opening::default() };
-        let pull = hub.open("octo/app", &opening);
-        let seen = station.settled(&pull);
+        let pull = github.open("octo/app", &opening);
+        let seen = server.settled(&pull);
         assert_eq!(seen.conclusion(), Some(expected), "{author}");
         assert_eq!((seen.summaries.len(), seen.others.len(), seen.inline.len()), (0, 1, 0), "{author}");
-        // The same head says it once, whatever is told about it.
+        // One review per head, regardless of further deliveries.
         pull.retitle(author, "[no-review] y");
-        let seen = station.settled(&pull);
+        let seen = server.settled(&pull);
         assert_eq!((seen.conclusion(), seen.others.len()), (Some(expected), 1), "{author}");
         pull.retitle(author, "y");
-        wait_until_concluded(&station, &pull, "failure");
+        wait_until_concluded(&server, &pull, "failure");
         assert_eq!(pull.seen().problems(), [""; 0]);
     }
 }
 
 #[track_caller]
-fn wait_until_concluded(station: &Station<'_>, pull: &PullRequest<'_>, expected: &str) {
+fn wait_until_concluded(server: &TestServer<'_>, pull: &PullRequest<'_>, expected: &str) {
     let what = format!("a check that ends with {expected}");
-    crate::wait::wait_until(&what, || pull.seen().conclusion() == Some(expected) && station.n_owed() == 0);
+    crate::wait::wait_until(&what, || pull.seen().conclusion() == Some(expected) && server.n_owed() == 0);
 }
 
 #[test]
 fn a_draft_waits_until_it_is_ready() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    hub.repository("octo/app", START);
-    let pull = hub.open("octo/app", &Opening { is_draft: true, files: &[("a.js", GOOD)], ..Opening::default() });
-    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head action_required “Not reviewed: this is a draft”");
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    github.repository("octo/app", START);
+    let pull = github.open("octo/app", &Opening { is_draft: true, files: &[("a.js", GOOD)], ..Opening::default() });
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head action_required “Not reviewed: this is a draft”");
     pull.make_ready();
-    wait_until_concluded(&station, &pull, "success");
+    wait_until_concluded(&server, &pull, "success");
 }
 
 #[test]
 fn marks_that_others_write_mean_nothing() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    hub.hold_deliveries(true);
-    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    github.hold_deliveries(true);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
     let head = pull.head();
     for kind in ["summary", "review"] {
         pull.say("mallory", &format!("done\n\n<!-- tollgate:{kind} head={head} -->"));
     }
-    hub.hold_deliveries(false);
-    hub.held().into_iter().for_each(|delivery| hub.send(delivery));
-    let seen = station.settled(&pull);
+    github.hold_deliveries(false);
+    github.held().into_iter().for_each(|delivery| github.send(delivery));
+    let seen = server.settled(&pull);
     assert_eq!((seen.summaries.len(), seen.inline.len(), seen.conclusion()), (1, 1, Some("failure")));
 }
 
 #[test]
 fn people_who_may_write_tell_the_bot_what_to_do() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
-    station.settled(&pull);
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
+    server.settled(&pull);
 
     let refused = pull.say("mallory", "@tollgate pause");
-    assert!(station.answered(&pull, refused).contains("may"), "{}", station.answered(&pull, refused));
+    assert!(server.answered(&pull, refused).contains("may"), "{}", server.answered(&pull, refused));
     let helped = pull.say("mallory", "@tollgate help");
-    assert!(station.answered(&pull, helped).contains("dismiss"));
+    assert!(server.answered(&pull, helped).contains("dismiss"));
     let paused = pull.say("ada", "@tollgate pause");
-    station.answered(&pull, paused);
+    server.answered(&pull, paused);
     pull.push("while it is paused", &[("b.js", GOOD)]);
-    wait_until_concluded(&station, &pull, "action_required");
+    wait_until_concluded(&server, &pull, "action_required");
     let asked = pull.say("ada", "@tollgate review");
-    station.answered(&pull, asked);
-    wait_until_concluded(&station, &pull, "failure");
+    server.answered(&pull, asked);
+    wait_until_concluded(&server, &pull, "failure");
     let resumed = pull.say("ada", "@tollgate resume");
-    station.answered(&pull, resumed);
+    server.answered(&pull, resumed);
 
     let root = pull.seen().inline[0].id;
     let explained = pull.answer("ada", root, "@tollgate explain");
-    station.answered(&pull, explained);
+    server.answered(&pull, explained);
     let dismissed = pull.answer("ada", root, "@tollgate dismiss it is only run on our own text");
-    station.answered(&pull, dismissed);
-    wait_until_concluded(&station, &pull, "success");
+    server.answered(&pull, dismissed);
+    wait_until_concluded(&server, &pull, "success");
     assert_eq!(pull.seen().problems(), [""; 0]);
 
-    // A bot that says the same is not heard, and words to somebody else are none to us.
+    // Comments of bots and mentions of others are ignored.
     let n_answers = pull.seen().others.len();
     pull.say("other[bot]", "@tollgate pause");
     pull.say("ada", "thanks @tollgate");
     pull.push("again", &[("d.js", GOOD)]);
-    wait_until_concluded(&station, &pull, "success");
+    wait_until_concluded(&server, &pull, "success");
     assert_eq!(pull.seen().others.len(), n_answers);
 }
 
 #[test]
 fn a_check_leads_to_the_review_of_its_commit() {
-    let hub = Hub::start();
-    let mut station = Station::new(&hub, "[github]\npublic_url = 'https://gate.example'\n");
-    station.launch(None);
-    let pull = open(&hub, "feat: parse", &[("a.js", BAD)]);
-    station.settled(&pull);
-    hub.open("octo/app", &Opening { files: &[("b.js", GOOD)], ..Opening::default() });
+    let github = FakeGithub::start();
+    let mut server = TestServer::new(&github, "[github]\npublic_url = 'https://gate.example'\n");
+    server.launch(None);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
+    server.settled(&pull);
+    github.open("octo/app", &Opening { files: &[("b.js", GOOD)], ..Opening::default() });
     pull.push("fix", &[("a.js", GOOD)]);
-    let checks = station.settled(&pull).checks;
+    let checks = server.settled(&pull).checks;
     assert_eq!(checks.len(), 2);
     for check in checks {
         let address = check.details_url.as_deref().unwrap();
         let path = address.strip_prefix("https://gate.example").unwrap();
         assert!(check.summary.as_deref().unwrap().contains(&format!("]({address})")), "{:?}", check.summary);
-        let listed = station.get(&format!("/api{path}")).json();
+        let listed = server.get(&format!("/api{path}")).json();
         let heads: Vec<&str> =
             listed["reviews"].as_array().unwrap().iter().map(|one| one["head"].as_str().unwrap()).collect();
         assert_eq!(heads, [check.head.as_str()], "{listed:#}");
-        let page = station.get(path);
+        let page = server.get(path);
         let link = format!("href=\"/reviews/{}\"", listed["reviews"][0]["run"]);
         assert!(page.status == 200 && page.body.contains(&link), "{link} in {}", page.body);
     }
@@ -300,15 +300,15 @@ fn a_check_leads_to_the_review_of_its_commit() {
 
 #[test]
 fn an_agent_sees_the_files_that_the_change_leaves_alone() {
-    let hub = Hub::start();
+    let github = FakeGithub::start();
     let folder = tempfile::tempdir().unwrap();
     let agent = folder.path().join("agent.sh");
     std::fs::write(&agent, LOOKS_AROUND).unwrap();
     let settings =
         format!("[review]\nreviewers = ['looker']\n[reviewer.looker]\ncommand = ['sh', '{}']\n", agent.display());
-    let mut station = Station::new(&hub, &settings);
-    station.launch(None);
-    hub.repository("octo/app", &[("far/away.js", GOOD)]);
-    let pull = hub.open("octo/app", &Opening { files: &[("a.js", GOOD)], ..Opening::default() });
-    assert_snapshot!(glance(&station.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
+    let mut server = TestServer::new(&github, &settings);
+    server.launch(None);
+    github.repository("octo/app", &[("far/away.js", GOOD)]);
+    let pull = github.open("octo/app", &Opening { files: &[("a.js", GOOD)], ..Opening::default() });
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
 }

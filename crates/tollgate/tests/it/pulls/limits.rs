@@ -1,7 +1,7 @@
 //! Pull requests of every size and shape: each gets one outcome, which is right, and no finding is lost on the way.
 //!
 //! `TOLLGATE_CHAOS=1 cargo test -p tollgate --test it pulls::limits -- --nocapture` takes the largest sizes; without it
-//! the differences are smaller. What was posted and the most memory that the server had are printed.
+//! the differences are smaller. The posts and the peak memory of the server are printed.
 
 mod large;
 mod many;
@@ -10,12 +10,12 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use super::station::Station;
-use crate::hub::{Hub, PullRequest, Seen};
+use super::test_server::TestServer;
+use crate::fake_github::{FakeGithub, PullRequest, Seen};
 
 /// The most characters that GitHub takes in a body.
 const MAX_BODY: usize = 65_536;
-/// The most memory that the server may have, whatever it is sent. It is built without optimisation here.
+/// The peak memory limit of the server, which is built without optimization here.
 const MAX_MB: u64 = 400;
 
 const START: &[(&str, &str)] = &[("README.md", "# app\n")];
@@ -27,9 +27,9 @@ fn is_thorough() -> bool {
 /// Where the findings of a review are to be seen.
 struct Found {
     seen: Seen,
-    /// The names of those that have a comment of their own.
+    /// The fingerprints of findings with an inline comment.
     inline: BTreeSet<String>,
-    /// The names of those that are listed in the text of a review.
+    /// The fingerprints of findings listed in the text of a review.
     listed: BTreeSet<String>,
     n_annotations: usize,
 }
@@ -59,7 +59,7 @@ impl Found {
     }
 }
 
-/// The names of findings in a text: `fp-` and what follows.
+/// The fingerprints in a text: `fp-…`.
 fn names(text: &str) -> impl Iterator<Item = String> {
     let is_part = |character: char| character.is_ascii_hexdigit() || "-.".contains(character);
     text.match_indices("fp-").map(move |(at, _)| {
@@ -68,28 +68,34 @@ fn names(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Waits for the outcome of a pull request, and checks what holds for every one.
+/// Waits for the outcome of a pull request, and checks the common invariants.
 #[track_caller]
-fn outcome(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str) -> Found {
-    outcome_after(hub, station, pull, what, &[])
+fn outcome(github: &FakeGithub, server: &TestServer<'_>, pull: &PullRequest<'_>, what: &str) -> Found {
+    outcome_after(github, server, pull, what, &[])
 }
 
 /// The same where the host refuses some requests, and no others.
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "the figures are part of the test, and the same for each")]
-fn outcome_after(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what: &str, refused: &[&str]) -> Found {
+fn outcome_after(
+    github: &FakeGithub,
+    server: &TestServer<'_>,
+    pull: &PullRequest<'_>,
+    what: &str,
+    refused: &[&str],
+) -> Found {
     let begun = std::time::Instant::now();
-    let seen = station.settled(pull);
+    let seen = server.settled(pull);
     assert_eq!(seen.problems(), [""; 0], "{what}");
-    assert_eq!(refusals(hub), refused, "{what}");
-    assert_eq!(hub.n_limited(), 0, "{what}");
+    assert_eq!(refusals(github), refused, "{what}");
+    assert_eq!(github.n_limited(), 0, "{what}");
     let inline = seen.inline.iter().flat_map(|one| names(&one.body)).collect();
     let listed = seen.reviews.iter().flat_map(|one| names(&one.body)).collect();
     let n_annotations = seen.check_of(&seen.head).map_or(0, |check| check.annotations.len());
     let found = Found { seen, inline, listed, n_annotations };
     let longest = found.bodies().iter().map(|body| body.chars().count()).max().unwrap_or(0);
     assert!(longest <= MAX_BODY, "{what}: {longest} characters");
-    let peak = station.peak_mb();
+    let peak = server.peak_mb();
     println!(
         "{what}: {}, {} inline, {} listed, {} annotations, at most {longest} characters, {peak} MB, {:.1} s",
         found.seen.conclusion().unwrap_or("-"),
@@ -103,7 +109,7 @@ fn outcome_after(hub: &Hub, station: &Station<'_>, pull: &PullRequest<'_>, what:
 }
 
 /// The requests that GitHub refused.
-fn refusals(hub: &Hub) -> Vec<String> {
-    let refused = hub.requests("").into_iter().filter(|entry| !(200..300).contains(&entry.status));
+fn refusals(github: &FakeGithub) -> Vec<String> {
+    let refused = github.requests("").into_iter().filter(|entry| !(200..300).contains(&entry.status));
     refused.map(|entry| format!("{} {}", entry.name, entry.status)).collect()
 }

@@ -1,4 +1,4 @@
-//! Random schedules: whatever order things happen in, and whatever goes wrong, the end is as if all had gone well.
+//! Random schedules: any order of events and faults converges to the fault-free result.
 //!
 //! `TOLLGATE_CHAOS=1000 cargo test -p tollgate --test it schedule -- --nocapture` tries a thousand; without it there are a
 //! few. People push, retitle and talk; deliveries come twice, late, in another order or not at all; the host fails in
@@ -9,9 +9,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::station::{BAD, GOOD};
 use super::steps::Steps;
-use crate::hub::{Fault, Hub, Opening, PullRequest};
+use super::test_server::{BAD, GOOD};
+use crate::fake_github::{FakeGithub, Fault, Opening, PullRequest};
 
 /// Something that happens.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ enum Act {
     CloseAndReopen {
         pull: usize,
     },
-    /// The delivery at this place of those that wait is sent, this often.
+    /// Sends the pending delivery at this index, this often.
     Send {
         place: usize,
         n: usize,
@@ -126,7 +126,7 @@ impl Person<'_> {
     }
 }
 
-fn happen(hub: &Hub, steps: &Steps, people: &mut [Person<'_>], act: &Act) {
+fn happen(github: &FakeGithub, steps: &Steps, people: &mut [Person<'_>], act: &Act) {
     match act {
         Act::Push { pull, is_good } => {
             let person = &mut people[*pull];
@@ -152,15 +152,15 @@ fn happen(hub: &Hub, steps: &Steps, people: &mut [Person<'_>], act: &Act) {
             people[*pull].pull.reopen();
         }
         Act::Send { place, n } => {
-            let held = hub.held();
+            let held = github.held();
             if let Some(delivery) = held.get(place % held.len().max(1)) {
-                (0..*n).for_each(|_| hub.send(*delivery));
+                (0..*n).for_each(|_| github.send(*delivery));
             }
         }
         Act::Lose { place } => {
-            let held = hub.held();
+            let held = github.held();
             if let Some(delivery) = held.get(place % held.len().max(1)) {
-                hub.lose(*delivery);
+                github.lose(*delivery);
             }
         }
         Act::Work => {
@@ -168,31 +168,32 @@ fn happen(hub: &Hub, steps: &Steps, people: &mut [Person<'_>], act: &Act) {
         }
         Act::Wait { ms } => steps.wait(*ms),
         Act::Die { after } => steps.death.comes_after(*after),
-        Act::Fail { which, fault } => hub.fault(which, 0, 1, *fault),
+        Act::Fail { which, fault } => github.fault(which, 0, 1, *fault),
     }
 }
 
-/// Plays a schedule to its end, and says what is wrong then.
+/// Runs a schedule to its end; returns the violated invariants.
 fn play(acts: &[Act]) -> Vec<String> {
-    let hub = Hub::start();
-    let steps = Steps::new(&hub);
-    hub.repository("octo/app", &[("README.md", "# app\n")]);
-    hub.hold_deliveries(true);
+    let github = FakeGithub::start();
+    let steps = Steps::new(&github);
+    github.repository("octo/app", &[("README.md", "# app\n")]);
+    github.hold_deliveries(true);
     let open = |_| {
-        let pull = hub.open("octo/app", &Opening { title: TITLES[0], files: &[("a.js", BAD)], ..Opening::default() });
+        let pull =
+            github.open("octo/app", &Opening { title: TITLES[0], files: &[("a.js", BAD)], ..Opening::default() });
         Person { pull, title: TITLES[0], is_good: false, asked: Vec::new(), n_pushes: 0 }
     };
     let mut people: Vec<Person<'_>> = (0..2).map(open).collect();
-    acts.iter().for_each(|act| happen(&hub, &steps, &mut people, act));
+    acts.iter().for_each(|act| happen(&github, &steps, &mut people, act));
 
-    // The trouble is over; what was lost is found by those who look for it.
+    // The faults are over; reconciliation finds lost deliveries.
     steps.death.is_called_off();
-    hub.end_faults();
-    hub.hold_deliveries(false);
-    hub.held().into_iter().for_each(|delivery| hub.send(delivery));
+    github.end_faults();
+    github.hold_deliveries(false);
+    github.held().into_iter().for_each(|delivery| github.send(delivery));
     steps.wait(120_000);
     steps.reconcile();
-    hub.wait_for_the_post();
+    github.wait_for_the_post();
     steps.finish();
 
     let mut problems = Vec::new();
@@ -214,7 +215,7 @@ fn play(acts: &[Act]) -> Vec<String> {
 }
 
 #[test]
-fn whatever_happens_in_whatever_order_ends_as_if_all_had_gone_well() {
+fn random_schedules_converge_to_the_fault_free_result() {
     let cases = std::env::var("TOLLGATE_CHAOS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let schedules = proptest::collection::vec(act(), 5..40);
@@ -231,10 +232,10 @@ fn whatever_happens_in_whatever_order_ends_as_if_all_had_gone_well() {
 fn a_worker_that_dies_between_any_two_words_costs_nothing() {
     let mut n_dead = 0;
     for moment in 0.. {
-        let hub = Hub::start();
-        let steps = Steps::new(&hub);
-        hub.repository("octo/app", &[("README.md", "# app\n")]);
-        let pull = hub.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
+        let github = FakeGithub::start();
+        let steps = Steps::new(&github);
+        github.repository("octo/app", &[("README.md", "# app\n")]);
+        let pull = github.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
         let asked = pull.say("ada", "@tollgate help");
         steps.death.comes_after(moment);
         steps.finish();

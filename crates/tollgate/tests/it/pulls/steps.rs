@@ -12,10 +12,10 @@ use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
 use tollgate_engine::store::pulls::{Limits, NewDelivery};
 
-use super::mortal::{Dead, Death, MortalHosts};
-use super::time::{Time, clock};
+use super::clock::{Time, clock};
+use super::dying_worker::{Dead, Death, MortalHosts};
 use crate::desk::Desk;
-use crate::hub::Hub;
+use crate::fake_github::FakeGithub;
 
 /// The work, with a database of its own; deliveries of the hub are taken in at once.
 pub(crate) struct Steps {
@@ -29,18 +29,18 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn new(hub: &Hub) -> Self {
-        Self::at(hub, "", Time::new(hub, false))
+    pub(crate) fn new(github: &FakeGithub) -> Self {
+        Self::at(github, "", Time::new(github, false))
     }
 
     /// The same with settings of the operator's, by a time.
-    pub(crate) fn at(hub: &Hub, settings: &str, time: Arc<Time>) -> Self {
+    pub(crate) fn at(github: &FakeGithub, settings: &str, time: Arc<Time>) -> Self {
         time.hold();
         let desk = Desk::new("true");
         std::fs::write(desk.path("config/tollgate/config.toml"), settings).unwrap();
         let database = desk.database();
         let (taking, when) = (database.clone(), Arc::clone(&time));
-        hub.hook_by(move |event, guid, body| {
+        github.hook_by(move |event, guid, body| {
             let ask = match delivery::read(event, body, "tollgate") {
                 Ok(Some(ask)) => ask,
                 Ok(None) => return 202,
@@ -50,15 +50,15 @@ impl Steps {
             taking.accept(new).map_or(503, |_| 202)
         });
         let settings = AppSettings {
-            address: Address::parse(&hub.url(), None).unwrap(),
-            app_id: hub.app_id(),
-            key_pem: Secret::new(hub.private_key().to_owned()),
+            address: Address::parse(&github.url(), None).unwrap(),
+            app_id: github.app_id(),
+            key_pem: Secret::new(github.private_key().to_owned()),
             key_from: "a test".to_owned(),
             resolves_threads: false,
         };
         let app = App::with_clock(settings, Arc::clone(&time) as _).unwrap();
         let death = Death::default();
-        let pulls = pulls(&desk, database, &app, death.clone(), &hub.url());
+        let pulls = pulls(&desk, database, &app, death.clone(), &github.url());
         Self { desk, pulls, death, time, app, n_dead: Cell::new(0), troubles: RefCell::default() }
     }
 
@@ -103,7 +103,7 @@ impl Steps {
         self.pulls.reconcile(None).unwrap();
     }
 
-    /// Works until nothing is owed any more, and waits for what has to wait. Gives back how many steps it took.
+    /// Works until the queue is empty, advancing the clock to delayed jobs; returns the number of steps.
     #[track_caller]
     pub(crate) fn finish(&self) -> usize {
         let forever = u64::try_from(i64::MAX).unwrap();

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::open;
 use crate::desk::Desk;
 use crate::pages::browser::Browser;
-use crate::pages::look::Metrics;
+use crate::pages::display::Metrics;
 use crate::pages::site::Site;
 
 /// The diff of a feature with a change by this script, with no more than so many elements at first.

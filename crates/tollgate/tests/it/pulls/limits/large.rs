@@ -1,8 +1,8 @@
 //! Large differences.
 
-use super::super::station::{BAD, GOOD, Station};
+use super::super::test_server::{BAD, GOOD, TestServer};
 use super::{Found, START, is_thorough, outcome};
-use crate::hub::{Hub, Opening};
+use crate::fake_github::{FakeGithub, Opening};
 
 /// How many bytes a review takes by itself.
 const MAX_DIFF: usize = 20_000_000;
@@ -18,14 +18,14 @@ fn files(n_bytes: usize, has_findings: bool) -> Vec<(String, String)> {
 
 #[track_caller]
 fn review(what: &str, settings: &str, files: &[(String, String)]) -> Found {
-    let hub = Hub::start();
-    let mut station = Station::new(&hub, settings);
-    station.launch(None);
-    hub.repository("octo/app", START);
+    let github = FakeGithub::start();
+    let mut server = TestServer::new(&github, settings);
+    server.launch(None);
+    github.repository("octo/app", START);
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let pull = hub.open("octo/app", &Opening { title: "feat: parse", files: &files, ..Opening::default() });
+    let pull = github.open("octo/app", &Opening { title: "feat: parse", files: &files, ..Opening::default() });
     let n_bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
-    outcome(&hub, &station, &pull, &format!("{} MB in {} files, {what}", n_bytes / 1_000_000, files.len()))
+    outcome(&github, &server, &pull, &format!("{} MB in {} files, {what}", n_bytes / 1_000_000, files.len()))
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn a_difference_as_large_as_may_be_is_reviewed_as_a_whole() {
 }
 
 #[test]
-fn what_is_larger_than_may_be_is_reviewed_in_part_and_never_passes() {
+fn an_oversized_change_is_reviewed_in_part_and_never_passes() {
     let (settings, n_bytes) =
         if is_thorough() { ("", MAX_DIFF / 5 * 6) } else { ("[review]\nmax_diff_bytes = 1000000\n", 1_500_000) };
     for (has_findings, conclusion) in [(false, "action_required"), (true, "failure")] {
         let files = files(n_bytes, has_findings);
         let found = review("a part of it", settings, &files);
         assert_eq!((found.seen.conclusion(), found.seen.summaries.len()), (Some(conclusion), 1));
-        // Each file was looked at, or is said not to have been; what was looked at has its findings.
+        // Each file was reviewed with its findings, or is listed as not reviewed.
         let said = found.check();
         let is_left_out = |name: &str| said.contains(&format!("  - not reviewed: {name}: the diff is larger than"));
         let n_left_out = files.iter().filter(|(name, _)| is_left_out(name)).count();

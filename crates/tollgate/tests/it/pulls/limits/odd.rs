@@ -1,17 +1,17 @@
 //! Files that are no plain text at a plain name.
 
-use super::super::station::{BAD, GOOD, Station};
+use super::super::test_server::{BAD, GOOD, TestServer};
 use super::outcome;
-use crate::hub::{Commit, File, Hub, Opening};
+use crate::fake_github::{Commit, FakeGithub, File, Opening};
 
-/// What stands in place of a file that Git LFS keeps elsewhere.
+/// A Git LFS pointer file.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
 oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
 
-/// The commit of a submodule, which nobody here has.
+/// The commit of a submodule that is not available.
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 
-/// Names that mean something to somebody: to git, to a shell, to Markdown, to JSON, to people, to us.
+/// File names with special meaning to git, shells, Markdown, JSON, people or tollgate.
 const NAMES: &[&str] = &[
     "new\nline.js",
     "tab\tand  spaces .js",
@@ -30,13 +30,13 @@ const NAMES: &[&str] = &[
 
 #[test]
 fn files_of_every_kind_and_name_are_reviewed_and_their_findings_are_where_they_belong() {
-    let hub = Hub::start();
+    let github = FakeGithub::start();
     // Each finding that can have a comment at its line gets one.
-    let mut station = Station::new(&hub, "[review]\ncap = 30\n");
-    station.launch(None);
+    let mut server = TestServer::new(&github, "[review]\ncap = 30\n");
+    server.launch(None);
     let old: String = (0..40).map(|number| format!("export const n{number} = {number};\n")).collect();
     let start = [("README.md", "# app\n"), ("old/name.js", &old), ("crlf.js", &GOOD.replace('\n', "\r\n"))];
-    hub.repository("octo/app", &start);
+    github.repository("octo/app", &start);
     let (moved, crlf) = (format!("{old}{BAD}"), format!("{GOOD}{BAD}").replace('\n', "\r\n"));
     let mut files = vec![
         File::Moves(b"old/name.js", b"new/name.js"),
@@ -53,8 +53,8 @@ fn files_of_every_kind_and_name_are_reviewed_and_their_findings_are_where_they_b
     ];
     files.extend(NAMES.iter().map(|name| File::Holds(name.as_bytes(), BAD.as_bytes())));
     let commits = [Commit { message: "all kinds", files: &files }];
-    let pull = hub.open("octo/app", &Opening { title: "feat: parse", commits: &commits, ..Opening::default() });
-    let found = outcome(&hub, &station, &pull, "files of every kind");
+    let pull = github.open("octo/app", &Opening { title: "feat: parse", commits: &commits, ..Opening::default() });
+    let found = outcome(&github, &server, &pull, "files of every kind");
 
     let mut expected: Vec<(&str, Option<u64>)> = NAMES.iter().map(|name| (*name, Some(1))).collect();
     expected.extend([("new/name.js", Some(41)), ("crlf.js", Some(2)), ("no-feed.js", Some(1))]);
@@ -74,11 +74,11 @@ fn files_of_every_kind_and_name_are_reviewed_and_their_findings_are_where_they_b
 }
 
 #[test]
-fn what_has_no_line_to_look_at_passes_without_words() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
+fn files_without_lines_pass_without_a_comment() {
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
     let old = GOOD.repeat(9);
-    hub.repository("octo/app", &[("old.js", &old), ("README.md", "# app\n")]);
+    github.repository("octo/app", &[("old.js", &old), ("README.md", "# app\n")]);
     let files = [
         File::Moves(b"old.js", b"\xfc.js"),
         File::Holds(b"logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\0"),
@@ -86,19 +86,19 @@ fn what_has_no_line_to_look_at_passes_without_words() {
         File::Module(b"vendor/lib", COMMIT),
     ];
     let commits = [Commit { message: "nothing to see", files: &files }];
-    let pull = hub.open("octo/app", &Opening { title: "chore: move", commits: &commits, ..Opening::default() });
-    let found = outcome(&hub, &station, &pull, "nothing to look at");
+    let pull = github.open("octo/app", &Opening { title: "chore: move", commits: &commits, ..Opening::default() });
+    let found = outcome(&github, &server, &pull, "nothing to look at");
     assert_eq!((found.seen.conclusion(), found.bodies().len(), found.n_annotations), (Some("success"), 0, 0));
 }
 
 #[test]
-fn what_the_base_calls_generated_is_left_out_and_a_change_cannot_call_its_code_so() {
-    let hub = Hub::start();
-    let station = Station::start(&hub);
-    hub.repository("octo/app", &[(".gitattributes", "made/** linguist-generated\n")]);
+fn files_marked_generated_in_the_base_are_skipped_and_a_change_cannot_mark_its_own() {
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    github.repository("octo/app", &[(".gitattributes", "made/** linguist-generated\n")]);
     let files = [("made/a.js", BAD), ("b.js", BAD), ("c/d.js", BAD), ("c/.gitattributes", "* linguist-generated\n")];
-    let pull = hub.open("octo/app", &Opening { title: "feat: parse", files: &files, ..Opening::default() });
-    let found = outcome(&hub, &station, &pull, "generated files");
+    let pull = github.open("octo/app", &Opening { title: "feat: parse", files: &files, ..Opening::default() });
+    let found = outcome(&github, &server, &pull, "generated files");
     let at: Vec<&str> = found.seen.inline.iter().map(|comment| comment.path.as_str()).collect();
     assert_eq!((found.seen.conclusion(), at), (Some("failure"), vec!["b.js", "c/d.js"]));
     let covered = "- Coverage: 3 of 4 hunks reviewed, 1 skipped by a rule, 0 not reviewed\n";
