@@ -1,6 +1,6 @@
 //! The board in its database.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};

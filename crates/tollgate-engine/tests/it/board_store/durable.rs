@@ -136,7 +136,8 @@ fn fill_the_disk(folder: &Path) {
     assert_eq!(read(&database), acked);
     drop(database);
     assert_eq!(read(&Database::open(&path).unwrap()), acked);
-    writeln!(std::io::stdout(), "acked {} readable {}", acked.len(), acked.len()).unwrap();
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "acked {} readable {}", acked.len(), acked.len()).unwrap();
 }
 
 /// Where the kernel does not let this user mount a file system, the test is skipped and says so; the page limit in the
@@ -157,7 +158,8 @@ fn a_full_disk_loses_no_acknowledged_write() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let is_refused = output.status.code() == Some(77) || said.is_empty();
     if is_refused {
-        return writeln!(std::io::stderr(), "skipped: this user may not mount a file system").unwrap();
+        let mut stderr = std::io::stderr();
+        return writeln!(stderr, "skipped: this user may not mount a file system").unwrap();
     }
     assert!(output.status.success() && said.contains("acked "), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "it was on a disk of its own");

@@ -1,7 +1,6 @@
 //! Servers that reject, stall, lie or redirect, and caches left by a crash.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::*;
 
