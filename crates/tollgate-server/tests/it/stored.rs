@@ -33,7 +33,7 @@ impl World {
         let folder = row.path.join(".automaker/features").join(id);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("feature.json"), document.to_string()).unwrap();
-        assert_eq!(self.board.take_in_all(&row).unwrap(), []);
+        assert_eq!(self.board.import_all(&row).unwrap(), []);
     }
 
     pub(crate) fn feature(&self, project: u64, id: &str) -> FeatureRow {
