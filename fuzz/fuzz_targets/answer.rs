@@ -1,8 +1,8 @@
-//! Feeds arbitrary text to the reader of answers and holds its laws: no panic, no claim without a title, no more claims
-//! than the limit, the same reading every time, and no approval that was cut off.
+//! Fuzzes the answer parser. Properties: no panic, no claim without a title, no more claims than the limit, deterministic
+//! results, and no approval from a truncated answer.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run answer -- -max_total_time=120`; the samples in
-//! `crates/tollgate-core/tests/it/answers` are a good corpus to begin with.
+//! `crates/tollgate-core/tests/it/answers` are a good initial corpus.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Feeds arbitrary bytes to what reads deliveries, under the name of every event that is heeded, and holds its laws: no
-//! panic, the same bytes ask the same, what is asked stands in the delivery, and no program tells us anything.
+//! Fuzzes the parser of webhook deliveries under every supported event name. Properties: no panic, deterministic results,
+//! every parsed field occurs in the delivery, and deliveries of bots are ignored.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run delivery -- -max_total_time=300`.
 #![no_main]
@@ -39,9 +39,9 @@ fuzz_target!(|body: &[u8]| {
     assert_eq!(read("ping", b"{}", "gate"), Ok(None));
 });
 
-/// Holds what is asked against the delivery, read by another reader.
+/// Compares the parsed request with the delivery as parsed by `serde_json`.
 fn check(event: &str, body: &[u8], ask: &Ask) {
-    // What means nothing to us is passed over, not checked: it may hold what this reader refuses.
+    // Ignored fields are skipped without validation, so `serde_json::Value` may refuse them.
     let Ok(said) = serde_json::from_slice::<Value>(body) else { return };
     assert_eq!(ask.installation, said["installation"]["id"].as_u64());
     match &ask.what {

@@ -1,5 +1,5 @@
-//! Feeds arbitrary bytes to the diff reader and holds its laws: no panic, counts that agree with the lines, a printed
-//! diff that is read the same way again when all of it was understood, and one analysis whichever way the diff is read.
+//! Fuzzes the diff parser. Properties: no panic, counts that match the lines, a print and parse round trip for fully parsed
+//! diffs, and the same analysis from the parsed and the streamed diff.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run diff -- -max_total_time=300`.
 #![no_main]
@@ -17,7 +17,7 @@ fuzz_target!(|text: &[u8]| {
     let counts = |files: &[diff::FileDiff]| -> Vec<_> {
         files.iter().map(|file| (file.path().clone(), file.status, file.n_added, file.n_removed)).collect()
     };
-    // What was refused is not printed, so only a diff that was understood in full can be read back.
+    // Refused parts are not printed, so only a fully parsed diff round-trips.
     if refused.is_empty() {
         assert_eq!(counts(&diff::parse(diff::print(&files)).0), counts(&files));
     }

@@ -1,4 +1,4 @@
-//! Files of other programs come back byte for byte, and an edit changes what it is about and nothing else.
+//! Fuzzes `feature.json` editing: unedited files round-trip byte for byte, and an edit changes only its own field.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,8 @@
-//! Feeds arbitrary bytes as a diff to the planner and the prompt and holds their laws: no panic, no call and no plan over
-//! its limits, an estimate that is that of what is sent, every wanted hunk sent whole or left out, and nothing of the
-//! change outside of its fence.
+//! Fuzzes the planner and the prompt with arbitrary diffs. Properties: no panic, no call and no plan over its limits, an
+//! estimate that matches the sent text, every wanted hunk sent whole or left out, and no text of the change outside of its
+//! fence.
 //!
-//! The first twelve bytes are the limits, what is wanted and what encloses it; the rest is the diff.
+//! The first twelve bytes encode the limits, the wanted hunks and their enclosing definitions; the rest is the diff.
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run plan -- -max_total_time=300`.
 #![no_main]
 
@@ -97,7 +97,7 @@ fn write(files: &[diff::FileDiff], plan: &Plan, input: &[u8]) {
     let prompt = prompt::write(&setting, plan, files);
     assert_eq!(prompt.parts.len(), plan.calls.len());
     for part in &prompt.parts {
-        // One region: the line that opens it and the line that closes it.
+        // One region: its opening and its closing line.
         assert_eq!(part.matches(boundary.as_str()).count(), 2);
     }
 }

@@ -1,5 +1,5 @@
-//! Feeds arbitrary text to what reads comments on pull requests and to what answers them, and holds its laws: no panic,
-//! nothing in a quote is a command, every answer is known again by its one mark, whatever it repeats.
+//! Fuzzes the parser of bot commands in pull request comments, and the replies. Properties: no panic, no command inside a
+//! quote, and every reply is recognized by exactly one marker, for any repeated text.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run pull -- -max_total_time=120`.
 #![no_main]

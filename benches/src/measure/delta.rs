@@ -68,7 +68,7 @@ fn cost(setting: &Setting, n_findings: usize, wording: Wording) -> io::Result<f6
     let (prior, current) = (claims(&files, &prior), claims(&files, &current));
     let map = LineMap::identity();
     let compare = || {
-        let joined = identity::join(black_box(&prior), black_box(&current), &map);
+        let joined = identity::match_findings(black_box(&prior), black_box(&current), &map);
         let delta = classify::classify(&prior, current.len(), &joined, &map, ReviewedScope::at(&|_, _| true));
         black_box(delta).still_open.len()
     };

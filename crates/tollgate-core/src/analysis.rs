@@ -1,7 +1,6 @@
-//! What a change is made of: its files by category and language, its size, and where it deserves a closer look.
+//! Change analysis: the category, language and size of each file, and the risky areas it touches.
 //!
-//! Everything is told from the diff alone. Nothing here judges: a risk says that something of the kind is touched,
-//! not that it is wrong.
+//! Everything is derived from the diff alone. A risk says that the change touches a sensitive area, not that it is wrong.
 //!
 //! ```text
 //! source  Rust     +3  -1  src/a.rs
@@ -39,14 +38,14 @@ pub use risk::{Risk, RiskKind};
 pub use stream::{Analyzer, analyze_reader};
 pub use text::render;
 
-/// What a change is made of.
+/// The result of analyzing a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Analysis {
     /// The files, in the order of the diff.
     pub files: Vec<AnalyzedFile>,
-    /// Where to look closer, in the order of the files; at most one per kind and file.
+    /// Risky areas, in the order of the files; at most one per kind and file.
     pub risks: Vec<Risk>,
-    /// What of the diff could not be understood.
+    /// Parts of the diff that could not be parsed.
     pub refused: Vec<Refused>,
 }
 
@@ -55,13 +54,13 @@ pub struct Analysis {
 pub struct AnalyzedFile {
     /// The path after the change or, for a deleted file, before it.
     pub path: RepoPath,
-    /// The path before the change, where it was another one.
+    /// The path before the change, if it differs.
     pub old_path: Option<RepoPath>,
-    /// What happened to the file.
+    /// Added, deleted, modified, renamed or copied.
     pub status: Status,
-    /// What the file is for.
+    /// The role of the file, derived from its path.
     pub category: Category,
-    /// The language its name tells.
+    /// The language, detected by the file name.
     pub language: Option<Language>,
     /// Number of added lines.
     pub n_added: u32,
@@ -69,23 +68,23 @@ pub struct AnalyzedFile {
     pub n_removed: u32,
     /// True when the content is not text.
     pub binary: bool,
-    /// True when a program wrote it: a lock file, a vendored or compiled one.
+    /// True for generated files: lock files, vendored and compiled code.
     pub generated: bool,
 }
 
-/// Says of a path whether the repository's attributes call it generated; `None` where they say nothing.
+/// Looks up the `linguist-generated` attribute of a path; `None` where it is not set.
 pub type GeneratedAttribute<'a> = &'a dyn Fn(&[u8]) -> Option<bool>;
 
-/// The attribute of a repository that has none.
+/// The lookup for a repository without attributes.
 const NO_ATTRIBUTE: GeneratedAttribute<'static> = &|_| None;
 
-/// Analyses a parsed diff.
+/// Analyzes a parsed diff.
 #[must_use]
 pub fn analyze(files: &[FileDiff]) -> Analysis {
     analyze_with(files, NO_ATTRIBUTE)
 }
 
-/// Analyses a parsed diff of a repository with a `linguist-generated` attribute.
+/// Analyzes a parsed diff of a repository with a `linguist-generated` attribute.
 #[must_use]
 pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> Analysis {
     let mut analysis = Analysis::default();
@@ -111,19 +110,13 @@ pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> An
     analysis
 }
 
-/// Analyses a diff in one pass, without keeping its lines. Gives what [`analyze`] gives for the same bytes.
+/// Analyzes a diff in one pass, without keeping its lines. The result equals that of [`analyze`] for the same bytes.
 #[must_use]
 pub fn analyze_bytes(text: &[u8]) -> Analysis {
-    analyze_bytes_with(text, NO_ATTRIBUTE)
+    Analyzer::new(NO_ATTRIBUTE).finish(text)
 }
 
-/// Analyses a diff in one pass, for a repository with a `linguist-generated` attribute.
-#[must_use]
-pub fn analyze_bytes_with(text: &[u8], attribute: GeneratedAttribute<'_>) -> Analysis {
-    Analyzer::new(attribute).finish(text)
-}
-
-/// A file whose hunks are still coming.
+/// A file whose hunks are still being read.
 struct OpenFile<'a> {
     header: Header<'a>,
     n_added: u32,
@@ -162,9 +155,9 @@ impl<'a> OpenFile<'a> {
     }
 }
 
-/// The part of a diff that is about one file: what its header says, and its bytes.
+/// The section of a diff about one file: its header fields and its bytes.
 ///
-/// Lines are not kept but read again on demand, which few files need.
+/// Lines are not stored but parsed again on demand, which few files need.
 struct FileSection<'a> {
     path: &'a [u8],
     old_path: Option<&'a [u8]>,
@@ -175,19 +168,19 @@ struct FileSection<'a> {
     n_removed: u32,
     /// From the first line of the header to the last line of the last hunk.
     text: &'a [u8],
-    /// Where in `text` the hunks are.
+    /// The range of the hunks in `text`.
     hunks: Range<usize>,
-    /// Where in `text` the added lines are.
+    /// The ranges of the added lines in `text`.
     added: &'a MergedRanges,
 }
 
 impl<'a> FileSection<'a> {
-    /// The hunks as they stand in the diff, headers and all.
+    /// The bytes of all hunks, headers included.
     fn hunk_bytes(&self) -> &'a [u8] {
         self.text.get(self.hunks.clone()).unwrap_or_default()
     }
 
-    /// Where each hunk's body is in the hunk bytes, and its lines.
+    /// The range of each hunk's body in the hunk bytes, and its lines.
     fn hunk_lines(&self) -> impl Iterator<Item = (Range<usize>, Lines<'a>)> {
         let start = self.hunks.start;
         Events::new(self.text).filter_map(move |event| match event {
@@ -199,15 +192,15 @@ impl<'a> FileSection<'a> {
         })
     }
 
-    /// The header and the bytes behind it of the first hunk.
+    /// The header of the first hunk and the bytes after it.
     fn first_hunk(&self) -> Option<(HunkHead<'a>, &'a [u8])> {
         hunk_at(self.hunk_bytes(), 0)
     }
 
-    /// The number of the line at a place in the hunk bytes: after the change or, for a removed line, before it.
+    /// The number of the line at an offset of the hunk bytes: after the change or, for a removed line, before it.
     fn line_number_at(&self, at: usize) -> Option<u32> {
         let hunks = self.hunk_bytes();
-        // No line of a hunk's body begins with `@`, so the last such line before the place is its header.
+        // No line of a hunk's body begins with `@`, so the last such line before the offset is its header.
         let mut ats = memchr::memrchr_iter(b'@', hunks.get(..at)?);
         let start = ats.find(|&at| at > 0 && hunks[at - 1] == b'\n').unwrap_or(0);
         let (head, rest) = hunk_at(hunks, start)?;
@@ -217,7 +210,7 @@ impl<'a> FileSection<'a> {
             let line = Lines::new(&head, rest).nth(n_before)?;
             return line.new.or(line.old);
         }
-        Some(number_of_last(&head, hunks.get(body_start - 1..=at)?))
+        Some(last_line_number(&head, hunks.get(body_start - 1..=at)?))
     }
 
     /// The number of the first changed line.
@@ -228,10 +221,10 @@ impl<'a> FileSection<'a> {
     }
 }
 
-/// The number of the last line of the beginning of a hunk's body; `lines` begins with the line feed of the hunk's header.
-fn number_of_last(head: &HunkHead<'_>, lines: &[u8]) -> u32 {
+/// The number of the last line in a prefix of a hunk's body; `lines` begins with the line feed of the hunk's header.
+fn last_line_number(head: &HunkHead<'_>, lines: &[u8]) -> u32 {
     let Marks { n_added, n_removed, n_context, n_other } = Marks::of_text(lines);
-    // Bare line feeds are context, too; remarks of git are no lines.
+    // Bare line feeds are context lines, too; `\ No newline` markers are not lines.
     let n_remarks = if n_other == 0 { 0 } else { memmem::find_iter(lines, "\n\\").count() };
     let n_context = n_context + n_other.saturating_sub(u32::try_from(n_remarks).unwrap_or(u32::MAX));
     let last = memchr::memrchr(b'\n', lines).and_then(|feed| lines.get(feed + 1));
@@ -239,7 +232,7 @@ fn number_of_last(head: &HunkHead<'_>, lines: &[u8]) -> u32 {
     start.saturating_add(n_lines).saturating_add(n_context).saturating_sub(1)
 }
 
-/// The header of the hunk that begins at a place, and the bytes behind it.
+/// Parses the header of the hunk at an offset; returns it with the bytes after it.
 fn hunk_at(hunks: &[u8], start: usize) -> Option<(HunkHead<'_>, &[u8])> {
     let text = hunks.get(start..)?;
     let feed = memchr::memchr(b'\n', text)?;
@@ -272,8 +265,8 @@ impl Analysis {
     fn take(&mut self, part: &FileSection<'_>, attribute: GeneratedAttribute<'_>) {
         let name = PathParts::new(part.path);
         let language = Language::of_path(part.path);
-        let by_look = || generated::by_name(&name) || generated::has_mark(part);
-        let generated = attribute(part.path).unwrap_or_else(by_look);
+        let by_content = || generated::by_name(&name) || generated::has_mark(part);
+        let generated = attribute(part.path).unwrap_or_else(by_content);
         let file = AnalyzedFile {
             path: RepoPath::from_bytes(part.path),
             old_path: part.old_path.filter(|&old| old != part.path).map(RepoPath::from_bytes),

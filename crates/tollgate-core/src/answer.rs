@@ -1,8 +1,7 @@
-//! What a model or an agent said of a change, before anything of it is believed.
+//! Parses the answer of a model or an agent into a decision and claims, none of which is trusted yet.
 //!
-//! An [`Answer`] is read from whatever came back: structured output, JSON in prose, or one of three text forms. Its
-//! [`Claim`]s become findings only when their place and evidence are found in the change; its decision never becomes
-//! the verdict.
+//! An [`Answer`] is parsed from structured output, JSON in prose, or one of three text forms. Its [`Claim`]s become findings
+//! only when `verify` finds their location and evidence in the change; its decision never becomes the verdict.
 //!
 //! ```text
 //! **[REJECTED]**
@@ -13,8 +12,8 @@
 //!   - Line: 12
 //! ```
 //!
-//! Reading is generous with shapes and strict with approvals: an approval counts only at the beginning of a line
-//! outside of code, or in JSON beside findings, and only when nothing of the answer was lost.
+//! Parsing is lenient about form and strict about approvals: an approval counts only at the beginning of a line outside of
+//! code, or in JSON next to findings, and only when no part of the answer was lost.
 
 mod bot_comments;
 mod criterion;
@@ -45,42 +44,42 @@ use crate::finding::{Category, LineRange, Severity, Side};
 use crate::report::{self, Content, Strictness};
 use crate::verdict::Verdict;
 
-/// The longest answer that is read, in bytes.
+/// The longest accepted answer, in bytes.
 pub const MAX_BYTES: usize = 4 << 20;
-/// The most claims of one answer; a guard that no review comes near.
+/// The most claims of one answer; far more than any real review has.
 pub const MAX_CLAIMS: usize = 2_000;
-/// How deep an answer may be wrapped as a text in other answers.
+/// How many envelopes may wrap an answer as text.
 const MAX_WRAPPERS: usize = 3;
 
-/// What a reviewer said of a change.
+/// The parsed answer of a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it would let the change pass, if it said so.
+    /// Approved or rejected, if the answer states it.
     pub decision: Option<Decision>,
-    /// The form that was recognised.
+    /// The form that was recognized.
     pub form: Form,
-    /// True when the answer was cut off; the claims are those that came whole.
+    /// True when the answer was truncated; only complete claims are kept.
     pub truncated: bool,
-    /// What it remarks, in its order.
+    /// The claims, in the order of the answer.
     pub claims: Vec<Claim>,
-    /// What it says in general.
+    /// The overall summary.
     pub summary: Option<String>,
-    /// What it says of each acceptance criterion, by the name that it gives it.
+    /// The answer to each acceptance criterion, by criterion id.
     pub criteria: Vec<(String, Met)>,
-    /// What was odd about the answer and how it was taken, for people.
+    /// Human-readable notes on irregularities of the answer and how they were handled.
     pub problems: Vec<String>,
 }
 
-/// Whether a reviewer would let a change pass.
+/// The reviewer's own decision on the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It would.
+    /// The reviewer approves the change.
     Approved,
-    /// It would not.
+    /// The reviewer rejects the change.
     Rejected,
 }
 
-/// The forms in which answers come.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A tool call or structured output in the answer schema.
@@ -95,47 +94,47 @@ pub enum Form {
     Comment,
 }
 
-/// One remark as it was made: nothing of it is checked against the change yet.
+/// One remark of a reviewer, not yet verified against the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// How much it matters; an unknown word counts as Medium.
+    /// The severity; an unknown word counts as Medium.
     pub severity: Severity,
-    /// What it is about; an unknown word counts as Logic.
+    /// The category; an unknown word counts as Logic.
     pub category: Category,
-    /// The file as it was named, which may be no path of the change.
+    /// The file as written by the reviewer; not necessarily a path of the change.
     pub file: Option<String>,
-    /// The lines as they were named.
+    /// The lines as written by the reviewer.
     pub lines: Option<LineRange>,
-    /// Before or after the change, if it says so.
+    /// Before or after the change, if stated.
     pub side: Option<Side>,
-    /// What is wrong, in the reviewer's words, not empty.
+    /// The defect in the reviewer's words; not empty.
     pub title: String,
     /// Why it matters.
     pub reason: Option<String>,
-    /// The code it quotes.
+    /// The quoted code.
     pub evidence: Option<String>,
-    /// What to do instead, for people.
+    /// The suggested change in prose.
     pub suggestion: Option<String>,
-    /// What to write in place of the named lines, ready to apply.
+    /// Replacement text for the claimed lines, ready to apply.
     pub replacement: Option<String>,
 }
 
-/// Why something is no answer.
+/// Why a response is not an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nothing came back.
+    /// The response is empty.
     #[error("the answer is empty")]
     Empty,
-    /// It is something else, and asking again in the same way will bring the same.
-    #[error("the answer is no review but {0}")]
+    /// The response is something else, such as a refusal; asking again would give the same.
+    #[error("the answer is not a review but {0}")]
     NotAReview(String),
-    /// It may be meant as a review and cannot be read as one.
+    /// The response may be meant as a review but cannot be parsed.
     #[error("the answer cannot be read: {0}")]
     Unparsable(String),
 }
 
 impl NoAnswer {
-    /// True when the reviewer may do better if it is told what was wrong.
+    /// True when a second request that names the problem may succeed.
     #[must_use]
     pub fn is_worth_repairing(&self) -> bool {
         match self {
@@ -145,20 +144,20 @@ impl NoAnswer {
     }
 }
 
-/// Reads an answer in any of the forms.
+/// Parses an answer in any form.
 pub fn read(text: &str) -> Result<Answer, NoAnswer> {
     read_with_criteria(text, &[])
 }
 
-/// Reads an answer to a question that asked for acceptance criteria.
+/// Parses an answer to a prompt with acceptance criteria.
 ///
-/// A line such as `C1: met – …` says something of a criterion only when there is one of that name: reviewers also number
-/// what is critical so.
+/// A line such as `C1: met – …` counts only when a criterion has that id: some reviewers number critical findings the same
+/// way.
 pub fn read_with_criteria(text: &str, criteria: &[Criterion]) -> Result<Answer, NoAnswer> {
     read_wrapped(text, criteria, 0)
 }
 
-/// Reads an answer that came as a tool call or as structured output.
+/// Parses an answer from a tool call or structured output.
 pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
     let node = lenient_json::of_value(value);
     let mut problems = Problems::default();
@@ -171,13 +170,13 @@ pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
     PendingAnswer { form, found, lost: false, problems }.conclude()
 }
 
-/// The JSON Schema of an answer, which models are asked to keep to.
+/// The JSON Schema of an answer, sent to models.
 #[must_use]
 pub fn schema() -> Value {
     schema::schema()
 }
 
-/// The JSON Schema of an answer that also says of each acceptance criterion whether it is met.
+/// The JSON Schema of an answer with acceptance criteria.
 #[must_use]
 pub fn schema_with_criteria() -> Value {
     schema::with_criteria()
@@ -225,7 +224,7 @@ fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answ
     PendingAnswer { form, found, lost: json.lost, problems }.conclude().map_err(|none| explain(none, text))
 }
 
-/// Says what a text is that has neither a decision nor a finding.
+/// Classifies a text that has neither a decision nor a finding.
 fn explain(none: NoAnswer, text: &str) -> NoAnswer {
     match none {
         NoAnswer::Unparsable(_) => match not_a_review::guess(text) {
@@ -236,11 +235,11 @@ fn explain(none: NoAnswer, text: &str) -> NoAnswer {
     }
 }
 
-/// What was read, before it is weighed.
+/// A parsed answer before its decision and claims are checked for consistency.
 struct PendingAnswer {
     form: Form,
     found: AnswerParts,
-    /// True when part of it could not be read.
+    /// True when part of the answer could not be parsed.
     lost: bool,
     problems: Problems,
 }
@@ -251,20 +250,19 @@ impl PendingAnswer {
         let rejected = self.found.decisions.contains(&Decision::Rejected);
         let decision = match (approved, rejected) {
             (true, true) => {
-                self.problems.add("it says both approved and rejected, which is taken as rejected");
+                self.problems.add("it states both approved and rejected; treated as rejected");
                 Some(Decision::Rejected)
             }
             (false, true) => Some(Decision::Rejected),
             (true, false) if self.found.cut || self.lost => {
-                self.problems
-                    .add("it says approved, which does not count because part of the answer is missing or damaged");
+                self.problems.add("the approval does not count because part of the answer is missing or damaged");
                 None
             }
             (true, false) => Some(Decision::Approved),
             (false, false) => None,
         };
         if self.found.cut {
-            self.problems.add("the answer was cut off");
+            self.problems.add("the answer was truncated");
         }
         let echoes = self.found.claims.only_echoes();
         let claims = std::mem::take(&mut self.found.claims).finish(&mut self.problems);
@@ -290,15 +288,15 @@ impl PendingAnswer {
             return NoAnswer::NotAReview(format!("an error message{said}"));
         }
         NoAnswer::Unparsable(match (self.found.cut || self.lost, approved) {
-            (true, true) => "it says approved and part of it is missing or damaged, so it approves nothing".to_owned(),
-            (true, false) => "it was cut off before the first finding and the decision were whole".to_owned(),
-            (false, _) if echoes => "it repeats the example of the instructions".to_owned(),
-            (false, _) => "it has neither a decision nor a finding in any form that is understood".to_owned(),
+            (true, true) => "part of it is missing or damaged, so its approval does not count".to_owned(),
+            (true, false) => "it was truncated before the first complete finding and decision".to_owned(),
+            (false, _) if echoes => "it repeats the example of the prompt".to_owned(),
+            (false, _) => "it has neither a decision nor a finding in any known form".to_owned(),
         })
     }
 }
 
-/// JSON in a text, and the text without what was recognised.
+/// JSON found in a text, and the remaining text.
 struct EmbeddedJson {
     form: Form,
     found: AnswerParts,
@@ -315,7 +313,7 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
     let mut form = Form::Json;
     for document in &documents {
         let mut found = AnswerParts { claims: Claims::after(&all.claims), ..AnswerParts::default() };
-        // Behind a break in a list of findings, what follows belongs to the list.
+        // After a syntax error inside a list of findings, later objects still belong to the list.
         if in_list {
             json_answer::take_listed(&document.node, &mut found, problems)
         } else {
@@ -340,12 +338,12 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
     }
     rest.push_str(&text[at..]);
     if lost {
-        problems.add("part of the JSON could not be read");
+        problems.add("part of the JSON could not be parsed");
     }
     EmbeddedJson { form, found: all, rest, cut, lost: lost || damaged }
 }
 
-/// True when JSON seems to go on behind its last bracket, so that something in it was read amiss.
+/// True when JSON seems to continue after its last bracket, which means that it was misread.
 fn goes_on(after: &str) -> bool {
     let after = after.trim_start();
     let more = after.strip_prefix(',').map(str::trim_start);
@@ -364,7 +362,7 @@ fn merge(all: &mut AnswerParts, found: AnswerParts, problems: &mut Problems) {
     all.texts.extend(found.texts);
 }
 
-/// True for an answer with the fields of the schema and no others.
+/// True for an answer with exactly the fields of the schema.
 fn is_schema(node: &Node) -> bool {
     let Node::Object(object) = node else { return false };
     let list = object.fields.iter().find_map(|(name, value)| match value {
@@ -381,7 +379,7 @@ fn is_schema(node: &Node) -> bool {
     object.fields.iter().all(|(name, _)| is_known(name)) && list.items.iter().all(keeps)
 }
 
-/// Reads the texts in an envelope as one answer.
+/// Parses the texts of an envelope as one answer.
 fn inner(
     found: AnswerParts,
     cut: bool,
@@ -392,7 +390,7 @@ fn inner(
     let mut joined = String::new();
     let mut last: Option<&str> = None;
     for inner in &found.texts {
-        // A stream often ends with its last message once more.
+        // A stream often repeats its last message at the end.
         if last == Some(inner.text.as_str()) && !inner.is_piece {
             continue;
         }
@@ -419,7 +417,7 @@ fn inner(
             }
             if answer.decision.is_none() && answer.claims.is_empty() && cut {
                 return Err(NoAnswer::Unparsable(
-                    "it was cut off before the first finding and the decision were whole".to_owned(),
+                    "it was truncated before the first complete finding and decision".to_owned(),
                 ));
             }
             Ok(answer)
@@ -431,7 +429,7 @@ fn inner(
     }
 }
 
-/// The text behind the thoughts that a model puts in front of its answer.
+/// The text after the model's reasoning block.
 fn without_thoughts(text: &str) -> &str {
     let start = text.trim_start();
     for (begin, end) in [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")] {
@@ -442,7 +440,7 @@ fn without_thoughts(text: &str) -> &str {
     text
 }
 
-/// A review in our own Markdown, which the reader of reviews knows best.
+/// Parses a review in tollgate's own Markdown format.
 fn own_markdown(text: &str) -> Option<Answer> {
     if !text.contains("**Reviewed SHA:**") {
         return None;
@@ -459,7 +457,7 @@ fn own_markdown(text: &str) -> Option<Answer> {
         category: finding.category,
         file: Some(finding.location.file.as_str().to_owned()),
         lines: Some(finding.location.lines),
-        // The side that is not written is not said.
+        // Right is the default of the format, so it is not a statement of the reviewer.
         side: Some(finding.location.side).filter(|side| *side == Side::Left),
         title: finding.summary.as_str().to_owned(),
         reason: finding.reason,

@@ -1,4 +1,4 @@
-//! What is under review, from any source.
+//! The change under review, from any source.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,39 @@ use crate::coverage::CoveredHunk;
 use crate::diff::FileDiff;
 use crate::sha::Sha;
 
-/// A change: what is under review.
+/// The change under review.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Its title or the name of its branch.
     pub title: Option<String>,
-    /// What it is compared with; all zeros when that has no name.
+    /// The base commit; all zeros when there is none.
     pub base: Sha,
     /// The commit under review, or the one that uncommitted work builds on; all zeros when there is none.
     pub head: Sha,
     /// True when more than `head` is under review: staged, unstaged or untracked files.
     pub uncommitted: bool,
-    /// What is compared with what, in words: `topic against the merge base with origin/main (0123456)`.
+    /// A description of the comparison: `topic against the merge base with origin/main (0123456)`.
     pub compared: String,
     /// The files, in order of their paths.
     pub files: Vec<FileDiff>,
-    /// Files of the change whose content was not read, because an earlier review knows it; without lines.
+    /// Files whose content was not read because an earlier review covers it; without lines.
     pub known: Vec<FileDiff>,
-    /// What belongs to the change but could not be read, and why.
+    /// Files of the change that could not be read, with the reason.
     pub left_out: Vec<CoveredHunk>,
-    /// What the repository said of its files before the change.
+    /// The `linguist-generated` attributes at the base.
     pub generated: Generated,
-    /// What people should know about how the change was read.
+    /// Human-readable notes on how the change was read.
     pub notes: Vec<String>,
 }
 
-/// Which files a repository calls generated, or not, by the attribute `linguist-generated`.
+/// The `linguist-generated` attributes of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Generated(HashMap<Vec<u8>, bool>);
 
 impl Generated {
-    /// What is said of a path; `None` for nothing.
+    /// The attribute of a path; `None` when it is not set.
     #[must_use]
-    pub fn says(&self, path: &[u8]) -> Option<bool> {
+    pub fn attribute(&self, path: &[u8]) -> Option<bool> {
         self.0.get(path).copied()
     }
 }
@@ -51,32 +51,32 @@ impl FromIterator<(Vec<u8>, bool)> for Generated {
 }
 
 impl Change {
-    /// True when there is nothing that could be reviewed.
+    /// True when there is nothing to review.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.known.is_empty() && self.left_out.is_empty()
     }
 
-    /// True when a program wrote a file: the repository says so or, where it says nothing, the name does.
+    /// True for a generated file, by attribute or, when that is not set, by name.
     #[must_use]
     pub fn is_generated(&self, file: &FileDiff) -> bool {
         let path = file.path().as_bytes();
-        self.generated.says(path).unwrap_or_else(|| analysis::is_generated(path))
+        self.generated.attribute(path).unwrap_or_else(|| analysis::is_generated(path))
     }
 
-    /// What it is made of.
+    /// Analyzes the files of the change.
     #[must_use]
     pub fn analyze(&self) -> Analysis {
-        analysis::analyze_with(&self.files, &|path| self.generated.says(path))
+        analysis::analyze_with(&self.files, &|path| self.generated.attribute(path))
     }
 }
 
-/// The text of a file after the change, as far as it can be had.
+/// The content of a file after the change, as far as available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// All of it.
+    /// The whole file.
     Whole(Vec<u8>),
-    /// It is larger than was asked for; its size in bytes.
+    /// The file exceeds the size limit; its size in bytes.
     TooLarge(u64),
     /// Only the lines of the diff are known.
     Unknown,

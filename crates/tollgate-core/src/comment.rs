@@ -1,8 +1,8 @@
-//! The comment that a maintainer reads, and the rules that it keeps.
+//! Summary comments on pull requests: validation rules and repair.
 //!
-//! [`report::summary`](crate::report::summary) writes such comments; [`check`] tells whether one that somebody else
-//! wrote keeps the rules, and [`fix()`] repairs what can be repaired without a change of meaning. The text of the
-//! `<summary>` says which rules hold; a comment with neither of the two texts is nobody's business here.
+//! [`report::summary`](crate::report::summary) writes such comments; [`check`] validates a comment of another author, and
+//! [`fix()`] repairs it where that does not change its meaning. The text of the `<summary>` selects the rules; a comment
+//! without one of the two texts is not validated.
 //!
 //! ```markdown
 //! <details>
@@ -45,18 +45,18 @@ use crate::comment::tree::Tree;
 use crate::finding::Severity;
 use crate::markdown;
 
-/// The most characters a code host takes in one comment.
+/// The longest comment that GitHub accepts, in characters.
 pub const MAX_CHARS: usize = 65_536;
 
-/// What some editors put in front of a text. It is no part of it.
+/// The byte order mark that some editors prepend; not part of the comment.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What kind of comment it is.
+/// The kind of a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The summary of a first review.
     Review,
-    /// The summary of a review of a change that was reviewed before.
+    /// The summary of a re-review.
     ReReview,
     /// Anything else.
     Other,
@@ -77,13 +77,13 @@ impl Kind {
 /// One rule that a comment breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The rule, a stable name: `section-order`.
+    /// The stable id of the rule: `section-order`.
     pub rule: &'static str,
-    /// The section it is about, by its heading.
+    /// The heading of the section.
     pub section: Option<String>,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, for people.
+    /// A human-readable message.
     pub message: String,
 }
 
@@ -93,12 +93,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What there is to say about a comment.
+/// The result of validating a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedComment {
-    /// What kind of comment it is.
+    /// The kind of a comment.
     pub kind: Kind,
-    /// The rules it breaks, in the order of its lines.
+    /// The violations, in line order.
     pub errors: Vec<Problem>,
 }
 
@@ -112,7 +112,7 @@ impl CheckedComment {
 
 /// Checks a comment. `bot` is the name in front of `Review Summary`.
 ///
-/// Of one that is too long only the beginning is read, to tell its kind.
+/// Only the beginning of an overlong comment is read, to determine its kind.
 #[must_use]
 pub fn check(text: &str, bot: &str) -> CheckedComment {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
@@ -127,8 +127,8 @@ pub fn check(text: &str, bot: &str) -> CheckedComment {
         return CheckedComment { kind, errors: vec![Problem { rule: "too-long", section: None, line: 1, message }] };
     }
     let mut errors = rules::blank_lines(&tree);
-    // Text that is taken for HTML would be reported as missing, too. So the rest is looked at
-    // with the blank lines in place, and lines are counted without them.
+    // Text parsed as HTML would also be reported as missing. So the other rules are checked on a copy with the blank lines
+    // inserted, and lines are counted without them.
     let spaced = fix::with_blank_lines(text);
     if spaced == text {
         errors.extend(rules::check(&tree, &page));
@@ -142,7 +142,7 @@ pub fn check(text: &str, bot: &str) -> CheckedComment {
     CheckedComment { kind, errors }
 }
 
-/// How many bytes of a comment a code host takes.
+/// The length of the prefix that GitHub accepts, in bytes.
 fn fitting(text: &str) -> usize {
     text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end)
 }
@@ -158,13 +158,13 @@ pub fn summary_text(kind: Kind, bot: &str) -> Option<String> {
     }
 }
 
-/// The `<summary>` text of the block of figures.
-pub const DETAILS_SUMMARY: &str = "Review Details";
+/// The `<summary>` text of the block with statistics.
+pub(crate) const DETAILS_SUMMARY: &str = "Review Details";
 
-/// The name of the reviewer where none is set.
+/// The default name of the reviewer.
 pub const DEFAULT_BOT: &str = "Kodiai";
 
-/// A reviewer's name in one line that hides nothing.
+/// Sanitizes a reviewer's name to one visible line.
 fn name(bot: &str) -> String {
     let shown = crate::visible::visible(bot);
     let words: Vec<&str> = shown.split_whitespace().collect();
@@ -172,9 +172,9 @@ fn name(bot: &str) -> String {
     if name.is_empty() { DEFAULT_BOT.to_owned() } else { name.trim_end().to_owned() }
 }
 
-/// A severity in the words of comments.
+/// A severity as labelled in comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Label {
+pub(crate) enum Label {
     /// Critical.
     Critical,
     /// High.
@@ -187,11 +187,11 @@ pub enum Label {
 
 impl Label {
     /// All labels, worst first.
-    pub const ALL: [Self; 4] = [Self::Critical, Self::Major, Self::Medium, Self::Minor];
+    pub(crate) const ALL: [Self; 4] = [Self::Critical, Self::Major, Self::Medium, Self::Minor];
 
     /// The label of a severity; praise has none.
     #[must_use]
-    pub fn of(severity: Severity) -> Option<Self> {
+    pub(crate) fn of(severity: Severity) -> Option<Self> {
         match severity {
             Severity::Critical => Some(Self::Critical),
             Severity::High => Some(Self::Major),
@@ -203,7 +203,7 @@ impl Label {
 
     /// The heading: `Critical`.
     #[must_use]
-    pub fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Critical => "Critical",
             Self::Major => "Major",
@@ -214,7 +214,7 @@ impl Label {
 
     /// The tag, without its brackets: `CRITICAL`.
     #[must_use]
-    pub fn tag(self) -> &'static str {
+    pub(crate) fn tag(self) -> &'static str {
         match self {
             Self::Critical => "CRITICAL",
             Self::Major => "MAJOR",
@@ -223,9 +223,9 @@ impl Label {
         }
     }
 
-    /// True when it keeps a change from passing.
+    /// True for blockers.
     #[must_use]
-    pub fn blocks(self) -> bool {
+    pub(crate) fn blocks(self) -> bool {
         self <= Self::Major
     }
 }

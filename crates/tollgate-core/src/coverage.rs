@@ -1,60 +1,59 @@
-//! What a review looked at.
+//! Coverage of a review: the status of every hunk.
 //!
-//! Every hunk of a change is reviewed, skipped by a rule that has a name, or
-//! not reviewed for a reason that is said. Files without hunks (binary files,
-//! pure renames, mode changes) have one entry of their own.
+//! Every hunk of a change is reviewed, skipped by a named rule, or not reviewed for a stated reason. Files without hunks
+//! (binary files, pure renames, mode changes) have one entry each.
 
 use crate::finding::LineRange;
 use crate::path::FilePath;
 
-/// What became of one hunk, or of a file that has none.
+/// The status of a hunk, or of a file without hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HunkStatus {
-    /// A reviewer looked at it.
+    /// A reviewer covered it.
     Reviewed,
-    /// A rule says it need not be looked at; the rule, for people.
+    /// Skipped by this rule.
     Skipped(String),
-    /// It should have been looked at and was not; the reason, for people.
+    /// Not reviewed although it should have been, for this reason.
     NotReviewed(String),
 }
 
-/// One hunk, or a file that has none, and what became of it.
+/// A hunk, or a file without hunks, with its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredHunk {
     /// The file, by its new path or, if deleted, its old one.
     pub file: FilePath,
     /// The lines of the hunk after the change; before it for a pure deletion; `None` for a file without hunks.
     pub lines: Option<LineRange>,
-    /// What became of it.
+    /// The status.
     pub status: HunkStatus,
 }
 
-/// What a review looked at, in the order of the change.
+/// The coverage of a review, in the order of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// One entry per hunk.
     pub hunks: Vec<CoveredHunk>,
 }
 
-/// The coverage as figures.
+/// The number of hunks per status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoverageCount {
-    /// Hunks a reviewer looked at.
+    /// Reviewed hunks.
     pub reviewed: usize,
     /// Hunks skipped by a rule.
     pub skipped: usize,
-    /// Hunks that should have been looked at and were not.
+    /// Hunks that should have been reviewed and were not.
     pub not_reviewed: usize,
 }
 
 impl Coverage {
-    /// True when nothing that should have been looked at was left out.
+    /// True when no hunk is left unreviewed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.count().not_reviewed == 0
     }
 
-    /// The coverage as figures.
+    /// The number of hunks per status.
     #[must_use]
     pub fn count(&self) -> CoverageCount {
         let mut count = CoverageCount::default();

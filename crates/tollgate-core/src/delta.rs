@@ -1,13 +1,13 @@
-//! What changed between two reviews of one change: new, resolved, still open.
+//! Compares two reviews of one change: which findings are new, resolved or still open.
 //!
 //! Four steps, each a pure function:
 //!
-//! 1. [`snapshot`] keeps what a change looked like, [`lines`] tells where its lines are now;
-//! 2. [`identity`] finds the findings of the last review again among those of this one;
-//! 3. [`settle`] puts every finding of either review in one class;
-//! 4. [`json`] writes that for scripts, [`text`] for people.
+//! 1. [`snapshot`] stores the lines of a change as hashes, [`line_map`] maps old lines to current ones;
+//! 2. [`identity`] matches the findings of the prior review with the current ones;
+//! 3. [`classify`] puts every finding of either review in one class;
+//! 4. [`json`] and [`text`] write the result.
 //!
-//! Nothing here looks at files or runs git: what was looked at is told by the caller.
+//! This module neither reads files nor runs git; the caller passes in the reviewed scope.
 
 mod align;
 pub mod classify;

@@ -1,4 +1,4 @@
-//! Git's unified diff, read by bytes.
+//! Parser for git's unified diff, working on bytes.
 //!
 //! ```text
 //! diff --git a/src/a.rs b/src/a.rs
@@ -11,11 +11,11 @@
 //! +added
 //! ```
 //!
-//! The hunk header's counts decide where a hunk ends, never the look of a line. Merges (`diff --cc`), binary patches,
-//! submodules, plain `diff -u`, mails of `git format-patch` and the output of `git log -p` are read, too. Content and
-//! names are bytes of any encoding; nothing is decoded, applied or looked up.
+//! The counts of the hunk header determine the end of a hunk, never the look of a line. Merges (`diff --cc`), binary
+//! patches, submodules, plain `diff -u`, mails of `git format-patch` and the output of `git log -p` are supported, too.
+//! Content and names are bytes of any encoding; nothing is decoded, applied or looked up.
 //!
-//! [`parse`] keeps everything; [`Events`] passes over the input once and keeps nothing.
+//! [`parse`] builds a tree; [`Events`] streams over the input without allocating.
 
 mod event;
 mod file_names;
@@ -38,22 +38,22 @@ pub use hunk::HunkHead;
 pub use print::print;
 pub use redact::redact;
 
-/// What happened to a file.
+/// The status of a file in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// The file is new.
     Added,
-    /// The file is gone.
+    /// The file is deleted.
     Deleted,
     /// The file's content or mode changed.
     Modified,
-    /// The file has a new path, and perhaps new content.
+    /// The file has a new path, and possibly new content.
     Renamed,
-    /// The file is a copy of another, perhaps with new content.
+    /// The file is a copy of another, possibly with new content.
     Copied,
 }
 
-/// What happened to a line.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// On both sides.
@@ -67,13 +67,13 @@ pub enum LineKind {
 /// One line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// What happened to it.
+    /// Added, removed or context.
     pub kind: LineKind,
     /// Its number before the change, from 1; `None` for an added line. In a merge, its number in the first parent.
     pub old: Option<u32>,
     /// Its number after the change, from 1; `None` for a removed line.
     pub new: Option<u32>,
-    /// Its bytes without the diff's mark and without the line feed. A carriage return stays.
+    /// Its bytes without the diff marker and the line feed. A carriage return is kept.
     pub text: &'a [u8],
     /// False when `\ No newline at end of file` follows.
     pub newline: bool,
@@ -90,7 +90,7 @@ pub struct Hunk {
     pub new_start: u32,
     /// Number of lines after the change.
     pub new_len: u32,
-    /// How many versions the change merges: 1, or more in a combined diff.
+    /// The number of parents: 1, or more in a combined diff.
     pub n_parents: u8,
     has_bare_blanks: bool,
     between: Span,
@@ -99,14 +99,14 @@ pub struct Hunk {
     body: Span,
 }
 
-/// What a diff says of one file.
+/// One file of a diff.
 #[derive(Debug, Clone)]
 pub struct FileDiff {
     /// Path before the change; `None` for a new file.
     pub old_path: Option<RepoPath>,
     /// Path after the change; `None` for a deleted file.
     pub new_path: Option<RepoPath>,
-    /// What happened to the file.
+    /// Added, deleted, modified, renamed or copied.
     pub status: Status,
     /// Mode before the change, e.g. `0o100644`.
     pub old_mode: Option<u32>,
@@ -132,17 +132,17 @@ pub struct FileDiff {
     text: Arc<Vec<u8>>,
 }
 
-/// A part of the input that could not be understood.
+/// A part of the input that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The line of the input, from 1.
     pub line_number: u32,
-    /// What was wrong, for people.
+    /// A human-readable message.
     pub problem: String,
 }
 
 impl FileDiff {
-    /// A file of which only this is known; it has no lines.
+    /// A file without lines, known only by its paths.
     #[must_use]
     pub fn named(old_path: Option<RepoPath>, new_path: Option<RepoPath>, status: Status) -> Self {
         Self {
@@ -183,7 +183,7 @@ impl FileDiff {
         }
     }
 
-    /// The bytes of a hunk as they stand in the diff: every line with its mark.
+    /// The bytes of a hunk as in the diff, with the marker of every line.
     ///
     /// For searches that are faster over one block than line by line.
     #[must_use]
@@ -191,7 +191,7 @@ impl FileDiff {
         hunk.body.of(&self.text)
     }
 
-    /// What stands behind the second `@@` of a hunk's header: usually the enclosing function.
+    /// The text after the second `@@` of a hunk's header: usually the enclosing function.
     #[must_use]
     pub fn section(&self, hunk: &Hunk) -> &[u8] {
         let section = hunk.section.of(&self.text);
@@ -210,7 +210,7 @@ impl FileDiff {
         lines.filter(|line| line.kind == LineKind::Removed).filter_map(|line| Some((line.old?, line.text)))
     }
 
-    /// True for a link to another repository.
+    /// True for a submodule.
     #[must_use]
     pub fn is_submodule(&self) -> bool {
         self.new_mode == Some(0o160_000) || self.old_mode == Some(0o160_000)
@@ -235,7 +235,7 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines behind a hunk header, whether its counts claim them or not.
+    /// The lines after a hunk header, regardless of its counts.
     pub(crate) fn new(head: &HunkHead<'_>, body: &'a [u8]) -> Self {
         Self { rest: body, old: head.old_start, new: head.new_start, n_parents: usize::from(head.n_parents) }
     }
@@ -244,7 +244,7 @@ impl<'a> Lines<'a> {
         let (line, rest) = split_line(self.rest)?;
         let no_newline = rest.starts_with(b"\\");
         self.rest = rest;
-        // Git writes one such remark; more of them are remarks all the same, and no lines.
+        // Git writes one `\ No newline` marker; further ones are skipped as well.
         while self.rest.starts_with(b"\\") {
             self.rest = split_line(self.rest).map_or(&[][..], |(_, rest)| rest);
         }
@@ -257,7 +257,7 @@ impl<'a> Lines<'a> {
         } else {
             LineKind::Context
         };
-        // In a merge, `old` counts the lines of the first parent: it has what it lost, and what it did not gain.
+        // In a merge, `old` counts the lines of the first parent: its removed lines and those it shares with the result.
         let in_first = match kind {
             LineKind::Removed => marks.first() == Some(&b'-'),
             LineKind::Added | LineKind::Context => marks.first() != Some(&b'+'),
@@ -278,7 +278,7 @@ impl<'a> HunkEvent<'a> {
     }
 }
 
-/// Cuts the first line off; the line feed belongs to neither part.
+/// Splits off the first line; the line feed belongs to neither part.
 fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if text.is_empty() {
         return None;
@@ -289,10 +289,10 @@ fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Inputs of this size and more are refused as a whole: places in them are kept in 32 bits.
+/// Larger inputs are refused as a whole, because offsets are stored in 32 bits.
 pub const MAX_BYTES: usize = u32::MAX as usize;
 
-/// Reads a diff. What cannot be understood is given back with its line; the rest is read all the same.
+/// Parses a diff. Malformed parts are returned with their line; everything else is parsed nevertheless.
 #[must_use]
 pub fn parse(text: Vec<u8>) -> (Vec<FileDiff>, Vec<Refused>) {
     if text.len() >= MAX_BYTES {
@@ -325,7 +325,7 @@ pub fn parse(text: Vec<u8>) -> (Vec<FileDiff>, Vec<Refused>) {
     (files, refused)
 }
 
-/// A place in the input.
+/// A byte range of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Span {
     start: u32,
@@ -367,19 +367,19 @@ impl FileDiff {
         }
     }
 
-    /// The part of the input that is about this file, from its header to its last hunk.
+    /// The section of the input about this file, from its header to its last hunk.
     pub(crate) fn text(&self) -> &[u8] {
         let end = self.hunks.last().map_or(self.header.end, |hunk| hunk.body.end);
         Span { start: self.header.start, end }.of(&self.text)
     }
 
-    /// Where in [`Self::text`] the hunks are.
+    /// The range of the hunks in [`Self::text`].
     pub(crate) fn hunks_range(&self) -> Range<usize> {
         let start = self.hunks.first().map_or(self.header.end, |hunk| hunk.head.start);
         (start - self.header.start) as usize..self.text().len()
     }
 
-    /// For each hunk, where in [`Self::text`] its added lines are, among others.
+    /// For each hunk, a range in [`Self::text`] that covers its added lines.
     pub(crate) fn added_ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let start = self.header.start;
         self.hunks.iter().map(move |hunk| (hunk.body.start - start) as usize..(hunk.body.end - start) as usize)

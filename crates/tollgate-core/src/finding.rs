@@ -1,4 +1,4 @@
-//! One remark about a change, in the vocabulary all formats share.
+//! Findings: the data model that all formats share.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::path::FilePath;
 
-/// How much a finding matters, mildest first.
+/// The severity of a finding, mildest first.
 ///
 /// The order is part of the meaning: the worst finding is `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,13 +49,13 @@ impl Severity {
         }
     }
 
-    /// Reads the exact word of the formats.
+    /// Parses the exact word of the formats.
     #[must_use]
     pub fn parse_exact(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == text)
     }
 
-    /// Reads a word that a person, a model or another tool used, in any case.
+    /// Parses a synonym used by a person, a model or another tool, in any case.
     #[must_use]
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let word = text.trim().to_lowercase();
@@ -77,10 +77,10 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What a finding is about.
+/// The category of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// The change does not do what was asked.
+    /// The change does not satisfy its requirements.
     Compliance,
     /// The change can be abused.
     Security,
@@ -136,7 +136,7 @@ impl Category {
 
     /// The category in the strict review schema, which knows eight.
     #[must_use]
-    pub fn in_schema(self) -> Self {
+    pub(crate) fn in_schema(self) -> Self {
         match self {
             Self::Compliance => Self::Logic,
             Self::Architecture => Self::Style,
@@ -144,13 +144,13 @@ impl Category {
         }
     }
 
-    /// Reads the exact canonical word.
+    /// Parses the exact canonical word.
     #[must_use]
     pub fn parse_exact(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|category| category.as_str() == text)
     }
 
-    /// Reads a word that a person, a model or another tool used, in any case.
+    /// Parses a synonym used by a person, a model or another tool, in any case.
     #[must_use]
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let word = text.trim().to_lowercase().replace(['-', '_'], " ");
@@ -176,7 +176,7 @@ impl fmt::Display for Category {
     }
 }
 
-/// A finding's number in its review: `F001`, `F002`, …
+/// The id of a finding in its review: `F001`, `F002`, …
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FindingId(NonZeroU32);
 
@@ -188,7 +188,7 @@ impl FindingId {
         Self(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Reads `F` and at least three digits, the number being 1 or more.
+    /// Parses `F` and at least three digits; the number is 1 or more.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('F')?;
@@ -210,7 +210,7 @@ impl fmt::Display for FindingId {
     }
 }
 
-/// Which version of the file a line number counts in.
+/// The version of the file that a line number refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Side {
     /// The file before the change.
@@ -264,10 +264,15 @@ impl LineRange {
         self.end
     }
 
-    /// True when the line is one of these.
+    /// True when the range contains the line.
     #[must_use]
     pub fn contains(self, line_number: u32) -> bool {
         (self.start..=self.end).contains(&line_number)
+    }
+
+    /// The number of lines from one range to the other; 0 when they overlap.
+    pub(crate) fn distance(self, other: Self) -> u32 {
+        self.start.saturating_sub(other.end).max(other.start.saturating_sub(self.end))
     }
 
     /// True when the two ranges share a line.
@@ -283,7 +288,7 @@ impl fmt::Display for LineRange {
     }
 }
 
-/// Where a finding is.
+/// The location of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The file, by its path on the finding's side.
@@ -298,20 +303,20 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Summary(String);
 
-/// Says why a text is not a summary.
+/// Why a text is not a valid summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
-    /// Nothing, or nothing but spaces.
+    /// Empty or blank.
     #[error("a summary must not be empty")]
     Empty,
-    /// Has a line break or a NUL.
+    /// Contains a line break or a NUL.
     #[error("a summary must be one line")]
     SeveralLines,
     /// Has too many characters.
     #[error("a summary has at most 80 characters, found {0}")]
     TooLong(usize),
-    /// Begins or ends with white space.
-    #[error("a summary must not begin or end with white space")]
+    /// Begins or ends with whitespace.
+    #[error("a summary must not begin or end with whitespace")]
     Untrimmed,
 }
 
@@ -319,7 +324,7 @@ impl Summary {
     /// The most characters (Unicode scalar values) a summary may have.
     pub const MAX_CHARS: usize = 80;
 
-    /// Reads a summary as the formats demand it.
+    /// Parses a summary strictly.
     pub fn parse(text: &str) -> Result<Self, SummaryError> {
         if text.trim().is_empty() {
             return Err(SummaryError::Empty);
@@ -334,8 +339,8 @@ impl Summary {
         if n_chars > Self::MAX_CHARS { Err(SummaryError::TooLong(n_chars)) } else { Ok(Self(text.to_owned())) }
     }
 
-    /// Makes a summary of any title. What does not fit is cut at a word with `…`,
-    /// and the full text is given back to go in front of the reason.
+    /// Shortens any title to a summary, cut at a word with `…`. The full title is returned as well when it was cut, to be put
+    /// before the reason.
     #[must_use]
     pub fn shorten(title: &str) -> (Self, Option<String>) {
         let line = title.split(is_line_break).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
@@ -370,50 +375,50 @@ fn is_line_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\0' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A replacement of whole lines that can be applied as it stands.
+/// A replacement of whole lines that can be applied without edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
     /// The lines to replace, on the finding's side.
     pub lines: LineRange,
-    /// What to put there, without the last line's break; empty to delete the lines.
+    /// The new text, without the last line break; empty to delete the lines.
     pub replacement: String,
 }
 
-/// Who made a finding and how sure that is.
+/// The source of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
-    /// The reviewer's name: `rules`, the name of an imported tool, later a model.
+    /// The name of the reviewer: `rules`, a model, an agent, or an imported tool.
     pub reviewer: Option<String>,
     /// The rule that matched.
     pub rule: Option<String>,
-    /// Where the rule is explained, an address.
+    /// The URL of the rule's documentation.
     pub rule_url: Option<String>,
 }
 
-/// One remark about a change.
+/// A finding about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its number in the review.
+    /// The id in the review.
     pub id: FindingId,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What it is about.
+    /// The category.
     pub category: Category,
-    /// Where it is.
+    /// The location.
     pub location: Location,
-    /// What is wrong, in one line.
+    /// The defect in one line.
     pub summary: Summary,
     /// Why it matters. Required for blockers.
     pub reason: Option<String>,
     /// The code or observation that shows it.
     pub evidence: String,
-    /// What to write instead, for people.
+    /// The suggested change in prose.
     pub suggestion: Option<String>,
-    /// What to write instead, ready to apply.
+    /// A fix that can be applied automatically.
     pub fix: Option<Fix>,
-    /// Who says so.
+    /// The source of the finding.
     pub origin: Origin,
-    /// Fields another tool wrote that we do not know: kept and written out again.
+    /// Unknown fields of other tools, preserved on output.
     pub extra: Map<String, Value>,
 }
 

@@ -1,13 +1,12 @@
-//! The key by which a finding is known again in a later review.
+//! Fingerprints identify a finding across reviews.
 //!
 //! ```text
 //! fp-4d1b0c2f9a6e7385
 //! ```
 //!
-//! It is made of the file's path and the wording of the summary, so it survives
-//! when lines move or the severity changes. Equal keys are only a hint: collisions
-//! can be made on purpose, so whoever joins two findings compares [`normalise`]d
-//! summaries as well.
+//! A fingerprint hashes the path and the normalized summary, so it survives moved lines and changed severities. Equal
+//! fingerprints are only a hint: collisions can be forged, so code that matches two findings also compares their
+//! [`normalise`]d summaries.
 
 use std::fmt;
 
@@ -16,30 +15,30 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::finding::{Finding, Summary};
 use crate::path::FilePath;
 
-/// A finding's key: `fp-` and sixteen hex digits.
+/// The fingerprint of a finding: `fp-` and sixteen hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Makes the key of a finding.
+    /// Computes the fingerprint of a finding.
     #[must_use]
     pub fn of(finding: &Finding) -> Self {
         Self::new(&finding.location.file, &finding.summary)
     }
 
-    /// Makes the key of a summary in a file.
+    /// Computes the fingerprint of a summary in a file.
     #[must_use]
     pub fn new(file: &FilePath, summary: &Summary) -> Self {
         InFile::new(file).fingerprint(summary.as_str())
     }
 
-    /// The key as a number.
+    /// The fingerprint as a number.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// Reads `fp-` and sixteen hex digits.
+    /// Parses `fp-` and sixteen hex digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("fp-")?;
@@ -54,33 +53,33 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Makes the keys of many titles in one file; the path is read only once.
+/// Computes fingerprints of many titles in one file, hashing the path only once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFile(u64);
 
 impl InFile {
     pub(crate) fn new(file: &FilePath) -> Self {
-        // A path has no line feed, so nothing can move from the path to the title.
+        // A path has no line feed, so path and title cannot be confused.
         Self(feed(fnv1a(BASIS, file.as_str().as_bytes()), b'\n'))
     }
 
-    /// Makes the key of a title of any length.
+    /// Computes the fingerprint of a title of any length.
     pub(crate) fn fingerprint(self, title: &str) -> Fingerprint {
         let of_ascii = hash_ascii(self.0, title.as_bytes());
         Fingerprint(of_ascii.unwrap_or_else(|| fnv1a(self.0, normalise(title).as_bytes())))
     }
 }
 
-/// Reduces a title to its words: NFKC, lower case, everything between letters and digits one space.
+/// Normalizes a title: NFKC, lower case, single spaces between words of letters and digits.
 #[must_use]
 pub fn normalise(title: &str) -> String {
     let mut words = String::with_capacity(title.len());
     if title.is_ascii() {
-        // What is ASCII is in normal form already.
+        // ASCII is already in normal form.
         push_words(&mut words, title);
         words.make_ascii_lowercase();
     } else {
-        // Lower case can undo the normal form (`İ`), so it is made again afterwards.
+        // Lowercasing can break the normal form (`İ`), so it is applied again.
         let folded: String = title.nfkc().flat_map(char::to_lowercase).nfkc().collect();
         push_words(&mut words, &folded);
     }
@@ -96,7 +95,7 @@ fn push_words(words: &mut String, text: &str) {
     }
 }
 
-/// Letters and digits in lower case; 0 for what separates words; 1 for what is not ASCII.
+/// Letters and digits in lower case; 0 for separators; 1 for non-ASCII bytes.
 const FOLDED: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0u8;
@@ -113,7 +112,7 @@ const FOLDED: [u8; 256] = {
     }
 };
 
-/// What `fnv1a(start, normalise(title))` gives, without making that text; `None` when the title is not ASCII.
+/// Computes `fnv1a(start, normalise(title))` without allocating; `None` when the title is not ASCII.
 fn hash_ascii(start: u64, title: &[u8]) -> Option<u64> {
     let (mut hash, mut any, mut gap) = (start, false, false);
     for &byte in title {
@@ -134,7 +133,7 @@ fn hash_ascii(start: u64, title: &[u8]) -> Option<u64> {
 
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a with 64 bits, going on from a hash.
+/// 64-bit FNV-1a, continuing from a hash.
 fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| feed(hash, byte))
 }
@@ -192,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_way_to_a_key_gives_the_same_key(title in "[ -~ä\\t]{0,40}") {
+        fn the_ascii_fast_path_gives_the_same_fingerprint(title in "[ -~ä\\t]{0,40}") {
             let file = FilePath::parse("src/a.rs").unwrap();
             let expected = fnv1a(BASIS, format!("src/a.rs\n{}", normalise(&title)).as_bytes());
             prop_assert_eq!(InFile::new(&file).fingerprint(&title), Fingerprint(expected));

@@ -1,11 +1,10 @@
-//! What the author declared: tags, a type, breaking changes.
+//! The author's intent: tags, Conventional Commits type and breaking changes.
 //!
 //! ```text
 //! [WIP] feat(api)!: drop the v1 routes [security-review]
 //! ```
 //!
-//! Read from the title, the body and the first lines of commits, by pure
-//! functions in linear time; nothing here fetches anything, and nothing fails.
+//! Parsed from the title, the body and the first lines of commits by pure functions in linear time. Parsing never fails.
 //! The module `policy` decides what a declaration changes in a review.
 //! All text is the author's and untrusted: renderers escape it.
 
@@ -33,20 +32,20 @@ use tag::Bracket;
 /// One commit of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commit<'a> {
-    /// Its name, in full or in part.
+    /// The commit id, possibly abbreviated.
     pub sha: &'a str,
-    /// Its message, of which the first line is read.
+    /// The message; only its first line is parsed.
     pub message: &'a str,
 }
 
-/// Where something was declared. The title comes first, commits follow in their order.
+/// The source of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DeclaredIn {
     /// The title.
     Title,
     /// The body.
     Body,
-    /// A commit, by the first digits of its name.
+    /// A commit, by its abbreviated id.
     Commit(String),
 }
 
@@ -55,11 +54,11 @@ pub enum DeclaredIn {
 pub struct Tag {
     /// The tag in lower case.
     pub name: String,
-    /// What it means; `None` for a tag we do not know.
+    /// The keyword; `None` for an unknown tag.
     pub keyword: Option<Keyword>,
-    /// For a tag we do not know: what the author may have meant.
+    /// For an unknown tag: a similar keyword.
     pub suggestion: Option<Keyword>,
-    /// Where it was found first.
+    /// The first occurrence.
     pub place: DeclaredIn,
 }
 
@@ -68,45 +67,45 @@ pub struct Tag {
 pub struct Conventional {
     /// The type.
     pub kind: Type,
-    /// The scope, as it was written.
+    /// The scope as written.
     pub scope: Option<String>,
     /// True when it is marked by `!`.
     pub is_breaking: bool,
-    /// Where it was declared.
+    /// The source of the declaration.
     pub place: DeclaredIn,
 }
 
 /// A declared breaking change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breaking {
-    /// Where it was declared.
+    /// The source of the declaration.
     pub place: DeclaredIn,
-    /// The words, with a little of what is around them.
+    /// The matching text with some context.
     pub excerpt: String,
 }
 
-/// What the author declared.
+/// The declarations of the author.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intent {
     /// Every tag once: those of the title, then those of commits.
     pub tags: Vec<Tag>,
-    /// Tickets and other pull requests in brackets, as they were written, each once.
+    /// Tickets and other pull requests in brackets, as written, each once.
     pub references: Vec<String>,
-    /// The type: the title's, else the weightiest of the commits'.
+    /// The type of the title, else the highest-ranked type of the commits.
     pub conventional: Option<Conventional>,
-    /// Every place that declares a breaking change, once.
+    /// The declarations of breaking changes, one per source.
     pub breaking: Vec<Breaking>,
     /// True for a draft.
     pub draft: bool,
-    /// How many commits were read.
+    /// The number of commits that were parsed.
     pub n_scanned: usize,
-    /// How many commits there are.
+    /// The total number of commits.
     pub n_commits: usize,
-    /// What could not be read, and why; for people.
+    /// A human-readable note on input that was not parsed.
     pub problem: Option<String>,
 }
 
-/// Reads what the author declared.
+/// Parses the declarations of the author.
 #[must_use]
 pub fn read(title: &str, body: Option<&str>, commits: &[Commit<'_>], draft: bool) -> Intent {
     let mut intent = Intent { draft, n_commits: commits.len(), ..Intent::default() };
@@ -142,7 +141,7 @@ pub fn read(title: &str, body: Option<&str>, commits: &[Commit<'_>], draft: bool
     intent
 }
 
-/// True when a title asks for no review at all. Reads nothing else, so it can be asked before anything is fetched.
+/// True when a title asks for no review. Needs only the title, so it can be checked before anything is fetched.
 #[must_use]
 pub fn skips_review(title: &str) -> bool {
     let mut skips = false;
@@ -153,7 +152,7 @@ pub fn skips_review(title: &str) -> bool {
     skips
 }
 
-/// What was already noted; hashed, because a hostile title holds a hundred thousand tags.
+/// Declarations seen so far; hashed, because a hostile title may have a hundred thousand tags.
 #[derive(Default)]
 struct Seen {
     keywords: u16,
@@ -162,53 +161,53 @@ struct Seen {
 }
 
 impl Intent {
-    /// The tags that are known, without brackets.
+    /// The known tags.
     pub fn recognized(&self) -> impl Iterator<Item = Keyword> {
         self.tags.iter().filter_map(|tag| tag.keyword)
     }
 
-    /// The tags that are not known.
+    /// The unknown tags.
     pub fn unrecognized(&self) -> impl Iterator<Item = &Tag> {
         self.tags.iter().filter(|tag| tag.keyword.is_none())
     }
 
-    /// The tag of a keyword, if it was found.
+    /// The tag of a keyword, if present.
     #[must_use]
     pub fn tag(&self, keyword: Keyword) -> Option<&Tag> {
         self.tags.iter().find(|tag| tag.keyword == Some(keyword))
     }
 
-    /// True when the title asks for no review. A commit cannot.
+    /// True when the title asks for no review; tags of commits do not count.
     #[must_use]
     pub fn no_review(&self) -> bool {
         self.tag(Keyword::NoReview).is_some_and(|tag| tag.place == DeclaredIn::Title)
     }
 
-    /// True when a tag says that the work is not finished.
+    /// True when a tag marks the change as work in progress.
     #[must_use]
     pub fn is_wip(&self) -> bool {
         self.recognized().any(|keyword| matches!(keyword, Keyword::Wip | Keyword::Draft))
     }
 
-    /// The strictest profile that is asked for.
+    /// The strictest requested profile.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         self.recognized().filter_map(profile_of).max()
     }
 
-    /// What is looked at with more care.
+    /// The categories in focus.
     #[must_use]
     pub fn focus(&self) -> Vec<Category> {
         self.tag(Keyword::SecurityReview).map(|_| Category::Security).into_iter().collect()
     }
 
-    /// True when style is not to be looked at.
+    /// True when style findings are not wanted.
     #[must_use]
     pub fn style_ok(&self) -> bool {
         self.tag(Keyword::StyleOk).is_some()
     }
 
-    /// True when the change calls itself a fix.
+    /// True when the declared type is `fix`.
     #[must_use]
     pub fn is_fix(&self) -> bool {
         self.conventional.as_ref().is_some_and(|declared| declared.kind == Type::Fix)
@@ -263,7 +262,7 @@ impl Conventional {
     }
 }
 
-/// The profile that a keyword asks for.
+/// The profile that a keyword requests.
 pub(crate) fn profile_of(keyword: Keyword) -> Option<Profile> {
     match keyword {
         Keyword::StrictReview => Some(Profile::Strict),
@@ -279,7 +278,7 @@ fn first_line(message: &str) -> &str {
     &message[..end]
 }
 
-/// The first seven digits of a commit's name, which people know it by.
+/// The first seven digits of a commit id.
 fn short(sha: &str) -> String {
     sha.trim_start().chars().take_while(char::is_ascii_hexdigit).take(7).collect::<String>().to_ascii_lowercase()
 }

@@ -31,6 +31,23 @@ pub fn parse(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     Ok(Document { value, duplicate_keys: duplicates.into_inner() })
 }
 
+/// Defines an enum of a JSON format that has the variants of a domain enum, with the conversion from it.
+macro_rules! mirror_enum {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident mirrors $domain:ident {
+        $($(#[$doc:meta])* $variant:ident,)*
+    }) => {
+        $(#[$attribute])*
+        $visibility enum $name { $($(#[$doc])* $variant,)* }
+
+        impl From<$domain> for $name {
+            fn from(value: $domain) -> Self {
+                match value { $($domain::$variant => Self::$variant,)* }
+            }
+        }
+    };
+}
+pub(crate) use mirror_enum;
+
 /// Escapes a key for use as one step of a JSON Pointer.
 pub(crate) fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

@@ -1,7 +1,7 @@
-//! Programming languages, told by the name of a file.
+//! Detects programming languages by file name.
 //!
-//! Nothing is read but the name: `Dockerfile`, `*.tsx`, `.bashrc`. Content is never looked at, so a shebang does not
-//! count. The tables are `match`es, so nothing is built at start.
+//! Only the name counts: `Dockerfile`, `*.tsx`, `.bashrc`. Content such as a shebang is ignored. The tables are `match`es,
+//! so nothing is built at startup.
 
 macro_rules! languages {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $fence:literal;)*) => {
@@ -10,10 +10,10 @@ macro_rules! languages {
         pub enum Language { $($(#[$doc])* $variant,)* }
 
         impl Language {
-            /// Every language we know.
+            /// All languages.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The name for people, e.g. `TypeScript`.
+            /// The display name, e.g. `TypeScript`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -161,11 +161,11 @@ languages! {
     Zig, "Zig", "zig";
 }
 
-/// The longest ending that is looked up; longer ones belong to no language.
+/// The longest known extension.
 const MAX_ENDING: usize = 12;
 
 impl Language {
-    /// Tells the language of a file by its path.
+    /// Detects the language of a file by its path.
     #[must_use]
     pub fn of_path(path: &[u8]) -> Option<Self> {
         let name = file_name(path);
@@ -176,12 +176,12 @@ impl Language {
     }
 }
 
-/// The last step of a path.
+/// The file name of a path.
 pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |slash| &path[slash + 1..])
 }
 
-/// What stands behind the last dot of a name, in lower case; `None` when there is no dot or too much behind it.
+/// The extension of a file name in lower case; `None` when there is none or it is too long.
 pub(crate) fn lower_ending<'a>(name: &[u8], buffer: &'a mut [u8; MAX_ENDING]) -> Option<&'a [u8]> {
     let dot = memchr::memrchr(b'.', name)?;
     let ending = &name[dot + 1..];
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_tell_the_language() {
+    fn extensions_determine_the_language() {
         check("src/a.rs", "Rust ```rust");
         check("a.ts", "TypeScript ```typescript");
         check("a.tsx", "TSX ```tsx");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn well_known_names_tell_the_language() {
+    fn well_known_names_determine_the_language() {
         check("docker/Dockerfile", "Dockerfile ```dockerfile");
         check("Dockerfile.dev", "Dockerfile ```dockerfile");
         check("Gemfile", "Ruby ```ruby");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn names_for_people_are_all_different() {
+    fn display_names_are_unique() {
         let mut names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
         names.sort_unstable();
         names.dedup();

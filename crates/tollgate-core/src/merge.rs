@@ -1,11 +1,11 @@
-//! Findings of several reviewers as one list.
+//! Merges the findings of several reviewers into one list.
 //!
-//! What two reviewers say of the same place is one finding that names both. It keeps the worse severity and is ranked
-//! before findings of one reviewer that are as severe: agreement is the best sign that a finding is right. Different
-//! remarks about one place stay apart, and so do two remarks of one reviewer.
+//! Two reviewers' findings about the same defect become one that names both. It has the higher severity and ranks before
+//! equally severe findings of one reviewer: agreement is the best sign that a finding is right. Different findings at one
+//! location stay separate, and so do two findings of one reviewer.
 //!
-//! Several passes of one model are several voices under one name: `x_pass` tells them apart. [`consensus`] asks how
-//! many voices a finding of models has.
+//! Several passes of one model are several voices of one reviewer, distinguished by `x_pass`. [`consensus`] requires a
+//! number of voices for findings of models.
 
 mod agree;
 
@@ -14,31 +14,31 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use crate::finding::{Finding, LineRange};
+use crate::finding::Finding;
 use crate::fingerprint::normalise;
 use crate::merge::agree::FindingWords;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::VERIFICATION;
 
-/// The extension field that names all reviewers of a joined finding.
+/// The extension field with all reviewers of a merged finding.
 pub const REVIEWERS: &str = "x_reviewers";
-/// The extension field that lists all voices of a joined finding, when one reviewer has several: `claude`, `claude#2`.
-pub const VOICES: &str = "x_voices";
-/// The extension field that tells the passes of one reviewer apart, from 1.
+/// The extension field with all voices of a merged finding, when one reviewer has several: `claude`, `claude#2`.
+const VOICES: &str = "x_voices";
+/// The extension field with the pass of a reviewer, from 1.
 pub const PASS: &str = "x_pass";
 
-/// Joins findings that say the same and puts the list in order: worst first, then those with most voices, then those
-/// that are verified best, then by place.
+/// Merges equivalent findings and sorts the list: worst first, then by number of voices, by quality of the verification,
+/// and by location.
 #[must_use]
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings = findings;
     findings.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| ties(a).cmp(&ties(b))));
     let mut merged: Vec<MergedFinding> = Vec::with_capacity(findings.len());
-    // Ordered by file and first line, so an equal one is among the last few; the bound keeps this linear.
+    // Sorted by file and first line, so an equivalent finding is among the last few; the window keeps this linear.
     for finding in findings.into_iter().map(MergedFinding::new) {
         let from = merged.len().saturating_sub(WINDOW);
         let near = merged[from..].iter_mut().filter_map(|known| Some((known.agrees(&finding)?, known)));
-        // The best one; of equals the first.
+        // The best match; of equal ones the first.
         match near.reduce(|best, next| if next.0 > best.0 { next } else { best }) {
             Some((_, known)) => known.join(finding),
             None => merged.push(finding),
@@ -54,7 +54,7 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
 
 /// Keeps the findings that enough models agree on; the others are withheld.
 ///
-/// Each reviewer and each pass of one is a voice. A finding that anybody else made, a rule or another tool, counts alone.
+/// Each pass of each reviewer is a voice. Findings of rules and other tools need no second voice.
 #[must_use]
 pub fn consensus(
     findings: Vec<Finding>,
@@ -75,9 +75,9 @@ pub fn consensus(
     (kept, withheld)
 }
 
-/// How far back an equal finding is looked for.
+/// The number of preceding findings that are compared.
 const WINDOW: usize = 32;
-/// So many lines apart two remarks can still be about one place.
+/// The distance in lines within which two findings can be about the same defect.
 const NEAR: u32 = 3;
 
 type SortKey<'a> = (&'a crate::finding::Location, Option<&'a str>, &'a str, Option<&'a str>);
@@ -87,39 +87,39 @@ fn place(finding: &Finding) -> SortKey<'_> {
     (&finding.location, origin.rule.as_deref(), finding.summary.as_str(), origin.reviewer.as_deref())
 }
 
-/// What puts findings in order that have the same place and words.
+/// The tie-breaker of findings with the same location and title.
 fn ties(finding: &Finding) -> (Reverse<crate::finding::Severity>, crate::finding::Category, u64, &str, Option<&str>) {
     (Reverse(finding.severity), finding.category, pass(finding), &finding.evidence, finding.reason.as_deref())
 }
 
-/// A finding, or several that were joined, and what it says.
+/// A finding, possibly merged from several, and its words.
 struct MergedFinding {
     finding: Finding,
-    said: OnceCell<FindingWords>,
+    words: OnceCell<FindingWords>,
 }
 
 impl MergedFinding {
     fn new(finding: Finding) -> Self {
-        Self { finding, said: OnceCell::new() }
+        Self { finding, words: OnceCell::new() }
     }
 
-    fn said(&self) -> &FindingWords {
-        self.said.get_or_init(|| FindingWords::of(&self.finding))
+    fn words(&self) -> &FindingWords {
+        self.words.get_or_init(|| FindingWords::of(&self.finding))
     }
 
-    /// How well two findings agree, if they say the same of the same place.
+    /// The similarity of two findings, if they are equivalent.
     fn agrees(&self, other: &Self) -> Option<f64> {
         const CERTAIN: f64 = 2.0;
         let (a, b) = (&self.finding, &other.finding);
         let (here, there) = (&a.location, &b.location);
-        let gap = distance(here.lines, there.lines);
+        let gap = here.lines.distance(there.lines);
         if here.file != there.file || here.side != there.side || gap > NEAR {
             return None;
         }
         let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
         let same_title = || normalise(a.summary.as_str()) == normalise(b.summary.as_str());
         if voices(a).iter().any(|voice| voices(b).contains(voice)) {
-            // One reviewer may report twice, but means two things by two remarks.
+            // A reviewer that reports two findings means two defects.
             let of_models = a.origin.rule.is_none() && b.origin.rule.is_none();
             return (here == there && (same_rule || (of_models && same_title()))).then_some(CERTAIN);
         }
@@ -128,22 +128,22 @@ impl MergedFinding {
             return Some(CERTAIN);
         }
         if a.origin.rule.is_some() && b.origin.rule.is_some() {
-            // Rules have a message each, whatever the code: two of them in one category on one quote mean the same.
+            // The message of a rule does not depend on the code: two rules of one category on one quote mean the same.
             let same_evidence = a.evidence.split_whitespace().eq(b.evidence.split_whitespace());
             return (overlap && same_category && same_evidence).then_some(1.0);
         }
-        self.said().agrees(other.said(), same_category, overlap)
+        self.words().agrees(other.words(), same_category, overlap)
     }
 
     fn join(&mut self, other: Self) {
         let names = joined(reviewers(&self.finding), reviewers(&other.finding));
         let voices = joined(voices(&self.finding), voices(&other.finding));
         let leads = |finding: &Finding| (finding.severity, finding.origin.rule.is_some());
-        // The worse one leads; its severity needs its reason. Of equals a rule does: its words do not change.
+        // The more severe one leads, because its severity needs its reason. Of equal ones a rule leads: its wording is stable.
         let mut led = other.finding;
         if leads(&led) > leads(&self.finding) {
             std::mem::swap(&mut self.finding, &mut led);
-            self.said = other.said;
+            self.words = other.words;
         }
         fill(&mut self.finding, led);
         let extra = &mut self.finding.extra;
@@ -159,10 +159,6 @@ impl MergedFinding {
     }
 }
 
-fn distance(a: LineRange, b: LineRange) -> u32 {
-    a.start().saturating_sub(b.end()).max(b.start().saturating_sub(a.end()))
-}
-
 fn joined(mut names: Vec<String>, others: Vec<String>) -> Vec<String> {
     names.extend(others);
     names.sort();
@@ -176,7 +172,7 @@ fn fill(known: &mut Finding, other: Finding) {
         known.fix = other.fix;
         known.suggestion = other.suggestion;
     }
-    // Whoever silences the rule means the finding.
+    // Suppressing the rule must suppress the merged finding.
     if known.origin.rule.is_none() {
         known.origin.rule = other.origin.rule;
         known.origin.rule_url = other.origin.rule_url;
@@ -187,7 +183,7 @@ fn reviewers(finding: &Finding) -> Vec<String> {
     names(finding, REVIEWERS).unwrap_or_else(|| finding.origin.reviewer.iter().cloned().collect())
 }
 
-/// Who says so, each pass of a reviewer by itself.
+/// The voices of a finding, one per pass of each reviewer.
 fn voices(finding: &Finding) -> Vec<String> {
     let own = || {
         let name = finding.origin.reviewer.as_deref()?;
@@ -212,7 +208,7 @@ fn n_voices(finding: &Finding) -> usize {
     voices(finding).len().max(1)
 }
 
-/// How far a finding is from being certain: a rule and an exact quote are.
+/// The rank of the verification: 0 for a rule or an exact quote.
 fn doubt(finding: &Finding) -> usize {
     const STATES: [&str; 5] = ["exact", "whitespace", "parts", "nearest", "place"];
     let state = finding.extra.get(VERIFICATION).and_then(|verification| verification["state"].as_str());

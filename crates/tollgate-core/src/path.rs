@@ -2,32 +2,32 @@
 
 use std::fmt;
 
-/// A file's path in a finding: relative, forward slashes, never empty, never leaving the repository.
+/// The path of a file in a finding: relative, with forward slashes, not empty, inside the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FilePath(String);
 
-/// Says why a text is not a path inside a repository.
+/// Why a text is not a path inside a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Nothing was given.
+    /// The text is empty.
     #[error("a path must not be empty")]
     Empty,
-    /// Starts at the root of the file system or of a drive.
+    /// The path is absolute or has a drive letter.
     #[error("a path must be relative to the repository")]
     Absolute,
-    /// Has a `..` step.
+    /// The path has a `..` component.
     #[error("a path must not contain `..`")]
     Leaves,
-    /// Has a backslash.
+    /// The path contains a backslash.
     #[error("a path must use forward slashes")]
     Backslash,
-    /// Has a NUL or a line break.
+    /// The path contains a NUL or a line break.
     #[error("a path must not contain control characters that end a line")]
     Control,
 }
 
 impl FilePath {
-    /// Reads a path. A leading `./` is dropped, so that `./a` and `a` are one path.
+    /// Parses a path. A leading `./` is dropped, so that `./a` and `a` are equal.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let mut rest = text;
         while let Some(shorter) = rest.strip_prefix("./") {
@@ -53,8 +53,8 @@ impl FilePath {
         Ok(Self(rest.to_owned()))
     }
 
-    /// Names a path that git gave us, whatever its bytes: what cannot stand in a
-    /// finding (invalid UTF-8, backslashes, line breaks) is replaced by U+FFFD.
+    /// Converts a path of git with any bytes: those not allowed in a finding (invalid UTF-8, backslashes, line breaks) are
+    /// replaced by U+FFFD.
     #[must_use]
     pub fn of_repo_path(path: &RepoPath) -> Self {
         let lossy = String::from_utf8_lossy(path.as_bytes());
@@ -76,7 +76,7 @@ impl FilePath {
         &self.0
     }
 
-    /// The last step of the path.
+    /// The file name.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
@@ -94,7 +94,7 @@ impl fmt::Display for FilePath {
 pub struct RepoPath(Box<[u8]>);
 
 impl RepoPath {
-    /// Takes the bytes as they are.
+    /// Wraps raw bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(bytes.into())
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_the_repository_is_refused() {
+    fn paths_that_leave_the_repository_are_refused() {
         let cases = [
             ("", PathError::Empty),
             ("./", PathError::Empty),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn any_path_of_git_can_be_named_in_a_finding() {
+    fn any_path_of_git_can_be_converted() {
         for bytes in [&b"a\xff.rs"[..], b"a\\b", b"x\ny", b"..", b"/", b"", b"C:/x", b"C:\\y"] {
             let path = FilePath::of_repo_path(&RepoPath::from_bytes(bytes));
             assert_eq!(FilePath::parse(path.as_str()).as_ref(), Ok(&path), "{bytes:?}");

@@ -1,10 +1,8 @@
-//! How much a review looks for, and what the author's declarations change in that.
+//! Review policy: severity floor, comment cap and categories, from configuration and the author's intent.
 //!
-//! A tag beats the configuration, the configuration beats the profile's
-//! figures. Findings that are held back are not lost: they are listed and
-//! stored by whoever asks. A blocker is never held back because of its area,
-//! and a critical one for no reason at all, since the author of a change
-//! writes its title, too.
+//! Tags override the configuration, which overrides the profile. Findings that the policy withholds are still listed and
+//! stored. A blocker is never withheld because of its category, and a Critical never at all, since the author of a change
+//! also writes its title.
 
 use crate::finding::{Category, Finding, Severity};
 use crate::intent::{Intent, Type};
@@ -12,78 +10,77 @@ use crate::profile::Profile;
 
 mod explanation;
 
-/// What the configuration says; what it leaves open is the profile's.
+/// The configured policy; unset fields are those of the profile.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Configured {
     /// The profile.
     pub profile: Option<Profile>,
-    /// The mildest severity that is commented on.
+    /// The mildest severity that becomes a comment.
     pub floor: Option<Severity>,
     /// The most comments.
     pub cap: Option<usize>,
-    /// What is not looked at, beside what the profile leaves out.
+    /// Ignored categories, in addition to those of the profile.
     pub ignored: Vec<Category>,
-    /// What is looked at with more care; the profile does not leave it out.
+    /// Categories in focus, which the profile does not ignore.
     pub focus: Vec<Category>,
 }
 
-/// What the declared type changes in a review.
+/// The effect of the declared type on a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// `feat` without a declared breaking change: removed or changed public API counts one level more.
+    /// `feat` without a declared breaking change: removed or changed public API is one severity higher.
     UndeclaredBreaksCountMore,
-    /// `fix`: tests should have changed.
+    /// `fix`: tests are expected to change.
     TestsExpected,
     /// `docs`: documentation files get a lighter review.
     LighterDocs,
 }
 
-/// How much this review looks for.
+/// The policy of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// The profile that holds.
+    /// The effective profile.
     pub profile: Profile,
-    /// The mildest severity that is commented on.
+    /// The mildest severity that becomes a comment.
     pub floor: Severity,
     /// The most comments; critical findings may exceed it.
     pub cap: usize,
-    /// What is not looked at.
+    /// Ignored categories.
     pub ignored: Vec<Category>,
-    /// What is looked at with more care.
+    /// Categories in focus.
     pub focus: Vec<Category>,
-    /// True when the author wants to hear early what matters, and no more.
+    /// True for work in progress, which gets only the important findings.
     pub early_feedback: bool,
-    /// What the declared type changes.
+    /// The effect of the declared type.
     pub effect: Option<Effect>,
-    /// One sentence for each thing that the author's declarations changed.
+    /// One sentence per effect of the author's declarations.
     pub changes: Vec<String>,
 }
 
-/// What becomes of a finding.
+/// The decision on a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It counts.
+    /// The finding counts.
     Counts,
-    /// It is too mild.
+    /// The finding is below the severity floor.
     BelowFloor,
-    /// It is about something that is not looked at.
+    /// The category of the finding is ignored.
     IgnoredArea(Category),
 }
 
-/// The floor and the areas of documentation files in a change that declares itself to be documentation, and of
-/// unfinished work.
+/// The severity floor of documentation files in a `docs` change, and of work in progress.
 const LIGHT_FLOOR: Severity = Severity::Medium;
 
 /// The embedded rules that find removed or changed public API.
 const API_RULES: [&str; 2] = ["api-removed", "api-changed"];
 
-/// Joins what the author declared with what the configuration says.
+/// Resolves the policy from the author's intent and the configuration.
 #[must_use]
 pub fn resolve(intent: &Intent, configured: &Configured) -> Policy {
     let asked = intent.profile();
     let profile = asked.or(configured.profile).unwrap_or_default();
     let (floor, cap) = match asked {
-        // The figures of the configuration were meant for its own profile.
+        // The configured limits were meant for the configured profile.
         Some(_) => (profile.floor(), profile.cap()),
         None => (configured.floor.unwrap_or(profile.floor()), configured.cap.unwrap_or(profile.cap())),
     };
@@ -114,13 +111,13 @@ pub fn resolve(intent: &Intent, configured: &Configured) -> Policy {
 }
 
 impl Policy {
-    /// What the author's tags changed; what the declared type changed is the same in every review.
+    /// The effects of tags, without that of the declared type, which is the same in every review.
     #[must_use]
     pub fn changes_by_tags(&self) -> &[String] {
         &self.changes[..self.changes.len() - usize::from(self.effect.is_some() && !self.changes.is_empty())]
     }
 
-    /// The severity by which a finding counts in this review. Asked once, before anything is decided.
+    /// The effective severity of a finding. Applied once, before any decision.
     #[must_use]
     pub fn weigh(&self, finding: &Finding) -> Severity {
         let about_api = finding.origin.rule.as_deref().is_some_and(|rule| API_RULES.contains(&rule));
@@ -131,7 +128,7 @@ impl Policy {
         }
     }
 
-    /// What becomes of a finding.
+    /// The decision on a finding.
     #[must_use]
     pub fn decide(&self, finding: &Finding, is_docs_file: bool) -> Decision {
         let (severity, area) = (finding.severity, finding.category);
@@ -147,9 +144,9 @@ impl Policy {
         if severity < floor { Decision::BelowFloor } else { Decision::Counts }
     }
 
-    /// Which findings become comments and which are over the cap, by index: the worst first, else as they come.
+    /// Splits findings into comments and those over the cap, by index: worst first, otherwise in order.
     ///
-    /// Criticals are never over the cap. Praise takes no place and is never over it either.
+    /// Criticals are never over the cap. Praise does not count towards it and is never over it.
     #[must_use]
     pub fn cut(&self, findings: &[Finding]) -> (Vec<usize>, Vec<usize>) {
         let mut order: Vec<usize> = (0..findings.len()).collect();

@@ -8,17 +8,17 @@
 
 use crate::finding::{Category, Severity};
 
-/// How much a review looks for, the least first.
+/// A review profile, the most lenient first.
 ///
 /// The order is part of the meaning: of several profiles the strictest is `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Profile {
     /// Blockers.
     Minimal,
-    /// What should be dealt with soon.
+    /// Findings from Medium on.
     #[default]
     Balanced,
-    /// Everything but matters of taste.
+    /// All findings except nits.
     Strict,
 }
 
@@ -36,13 +36,13 @@ impl Profile {
         }
     }
 
-    /// Reads a name in any case.
+    /// Parses a name in any case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.as_str().eq_ignore_ascii_case(text.trim()))
     }
 
-    /// The mildest severity that is commented on.
+    /// The mildest severity that becomes a comment.
     #[must_use]
     pub fn floor(self) -> Severity {
         match self {
@@ -62,7 +62,7 @@ impl Profile {
         }
     }
 
-    /// What is not looked at.
+    /// Ignored categories.
     #[must_use]
     pub fn ignored(self) -> &'static [Category] {
         match self {
@@ -72,7 +72,7 @@ impl Profile {
         }
     }
 
-    /// What is looked at with more care.
+    /// Categories in focus.
     #[must_use]
     pub fn focus(self) -> &'static [Category] {
         match self {

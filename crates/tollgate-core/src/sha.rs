@@ -1,29 +1,29 @@
-//! Git object names.
+//! Git object ids.
 
 use std::fmt;
 
 use crate::visible::visible;
 
-/// The name of a git commit or blob: 40 hex digits, or 64 in a SHA-256 repository.
+/// The id of a git object: 40 hex digits, or 64 in a SHA-256 repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha(String);
 
-/// Says why a text is not a git object name.
+/// Why a text is not a git object id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected 40 or 64 hex digits, found `{}`", visible(.found))]
 pub struct ShaError {
-    /// The text as it was given, shortened.
+    /// The given text, shortened.
     pub found: String,
 }
 
 impl Sha {
-    /// The name git gives to "no object": all zeros, in the 40 digit form.
+    /// The all-zero id, git's "no object", in the 40 digit form.
     #[must_use]
     pub fn null() -> Self {
         Self("0".repeat(40))
     }
 
-    /// Reads an object name in its full form; upper case digits are folded.
+    /// Parses a full object id; upper case digits are folded.
     pub fn parse(text: &str) -> Result<Self, ShaError> {
         let whole = text.len() == 40 || text.len() == 64;
         if whole && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -32,19 +32,19 @@ impl Sha {
         Err(ShaError { found: text.chars().take(80).collect() })
     }
 
-    /// True for the all-zero name.
+    /// True for the all-zero id.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'0')
     }
 
-    /// The full name.
+    /// The full id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The first seven digits, for people.
+    /// The abbreviated id: the first seven digits.
     #[must_use]
     pub fn short(&self) -> &str {
         &self.0[..7]

@@ -1,17 +1,14 @@
-//! Findings that somebody decided not to hear.
+//! Suppression of findings: ignore comments, configuration entries and dismissals.
 //!
-//! Three ways, all visible in the review: a comment in the code, on the
-//! finding's line or the one above it,
+//! All three are visible in the review. An ignore comment is on the finding's line or the one above it,
 //!
 //! ```text
 //! eval(template) // tollgate:ignore js-eval the template is ours
 //! ```
 //!
-//! (a rule's name, or a finding's fingerprint `fp-…`), an entry of the
-//! configuration ([`Suppression`]), and a finding that was dismissed
-//! ([`Dismissal`]), which holds while its evidence is the same. A Critical
-//! finding is suppressed only when a reason is given. Nothing is lost: what is
-//! suppressed is counted and listed with the reason.
+//! with a rule id or a finding's fingerprint `fp-…`. A configuration entry is a [`Suppression`]. A [`Dismissal`] names one
+//! finding and applies while its evidence is unchanged. A Critical finding is suppressed only when a reason is given.
+//! Suppressed findings are counted and listed with the reason.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,30 +20,30 @@ use crate::fingerprint::{self, Fingerprint};
 use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 
-/// What a comment must contain.
+/// The marker of an ignore comment.
 pub const MARK: &str = "tollgate:ignore";
-/// A comment that names more rules than this is cut.
+/// The most rules that one comment may name; further ones are dropped.
 const MAX_NAMES: usize = 16;
 
-/// A comment in the code that suppresses findings.
+/// An ignore comment in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignore {
     /// The file.
     pub file: FilePath,
-    /// The comment's line, after the change.
+    /// The line of the comment, after the change.
     pub line_number: u32,
-    /// The rules it names; `*` is every rule.
+    /// The suppressed rules; `*` is every rule.
     pub rules: Vec<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// True when the change adds it.
+    /// True when the change adds the comment.
     pub added: bool,
 }
 
-/// An entry of the configuration that suppresses findings. All that is set must hold.
+/// A configuration entry that suppresses findings. All fields that are set must match.
 #[derive(Debug, Clone, Default)]
 pub struct Suppression {
-    /// What it is called, for people: `suppress #2 in .tollgate.toml`.
+    /// The display name: `suppress #2 in .tollgate.toml`.
     pub name: String,
     /// The files.
     pub paths: Option<GlobSet>,
@@ -54,33 +51,33 @@ pub struct Suppression {
     pub rule: Option<GlobMatcher>,
     /// The category.
     pub category: Option<Category>,
-    /// A text that stands in the summary or the evidence.
+    /// A substring of the summary or the evidence.
     pub text: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
-/// One finding that somebody decided not to hear again.
+/// A dismissed finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dismissal {
-    /// The key of the finding.
+    /// The fingerprint of the finding.
     pub fingerprint: Fingerprint,
-    /// The file it was in.
+    /// The file of the finding.
     pub file: FilePath,
-    /// Its title.
+    /// The title of the finding.
     title: Summary,
-    /// Its title, in words; equal keys alone prove nothing.
+    /// The normalized title, compared because fingerprints can collide.
     words: String,
-    /// The code it was about; when that changes, the finding is heard again.
+    /// The quoted code; when it changes, the dismissal no longer applies.
     pub evidence: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What it is called, for people: `.tollgate/dismissals.toml`.
+    /// The display name: `.tollgate/dismissals.toml`.
     pub name: String,
 }
 
 impl Dismissal {
-    /// Makes a dismissal of what was said of a file. The problem is one for people.
+    /// Validates the fields of a dismissal; the error is a human-readable message.
     pub fn parse(file: &str, title: &str, evidence: String, reason: String, name: &str) -> Result<Self, String> {
         let path = FilePath::parse(file).map_err(|error| format!("`{file}` is not a path: {error}"))?;
         let summary = Summary::parse(title).map_err(|error| format!("`{title}` is not a title: {error}"))?;
@@ -98,19 +95,19 @@ impl Dismissal {
         &self.title
     }
 
-    /// The same for a file that has a new path.
+    /// The dismissal for a renamed file.
     #[must_use]
     pub fn moved_to(&self, file: &FilePath) -> Self {
         Self { fingerprint: Fingerprint::new(file, &self.title), file: file.clone(), ..self.clone() }
     }
 
-    /// True when a finding says the same of the same code, in whatever file.
+    /// True when a finding has the same title and evidence, in any file.
     #[must_use]
     pub fn covers(&self, finding: &Finding) -> bool {
         self.names(finding) && self.holds(finding)
     }
 
-    /// True when a finding is the one that was dismissed, whatever became of its code.
+    /// True when a finding has the same fingerprint and title, regardless of its evidence.
     fn names(&self, finding: &Finding) -> bool {
         self.words == fingerprint::normalise(finding.summary.as_str())
     }
@@ -120,18 +117,18 @@ impl Dismissal {
     }
 }
 
-/// What is left after suppressing.
+/// The result of suppression.
 #[derive(Debug, Default)]
 pub struct Suppressed {
     /// The findings that still count.
     pub kept: Vec<Finding>,
-    /// The others.
+    /// The suppressed findings.
     pub withheld: Vec<WithheldFinding>,
-    /// What people should know about their suppressions.
+    /// Human-readable notes on suppressions without effect.
     pub notes: Vec<String>,
 }
 
-/// The comments that suppress findings, as far as the diff shows them.
+/// Parses the ignore comments of a file, as far as the diff shows them.
 #[must_use]
 pub fn ignores(file: &FileDiff) -> Vec<Ignore> {
     let mut ignores = Vec::new();
@@ -153,7 +150,7 @@ pub fn ignores(file: &FileDiff) -> Vec<Ignore> {
     ignores
 }
 
-/// Reads the rules and the reason behind the mark.
+/// Parses the rules and the reason after the marker.
 fn read(line: &str) -> Option<(Vec<String>, Option<String>)> {
     let (before, rest) = line.split_once(MARK)?;
     let glued = before.ends_with(|character: char| character.is_alphanumeric() || character == '-');
@@ -210,7 +207,7 @@ impl Suppression {
     }
 }
 
-/// Takes out what is suppressed. `is_rule` tells whether a rule of that name exists.
+/// Applies all suppressions. `is_rule` is true for ids of existing rules.
 #[must_use]
 pub fn apply(
     findings: Vec<Finding>,
@@ -225,7 +222,7 @@ pub fn apply(
     }
     let mut suppressed = Suppressed::default();
     let mut used = vec![false; ignores.len()];
-    // A line has one comment at the most, so a finding looks only at those around its own lines.
+    // A line has at most one comment, so a finding checks only those around its own lines.
     let by_line: BTreeMap<(&FilePath, u32), usize> =
         ignores.iter().enumerate().map(|(index, ignore)| ((&ignore.file, ignore.line_number), index)).collect();
     for finding in findings {
@@ -260,7 +257,7 @@ pub fn apply(
     suppressed
 }
 
-/// The dismissal that holds for a finding; one whose code has changed since is said.
+/// The dismissal of a finding; an outdated one is noted.
 fn dismissal_of<'a>(
     finding: &Finding,
     dismissed: &HashMap<Fingerprint, Vec<&'a Dismissal>>,
@@ -275,12 +272,12 @@ fn dismissal_of<'a>(
     if let (None, Some(outdated)) = (holding, of_it.first()) {
         let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
         let (print, name) = (outdated.fingerprint, &outdated.name);
-        notes.push(format!("{place}: the dismissal of {print} ({name}) no longer holds, since the code changed"));
+        notes.push(format!("{place}: the dismissal of {print} ({name}) no longer applies because the code changed"));
     }
     holding
 }
 
-/// Comments of the change itself that cannot do what their author hoped.
+/// Notes on ignore comments of the change that have no effect.
 fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut notes = Vec::new();
     for (ignore, &used) in ignores.iter().zip(used).filter(|(ignore, _)| ignore.added) {
@@ -288,7 +285,7 @@ fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -
         let unknown: Vec<&String> =
             ignore.rules.iter().filter(|name| *name != "*" && !name.starts_with("fp-") && !is_rule(name)).collect();
         if let Some(name) = unknown.first() {
-            notes.push(format!("{place}: `{MARK}` names `{name}`, and no rule is called that"));
+            notes.push(format!("{place}: `{MARK}` names the unknown rule `{name}`"));
         } else if ignore.rules.iter().any(|name| name == "*") && ignore.reason.is_none() {
             notes.push(format!("{place}: `{MARK} *` has no effect without a reason"));
         } else if !used {
@@ -323,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Puts `added` into a file as lines 1, 2, … and a finding of `js-eval` on line 2.
+    /// Builds a file with the lines `added` and a `js-eval` finding on line 2.
     #[track_caller]
     fn check(severity: Severity, added: &[&str], expected: &str) {
         let body: String = added.iter().map(|line| format!("+{line}\n")).collect();
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_can_be_meant_but_not_without_a_reason() {
+    fn a_wildcard_needs_a_reason() {
         check(Severity::High, &["", "// tollgate:ignore * generated"], "tollgate:ignore at line 2: generated");
         check(
             Severity::High,
@@ -383,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_that_do_nothing_are_said() {
+    fn comments_without_effect_are_noted() {
         check(
             Severity::High,
             &["", "", "// tollgate:ignore js-eval x"],
@@ -392,14 +389,14 @@ mod tests {
         check(
             Severity::High,
             &["", "// tollgate:ignore js-evil x"],
-            "a.js:2: `tollgate:ignore` names `js-evil`, and no rule is called that",
+            "a.js:2: `tollgate:ignore` names the unknown rule `js-evil`",
         );
         check(Severity::High, &["", "mytollgate:ignore js-eval"], "");
         check(Severity::High, &["", "tollgate:ignored js-eval"], "");
     }
 
     #[test]
-    fn everything_an_entry_of_the_configuration_sets_must_hold() {
+    fn all_fields_of_a_configuration_entry_must_match() {
         let glob = |text: &str| globset::Glob::new(text).unwrap().compile_matcher();
         let entry = Suppression {
             name: "suppress #1".to_owned(),
@@ -433,7 +430,7 @@ mod tests {
         check_dismissal(title.as_str(), "  eval(x)\n", 0, &[]);
         let print = Fingerprint::of(&finding(Severity::High, 2, "js-eval"));
         let note =
-            format!("a.js:2: the dismissal of {print} (your own dismissal) no longer holds, since the code changed");
+            format!("a.js:2: the dismissal of {print} (your own dismissal) no longer applies because the code changed");
         check_dismissal(title.as_str(), "eval(y)", 1, &[&note]);
         check_dismissal("another title", "eval(x)", 1, &[]);
     }

@@ -1,17 +1,16 @@
-//! How many tokens a text is, near enough to plan with.
+//! Estimates the number of tokens of a text without a tokenizer.
 //!
-//! A tokenizer reads some 20 MB a second and takes 30 ms to load, which is more than a plan may take. So a text is
-//! weighed: each byte is of one of nine classes, and each pair of neighbours has a weight. The weights are a fit to the
-//! tokens of `o200k` over commits of 159 public repositories; `tollgate-bench tokens` measures how far off they
-//! are. What must be exact, such as what was spent, is counted by whoever talks to the model.
+//! A tokenizer processes some 20 MB a second and takes 30 ms to load, which is too slow for planning. Instead each byte has
+//! one of nine classes, and each pair of neighbours has a weight. The weights are fitted to the tokens of `o200k` over
+//! commits of 159 public repositories; `tollgate-bench tokens` measures the error. Exact counts, such as the tokens spent,
+//! come from the provider.
 
 /// The weight of one token.
 const TOKEN: u64 = 1_000;
 
 /// The weight of a byte, in thousandths of a token, by the class of the byte before it and its own.
 ///
-/// None is zero, so that no text is free. Found by least squares of the relative error, with large errors counting as
-/// much as their size and not as their square.
+/// No weight is zero, so that every text costs something. Fitted by robust least squares of the relative error.
 #[rustfmt::skip]
 const WEIGHTS: [[u16; 9]; 9] = [
     // vowel  other  upper  digit  space   feed    tab   mark   wide
@@ -26,20 +25,20 @@ const WEIGHTS: [[u16; 9]; 9] = [
     [   597,  1676,  1601,    10,    10,  2315,    37,   514,   153], // wide
 ];
 
-/// The class of a line feed, which also stands for what is before the first byte.
+/// The class of a line feed, also used as the class before the first byte.
 const FEED: usize = 5;
 
 const CLASSES: [u8; 256] = classes();
 
-/// About how many tokens a text is.
+/// Estimates the number of tokens of a text.
 ///
-/// Whole lines add up: the estimate of two is the sum of theirs, but for rounding.
+/// The estimate is additive over whole lines, except for rounding.
 #[must_use]
 pub fn estimate(text: &[u8]) -> usize {
     tokens(weigh(text))
 }
 
-/// The weight of a text. What ends with a line feed weighs the same wherever it stands, if it begins a line.
+/// The weight of a text, additive over whole lines.
 pub(crate) fn weigh(text: &[u8]) -> u64 {
     let (mut weight, mut before) = (0, FEED);
     for &byte in text {
@@ -55,7 +54,7 @@ pub(crate) fn tokens(weight: u64) -> usize {
     usize::try_from(weight.div_ceil(TOKEN)).unwrap_or(usize::MAX)
 }
 
-/// The weight of so many tokens.
+/// The weight of a number of tokens.
 pub(crate) fn weight(n_tokens: usize) -> u64 {
     u64::try_from(n_tokens).unwrap_or(u64::MAX).saturating_mul(TOKEN)
 }
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn ordinary_texts_are_estimated_within_a_tenth() {
-        // What `o200k` counts.
+        // The counts of `o200k`.
         check(RUST, RUST_TOKENS);
         check(PROSE, PROSE_TOKENS);
     }
@@ -108,7 +107,7 @@ mod tests {
     const PROSE_TOKENS: usize = 50;
 
     #[test]
-    fn no_text_is_free() {
+    fn every_text_has_a_positive_estimate() {
         assert_eq!(estimate(b""), 0);
         for byte in [b'\n', b' ', b'a', 0xff] {
             assert!(estimate(&vec![byte; 100_000]) >= 1_000, "{byte}");
@@ -117,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_lines_add_up(lines in prop::collection::vec("[^\n]{0,20}\n", 0..20)) {
+        fn estimates_of_whole_lines_add_up(lines in prop::collection::vec("[^\n]{0,20}\n", 0..20)) {
             let apart: u64 = lines.iter().map(|line| weigh(line.as_bytes())).sum();
             prop_assert_eq!(weigh(lines.concat().as_bytes()), apart);
         }

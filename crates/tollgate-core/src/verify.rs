@@ -1,8 +1,8 @@
-//! Claims become findings only when they are true of the change.
+//! Verifies the claims of models against the change: only claims with evidence become findings.
 //!
-//! A model names a file, lines and code. [`verify`] looks the code up in what the model was shown and puts the finding
-//! where the code really is. A claim about a file that is not in the change, or with code that is nowhere in it, is
-//! *unverified*: kept, shown apart, and never part of the verdict. What was corrected is written into the finding:
+//! A model names a file, lines and code. [`verify`] searches the code in the text that the model was shown and anchors the
+//! finding where the code is. A claim about a file outside the change, or with code that does not occur, is *unverified*:
+//! stored, reported separately, and never part of the verdict. Corrections are recorded in the finding:
 //!
 //! ```json
 //! "x_verification": {
@@ -12,9 +12,9 @@
 //! }
 //! ```
 //!
-//! [`settle`] holds a reviewer's decision against its own remarks; [`comply()`] makes one answer of what several say of
-//! what was asked for. Whether a fix leaves a file that parses is not checked here: that takes a parser, and those run in
-//! child processes.
+//! [`check_consistency`] compares a reviewer's decision with its findings; [`combine_criteria`] merges the answers of several
+//! reviewers to acceptance criteria. Whether a fixed file still parses is checked elsewhere, because parsers run in child
+//! processes.
 
 mod claim;
 mod consistency;
@@ -35,38 +35,38 @@ pub use consistency::{Weight, check_consistency};
 pub use criteria::{CriteriaAnswers, combine_criteria};
 pub use fix::fixed;
 
-/// The extension field that says how a finding was verified.
-pub const VERIFICATION: &str = "x_verification";
+/// The extension field with the result of the verification.
+pub(crate) const VERIFICATION: &str = "x_verification";
 
-/// What a reviewer was shown.
+/// The text that was sent to a reviewer.
 #[derive(Clone, Copy)]
 pub struct ShownChange<'a> {
-    /// The change as it was shown: secrets masked.
+    /// The change with secrets masked.
     pub files: &'a [FileDiff],
-    /// Whether a hunk was shown, by the indices of its file and of itself.
+    /// True when a hunk was sent, by file index and hunk index.
     pub sent: &'a dyn Fn(usize, usize) -> bool,
-    /// What further lines of the new file were shown, by number, for the index of a file.
+    /// Context lines of the new file that were sent, with their numbers, by file index.
     pub around: &'a dyn Fn(usize) -> &'a [(u32, String)],
-    /// Who was shown it.
+    /// The name of the reviewer.
     pub reviewer: &'a str,
 }
 
-/// What became of claims: each is in one of the two lists.
+/// The result of the verification; each claim is in one of the two lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verified {
-    /// Those that are true of the change, as far as a program can tell.
+    /// Claims that were verified, as findings.
     pub findings: Vec<Finding>,
-    /// Those that are not, with the reason.
+    /// Claims that were not, with the reason.
     pub withheld: Vec<WithheldFinding>,
 }
 
-/// Holds claims against the change and puts them where their evidence is.
+/// Verifies claims and anchors them where their evidence is.
 #[must_use]
 pub fn verify(claims: Vec<Claim>, shown: &ShownChange<'_>) -> Verified {
     counted(claims, shown).0
 }
 
-/// [`verify`], and how many places of the change were compared.
+/// [`verify`], and the number of positions that were compared.
 fn counted(claims: Vec<Claim>, shown: &ShownChange<'_>) -> (Verified, u64) {
     let verifier = claim::ClaimVerifier::new(*shown);
     let mut verified = Verified::default();
@@ -77,6 +77,23 @@ fn counted(claims: Vec<Claim>, shown: &ShownChange<'_>) -> (Verified, u64) {
         }
     }
     (verified, verifier.n_compared())
+}
+
+/// Collapses whitespace and truncates a text to one line.
+fn one_line(text: &str, max_chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+/// Truncates a text, marking the end with `…`.
+fn truncate(text: String, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Stored runs, compared with one another and taken away as files.
 
 use tollgate_core::delta::classify::{self, Delta, ReviewedScope, classify};
-use tollgate_core::delta::identity::{ComparedFinding, join};
+use tollgate_core::delta::identity::{ComparedFinding, match_findings};
 use tollgate_core::delta::line_map::LineMap;
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::delta::unseen;
@@ -105,7 +105,7 @@ pub fn compare(earlier: &Run, later: &Run) -> Delta {
         None => LineMap::identity(),
     };
     let (prior, current) = (claims(earlier), claims(later));
-    let joined = join(&prior, &current, &map);
+    let joined = match_findings(&prior, &current, &map);
     classify(&prior, current.len(), &joined, &map, ReviewedScope::at(&|_, _| true))
 }
 

@@ -1,15 +1,134 @@
-//! What a file is for, told by its path.
+//! File categories by path: source, test, configuration, documentation, infrastructure.
 //!
-//! The conventions are those of the common ecosystems. Where two speak, the order is: test, infrastructure, docs,
-//! configuration, source; a `Dockerfile` below `tests/` is there for the tests.
+//! The rules follow the conventions of common ecosystems. Where several match, the order is: test, infrastructure, docs,
+//! configuration, source; a `Dockerfile` below `tests/` is a test file.
 
 use crate::analysis::path_parts::{Folder, PathParts};
 use crate::language::Language;
 
-/// What a file is for.
+/// Files of continuous integration and deployment.
+const INFRA_FILES: &[&[u8]] = &[
+    b".gitlab-ci.yml",
+    b".travis.yml",
+    b"appveyor.yml",
+    b".appveyor.yml",
+    b"jenkinsfile",
+    b"bitbucket-pipelines.yml",
+    b".drone.yml",
+    b"cloudbuild.yaml",
+    b"vagrantfile",
+    b"procfile",
+    b"fly.toml",
+    b"netlify.toml",
+    b"vercel.json",
+    b"render.yaml",
+    b"app.yaml",
+    b"skaffold.yaml",
+    b"tiltfile",
+    b".dockerignore",
+    b"nginx.conf",
+    b".cirrus.yml",
+    b"buildspec.yml",
+];
+
+/// Stems of documentation files.
+const DOCS_STEMS: &[&[u8]] = &[
+    b"readme",
+    b"license",
+    b"licence",
+    b"copying",
+    b"changelog",
+    b"changes",
+    b"contributing",
+    b"authors",
+    b"notice",
+    b"code_of_conduct",
+    b"security",
+    b"history",
+    b"maintainers",
+    b"contributors",
+    b"todo",
+];
+
+/// Dependency manifests.
+const MANIFESTS: &[&[u8]] = &[
+    b"cargo.toml",
+    b"package.json",
+    b"go.mod",
+    b"pyproject.toml",
+    b"setup.py",
+    b"setup.cfg",
+    b"pipfile",
+    b"environment.yml",
+    b"gemfile",
+    b"pom.xml",
+    b"build.gradle",
+    b"build.gradle.kts",
+    b"build.sbt",
+    b"libs.versions.toml",
+    b"composer.json",
+    b"podfile",
+    b"cartfile",
+    b"package.swift",
+    b"pubspec.yaml",
+    b"mix.exs",
+    b"rebar.config",
+    b"packages.config",
+    b"directory.packages.props",
+    b"project.clj",
+    b"deps.edn",
+    b"conanfile.txt",
+    b"conanfile.py",
+    b"vcpkg.json",
+    b"flake.nix",
+    b"deno.json",
+    b"pnpm-workspace.yaml",
+    b"gradle.properties",
+    b"stack.yaml",
+    b"elm.json",
+    b"manifest.in",
+];
+
+/// Lock files of package managers.
+const LOCK_FILES: &[&[u8]] = &[
+    b"cargo.lock",
+    b"package-lock.json",
+    b"npm-shrinkwrap.json",
+    b"yarn.lock",
+    b"pnpm-lock.yaml",
+    b"bun.lock",
+    b"bun.lockb",
+    b"deno.lock",
+    b"go.sum",
+    b"go.work.sum",
+    b"poetry.lock",
+    b"uv.lock",
+    b"pdm.lock",
+    b"pipfile.lock",
+    b"gemfile.lock",
+    b"composer.lock",
+    b"podfile.lock",
+    b"cartfile.resolved",
+    b"package.resolved",
+    b"pubspec.lock",
+    b"mix.lock",
+    b"rebar.lock",
+    b"packages.lock.json",
+    b"gradle.lockfile",
+    b"flake.lock",
+    b"conda-lock.yml",
+    b"pixi.lock",
+    b"stack.yaml.lock",
+    b".terraform.lock.hcl",
+    b"cabal.project.freeze",
+    b"chart.lock",
+    b"module.bazel.lock",
+];
+
+/// The role of a file in the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
-    /// The program itself, and whatever is nothing else.
+    /// Program code, and the default for everything that matches no other category.
     Source,
     /// Tests and their data.
     Test,
@@ -38,7 +157,7 @@ impl Category {
     }
 }
 
-/// Tells what a file is for.
+/// Categorizes a file by its path.
 #[must_use]
 pub fn category(path: &[u8]) -> Category {
     of_name(&PathParts::new(path), Language::of_path(path))
@@ -68,7 +187,7 @@ fn is_test(name: &PathParts<'_>) -> bool {
     if stem.starts_with(b"test_") || stem.ends_with(b"_test") || stem.ends_with(b"_tests") || stem.ends_with(b"_spec") {
         return true;
     }
-    // `UserTest.java`, `UserTests.cs`, `UserSpec.scala`: the capital tells them from `latest.java`.
+    // `UserTest.java`, `UserTests.cs`, `UserSpec.scala`: the capital distinguishes them from `latest.java`.
     let whole = &name.written()[..dot];
     let camel = [&b"Test"[..], b"Tests", b"Spec", b"TestCase", b"IT"]
         .iter()
@@ -108,30 +227,7 @@ fn is_infra(name: &PathParts<'_>, language: Option<Language>) -> bool {
             ]
             .iter()
             .any(|start| lower.starts_with(start)))
-        || matches!(
-            lower,
-            b".gitlab-ci.yml"
-                | b".travis.yml"
-                | b"appveyor.yml"
-                | b".appveyor.yml"
-                | b"jenkinsfile"
-                | b"bitbucket-pipelines.yml"
-                | b".drone.yml"
-                | b"cloudbuild.yaml"
-                | b"vagrantfile"
-                | b"procfile"
-                | b"fly.toml"
-                | b"netlify.toml"
-                | b"vercel.json"
-                | b"render.yaml"
-                | b"app.yaml"
-                | b"skaffold.yaml"
-                | b"tiltfile"
-                | b".dockerignore"
-                | b"nginx.conf"
-                | b".cirrus.yml"
-                | b"buildspec.yml"
-        )
+        || INFRA_FILES.contains(&lower)
 }
 
 fn is_docs(name: &PathParts<'_>, language: Option<Language>) -> bool {
@@ -140,25 +236,7 @@ fn is_docs(name: &PathParts<'_>, language: Option<Language>) -> bool {
         return true;
     }
     let stem = name.stem();
-    let by_stem = matches!(
-        stem,
-        b"readme"
-            | b"license"
-            | b"licence"
-            | b"copying"
-            | b"changelog"
-            | b"changes"
-            | b"contributing"
-            | b"authors"
-            | b"notice"
-            | b"code_of_conduct"
-            | b"security"
-            | b"history"
-            | b"maintainers"
-            | b"contributors"
-            | b"todo"
-    ) || stem.starts_with(b"license-")
-        || stem.starts_with(b"readme");
+    let by_stem = DOCS_STEMS.contains(&stem) || stem.starts_with(b"license-") || stem.starts_with(b"readme");
     let by_stem = by_stem && !language.is_some_and(is_code);
     let is_listing = matches!(lower, b"robots.txt" | b"cmakelists.txt") || is_manifest(lower);
     by_stem || name.is_below(Folder::Docs) || (language == Some(Language::Text) && !is_listing)
@@ -185,7 +263,7 @@ fn is_config(lower: &[u8], language: Option<Language>) -> bool {
         || matches!(lower, b"codeowners" | b"gulpfile.js" | b"gruntfile.js" | b"setup.py" | b"build.rs" | b"robots.txt")
 }
 
-/// True for a language that programs are written in.
+/// True for programming languages, false for data and markup.
 fn is_code(language: Language) -> bool {
     !matches!(
         language,
@@ -202,89 +280,19 @@ fn is_code(language: Language) -> bool {
     )
 }
 
-/// True for a file that names what the program depends on, by hand or by lock; the name in lower case.
+/// True for dependency manifests and lock files, by file name in lower case.
 pub(super) fn is_manifest(lower: &[u8]) -> bool {
-    matches!(
-        lower,
-        b"cargo.toml"
-            | b"package.json"
-            | b"go.mod"
-            | b"pyproject.toml"
-            | b"setup.py"
-            | b"setup.cfg"
-            | b"pipfile"
-            | b"environment.yml"
-            | b"gemfile"
-            | b"pom.xml"
-            | b"build.gradle"
-            | b"build.gradle.kts"
-            | b"build.sbt"
-            | b"libs.versions.toml"
-            | b"composer.json"
-            | b"podfile"
-            | b"cartfile"
-            | b"package.swift"
-            | b"pubspec.yaml"
-            | b"mix.exs"
-            | b"rebar.config"
-            | b"packages.config"
-            | b"directory.packages.props"
-            | b"project.clj"
-            | b"deps.edn"
-            | b"conanfile.txt"
-            | b"conanfile.py"
-            | b"vcpkg.json"
-            | b"flake.nix"
-            | b"deno.json"
-            | b"pnpm-workspace.yaml"
-            | b"gradle.properties"
-            | b"stack.yaml"
-            | b"elm.json"
-            | b"manifest.in"
-    ) || is_lock(lower)
+    MANIFESTS.contains(&lower)
+        || is_lock(lower)
         || [&b".csproj"[..], b".fsproj", b".vbproj", b".gemspec", b".cabal", b".podspec"]
             .iter()
             .any(|end| lower.ends_with(end))
         || (lower.ends_with(b".txt") && (lower.starts_with(b"requirements") || lower.starts_with(b"constraints")))
 }
 
-/// True for a file in which a package manager writes down what it chose; the name in lower case.
+/// True for lock files of package managers, by file name in lower case.
 pub(super) fn is_lock(lower: &[u8]) -> bool {
-    matches!(
-        lower,
-        b"cargo.lock"
-            | b"package-lock.json"
-            | b"npm-shrinkwrap.json"
-            | b"yarn.lock"
-            | b"pnpm-lock.yaml"
-            | b"bun.lock"
-            | b"bun.lockb"
-            | b"deno.lock"
-            | b"go.sum"
-            | b"go.work.sum"
-            | b"poetry.lock"
-            | b"uv.lock"
-            | b"pdm.lock"
-            | b"pipfile.lock"
-            | b"gemfile.lock"
-            | b"composer.lock"
-            | b"podfile.lock"
-            | b"cartfile.resolved"
-            | b"package.resolved"
-            | b"pubspec.lock"
-            | b"mix.lock"
-            | b"rebar.lock"
-            | b"packages.lock.json"
-            | b"gradle.lockfile"
-            | b"flake.lock"
-            | b"conda-lock.yml"
-            | b"pixi.lock"
-            | b"stack.yaml.lock"
-            | b".terraform.lock.hcl"
-            | b"cabal.project.freeze"
-            | b"chart.lock"
-            | b"module.bazel.lock"
-    )
+    LOCK_FILES.contains(&lower)
 }
 
 #[cfg(test)]
@@ -299,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_by_folder_or_name() {
+    fn tests_are_recognized_by_folder_or_name() {
         check(
             Category::Test,
             &[
@@ -332,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn infrastructure_is_what_builds_ships_and_runs() {
+    fn infrastructure_is_ci_containers_and_deployment() {
         check(
             Category::Infra,
             &[

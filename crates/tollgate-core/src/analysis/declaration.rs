@@ -1,7 +1,7 @@
-//! Declarations that a change takes away: public names and tests.
+//! Removed declarations: public names and tests that a change deletes.
 //!
-//! A declaration counts as gone when the file loses it and does not gain one of the same name. The look of a line
-//! decides, language by language; nothing is parsed.
+//! A declaration counts as removed when no added line of the file declares the same name. Lines are matched by prefixes per
+//! language; nothing is parsed.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -11,28 +11,51 @@ use memchr::memmem;
 use crate::diff::line_feeds::Feeds;
 use crate::language::Language;
 
-/// What the removed lines of a file take away.
+/// The first removed declaration of each kind, as offsets into the hunk bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RemovedDeclarations {
-    /// Where the first public name that is gone was declared.
+    /// The first public name that is not declared again.
     pub(super) public: Option<usize>,
-    /// Where the first test was declared, when there are fewer tests than before.
+    /// The first removed test, when the file has fewer tests than before.
     pub(super) tests: Option<usize>,
 }
 
-/// How many removed names are looked for one by one, before a table of all is made.
-const N_LOOKED_FOR: usize = 4;
+/// The number of removed names that are searched one by one before a hash set of all added names is built.
+const N_SEARCHED_SINGLY: usize = 4;
 
-/// What to look for in a file.
+/// Keywords before the name of a Rust item.
+const RUST_KEYWORDS: &[&[u8]] = &[
+    b"async", b"unsafe", b"const", b"static", b"mut", b"extern", b"fn", b"struct", b"enum", b"trait", b"type", b"mod",
+    b"union",
+];
+
+/// Keywords before the name of an exported JavaScript or TypeScript item.
+const SCRIPT_KEYWORDS: &[&[u8]] = &[
+    b"default",
+    b"declare",
+    b"abstract",
+    b"async",
+    b"function",
+    b"class",
+    b"const",
+    b"let",
+    b"var",
+    b"interface",
+    b"type",
+    b"enum",
+    b"namespace",
+];
+
+/// The kinds of declaration to search for in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeclarationScope {
-    /// Public names, and the tests that stand beside the code they test.
+    /// Public names, and unit tests next to the code.
     Source,
     /// Tests.
     Tests,
 }
 
-/// Looks for public names and tests in the removed lines of a file's hunks.
+/// Finds public names and tests in the removed lines of a file's hunks.
 pub(super) fn find_removed(hunks: &[u8], language: Language, wanted: DeclarationScope) -> RemovedDeclarations {
     match wanted {
         DeclarationScope::Source => RemovedDeclarations {
@@ -43,7 +66,7 @@ pub(super) fn find_removed(hunks: &[u8], language: Language, wanted: Declaration
     }
 }
 
-/// Words of which one is in every line that makes a name public. A vector search for them passes over all other lines.
+/// Keywords of which every public declaration has one: a vector search for them skips all other lines.
 fn public_keywords(language: Language) -> Option<&'static [memmem::Finder<'static>]> {
     static RUST: OnceLock<[memmem::Finder<'static>; 1]> = OnceLock::new();
     static JAVASCRIPT: OnceLock<[memmem::Finder<'static>; 1]> = OnceLock::new();
@@ -67,12 +90,12 @@ fn public_keywords(language: Language) -> Option<&'static [memmem::Finder<'stati
     })
 }
 
-/// Where the first public name was declared that is not declared again.
+/// The offset of the first removed public name that is not declared again.
 fn removed_public_name(hunks: &[u8], language: Language, keywords: &[memmem::Finder<'static>]) -> Option<usize> {
     let lines = || keywords.iter().flat_map(|keyword| lines_with(hunks, keyword));
     let named = |(start, line)| Some((start, public_name(language, line)?));
-    // In most files one of the first names decides; then only that one is looked for, and the rest is not read.
-    let first = lines().filter(|(start, _)| hunks[*start] == b'-').filter_map(named).take(N_LOOKED_FOR);
+    // In most files one of the first names decides, so only that one is searched and the rest of the file is not read.
+    let first = lines().filter(|(start, _)| hunks[*start] == b'-').filter_map(named).take(N_SEARCHED_SINGLY);
     let mut n_kept = 0;
     for (start, name) in first {
         let finder = memmem::Finder::new(name);
@@ -82,7 +105,7 @@ fn removed_public_name(hunks: &[u8], language: Language, keywords: &[memmem::Fin
         }
         n_kept += 1;
     }
-    if n_kept < N_LOOKED_FOR {
+    if n_kept < N_SEARCHED_SINGLY {
         return None;
     }
     let (removed, added): (Vec<_>, Vec<_>) = lines().filter_map(named).partition(|(start, _)| hunks[*start] == b'-');
@@ -90,18 +113,18 @@ fn removed_public_name(hunks: &[u8], language: Language, keywords: &[memmem::Fin
     removed.into_iter().find(|(_, name)| !kept.contains(name)).map(|(start, _)| start)
 }
 
-/// The changed lines that have a word in them, and where they begin.
+/// The changed lines that contain a word, with their offsets.
 fn lines_with<'a>(hunks: &'a [u8], word: &'a memmem::Finder<'_>) -> impl Iterator<Item = (usize, &'a [u8])> {
-    let mut looked_at = 0;
+    let mut last_hit = 0;
     word.find_iter(hunks).filter_map(move |hit| {
-        // A second hit in the same line says nothing new; the first line is a hunk header.
-        let from = std::mem::replace(&mut looked_at, hit);
+        // A second hit in the same line adds nothing; the first line is a hunk header.
+        let from = std::mem::replace(&mut last_hit, hit);
         let start = from + memchr::memrchr(b'\n', &hunks[from..hit])? + 1;
         matches!(hunks[start], b'-' | b'+').then(|| (start, line_at(hunks, start + 1)))
     })
 }
 
-/// Where the first removed test was declared, if more are removed than added.
+/// The offset of the first removed test, if more tests are removed than added.
 fn removed_test(hunks: &[u8], language: Language) -> Option<usize> {
     let mut tests = marked(hunks, b'-').filter(|(_, line)| is_test(language, line)).map(|(at, _)| at);
     let first = tests.next()?;
@@ -110,7 +133,7 @@ fn removed_test(hunks: &[u8], language: Language) -> Option<usize> {
     (n_added < n_removed).then_some(first)
 }
 
-/// The same for Rust, where tests stand in every file and most lines are none.
+/// [`removed_test`] for Rust source files, where a search for `test]` skips nearly all lines.
 fn removed_rust_test(hunks: &[u8]) -> Option<usize> {
     static MARK: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let mark = MARK.get_or_init(|| memmem::Finder::new("test]"));
@@ -119,7 +142,7 @@ fn removed_rust_test(hunks: &[u8]) -> Option<usize> {
     removed.iter().min().copied().filter(|_| removed.len() > added.len())
 }
 
-/// The lines with a mark, and where they begin.
+/// The lines with the given diff marker, with their offsets.
 fn marked(hunks: &[u8], mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
     let starts = Feeds::new(hunks).map(|feed| feed + 1).filter(move |&start| hunks.get(start) == Some(&mark));
     starts.map(|start| (start, line_at(hunks, start + 1)))
@@ -130,53 +153,19 @@ fn line_at(hunks: &[u8], start: usize) -> &[u8] {
     memchr::memchr(b'\n', text).map_or(text, |len| &text[..len])
 }
 
-/// The name that a line makes public, if it does. What has no name of its own stands for itself.
+/// The name that a line declares public. A declaration without a name, such as `export *`, stands for itself.
 fn public_name(language: Language, line: &[u8]) -> Option<&[u8]> {
     match language {
         Language::Rust => {
             let rest = line.trim_ascii_start().strip_prefix(b"pub ")?;
-            Some(name_behind(rest, |word| {
-                matches!(
-                    word,
-                    b"async"
-                        | b"unsafe"
-                        | b"const"
-                        | b"static"
-                        | b"mut"
-                        | b"extern"
-                        | b"fn"
-                        | b"struct"
-                        | b"enum"
-                        | b"trait"
-                        | b"type"
-                        | b"mod"
-                        | b"union"
-                )
-            }))
+            Some(name_after(rest, |word| RUST_KEYWORDS.contains(&word)))
         }
         Language::JavaScript | Language::Jsx | Language::TypeScript | Language::Tsx => {
             if let Some(rest) = line.strip_prefix(b"exports.").or_else(|| line.strip_prefix(b"module.exports.")) {
                 return Some(identifier(rest));
             }
             let rest = line.strip_prefix(b"export ")?;
-            Some(name_behind(rest, |word| {
-                matches!(
-                    word,
-                    b"default"
-                        | b"declare"
-                        | b"abstract"
-                        | b"async"
-                        | b"function"
-                        | b"class"
-                        | b"const"
-                        | b"let"
-                        | b"var"
-                        | b"interface"
-                        | b"type"
-                        | b"enum"
-                        | b"namespace"
-                )
-            }))
+            Some(name_after(rest, |word| SCRIPT_KEYWORDS.contains(&word)))
         }
         Language::Python => {
             let rest = line.strip_prefix(b"async ").unwrap_or(line);
@@ -206,7 +195,7 @@ fn public_name(language: Language, line: &[u8]) -> Option<&[u8]> {
                 let kinds = matches!(word, b"fun" | b"class" | b"interface" | b"object" | b"val" | b"var" | b"enum");
                 kinds || matches!(word, b"data" | b"open" | b"abstract" | b"sealed" | b"suspend")
             };
-            is_keyword(identifier(line)).then(|| name_behind(line, is_keyword))
+            is_keyword(identifier(line)).then(|| name_after(line, is_keyword))
         }
         _ => None,
     }
@@ -238,8 +227,8 @@ fn is_test(language: Language, line: &[u8]) -> bool {
     }
 }
 
-/// The first word that is none of the keywords; the whole text where there is none, as in `export * from "x"`.
-fn name_behind(text: &[u8], is_keyword: impl Fn(&[u8]) -> bool) -> &[u8] {
+/// The first word that is not a keyword, or the whole text if there is none, as in `export * from "x"`.
+fn name_after(text: &[u8], is_keyword: impl Fn(&[u8]) -> bool) -> &[u8] {
     let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
@@ -284,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_name_that_does_not_come_back_is_gone() {
+    fn a_public_name_that_is_not_declared_again_is_reported() {
         check(Language::Rust, "pub fn a() {\npub fn b() {", "pub fn a(x: u8) {", "public pub fn b() {");
         check(
             Language::Rust,
@@ -306,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_public_is_not_gone() {
+    fn private_names_are_not_reported_as_removed() {
         check(Language::Rust, "fn a() {\npub(crate) fn b() {\npublic", "", "nothing");
         check(Language::JavaScript, "const exported = 1;\n  export a", "", "nothing");
         check(Language::Markdown, "pub fn a()", "", "nothing");
     }
 
     #[test]
-    fn fewer_tests_than_before_are_gone() {
+    fn removed_tests_are_reported_when_the_file_has_fewer() {
         check(Language::Rust, "#[test]\nfn a() {}\n    #[test]", "#[test]", "test #[test]");
         check(Language::Python, "    def test_a(self):", "    def test_b(self):", "nothing");
         check(Language::TypeScript, "  it('works', () => {", "", "test it('works', () => {");

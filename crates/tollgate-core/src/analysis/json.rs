@@ -1,4 +1,4 @@
-//! The analysis as JSON, for scripts. The names are promised; see `tollgate schema`.
+//! The analysis as JSON. The field names are stable; see `tollgate schema`.
 //!
 //! ```json
 //! { "files": [{"path": "src/a.rs", "old_path": null, "status": "modified", "category": "source", "language": "Rust",
@@ -14,128 +14,135 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, AnalyzedFile, Category, Risk, RiskKind};
 use crate::diff::Status;
+use crate::json::mirror_enum;
 
-/// What a change is made of.
+/// The result of analyzing a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Analysis")]
-pub struct AnalysisJson {
+pub(super) struct AnalysisJson {
     /// The files, in the order of the diff.
-    pub files: Vec<FileJson>,
+    files: Vec<FileJson>,
     /// The size of the change.
-    pub totals: TotalsJson,
+    totals: TotalsJson,
     /// The paths of each category that has any.
-    pub files_by_category: BTreeMap<CategoryJson, Vec<String>>,
+    files_by_category: BTreeMap<CategoryJson, Vec<String>>,
     /// The paths of each language that has any.
-    pub files_by_language: BTreeMap<String, Vec<String>>,
-    /// Where to look closer; at most one per kind and file.
-    pub risks: Vec<RiskJson>,
+    files_by_language: BTreeMap<String, Vec<String>>,
+    /// Risky areas; at most one per kind and file.
+    risks: Vec<RiskJson>,
 }
 
 /// One file of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "AnalyzedFile")]
-pub struct FileJson {
+struct FileJson {
     /// The path after the change or, for a deleted file, before it.
-    pub path: String,
-    /// The path before the change, where it was another one.
-    pub old_path: Option<String>,
-    /// What happened to the file.
-    pub status: StatusJson,
-    /// What the file is for.
-    pub category: CategoryJson,
-    /// The language its name tells.
-    pub language: Option<String>,
+    path: String,
+    /// The path before the change, if it differs.
+    old_path: Option<String>,
+    /// Added, deleted, modified, renamed or copied.
+    status: StatusJson,
+    /// The role of the file.
+    category: CategoryJson,
+    /// The language, detected by the file name.
+    language: Option<String>,
     /// Number of added lines.
-    pub added: u32,
+    added: u32,
     /// Number of removed lines.
-    pub removed: u32,
+    removed: u32,
     /// True when the content is not text.
-    pub binary: bool,
-    /// True when a program wrote it.
-    pub generated: bool,
+    binary: bool,
+    /// True for generated files.
+    generated: bool,
 }
 
-/// What happened to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "FileStatus")]
-pub enum StatusJson {
-    /// The file is new.
-    Added,
-    /// The file is gone.
-    Deleted,
-    /// The file's content or mode changed.
-    Modified,
-    /// The file has a new path.
-    Renamed,
-    /// The file is a copy of another.
-    Copied,
+mirror_enum! {
+    /// The status of a file in a change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "FileStatus")]
+    enum StatusJson mirrors Status {
+        /// The file is new.
+        Added,
+        /// The file is deleted.
+        Deleted,
+        /// The file's content or mode changed.
+        Modified,
+        /// The file has a new path.
+        Renamed,
+        /// The file is a copy of another.
+        Copied,
+    }
 }
 
-/// What a file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "FileCategory")]
-pub enum CategoryJson {
-    /// The program itself.
-    Source,
-    /// Tests and their data.
-    Test,
-    /// Settings, manifests, lock files.
-    Config,
-    /// Documentation.
-    Docs,
-    /// Continuous integration, containers, deployment.
-    Infra,
+mirror_enum! {
+    /// The role of a file in the repository.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "FileCategory")]
+    enum CategoryJson mirrors Category {
+        /// Program code.
+        Source,
+        /// Tests and their data.
+        Test,
+        /// Settings, manifests, lock files.
+        Config,
+        /// Documentation.
+        Docs,
+        /// Continuous integration, containers, deployment.
+        Infra,
+    }
 }
 
 /// The size of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "AnalysisTotals")]
-pub struct TotalsJson {
+struct TotalsJson {
     /// Number of files.
-    pub files: u64,
+    files: u64,
     /// Number of added lines.
-    pub added: u64,
+    added: u64,
     /// Number of removed lines.
-    pub removed: u64,
+    removed: u64,
 }
 
-/// One place to look at.
+/// A risky area that the change touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Risk")]
-pub struct RiskJson {
-    /// What to look out for.
-    pub risk: RiskKindJson,
+struct RiskJson {
+    /// The kind of risk.
+    risk: RiskKindJson,
     /// The file.
-    pub path: String,
-    /// The line after the change, or before it for what is gone; null where the diff shows no lines.
-    pub line: Option<u32>,
+    path: String,
+    /// The line after the change, or before it for removed code; null where the diff shows no lines.
+    line: Option<u32>,
 }
 
-/// What to look out for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RiskKind")]
-pub enum RiskKindJson {
-    /// Who may do what.
-    Auth,
-    /// Encryption, hashing.
-    Crypto,
-    /// A database is asked in SQL.
-    Sql,
-    /// The shape of a database changes.
-    Migration,
-    /// Other people's code is added, updated or removed.
-    Dependencies,
-    /// What continuous integration may do.
-    CiPermissions,
-    /// A public name is gone.
-    PublicApiRemoved,
-    /// There are fewer tests than before.
-    DeletedTests,
-    /// More than people read with care.
-    LargeFile,
+mirror_enum! {
+    /// The kind of risk.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[schemars(rename = "RiskKind")]
+    enum RiskKindJson mirrors RiskKind {
+        /// Authentication or authorization.
+        Auth,
+        /// Encryption, hashing.
+        Crypto,
+        /// SQL queries.
+        Sql,
+        /// A database migration.
+        Migration,
+        /// A dependency is added, updated or removed.
+        Dependencies,
+        /// Permissions of continuous integration.
+        CiPermissions,
+        /// A public name is removed.
+        PublicApiRemoved,
+        /// The file has fewer tests than before.
+        DeletedTests,
+        /// A file too large to review with care.
+        LargeFile,
+    }
 }
 
 /// Writes an analysis, indented, with a line break at the end.
@@ -146,7 +153,7 @@ pub fn write(analysis: &Analysis) -> String {
     text
 }
 
-/// The JSON Schema of what [`write()`] writes.
+/// The JSON Schema of the output of [`write()`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(AnalysisJson).into()
@@ -189,43 +196,8 @@ impl From<&AnalyzedFile> for FileJson {
     }
 }
 
-impl From<Status> for StatusJson {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Added => Self::Added,
-            Status::Deleted => Self::Deleted,
-            Status::Modified => Self::Modified,
-            Status::Renamed => Self::Renamed,
-            Status::Copied => Self::Copied,
-        }
-    }
-}
-
-impl From<Category> for CategoryJson {
-    fn from(category: Category) -> Self {
-        match category {
-            Category::Source => Self::Source,
-            Category::Test => Self::Test,
-            Category::Config => Self::Config,
-            Category::Docs => Self::Docs,
-            Category::Infra => Self::Infra,
-        }
-    }
-}
-
 impl From<&Risk> for RiskJson {
     fn from(risk: &Risk) -> Self {
-        let kind = match risk.kind {
-            RiskKind::Auth => RiskKindJson::Auth,
-            RiskKind::Crypto => RiskKindJson::Crypto,
-            RiskKind::Sql => RiskKindJson::Sql,
-            RiskKind::Migration => RiskKindJson::Migration,
-            RiskKind::Dependencies => RiskKindJson::Dependencies,
-            RiskKind::CiPermissions => RiskKindJson::CiPermissions,
-            RiskKind::PublicApiRemoved => RiskKindJson::PublicApiRemoved,
-            RiskKind::DeletedTests => RiskKindJson::DeletedTests,
-            RiskKind::LargeFile => RiskKindJson::LargeFile,
-        };
-        Self { risk: kind, path: risk.path.to_string(), line: risk.line }
+        Self { risk: risk.kind.into(), path: risk.path.to_string(), line: risk.line }
     }
 }

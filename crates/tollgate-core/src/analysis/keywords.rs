@@ -1,8 +1,8 @@
-//! Words that tell what an added line is about: authentication, cryptography, SQL.
+//! Keyword search for risks: authentication, cryptography and SQL in added lines.
 //!
-//! All words are looked for at once, in one pass of a vector search over the bytes of a file's hunks. A hit counts when
-//! it is in an added line and is a whole word of an identifier: `auth`, `user_auth`, `AuthError`, `isAuthorized`, but
-//! not `author`. A kind that was found is not looked for again in that file.
+//! One pass of a vector search over the hunk bytes of a file looks for all keywords at once. A hit counts when it is in an
+//! added line and is a whole word of an identifier: `auth`, `user_auth`, `AuthError`, `isAuthorized`, but not `author`.
+//! After the first hit of a kind, that kind is no longer searched in the file.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,15 +12,15 @@ use aho_corasick::{AhoCorasick, Span};
 
 use crate::analysis::RiskKind;
 
-/// The kinds that are told by words, in the order of their bits.
+/// The kinds of risk that keywords reveal, in the order of their bits.
 const KINDS: [RiskKind; 3] = [RiskKind::Auth, RiskKind::Crypto, RiskKind::Sql];
 
-/// Beginnings of words, and the bit of the kind they may belong to. None has less than four bytes: the vector search
-/// compares four at once, and shorter ones would cost it many false hits.
+/// Prefixes of keywords, and the bit of their kind. None has less than four bytes: the vector search compares four at
+/// once, and shorter prefixes would cost many false hits.
 ///
 /// The order is for speed only. The vector search sorts the words into eight buckets, by their number modulo eight unless
 /// they differ from an earlier one only in case, and every pair of words in one bucket makes it stop more often for
-/// nothing. Frequent letters therefore come first, one word each, and what shares their buckets is rare.
+/// nothing. Frequent letters therefore come first, one word each, and share their buckets with rare words only.
 const BEGINNINGS: &[(&str, u8)] = &[
     ("auth", 1),
     ("login", 1),
@@ -53,21 +53,77 @@ const BEGINNINGS: &[(&str, u8)] = &[
     ("\"delete from ", 4),
 ];
 
-/// No word we look for is longer; it bounds the work on a line without word ends.
+/// Words of authentication and authorization.
+const AUTH_WORDS: &[&[u8]] = &[
+    b"auth",
+    b"authn",
+    b"authz",
+    b"oauth",
+    b"authenticate",
+    b"authenticated",
+    b"authenticates",
+    b"authenticating",
+    b"authentication",
+    b"authenticator",
+    b"authorize",
+    b"authorized",
+    b"authorizes",
+    b"authorizing",
+    b"authorization",
+    b"authorizer",
+    b"authorise",
+    b"authorised",
+    b"authorisation",
+    b"unauthorized",
+    b"unauthenticated",
+    b"login",
+    b"logins",
+    b"password",
+    b"passwords",
+    b"passwd",
+];
+
+/// Words of cryptography.
+const CRYPTO_WORDS: &[&[u8]] = &[
+    b"crypt",
+    b"crypto",
+    b"cryptography",
+    b"cryptographic",
+    b"encrypt",
+    b"encrypts",
+    b"encrypted",
+    b"encrypting",
+    b"encryption",
+    b"decrypt",
+    b"decrypts",
+    b"decrypted",
+    b"decrypting",
+    b"decryption",
+    b"bcrypt",
+    b"scrypt",
+    b"cipher",
+    b"ciphers",
+    b"ciphertext",
+    b"hmac",
+    b"hmacs",
+    b"md",
+];
+
+/// The longest keyword is shorter; this bounds the work on a line without word boundaries.
 const MAX_WORD: usize = 24;
 
-/// How far behind `SELECT` its `FROM` may be.
+/// The largest distance between `SELECT` and its `FROM`.
 const MAX_STATEMENT: usize = 300;
 
-/// Bytes that the vector search needs to be worth its start.
+/// The fewest bytes for which the vector search is worth its setup.
 const MIN_SEARCHED: usize = 64;
 
-/// Where each kind that words tell is first found in the hunks of a file, whose added lines are all in the given parts.
+/// The first offset of each kind in the hunks of a file; `added` covers all added lines.
 pub(super) fn find(hunks: &[u8], added: impl Iterator<Item = Range<usize>>) -> impl Iterator<Item = (RiskKind, usize)> {
     let n_marks = hunks.iter().take_while(|&&byte| byte == b'@').count().saturating_sub(1).max(1);
     let mut found = KeywordHits { open: 0b111, places: [None; KINDS.len()] };
     for part in added {
-        // What is not added is recognised by its mark, so a part may be longer than need be.
+        // Other lines are recognized by their diff marker, so a range may be longer than necessary.
         let end = part.end.max(part.start + MIN_SEARCHED).min(hunks.len());
         found.search(hunks, part.start..end, n_marks);
         if found.open == 0 {
@@ -77,7 +133,7 @@ pub(super) fn find(hunks: &[u8], added: impl Iterator<Item = Range<usize>>) -> i
     KINDS.into_iter().zip(found.places).filter_map(|(kind, place)| Some((kind, place?)))
 }
 
-/// What was found, and the bits of the kinds that were not.
+/// The first hit of each kind, and the bits of the kinds without a hit.
 struct KeywordHits {
     open: u8,
     places: [Option<usize>; KINDS.len()],
@@ -110,7 +166,7 @@ impl KeywordHits {
     }
 }
 
-/// A search for the words of some kinds.
+/// A compiled search for the keywords of some kinds.
 struct Search {
     engine: Engine,
     bits: Vec<u8>,
@@ -123,13 +179,13 @@ enum Engine {
 }
 
 impl Search {
-    /// The search for the kinds with these bits. Each is made once, when first needed.
+    /// The search for the kinds with these bits. Each is compiled once, on first use.
     fn of(open: u8) -> &'static Self {
         static SEARCHES: [OnceLock<Search>; 8] = [const { OnceLock::new() }; 8];
         SEARCHES[usize::from(open & 0b111)].get_or_init(|| {
             let (words, bits): (Vec<_>, Vec<_>) = BEGINNINGS.iter().copied().filter(|(_, bit)| open & bit != 0).unzip();
             let vector = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(&words).build();
-            // Machines without vector instructions get the automaton.
+            // Machines without vector instructions use the Aho-Corasick automaton.
             let automaton = || AhoCorasick::new(&words).map_or(Engine::Nothing, Engine::Automaton);
             Self { engine: vector.map_or_else(automaton, Engine::Vector), bits }
         })
@@ -145,77 +201,17 @@ impl Search {
     }
 }
 
-/// True when the hit is a word of its kind and not a piece of another; `line` is where the line's text begins.
+/// True when the hit is a whole word of its kind; `line` is the start of the line's text.
 fn is_whole(hunks: &[u8], line: usize, start: usize, end: usize, bit: u8) -> bool {
     if bit == 4 {
         return is_statement(hunks, line, start, end);
     }
     let Some(word) = word_around(hunks, line, start, end) else { return false };
     let word = word.to_ascii_lowercase();
-    if bit == 1 { is_auth(&word) } else { is_crypto(&word) }
+    if bit == 1 { AUTH_WORDS.contains(&&word[..]) } else { CRYPTO_WORDS.contains(&&word[..]) }
 }
 
-fn is_auth(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"auth"
-            | b"authn"
-            | b"authz"
-            | b"oauth"
-            | b"authenticate"
-            | b"authenticated"
-            | b"authenticates"
-            | b"authenticating"
-            | b"authentication"
-            | b"authenticator"
-            | b"authorize"
-            | b"authorized"
-            | b"authorizes"
-            | b"authorizing"
-            | b"authorization"
-            | b"authorizer"
-            | b"authorise"
-            | b"authorised"
-            | b"authorisation"
-            | b"unauthorized"
-            | b"unauthenticated"
-            | b"login"
-            | b"logins"
-            | b"password"
-            | b"passwords"
-            | b"passwd"
-    )
-}
-
-fn is_crypto(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"crypt"
-            | b"crypto"
-            | b"cryptography"
-            | b"cryptographic"
-            | b"encrypt"
-            | b"encrypts"
-            | b"encrypted"
-            | b"encrypting"
-            | b"encryption"
-            | b"decrypt"
-            | b"decrypts"
-            | b"decrypted"
-            | b"decrypting"
-            | b"decryption"
-            | b"bcrypt"
-            | b"scrypt"
-            | b"cipher"
-            | b"ciphers"
-            | b"ciphertext"
-            | b"hmac"
-            | b"hmacs"
-            | b"md"
-    )
-}
-
-/// The word of an identifier that the hit begins or ends in: `Auth` of `isAuthOk`, `encrypt` of `encrypt_all`.
+/// The word of an identifier around a hit: `Auth` of `isAuthOk`, `encrypt` of `encrypt_all`.
 fn word_around(hunks: &[u8], line: usize, start: usize, end: usize) -> Option<&[u8]> {
     let is_upper = hunks[start..end].iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     let same = |byte: &u8| if is_upper { byte.is_ascii_uppercase() } else { byte.is_ascii_lowercase() };
@@ -244,7 +240,7 @@ fn word_around(hunks: &[u8], line: usize, start: usize, end: usize) -> Option<&[
     Some(&word[..n_letters])
 }
 
-/// True for `SELECT … FROM`, `UPDATE … SET`; the others need no second word.
+/// True for `SELECT … FROM` and `UPDATE … SET`; other statements need no second keyword.
 fn is_statement(hunks: &[u8], line: usize, start: usize, end: usize) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if start > line && is_part(&hunks[start - 1]) && is_part(&hunks[start]) {
@@ -323,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_found_at_its_first_place() {
+    fn every_kind_is_found_at_its_first_occurrence() {
         let hunks = b"@@ -0,0 +1,4 @@\n+x\n+auth auth\n+hmac SELECT a FROM b\n+auth\n";
         let found: Vec<_> = find_everywhere(hunks).map(|(kind, at)| (kind.name(), at)).collect();
         assert_eq!(found, [("auth", 20), ("crypto", 31), ("sql", 36)]);
@@ -331,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn looking_only_where_lines_are_added_finds_the_same(
+        fn searching_only_added_ranges_finds_the_same_hits(
             hunks in prop::collection::vec(prop::collection::vec(line(), 1..40), 1..4),
         ) {
             let header = "--- a/x\n+++ b/x\n";
@@ -343,7 +339,7 @@ mod tests {
                 }
             }
             let hunks = &text.as_bytes()[header.len()..];
-            let found: Vec<_> = find(hunks, added.behind(header.len())).collect();
+            let found: Vec<_> = find(hunks, added.relative_to(header.len())).collect();
             prop_assert_eq!(found, find_everywhere(hunks).collect::<Vec<_>>());
         }
     }
@@ -356,7 +352,7 @@ mod tests {
 
     fn hunk(lines: &[(char, String)]) -> String {
         let n_without = |mark| lines.iter().filter(|line| line.0 != mark).count();
-        // The search does not look at the numbers, so those of several hunks need not fit together.
+        // The search ignores line numbers, so those of several hunks need not be consistent.
         let head = format!("@@ -1,{} +1,{} @@\n", n_without('+'), n_without('-'));
         lines.iter().fold(head, |hunk, (mark, text)| format!("{hunk}{mark}{text}\n"))
     }

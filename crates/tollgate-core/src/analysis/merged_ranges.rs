@@ -1,21 +1,21 @@
-//! Parts of a file's diff that are worth a search.
+//! Sorted byte ranges in which near neighbours are merged, so that fewer searches are started.
 
 use std::ops::Range;
 
-/// A search costs about as much to start as it costs to pass over this many bytes.
+/// Starting a search costs about as much as scanning this many bytes.
 const MIN_GAP: usize = 128;
 
-/// Parts of a text, in order and apart from one another.
+/// Byte ranges of a text, in order and disjoint.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MergedRanges(Vec<Range<usize>>);
 
 impl MergedRanges {
-    /// Forgets all parts.
+    /// Removes all ranges.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Adds a part behind the others, and what is between where that is little.
+    /// Appends a range, merging it with the last one when the gap is small.
     pub(super) fn push(&mut self, part: Range<usize>) {
         match self.0.last_mut() {
             _ if part.is_empty() => {}
@@ -24,8 +24,8 @@ impl MergedRanges {
         }
     }
 
-    /// The parts, each as it is in the text behind `start`.
-    pub(super) fn behind(&self, start: usize) -> impl Iterator<Item = Range<usize>> {
+    /// The ranges relative to `start`.
+    pub(super) fn relative_to(&self, start: usize) -> impl Iterator<Item = Range<usize>> {
         self.0.iter().map(move |part| part.start.saturating_sub(start)..part.end.saturating_sub(start))
     }
 }

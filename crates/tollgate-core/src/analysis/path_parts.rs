@@ -1,25 +1,25 @@
-//! A path in lower case, taken apart once for all questions that are asked of it.
+//! A path split into folders and file name in lower case, once for all lookups.
 
 use crate::language::file_name;
 
-/// What a folder tells of the files below it. The values are bits of a set.
+/// What the name of a folder implies for the files below it. The values are bits of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Folder {
     /// Tests and their data.
     Tests = 1,
-    /// What builds, ships and runs the program.
+    /// Build, deployment and operations.
     Infra = 2,
-    /// The same, unless it is code.
+    /// Build, deployment and operations, unless the file is code.
     InfraData = 4,
     /// Prose.
     Docs = 8,
-    /// What a program or other people wrote.
+    /// Vendored or generated code.
     Vendored = 16,
-    /// Changes of a database.
+    /// Database migrations.
     Migrations = 32,
 }
 
-/// A path, its folders and its last step.
+/// A path, its folders and its file name.
 pub(super) struct PathParts<'a> {
     path: &'a [u8],
     lower: Vec<u8>,
@@ -30,49 +30,49 @@ pub(super) struct PathParts<'a> {
 }
 
 impl<'a> PathParts<'a> {
-    /// Takes a path apart.
+    /// Splits a path.
     pub(super) fn new(path: &'a [u8]) -> Self {
         let n_folders = path.len() - file_name(path).len();
         let lower = path.to_ascii_lowercase();
         let kinds = lower[..n_folders].split(|&byte| byte == b'/').fold(0, |kinds, step| kinds | kinds_of(step));
-        // Names are short; a vector search for the dots would cost more than it saves.
+        // File names are short; a vector search for the dots would cost more than it saves.
         let is_dot = |byte: &u8| *byte == b'.';
         let first_dot = path[n_folders..].iter().position(is_dot);
         let last_dot = path[n_folders..].iter().rposition(is_dot);
         Self { path, lower, n_folders, kinds, first_dot, last_dot }
     }
 
-    /// True when one of the folders is of that kind.
+    /// True when one of the folders is of the given kind.
     pub(super) fn is_below(&self, folder: Folder) -> bool {
         self.kinds & folder as u8 != 0
     }
 
-    /// Where the first dot of the last step is.
+    /// The index of the first dot in the file name.
     pub(super) fn first_dot(&self) -> Option<usize> {
         self.first_dot
     }
 
-    /// Where the last dot of the last step is.
+    /// The index of the last dot in the file name.
     pub(super) fn last_dot(&self) -> Option<usize> {
         self.last_dot
     }
 
-    /// The last step in lower case, up to its first dot.
+    /// The file name in lower case, up to its first dot.
     pub(super) fn stem(&self) -> &[u8] {
         &self.lower()[..self.first_dot.unwrap_or(self.lower().len())]
     }
 
-    /// The last step as written.
+    /// The file name as written.
     pub(super) fn written(&self) -> &'a [u8] {
         &self.path[self.n_folders..]
     }
 
-    /// The last step in lower case.
+    /// The file name in lower case.
     pub(super) fn lower(&self) -> &[u8] {
         &self.lower[self.n_folders..]
     }
 
-    /// The folders in lower case, with the last slash.
+    /// The folders in lower case, with the trailing slash.
     pub(super) fn folders(&self) -> &[u8] {
         &self.lower[..self.n_folders]
     }

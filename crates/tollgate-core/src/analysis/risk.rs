@@ -1,7 +1,7 @@
-//! Where a change deserves a closer look.
+//! Risky areas that a change touches.
 //!
-//! Each kind is told by paths, by words in added lines, or by what removed lines declared. At most one risk of a kind is
-//! reported for a file, at the first place. No kind depends on time or on how much was looked at before.
+//! Each kind is detected by paths, by keywords in added lines, or by removed declarations. At most one risk of a kind is
+//! reported per file, at its first occurrence. The result is deterministic.
 
 use crate::analysis::category::is_manifest;
 use crate::analysis::declaration::{self, DeclarationScope};
@@ -17,37 +17,37 @@ const LARGE_LINES: u32 = 1_000;
 /// A binary file of more bytes than this is large.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// What to look out for.
+/// The kind of a risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RiskKind {
-    /// Who may do what.
+    /// Authentication or authorization.
     Auth,
     /// Encryption, hashing.
     Crypto,
-    /// A database is asked in SQL.
+    /// SQL queries.
     Sql,
-    /// The shape of a database changes.
+    /// A database migration.
     Migration,
-    /// Other people's code is added, updated or removed.
+    /// A dependency is added, updated or removed.
     Dependencies,
-    /// What continuous integration may do.
+    /// Permissions of continuous integration.
     CiPermissions,
-    /// A public name is gone.
+    /// A public name is removed.
     PublicApiRemoved,
-    /// There are fewer tests than before.
+    /// The file has fewer tests than before.
     DeletedTests,
-    /// More than people read with care.
+    /// A file too large to review with care.
     LargeFile,
 }
 
-/// One place to look at.
+/// A risky area that the change touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Risk {
-    /// What to look out for.
+    /// The kind of a risk.
     pub kind: RiskKind,
     /// The file.
     pub path: RepoPath,
-    /// The line after the change, or before it for what is gone; `None` where the diff shows no lines.
+    /// The line after the change, or before it for removed code; `None` where the diff shows no lines.
     pub line: Option<u32>,
 }
 
@@ -98,7 +98,7 @@ fn find_in_lines(part: &FileSection<'_>, file: &AnalyzedFile, push: &mut impl Fn
     let hunks = part.hunk_bytes();
     let is_sql = file.language == Some(Language::Sql);
     if matches!(file.category, Category::Source | Category::Config | Category::Infra) && file.n_added > 0 {
-        let added = part.added.behind(part.hunks.start);
+        let added = part.added.relative_to(part.hunks.start);
         for (kind, at) in keywords::find(hunks, added).filter(|(kind, _)| !(is_sql && *kind == RiskKind::Sql)) {
             push(kind, part.line_number_at(at));
         }
@@ -130,7 +130,7 @@ fn declaration_scope(category: Category) -> Option<DeclarationScope> {
     }
 }
 
-/// True for a language of programs; a deleted fixture in another one is no deleted test.
+/// True for programming languages; a deleted fixture in a data format is not a deleted test.
 fn has_tests(language: Language) -> bool {
     !matches!(
         language,
@@ -165,7 +165,7 @@ fn is_ci(name: &PathParts<'_>) -> bool {
         || matches!(name, b"bitbucket-pipelines.yml" | b".travis.yml" | b".drone.yml")
 }
 
-/// The first changed line that gives rights, or takes a limit on them away.
+/// The first changed line that grants permissions or removes a restriction on them.
 fn permission_line(part: &FileSection<'_>) -> Option<u32> {
     const GRANTS: &[&[u8]] = &[
         b"permissions:",
@@ -184,7 +184,7 @@ fn permission_line(part: &FileSection<'_>) -> Option<u32> {
         .filter(|line| !line.text.trim_ascii_start().starts_with(b"#"))
         .find(|line| match line.kind {
             LineKind::Added => grants(line.text),
-            // A file without `permissions:` runs with whatever the repository allows.
+            // A workflow without `permissions:` runs with the repository's default permissions.
             LineKind::Removed => memchr::memmem::find(line.text, b"permissions:").is_some(),
             LineKind::Context => false,
         })

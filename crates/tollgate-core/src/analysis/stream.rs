@@ -1,4 +1,4 @@
-//! The analysis of a diff that comes piece by piece, so that a large one need not be in memory at once.
+//! Streaming analysis: reads a diff in pieces, so that a large one is never in memory as a whole.
 
 use std::io::{self, Read};
 
@@ -8,37 +8,37 @@ use crate::analysis::merged_ranges::MergedRanges;
 use crate::analysis::{Analysis, GeneratedAttribute, OpenFile};
 use crate::diff::{Event, Events, Resume};
 
-/// How much is read at once: enough for most files, little enough to stay near the processor.
+/// The size of the read buffer: enough for most files, small enough for the processor cache.
 const WINDOW: usize = 512 * 1024;
 
-/// What must be visible behind the place where a piece is cut, for messages to show it.
+/// Bytes that must follow the position where a piece is cut, so that error messages can quote them.
 const LOOK_AHEAD: usize = 64;
 
-/// An analysis under way.
+/// An analysis in progress.
 pub struct Analyzer<'f> {
     analysis: Analysis,
     resume: Resume,
     attribute: GeneratedAttribute<'f>,
 }
 
-/// Analyses what a reader gives. The answer is that of [`analyze_bytes`](super::analyze_bytes) for the same bytes.
+/// Analyzes a diff from a reader. The result equals that of [`analyze_bytes`](super::analyze_bytes) for the same bytes.
 pub fn analyze_reader(mut reader: impl Read, attribute: GeneratedAttribute<'_>) -> io::Result<Analysis> {
     let mut analyzer = Analyzer::new(attribute);
     let mut window = vec![0; WINDOW];
-    let mut n_held = 0;
+    let mut n_buffered = 0;
     loop {
-        if n_held == window.len() {
+        if n_buffered == window.len() {
             let n_used = analyzer.push(&window);
             window.copy_within(n_used.., 0);
-            n_held -= n_used;
+            n_buffered -= n_used;
             // A file larger than the window: the window grows until the file fits.
             if n_used == 0 {
                 window.resize(window.len() * 2, 0);
             }
         }
-        match reader.read(&mut window[n_held..]) {
-            Ok(0) => return Ok(analyzer.finish(&window[..n_held])),
-            Ok(n_read) => n_held += n_read,
+        match reader.read(&mut window[n_buffered..]) {
+            Ok(0) => return Ok(analyzer.finish(&window[..n_buffered])),
+            Ok(n_read) => n_buffered += n_read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -52,8 +52,8 @@ impl<'f> Analyzer<'f> {
         Self { analysis: Analysis::default(), resume: Resume::default(), attribute }
     }
 
-    /// Analyses the files that surely end in this piece. Gives the number of bytes that are done with; the others must
-    /// be given again, with what follows them.
+    /// Analyzes the files that are complete in this piece. Returns the number of bytes consumed; the caller passes the rest
+    /// again, with the bytes that follow.
     pub fn push(&mut self, piece: &[u8]) -> usize {
         let seen = &piece[..piece.len().saturating_sub(LOOK_AHEAD)];
         let Some(feed) = memmem::rfind(seen, b"\ndiff --git ") else { return 0 };
@@ -61,7 +61,7 @@ impl<'f> Analyzer<'f> {
         feed + 1
     }
 
-    /// Analyses the last piece.
+    /// Analyzes the last piece.
     #[must_use]
     pub fn finish(mut self, piece: &[u8]) -> Analysis {
         self.read(piece, piece.len());

@@ -1,4 +1,4 @@
-//! Tests of the analysis as a whole; names, words and declarations are tested where they are told.
+//! Tests of the analysis as a whole; paths, keywords and declarations are tested in their modules.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ Binary files /dev/null and b/docs/a.png differ
 ";
 
 #[test]
-fn people_read_a_table_the_totals_and_the_risks() {
+fn the_text_has_a_table_the_totals_and_the_risks() {
     assert_snapshot!(render(&analyze_bytes(CHANGE.as_bytes())), @"
     source  Rust    +1  -1  src/session.rs (renamed from src/login.rs)
     config  TOML    +1  -1  Cargo.lock (generated)
@@ -81,7 +81,7 @@ fn people_read_a_table_the_totals_and_the_risks() {
 }
 
 #[test]
-fn scripts_read_the_promised_names() {
+fn json_field_names_are_stable() {
     let start = &CHANGE[..CHANGE.find("diff --git a/Cargo.lock").unwrap()];
     let json = AnalysisJson::from(&analyze_bytes(start.as_bytes()));
     assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
@@ -131,7 +131,7 @@ fn scripts_read_the_promised_names() {
 }
 
 #[test]
-fn the_schema_describes_what_is_written() {
+fn the_schema_describes_the_output() {
     let schema = schemars::schema_for!(AnalysisJson);
     let json = serde_json::to_value(AnalysisJson::from(&analyze_bytes(CHANGE.as_bytes()))).unwrap();
     let validator = jsonschema::validator_for(schema.as_value()).unwrap();
@@ -148,14 +148,14 @@ fn a_path_cannot_break_the_table() {
 }
 
 #[test]
-fn nothing_changed_is_said_too() {
+fn an_empty_diff_has_totals_of_zero() {
     assert_snapshot!(render(&analyze_bytes(b"")), @"0 files, +0 -0");
 }
 
 #[test]
 fn attributes_decide_what_is_generated() {
     let attribute = |path: &[u8]| (path != b"tests/a.py").then_some(path.ends_with(b".rs"));
-    let analysis = analyze_bytes_with(CHANGE.as_bytes(), &attribute);
+    let analysis = Analyzer::new(&attribute).finish(CHANGE.as_bytes());
     let generated: Vec<_> = analysis.files.iter().map(|file| file.generated).collect();
     assert_eq!(generated, [true, false, false, false, false, false]);
     assert_eq!(analyze_with(&parse(CHANGE.as_bytes().to_vec()).0, &attribute), analysis);
@@ -173,20 +173,20 @@ fn check_risks(path: &str, added: &str, expected: &str) {
 }
 
 #[test]
-fn each_kind_is_reported_once_a_file_at_its_first_place() {
+fn each_kind_is_reported_once_per_file_at_its_first_occurrence() {
     check_risks("src/a.rs", "x\nlet password = 1;\nauth()\nmd5(x)", "auth:6 crypto:8");
     check_risks("src/a.py", "q('x')\n\"SELECT a FROM b\"", "sql:6");
 }
 
 #[test]
-fn prose_tests_and_generated_files_are_not_searched_for_words() {
+fn keywords_are_not_searched_in_prose_tests_and_generated_files() {
     for path in ["README.md", "tests/a.rs", "vendor/a.go", "docs/x.html"] {
         check_risks(path, "password md5", "");
     }
 }
 
 #[test]
-fn paths_tell_of_migrations_and_dependencies() {
+fn migrations_and_dependencies_are_recognized_by_path() {
     check_risks("db/migrate/1_users.rb", "add_column", "migration:5");
     check_risks("sql/V1__users.sql", "x", "sql:5 migration:5");
     check_risks("app/alembic/versions/1.py", "x", "migration:5");
@@ -197,7 +197,7 @@ fn paths_tell_of_migrations_and_dependencies() {
 }
 
 #[test]
-fn what_ci_may_do_is_told_by_its_lines() {
+fn ci_permissions_are_recognized_in_changed_lines() {
     check_risks(".github/workflows/a.yml", "run: x\n  contents: write", "ci-permissions:6");
     check_risks(".github/workflows/a.yml", "on: pull_request_target", "ci-permissions:5");
     check_risks(".github/workflows/a.yml", "run: make", "");
@@ -205,13 +205,13 @@ fn what_ci_may_do_is_told_by_its_lines() {
 }
 
 #[test]
-fn more_than_people_read_with_care_is_large() {
+fn large_files_are_reported() {
     check_risks("src/a.rs", &["x"; 1_000].join("\n"), "");
     check_risks("src/a.rs", &["x"; 1_001].join("\n"), "large-file:5");
     check_risks("dist/a.js", &["x"; 1_001].join("\n"), "");
 }
 
-/// Analyses a diff that comes so many bytes at a time.
+/// Analyzes a diff in pieces of the given size.
 fn in_pieces(text: &[u8], n_bytes: usize) -> Analysis {
     let mut analyzer = Analyzer::new(NO_ATTRIBUTE);
     let (mut done, mut end) = (0, 0);

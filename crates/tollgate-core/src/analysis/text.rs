@@ -1,4 +1,4 @@
-//! The analysis for people: one line a file, the totals, the risks.
+//! The analysis as plain text: one line per file, the totals, the risks.
 
 use crate::analysis::{Analysis, AnalyzedFile, Category};
 use crate::diff::Status;
@@ -32,7 +32,7 @@ fn push_files(out: &mut String, analysis: &Analysis) {
     }
 }
 
-// A large change has tens of thousands of files; formatting their lines by macro took longer than reading them.
+// A large change has tens of thousands of files; formatting their lines with `format!` took longer than parsing them.
 
 fn push_padded(out: &mut String, text: &str, width: usize) {
     out.push_str(text);
@@ -62,7 +62,7 @@ fn n_digits(number: u32) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// Writes a path on one line, whatever its bytes.
+/// Writes a path on one line, with control characters escaped.
 fn push_path(out: &mut String, path: &RepoPath) {
     let text = String::from_utf8_lossy(path.as_bytes());
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -72,7 +72,7 @@ fn push_path(out: &mut String, path: &RepoPath) {
     }
 }
 
-/// What there is to say of a file besides its figures, in parentheses.
+/// Notes on a file in parentheses: status, binary, generated.
 fn push_notes(out: &mut String, file: &AnalyzedFile) {
     let start = out.len();
     let from = match file.status {

@@ -1,4 +1,4 @@
-//! Shapes that other bots give their comments, in which the place of a finding is hidden.
+//! Comment formats of other review bots, which put the location of a finding into links and folds.
 
 use crate::answer::draft::{Draft, one_line};
 use crate::answer::location;
@@ -21,14 +21,14 @@ pub(super) fn linked(text: &str) -> Option<Draft> {
     Some(Draft { lines: Some(lines), title: Some(one_line(title)), ..Draft::default() })
 }
 
-/// A line that is nothing but a place, or has the address of one.
+/// A line that is only a location, or contains a link to one.
 pub(super) fn place_line(text: &str) -> Option<&str> {
     let place = location::parse(text);
     let is_place = place.lines.is_some() && place.file.as_deref().is_some_and(location::is_path);
     blob_address(text).or(is_place.then_some(text))
 }
 
-/// The address of lines of a file, in a text.
+/// The URL of a line range in a blob.
 pub(super) fn blob_address(text: &str) -> Option<&str> {
     let at = text.find("/blob/")?;
     let start = text[..at]
@@ -40,7 +40,7 @@ pub(super) fn blob_address(text: &str) -> Option<&str> {
     Some(&text[start..end]).filter(|address| address.contains("#L"))
 }
 
-/// A line of HTML that says nothing by itself.
+/// True for a line that is only an HTML tag.
 pub(super) fn is_tag(text: &str) -> bool {
     let names = [
         "<details",
@@ -72,7 +72,7 @@ pub(super) fn is_tag(text: &str) -> bool {
     names.iter().any(|name| text.starts_with(name))
 }
 
-/// What other bots write below a finding.
+/// True for boilerplate that bots append to a finding.
 pub(super) fn is_footer(text: &str) -> bool {
     text.starts_with("Useful? React with") || text.starts_with("[Fix in ") || text.starts_with("*Was this helpful")
 }

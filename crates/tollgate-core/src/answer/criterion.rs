@@ -1,4 +1,4 @@
-//! What a reviewer says of each acceptance criterion, in JSON or in words.
+//! Parses a reviewer's answers to acceptance criteria, from JSON or text.
 //!
 //! ```text
 //! {"criteria": [{"id": "C1", "met": "yes", "evidence": "src/form.ts:12"}]}
@@ -7,7 +7,7 @@
 //! - C2 (Passwords have 8 characters): not met – nothing checks the length
 //! ```
 //!
-//! Only what begins with the name of a criterion and says in so many words whether it is met is taken.
+//! Only statements that begin with the id of a criterion and state explicitly whether it is met are accepted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,23 +20,23 @@ use crate::answer::vocabulary;
 use crate::board::criteria::number;
 use crate::board::{Criterion, Met};
 
-/// A line in words has no more parts.
+/// The most parts of a line.
 const MAX_PARTS: usize = 8;
 
 const MET: &[&str] = &["met", "status", "answer", "result", "satisfied", "state", "verdict", "fulfilled", "passed"];
 const EVIDENCE: &[&str] = &["evidence", "reason", "where", "explanation", "note", "notes", "details", "comment"];
 
-/// What was said of criteria so far.
+/// The answers so far, by the number of the criterion.
 #[derive(Debug, Default)]
 pub(super) struct CriteriaAnswers(BTreeMap<u32, Met>);
 
 impl CriteriaAnswers {
-    /// Takes what was said of one. Said twice, the worse counts: nothing is met because somebody said so as well.
+    /// Adds an answer. Of two answers to one criterion the worse one counts.
     pub(super) fn take(&mut self, (id, met): (u32, Met), problems: &mut Problems) {
         match self.0.entry(id) {
             Entry::Occupied(known) if rank(known.get()) == rank(&met) => {}
             Entry::Occupied(mut known) => {
-                problems.add(format!("it answers `C{id}` in two ways, and the worse is taken"));
+                problems.add(format!("it answers `C{id}` in two ways; the worse one counts"));
                 if rank(&met) > rank(known.get()) {
                     known.insert(met);
                 }
@@ -58,7 +58,7 @@ impl CriteriaAnswers {
     }
 }
 
-/// How bad an answer is.
+/// Orders answers, worst first.
 fn rank(met: &Met) -> u8 {
     match met {
         Met::Yes { .. } => 0,
@@ -67,7 +67,7 @@ fn rank(met: &Met) -> u8 {
     }
 }
 
-/// What an object says of a criterion: `{"id": "C1", "met": "yes", "evidence": "…"}`.
+/// Parses an object about one criterion: `{"id": "C1", "met": "yes", "evidence": "…"}`.
 pub(super) fn of_object(object: &Object) -> Option<(u32, Met)> {
     let id = find(object, &["id", "criterion", "criterionid"]).and_then(text)?;
     let id = name(&id)?;
@@ -76,7 +76,7 @@ pub(super) fn of_object(object: &Object) -> Option<(u32, Met)> {
     Some((id, status.met(&evidence)))
 }
 
-/// What an object says that has the names of criteria as keys: `{"C1": "met", "C2": {"met": false}}`.
+/// Parses an object keyed by criterion ids: `{"C1": "met", "C2": {"met": false}}`.
 pub(super) fn of_map(object: &Object) -> Option<Vec<(u32, Met)>> {
     let named = |(field, value): &(String, Node)| {
         let id = name(field)?;
@@ -94,17 +94,17 @@ pub(super) fn of_map(object: &Object) -> Option<Vec<(u32, Met)>> {
     found.filter(|found| !found.is_empty())
 }
 
-/// True for the key under which an answer has what it says of criteria.
+/// True for keys that hold the list of criteria.
 pub(super) fn is_list(name: &str) -> bool {
     matches!(key(name).as_str(), "criteria" | "acceptancecriteria" | "criteriaresults" | "compliance" | "requirements")
 }
 
-/// What a line of text says of a criterion that was asked for.
-pub(super) fn of_line(line: &str, asked: &[Criterion]) -> Option<(u32, Met)> {
-    if asked.is_empty() {
+/// Parses a line of text about one of the criteria in the prompt.
+pub(super) fn of_line(line: &str, criteria: &[Criterion]) -> Option<(u32, Met)> {
+    if criteria.is_empty() {
         return None;
     }
-    parse_line(line).filter(|(id, _)| asked.iter().any(|criterion| number(&criterion.id) == Some(*id)))
+    parse_line(line).filter(|(id, _)| criteria.iter().any(|criterion| number(&criterion.id) == Some(*id)))
 }
 
 fn parse_line(line: &str) -> Option<(u32, Met)> {
@@ -132,12 +132,12 @@ fn parse_line(line: &str) -> Option<(u32, Met)> {
     ticked.map(|status| (id, status.met(&parts.join(" – "))))
 }
 
-/// The number in the name of a criterion.
+/// The number in the id of a criterion.
 fn name(text: &str) -> Option<u32> {
     number(text.trim_matches(['*', '`', '[', ']', ' ', ':'])).filter(|number| *number > 0)
 }
 
-/// What a box or a picture before the name says, and the text behind it.
+/// Parses a checkbox or emoji before the id; returns the text after it.
 fn tick(text: &str) -> (Option<Status>, &str) {
     let boxes = [
         ("[x]", Some(Status::Yes)),
@@ -154,7 +154,7 @@ fn tick(text: &str) -> (Option<Status>, &str) {
     found.unwrap_or((None, text))
 }
 
-/// The parts of a line, without emphasis: they are kept apart by colons, dashes, bars and brackets.
+/// Splits a line at colons, dashes, bars and brackets, without emphasis.
 fn parts(text: &str) -> Vec<String> {
     let spaced = text.replace(" -- ", "\u{1}").replace(" - ", "\u{1}").replace(": ", "\u{1}").replace("** ", "\u{1}");
     let is_between = |part: char| matches!(part, '\u{1}' | '–' | '—' | '|');
@@ -168,7 +168,7 @@ fn parts(text: &str) -> Vec<String> {
     trimmed.filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Whether a criterion is met, in one word.
+/// The status word of a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
     Yes,
@@ -177,7 +177,7 @@ enum Status {
 }
 
 impl Status {
-    /// Reads words that say nothing else.
+    /// Parses a text that is only a status.
     fn of(text: &str) -> Option<Self> {
         Some(match vocabulary::plain(text).as_str() {
             "met" | "yes" | "true" | "satisfied" | "fulfilled" | "pass" | "passed" | "done" | "implemented"
@@ -191,7 +191,7 @@ impl Status {
         })
     }
 
-    /// Reads a word that a text begins with and that can hardly begin a criterion: `met in src/a.rs`.
+    /// Parses a status at the beginning of a text, if it can hardly begin a criterion: `met in src/a.rs`.
     fn begins(text: &str) -> Option<(Self, &str)> {
         let phrases = [
             ("not met", Self::No),
@@ -210,7 +210,7 @@ impl Status {
         })
     }
 
-    /// With its evidence. That something is met without any is no answer.
+    /// Adds the evidence. Without evidence `met` counts as unclear.
     fn met(self, evidence: &str) -> Met {
         let evidence = one_line(evidence.trim_matches(['*', ' ', '|']));
         match self {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_say_nothing_of_criteria() {
+    fn other_lines_do_not_answer_criteria() {
         for line in [
             "C1",
             "C1: User registration endpoint",
@@ -297,10 +297,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_answered() {
-        let asked = [Criterion { id: "C2".to_owned(), text: "a".to_owned() }];
-        assert!(of_line("C2: met – a", &asked).is_some());
-        assert_eq!(of_line("C1: incomplete – the handler", &asked), None);
+    fn answers_to_unknown_criteria_are_ignored() {
+        let criteria = [Criterion { id: "C2".to_owned(), text: "a".to_owned() }];
+        assert!(of_line("C2: met – a", &criteria).is_some());
+        assert_eq!(of_line("C1: incomplete – the handler", &criteria), None);
         assert_eq!(of_line("C2: met – a", &[]), None);
     }
 
@@ -313,6 +313,6 @@ mod tests {
         }
         let found: Vec<String> = answers.finish().iter().map(|(id, met)| in_words(id, met)).collect();
         assert_eq!(found, ["C1 no: b", "C2 unclear: -"]);
-        assert_eq!(problems.finish(), ["it answers `C1` in two ways, and the worse is taken"]);
+        assert_eq!(problems.finish(), ["it answers `C1` in two ways; the worse one counts"]);
     }
 }

@@ -1,55 +1,56 @@
-//! Decisions in a text: `**[APPROVED]**`, `Decision: REJECTED`, `## Verdict: request changes`.
+//! Parses decisions in text: `**[APPROVED]**`, `Decision: REJECTED`, `## Verdict: request changes`.
 //!
-//! Only what a line begins with counts, and nothing that repeats the instructions: `**[APPROVED]** - if the …`.
+//! A decision counts only at the beginning of a line, and not when it repeats the prompt: `**[APPROVED]** - if the …`.
 
 use crate::answer::Decision;
 use crate::answer::markdown_lines::{heading, marker};
 use crate::answer::vocabulary;
 
-/// A decision and what was said beside it.
+/// A decision and the text after it on the same line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StatedDecision<'a> {
     pub(super) decision: Decision,
-    pub(super) beside: &'a str,
+    pub(super) trailing: &'a str,
 }
 
-/// The decision that a line of text states at its beginning.
+/// Parses the decision at the beginning of a line.
 pub(super) fn of_line(line: &str) -> Option<StatedDecision<'_>> {
     let (is_heading, text) = heading(line).map_or((false, line), |(_, text)| (true, text));
     let (is_item, text) = marker(text).map_or((false, text), |text| (true, text));
-    // Code, or what is left of JSON that could not be read.
+    // Code, or remains of JSON that could not be parsed.
     if text.starts_with(['`', '{', '"', '\'', '“']) || text.starts_with("[{") {
         return None;
     }
     let (labelled, text) = label(text).map_or((false, text), |rest| (true, rest));
-    let (word, bracketed, beside) = word(text)?;
+    let (word, bracketed, trailing) = word(text)?;
     let decision = vocabulary::decision(word)?;
     let plain = vocabulary::plain(word);
     let exact = matches!(plain.as_str(), "approved" | "rejected" | "not approved");
     let wide = labelled && !matches!(plain.as_str(), "yes" | "no" | "true" | "false");
     let shouted = exact && !word.chars().any(char::is_lowercase);
-    let alone = vocabulary::plain(beside).is_empty();
+    let alone = vocabulary::plain(trailing).is_empty();
     let marked = match bracketed {
         Mark::Bracket => exact || wide,
         Mark::Bold => (exact && !is_item) || wide || (exact && alone),
-        Mark::None => wide || (exact && (is_heading || alone)) || (shouted && !is_item && ends_here(beside)),
+        Mark::None => wide || (exact && (is_heading || alone)) || (shouted && !is_item && ends_here(trailing)),
     };
-    (marked && !is_instruction(beside) && !names_both(text)).then(|| StatedDecision { decision, beside: after(beside) })
+    (marked && !is_instruction(trailing) && !names_both(text))
+        .then(|| StatedDecision { decision, trailing: after(trailing) })
 }
 
-/// The decision below a heading `Verdict`: `:yellow_circle: **Needs changes** -- 2 major issues`.
+/// Parses the decision below a heading `Verdict`: `:yellow_circle: **Needs changes** -- 2 major issues`.
 pub(super) fn of_verdict(line: &str) -> Option<StatedDecision<'_>> {
     let text = marker(line).unwrap_or(line);
     if text.starts_with('`') {
         return None;
     }
-    let (word, _, beside) = word(text)?;
+    let (word, _, trailing) = word(text)?;
     let decision = vocabulary::decision(word)
         .filter(|_| !matches!(vocabulary::plain(word).as_str(), "yes" | "no" | "true" | "false"))?;
-    (!is_instruction(beside)).then(|| StatedDecision { decision, beside: after(beside) })
+    (!is_instruction(trailing)).then(|| StatedDecision { decision, trailing: after(trailing) })
 }
 
-/// True for a heading that announces a decision and does not state it.
+/// True for a heading that introduces a decision without stating it.
 pub(super) fn is_label(words: &str) -> bool {
     let words = vocabulary::plain(words);
     let fillers = ["final", "overall", "review", "approval", "my", "the", "code", "merge"];
@@ -62,14 +63,14 @@ pub(super) fn is_label(words: &str) -> bool {
         || matches!(words.as_str(), "code review" | "review" | "final review" | "verdict update")
 }
 
-/// What stands behind `Decision:`, `**Verdict:**`, `Final verdict -`.
+/// The text after `Decision:`, `**Verdict:**`, `Final verdict -`.
 fn label(text: &str) -> Option<&str> {
     let end = text.char_indices().take_while(|(at, _)| *at < 60).find(|(at, part)| {
         matches!(part, ':' | '=' | '–' | '—') && *at > 0 || (*part == '-' && text[..*at].ends_with(' '))
     });
     let (at, mark) = end?;
     let (name, rest) = (&text[..at], &text[at + mark.len_utf8()..]);
-    // `**Verdict:** APPROVED`: the emphasis ends behind the colon.
+    // `**Verdict:** APPROVED`: the emphasis ends after the colon.
     let rest = if name.starts_with("**") { rest.strip_prefix("**").unwrap_or(rest) } else { rest };
     is_label(name).then_some(rest)
 }
@@ -81,7 +82,7 @@ enum Mark {
     None,
 }
 
-/// The word or words that a text begins with, how they are marked, and what follows.
+/// Splits off the first words of a text, with their emphasis.
 fn word(text: &str) -> Option<(&str, Mark, &str)> {
     let decoration =
         |part: char| !part.is_alphanumeric() && !matches!(part, '[' | '*' | '_' | '`' | '>' | '<' | '"' | '\'' | '(');
@@ -98,7 +99,7 @@ fn word(text: &str) -> Option<(&str, Mark, &str)> {
     if let Some((word, rest)) =
         inner.trim_start_matches(decoration).strip_prefix('[').and_then(|rest| rest.split_once(']'))
     {
-        // What begins in bold ends in bold, or was cut off.
+        // Unclosed bold text was truncated.
         let closes = !is_bold || rest.contains(&text[..2]);
         let is_link = rest.starts_with('(');
         return (closes && !is_link).then(|| (word, Mark::Bracket, rest.trim_start_matches(['*', '_'])));
@@ -120,23 +121,23 @@ fn word(text: &str) -> Option<(&str, Mark, &str)> {
     Some((word, Mark::None, if rest.is_empty() { &text[end..] } else { &text[word.len()..] }))
 }
 
-/// True when a word in capitals stands for itself: nothing follows, or what explains it.
-fn ends_here(beside: &str) -> bool {
-    let beside = beside.trim_start();
+/// True when a word in capitals is a decision: the line ends, or an explanation follows.
+fn ends_here(trailing: &str) -> bool {
+    let trailing = trailing.trim_start();
     let explains = ["because", "due", "since", "with", "until", "pending"];
-    if explains.contains(&beside.split(' ').next().unwrap_or_default()) {
+    if explains.contains(&trailing.split(' ').next().unwrap_or_default()) {
         return true;
     }
-    beside.is_empty() || beside.starts_with([':', '-', '–', '—', '.', ',', ';', '!', '(', '✅', '❌'])
+    trailing.is_empty() || trailing.starts_with([':', '-', '–', '—', '.', ',', ';', '!', '(', '✅', '❌'])
 }
 
-/// True for what follows a decision in the instructions, or names both.
-fn is_instruction(beside: &str) -> bool {
-    let words = vocabulary::plain(beside);
+/// True for text that follows a decision in the prompt, or that names both decisions.
+fn is_instruction(trailing: &str) -> bool {
+    let words = vocabulary::plain(trailing);
     let first = words.split(' ').next().unwrap_or_default();
-    names_both(beside)
+    names_both(trailing)
         || matches!(first, "if" | "when" | "or" | "rejected" | "approved")
-        || beside.trim_start().starts_with(['|', '/'])
+        || trailing.trim_start().starts_with(['|', '/'])
 }
 
 fn names_both(text: &str) -> bool {
@@ -145,11 +146,11 @@ fn names_both(text: &str) -> bool {
     has("approved") && has("rejected")
 }
 
-/// What was said beside a decision, without what joins the two.
-fn after(beside: &str) -> &str {
+/// The text after a decision, without the separator.
+fn after(trailing: &str) -> &str {
     let joins =
         |part: char| part.is_whitespace() || matches!(part, '-' | ':' | '–' | '—' | '*' | '_' | '.' | '!' | ',');
-    beside.trim_start_matches(joins).trim_end_matches(['*', '_', ' '])
+    trailing.trim_start_matches(joins).trim_end_matches(['*', '_', ' '])
 }
 
 #[cfg(test)]
@@ -158,7 +159,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: Option<(Decision, &str)>) {
-        assert_eq!(of_line(line).map(|stated| (stated.decision, stated.beside)), expected, "{line}");
+        assert_eq!(of_line(line).map(|stated| (stated.decision, stated.trailing)), expected, "{line}");
     }
 
     #[test]
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_mentions_a_decision_states_none() {
+    fn mentioning_a_decision_does_not_state_it() {
         for line in [
             "**[APPROVED]** - if the implementation satisfies requirements",
             "**[APPROVED]** or **[REJECTED]**",

@@ -1,4 +1,4 @@
-//! A claim while it is put together, and what is said about the answer on the way.
+//! A claim under construction, and the problems noted while parsing an answer.
 
 use crate::answer::vocabulary::{self, is_placeholder};
 use crate::answer::{Claim, MAX_CLAIMS, location};
@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 20_000;
 /// The most problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
-/// What was odd about an answer.
+/// Irregularities of an answer, for the log and the report.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     listed: Vec<String>,
@@ -44,7 +44,7 @@ impl Problems {
     }
 }
 
-/// A claim as its parts were found, in the reviewer's words.
+/// The parts of a claim as found in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Draft {
     pub(super) severity: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Takes a file, with lines if it names them.
+    /// Sets the file, and the lines if the text names them.
     pub(super) fn set_place(&mut self, text: &str) {
         let place = location::parse(text);
         if place.file.is_some() && self.file.is_none() {
@@ -69,7 +69,7 @@ impl Draft {
         self.lines = self.lines.or(place.lines);
     }
 
-    /// Adds a paragraph to a text.
+    /// Appends a paragraph to a field.
     pub(super) fn join(field: &mut Option<String>, text: &str, between: &str) {
         match field {
             Some(before) if !before.is_empty() => {
@@ -91,12 +91,12 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Claims that come after some others, which only matters for how they are numbered.
+    /// An empty list that continues the numbering of another one.
     pub(super) fn after(others: &Self) -> Self {
         Self { n_before: others.n_before + others.claims.len(), ..Self::default() }
     }
 
-    /// Adds the claims of another part of the answer; what stands there word for word is not taken twice.
+    /// Adds the claims of another part of the answer, without exact duplicates.
     pub(super) fn append(&mut self, other: Self) {
         let n_before = self.claims.len();
         for claim in other.claims {
@@ -110,7 +110,7 @@ impl Claims {
         self.n_echoes += other.n_echoes;
     }
 
-    /// Takes a claim, unless it says nothing or is the template that the reviewer was given.
+    /// Adds a claim unless it is empty or repeats the template of the prompt.
     pub(super) fn take(&mut self, draft: Draft, problems: &mut Problems) {
         if is_echo(&draft) {
             self.n_echoes += 1;
@@ -121,13 +121,13 @@ impl Claims {
             return;
         }
         let number = self.n_before + self.claims.len() + 1;
-        let mut said = |what: String| problems.add(format!("finding {number}: {what}"));
-        if let Some(claim) = finish(draft, &mut said) {
+        let mut note = |what: String| problems.add(format!("finding {number}: {what}"));
+        if let Some(claim) = finish(draft, &mut note) {
             self.claims.push(claim);
         }
     }
 
-    /// True when the template was repeated and nothing else.
+    /// True when the answer only repeats the template.
     pub(super) fn only_echoes(&self) -> bool {
         self.claims.is_empty() && self.n_echoes > 0
     }
@@ -141,7 +141,7 @@ impl Claims {
             problems.add(format!("{} findings beyond the first {MAX_CLAIMS} were left out", self.n_dropped));
         }
         if self.n_echoes > 0 {
-            problems.add("an example of the instructions was repeated and is no finding");
+            problems.add("an example of the prompt was repeated and is not a finding");
         }
         self.claims
     }
@@ -152,7 +152,7 @@ fn is_echo(draft: &Draft) -> bool {
     echo(&draft.title) || echo(&draft.file) || (draft.title.is_none() && echo(&draft.reason))
 }
 
-fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
+fn finish(mut draft: Draft, note: &mut impl FnMut(String)) -> Option<Claim> {
     draft.reason = text(draft.reason);
     draft.evidence = code(draft.evidence);
     draft.suggestion = code(draft.suggestion);
@@ -160,35 +160,35 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
     let severity = match draft.severity.as_deref().map(|word| (word, vocabulary::severity(word))) {
         Some((_, Some(severity))) => severity,
         Some((word, None)) => {
-            said(format!("the severity `{}` is unknown and taken as Medium", shown(word)));
+            note(format!("the severity `{}` is unknown and treated as Medium", shown(word)));
             Severity::Medium
         }
         None => {
-            said("it names no severity and is taken as Medium".to_owned());
+            note("it names no severity and is treated as Medium".to_owned());
             Severity::Medium
         }
     };
     let category = match draft.category.as_deref().map(|word| (word, vocabulary::category(word))) {
         Some((_, Some(category))) => category,
         Some((word, None)) => {
-            said(format!("the category `{}` is unknown and taken as Logic", shown(word)));
+            note(format!("the category `{}` is unknown and treated as Logic", shown(word)));
             Category::Logic
         }
         None => {
-            said("it names no category and is taken as Logic".to_owned());
+            note("it names no category and is treated as Logic".to_owned());
             Category::Logic
         }
     };
-    // Half a replacement must never be applied.
+    // A truncated replacement must never be applied.
     let is_whole = |text: &String| text.chars().count() <= MAX_TEXT;
     if draft.replacement.as_ref().is_some_and(|text| !is_whole(text)) {
-        said("its replacement is very long and was left out".to_owned());
+        note("its replacement is too long and was dropped".to_owned());
     }
     let replacement = draft.replacement.filter(is_whole);
     let mut cut = |field: Option<String>, limit: usize, name: &str| {
         field.map(|text| {
             cut(text, limit).unwrap_or_else(|text| {
-                said(format!("its {name} is very long and was cut"));
+                note(format!("its {name} is too long and was truncated"));
                 text
             })
         })
@@ -207,13 +207,13 @@ fn finish(mut draft: Draft, said: &mut impl FnMut(String)) -> Option<Claim> {
     })
 }
 
-/// What a claim is called: its title, or the first sentence of what it says. `None` when it says nothing at all.
+/// The title of a claim, or the first sentence of its text; `None` when it is empty.
 fn title(draft: &Draft) -> Option<String> {
     let named = draft.title.as_deref().map(one_line).filter(|title| !title.is_empty());
-    let said = || draft.reason.as_deref().map(first_sentence);
+    let note = || draft.reason.as_deref().map(first_sentence);
     let shown = || draft.evidence.as_deref().or(draft.suggestion.as_deref()).map(|text| one_line(first_line(text)));
     let placed = || draft.file.as_deref().map(|_| "(no title)".to_owned());
-    named.or_else(said).or_else(shown).or_else(placed).filter(|title| !title.is_empty())
+    named.or_else(note).or_else(shown).or_else(placed).filter(|title| !title.is_empty())
 }
 
 fn first_line(text: &str) -> &str {
@@ -229,14 +229,14 @@ fn first_sentence(text: &str) -> String {
     end.map_or(line.as_str(), |end| &line[..end]).trim_end_matches('.').to_owned()
 }
 
-/// The words with single spaces between them, without the emphasis around them.
+/// Collapses whitespace and strips surrounding emphasis.
 pub(super) fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let bold = line.strip_prefix("**").and_then(|rest| rest.strip_suffix("**")).filter(|inner| !inner.contains("**"));
     bold.map_or(line.as_str(), str::trim).to_owned()
 }
 
-/// A text for people without what is around it; none when it says that there is none.
+/// Trims a text; `None` when it only says that there is none.
 fn text(field: Option<String>) -> Option<String> {
     field.map(|text| text.trim().to_owned()).filter(|text| !is_nothing(text))
 }
@@ -250,7 +250,7 @@ fn code(field: Option<String>) -> Option<String> {
     Some(code[line_start..].to_owned())
 }
 
-/// True for a text that says that there is none.
+/// True for placeholders such as `none` and `n/a`.
 pub(super) fn is_nothing(text: &str) -> bool {
     matches!(text.trim().to_lowercase().as_str(), "" | "null" | "none" | "n/a" | "na" | "undefined" | "nil")
 }
@@ -262,7 +262,7 @@ fn cut(text: String, limit: usize) -> Result<String, String> {
     }
 }
 
-/// A word of the reviewer for a message.
+/// Quotes a word of the reviewer for a message.
 pub(super) fn shown(word: &str) -> String {
     cut(one_line(word), 60).unwrap_or_else(|cut| cut)
 }

@@ -1,4 +1,4 @@
-//! Labelled lines of a finding: `File: src/a.rs`, `**Suggested Fix:**`, `- Line: 12-15`.
+//! Parses labelled lines of a finding: `File: src/a.rs`, `**Suggested Fix:**`, `- Line: 12-15`.
 
 use crate::answer::draft::{Draft, one_line};
 use crate::answer::location::{self, ClaimedLocation};
@@ -6,7 +6,7 @@ use crate::answer::markdown_lines::marker;
 use crate::answer::vocabulary;
 use crate::finding::Side;
 
-/// What a label is for.
+/// The field that a label names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
     Title,
@@ -19,7 +19,7 @@ pub(super) enum Label {
     Evidence,
     Suggestion,
     Replacement,
-    /// Known, and of no use here.
+    /// A known label whose value is ignored.
     Other,
 }
 
@@ -30,7 +30,7 @@ impl Label {
     }
 }
 
-/// Reads `Name: value`, with the name in any emphasis. The value may be empty.
+/// Parses `Name: value`, with the name in any emphasis. The value may be empty.
 pub(super) fn read(line: &str) -> Option<(Label, &str)> {
     let text = marker(line).unwrap_or(line);
     let is_bold = text.starts_with("**");
@@ -70,7 +70,7 @@ fn label(name: &str) -> Option<Label> {
     })
 }
 
-/// Puts the value of a label where it belongs.
+/// Sets the field that a label names.
 pub(super) fn set(draft: &mut Draft, label: Label, value: &str) {
     match label {
         Label::Title => draft.title = Some(one_line(value)),
@@ -93,13 +93,13 @@ pub(super) fn set(draft: &mut Draft, label: Label, value: &str) {
     }
 }
 
-/// Code in a line, without its marks.
+/// Strips the backticks of inline code.
 fn unquoted(value: &str) -> &str {
     let inner = value.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
     inner.filter(|inner| !inner.contains('`') && !inner.is_empty()).unwrap_or(value)
 }
 
-/// The place that a prompt for another agent names, when a block of code is one.
+/// The location named by a code block that is a prompt for another agent.
 pub(super) fn prompt_place(code: &str) -> Option<ClaimedLocation> {
     let first = code.lines().find(|line| !line.trim().is_empty())?.trim();
     if first.starts_with("This is a comment left during a code review") {

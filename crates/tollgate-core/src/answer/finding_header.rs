@@ -1,4 +1,4 @@
-//! The line a finding begins with, in all the shapes that reviewers give it.
+//! Parses the first line of a finding in the formats that reviewers use.
 //!
 //! ```text
 //! - **[CODE]** - High: No check of the length
@@ -12,29 +12,29 @@ use crate::answer::draft::{Draft, one_line};
 use crate::answer::markdown_lines::marker;
 use crate::answer::{location, vocabulary};
 
-/// The shape in which a finding was announced.
+/// The format of the first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// An item of a list of issues.
     Item,
     /// A heading.
     Heading,
-    /// A place and a title, or a badge.
+    /// A location and a title, or a badge.
     Remark,
 }
 
-/// What stands around a line.
+/// The context of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderContext {
-    /// In a list of issues, so that less is needed to be one.
+    /// Inside a list of issues, where fewer signals are needed.
     pub(super) issues: bool,
     /// Below a heading that names a severity.
     pub(super) graded: bool,
-    /// In a section that praises or explains, where only what is plainly a finding is one.
+    /// Inside a section of praise or explanation, where only explicit findings count.
     pub(super) quiet: bool,
 }
 
-/// Reads the first line of a finding.
+/// Parses the first line of a finding.
 pub(super) fn read(line: &str, around: HeaderContext) -> Option<(Draft, Shape)> {
     if let Some(draft) = badge(line).or_else(|| labels(line)) {
         return Some((draft, Shape::Remark));
@@ -63,7 +63,7 @@ pub(super) fn read(line: &str, around: HeaderContext) -> Option<(Draft, Shape)> 
     Some((draft, Shape::Item))
 }
 
-/// Reads a heading that is a finding: `F001: [High/Error] …`, `[High] …`, `1. Critical: …`.
+/// Parses a heading that is a finding: `F001: [High/Error] …`, `[High] …`, `1. Critical: …`.
 pub(super) fn of_heading(text: &str) -> Option<Draft> {
     let numbered = text.strip_prefix('F').and_then(|rest| rest.split_once(':'));
     let numbered = numbered.filter(|(digits, _)| digits.len() >= 2 && digits.bytes().all(|byte| byte.is_ascii_digit()));
@@ -96,7 +96,7 @@ pub(super) fn of_heading(text: &str) -> Option<Draft> {
     Some(draft)
 }
 
-/// Takes a title, with the place that it ends with: `No check (src/a.rs:12)`.
+/// Sets the title, and the location at its end: `No check (src/a.rs:12)`.
 pub(super) fn set_title(draft: &mut Draft, text: &str) {
     let text = one_line(text);
     let text = text.trim_end_matches([' ', ':']);
@@ -143,7 +143,7 @@ struct Tags<'a> {
     rest: &'a str,
 }
 
-/// Takes tags off the beginning of a text: `**[CODE]** - High: `, `[High/Error] `, `🔴 **Critical** | Security - `.
+/// Splits tags off the beginning of a text: `**[CODE]** - High: `, `[High/Error] `, `🔴 **Critical** | Security - `.
 fn tags(text: &str) -> Tags<'_> {
     let mut tags = Tags { severity: None, category: None, in_brackets: false, rest: text };
     let mut n_bold = 0;
@@ -170,7 +170,7 @@ fn tags(text: &str) -> Tags<'_> {
         return Tags { rest: text, ..tags };
     }
     tags.rest = skip_joints(tags.rest, &mut n_bold);
-    // `**[CODE]** - banana: title`: the word stands where the severity belongs.
+    // `**[CODE]** - banana: title`: the word is in the position of the severity.
     if tags.in_brackets
         && tags.severity.is_none()
         && let Some((word, rest)) = tags.rest.split_once(": ")
@@ -187,7 +187,7 @@ fn tags(text: &str) -> Tags<'_> {
     tags
 }
 
-/// Where a tag stands, which tells how much it takes to be one.
+/// The position of a tag, which determines how strictly it is matched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     /// `**[…]**`, where every word is a tag.
@@ -196,7 +196,7 @@ enum Slot {
     Plain,
 }
 
-/// Skips what stands between tags, counting the marks of emphasis.
+/// Skips separators between tags, counting emphasis marks.
 fn skip_joints<'a>(text: &'a str, n_bold: &mut usize) -> &'a str {
     let mut text = text;
     loop {
@@ -231,7 +231,7 @@ fn is_emoji(part: char) -> bool {
     matches!(u32::from(part), 0x2190..=0x2bff | 0x1f000..=0x1faff | 0xfe0f | 0x200d | 0x20e3)
 }
 
-/// One tag, what follows it, and whether it stands in brackets.
+/// Splits off one tag; returns the rest and whether the tag was in brackets.
 fn group(text: &str) -> Option<(&str, &str, bool)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (word, rest) = inner.split_once(']')?;
@@ -251,7 +251,7 @@ fn group(text: &str) -> Option<(&str, &str, bool)> {
     (!word.is_empty() && word.len() <= 40).then(|| (word, &text[end..], false))
 }
 
-/// What the words of a tag name; `None` when they are no tag. In `**[…]**` an unknown word is a category.
+/// The severity and category that a tag names; `None` for other text. In `**[…]**` an unknown word is a category.
 fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)> {
     let words = words.trim_matches(['*', '_', ' ']);
     let words = words.strip_prefix("Severity:").or_else(|| words.strip_prefix("severity:")).unwrap_or(words);
@@ -261,7 +261,7 @@ fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)>
     }
     let (mut severity, mut category) = (None, None);
     let parts: Vec<&str> = words.split(['/', '|', ',', ':']).map(str::trim).filter(|part| !part.is_empty()).collect();
-    // `Error` is both: it is what the other part is not.
+    // `Error` can be either; the other part decides.
     let is_graded = |part: &&str| vocabulary::severity(part).is_some() && vocabulary::category(part).is_none();
     let graded = parts.iter().any(is_graded);
     for part in parts {
@@ -274,7 +274,7 @@ fn classify(words: &str, slot: Slot) -> Option<(Option<String>, Option<String>)>
             return None;
         }
     }
-    // In the place of a category, words that can be both are one.
+    // In the position of a category, ambiguous words are categories.
     if slot == Slot::Marked
         && category.is_none()
         && severity.as_deref().is_some_and(|word| vocabulary::category(word).is_some())
@@ -291,7 +291,7 @@ fn is_category(words: &str, slot: Slot) -> bool {
     }
 }
 
-/// Severities that are hardly the first word of an ordinary sentence.
+/// Severities that rarely begin an ordinary sentence.
 fn is_plain_severity(word: &str) -> bool {
     let plain =
         ["critical", "high", "medium", "low", "major", "minor", "blocker", "nit", "nitpick", "p0", "p1", "p2", "p3"];
@@ -299,7 +299,7 @@ fn is_plain_severity(word: &str) -> bool {
     plain.contains(&words.as_str()) || words.ends_with(" severity") || words.ends_with(" priority")
 }
 
-/// Takes a place off the beginning of a text: `src/a.rs (12, 15): title`, `` `src/a.rs:12` - title ``.
+/// Splits a location off the beginning of a text: `src/a.rs (12, 15): title`, `` `src/a.rs:12` - title ``.
 pub(super) fn leading_place(text: &str, without_lines: bool) -> Option<(location::ClaimedLocation, &str)> {
     let text = text.trim();
     let head = text.char_indices().nth(300).map_or(text, |(end, _)| &text[..end]);
@@ -317,7 +317,7 @@ pub(super) fn leading_place(text: &str, without_lines: bool) -> Option<(location
     None
 }
 
-/// Leaves out `:new:` and the like.
+/// Strips a leading emoji name such as `:new:`.
 fn without_badge(text: &str) -> &str {
     let Some((name, rest)) = text.strip_prefix(':').and_then(|rest| rest.split_once(':')) else { return text };
     let is_name =
@@ -325,7 +325,7 @@ fn without_badge(text: &str) -> &str {
     if is_name { rest.trim_start() } else { text }
 }
 
-/// A badge as an image: `![P2 Badge](…) title`, `![high](…high-priority.svg)`.
+/// Parses an image badge: `![P2 Badge](…) title`, `![high](…high-priority.svg)`.
 pub(super) fn badge(line: &str) -> Option<Draft> {
     let at = line.find("![").filter(|at| *at < 40)?;
     let (alt, rest) = line[at + 2..].split_once("](")?;
@@ -336,7 +336,7 @@ pub(super) fn badge(line: &str) -> Option<Draft> {
         words.split(' ').find_map(|word| vocabulary::category(word).filter(|_| vocabulary::severity(word).is_none()));
     let title = rest.replace("</sub>", "");
     let title = title.trim_matches(['*', ' ']);
-    // Another badge beside it is no title.
+    // A second badge is not a title.
     let title = if title.starts_with("![") { "" } else { title };
     Some(Draft {
         severity: Some(severity.as_str().to_owned()),
@@ -346,7 +346,7 @@ pub(super) fn badge(line: &str) -> Option<Draft> {
     })
 }
 
-/// Labels in italics: `_⚠️ Potential issue_ | _🟠 Major_ | _⚡ Quick win_`.
+/// Parses labels in italics: `_⚠️ Potential issue_ | _🟠 Major_ | _⚡ Quick win_`.
 fn labels(line: &str) -> Option<Draft> {
     let inner = line.strip_prefix('_')?.strip_suffix('_')?;
     let parts: Vec<&str> = inner.split("_ | _").collect();

@@ -1,4 +1,4 @@
-//! An answer as JSON. The names are promised; see `tollgate schema parse-answer`.
+//! An answer as JSON. The field names are stable; see `tollgate schema parse-answer`.
 //!
 //! ```json
 //! { "decision": "rejected", "form": "text", "truncated": false,
@@ -6,8 +6,8 @@
 //!   "summary": "…", "problems": [] }
 //! ```
 //!
-//! A finding is written as in a review. It was not compared with any change, so its place is what was said: one that
-//! names no file has no `location`, and one that names no line has line 1 and a problem that says so.
+//! A finding is written as in a review. It was not verified against a change, so its location is as claimed: without a file
+//! it has no `location`, and without a line it has line 1 and a problem.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,56 +15,61 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, Claim, Decision, Form};
 use crate::finding::{Finding, FindingId, Fix, LineRange, Location, Origin, Side, Summary};
+use crate::json::mirror_enum;
 use crate::path::{FilePath, RepoPath};
 use crate::report::json;
 
-/// An answer that was read.
+/// A parsed answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Answer")]
-pub struct AnswerJson {
-    /// Whether the reviewer would let the change pass; null when it did not say.
-    pub decision: Option<DecisionJson>,
-    /// The form that was recognised.
-    pub form: FormJson,
-    /// True when the answer was cut off.
-    pub truncated: bool,
+struct AnswerJson {
+    /// The reviewer's decision; null when the answer states none.
+    decision: Option<DecisionJson>,
+    /// The form that was recognized.
+    form: FormJson,
+    /// True when the answer was truncated.
+    truncated: bool,
     /// The findings, as in a review; `location` is left out when no file is named.
-    pub findings: Vec<Value>,
-    /// What it says in general; null when it says nothing.
-    pub summary: Option<String>,
-    /// What was odd about the answer and how it was taken.
-    pub problems: Vec<String>,
+    findings: Vec<Value>,
+    /// The overall summary; null when there is none.
+    summary: Option<String>,
+    /// Notes on irregularities of the answer and how they were handled.
+    problems: Vec<String>,
 }
 
-/// Whether a reviewer would let a change pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "AnswerDecision")]
-pub enum DecisionJson {
-    /// It would.
-    Approved,
-    /// It would not.
-    Rejected,
+mirror_enum! {
+    /// The reviewer's own decision on the change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "AnswerDecision")]
+    enum DecisionJson mirrors Decision {
+        /// The reviewer approves the change.
+        Approved,
+        /// The reviewer rejects the change.
+        Rejected,
+    }
 }
 
-/// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "AnswerForm")]
-pub enum FormJson {
-    /// The answer schema.
-    Structured,
-    /// JSON somewhere in a text.
-    Json,
-    /// A decision in brackets and a list of issues.
-    Text,
-    /// The Markdown of a review.
-    Markdown,
-    /// A comment on a pull request.
-    Comment,
+mirror_enum! {
+    /// The form of an answer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "AnswerForm")]
+    enum FormJson mirrors Form {
+        /// The answer schema.
+        Structured,
+        /// JSON somewhere in a text.
+        Json,
+        /// A decision in brackets and a list of issues.
+        Text,
+        /// The Markdown of a review.
+        Markdown,
+        /// A comment on a pull request.
+        Comment,
+    }
 }
 
-/// Writes it, indented, with a line break at the end.
+/// Writes an answer, indented, with a line break at the end.
 #[must_use]
 pub fn write(answer: &Answer) -> String {
     let mut text = serde_json::to_string_pretty(&AnswerJson::from(answer)).unwrap_or_default();
@@ -72,7 +77,7 @@ pub fn write(answer: &Answer) -> String {
     text
 }
 
-/// The JSON Schema of what [`write()`] writes.
+/// The JSON Schema of the output of [`write()`].
 #[must_use]
 pub fn schema() -> Value {
     schemars::schema_for!(AnswerJson).into()
@@ -94,31 +99,10 @@ impl From<&Answer> for AnswerJson {
     }
 }
 
-impl From<Decision> for DecisionJson {
-    fn from(decision: Decision) -> Self {
-        match decision {
-            Decision::Approved => Self::Approved,
-            Decision::Rejected => Self::Rejected,
-        }
-    }
-}
-
-impl From<Form> for FormJson {
-    fn from(form: Form) -> Self {
-        match form {
-            Form::Structured => Self::Structured,
-            Form::Json => Self::Json,
-            Form::Text => Self::Text,
-            Form::Markdown => Self::Markdown,
-            Form::Comment => Self::Comment,
-        }
-    }
-}
-
-/// A path as findings have it: relative, with forward slashes, without steps up.
+/// Normalizes a path: relative, with forward slashes, without `..`.
 fn in_form(said: &str) -> Option<FilePath> {
     let slashed = said.trim().replace('\\', "/");
-    // `C:/repo/a.rs` and `/repo/a.rs`: from which folder on it is a path of the repository, nobody here knows.
+    // `C:/repo/a.rs` and `/repo/a.rs`: the repository root is unknown here, so the whole path is kept.
     let on_disk = slashed.split_once(":/").map_or(slashed.as_str(), |(_, rest)| rest);
     let steps: Vec<&str> = on_disk.split('/').filter(|step| !matches!(*step, "" | "." | "..")).collect();
     FilePath::parse(&steps.join("/")).ok()
@@ -128,9 +112,9 @@ fn finding(index: usize, claim: &Claim, problems: &mut Vec<String>) -> Value {
     let said = claim.file.as_deref();
     let path = said.and_then(|file| FilePath::parse(file).ok().or_else(|| in_form(file)));
     if said.is_some() && claim.lines.is_none() {
-        problems.push(format!("finding {}: it names no line, so line 1 stands there", index + 1));
+        problems.push(format!("finding {}: it names no line; line 1 is assumed", index + 1));
     }
-    // The writer of reviews wants a place; what was really said is put there afterwards.
+    // The review writer needs a location; the claimed one replaces this placeholder below.
     let stand_in = || FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"));
     let (summary, whole) = Summary::shorten(&claim.title);
     let reason = match (whole, claim.reason.clone()) {

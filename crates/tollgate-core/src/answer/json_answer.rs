@@ -1,4 +1,4 @@
-//! JSON values to an answer: which objects are findings, which are answers, and which only wrap one.
+//! Extracts an answer from JSON: recognizes findings, answers, and envelopes around an answer.
 //!
 //! ```json
 //! {"decision": "rejected", "findings": [{"title": "…"}]}
@@ -13,36 +13,36 @@ use crate::answer::json_fields::{self, find, key, text};
 use crate::answer::lenient_json::{List, Node, Object};
 use crate::answer::{location, vocabulary};
 
-/// What was found in one or more values.
+/// The parts of an answer found in one or more JSON values.
 #[derive(Debug, Default)]
 pub(super) struct AnswerParts {
     pub(super) claims: Claims,
     pub(super) decisions: Vec<Decision>,
     pub(super) summary: Option<String>,
-    /// What was said of acceptance criteria.
+    /// The answers to acceptance criteria.
     pub(super) criteria: CriteriaAnswers,
-    /// True when a list of findings was there, though it may be empty.
+    /// True when there was a list of findings, even an empty one.
     pub(super) lists_findings: bool,
-    /// True when it was called so.
+    /// True when the key of the list names findings.
     pub(super) names_findings: bool,
-    /// True when something of an answer did not come whole.
+    /// True when part of the answer was truncated.
     pub(super) cut: bool,
-    /// What an error message says.
+    /// The text of an error message.
     pub(super) error: Option<String>,
-    /// Texts in an envelope that may be answers themselves.
+    /// Texts of an envelope that may contain the answer.
     pub(super) texts: Vec<WrappedText>,
 }
 
-/// A text inside a value.
+/// A text inside an envelope.
 #[derive(Debug)]
 pub(super) struct WrappedText {
     pub(super) text: String,
-    /// True for a piece of a stream that goes on in the next one.
+    /// True for a chunk of a stream that continues in the next one.
     pub(super) is_piece: bool,
 }
 
 impl AnswerParts {
-    /// True when there was something of an answer.
+    /// True when any part of an answer was found.
     pub(super) fn is_answer(&self) -> bool {
         !self.claims.is_empty() || !self.decisions.is_empty() || self.lists_findings || self.cut
     }
@@ -83,7 +83,7 @@ const DECISIONS: &[&str] = &[
     "overallcorrectness",
     "finaldecision",
 ];
-/// Words that mean a decision only beside findings.
+/// Keys that hold a decision only next to findings.
 const STATES: &[&str] =
     &["status", "result", "outcome", "conclusion", "recommendation", "state", "reviewstatus", "event"];
 const SUMMARY: &[&str] = &[
@@ -103,7 +103,7 @@ const SUMMARY: &[&str] = &[
     "description",
     "body",
 ];
-/// Where the programs that run models put what the model said.
+/// Keys under which agent programs put the model's text.
 const TEXTS: &[&str] = &[
     "result",
     "response",
@@ -129,12 +129,12 @@ const TEXTS: &[&str] = &[
     "json",
 ];
 
-/// Takes what a value has of an answer.
+/// Collects the parts of an answer from a value.
 pub(super) fn take(node: &Node, found: &mut AnswerParts, problems: &mut Problems) {
     Walk { found, problems }.walk(node, &Draft::default(), false);
 }
 
-/// Takes findings that are known to belong to a list whose beginning was lost.
+/// Collects findings of a list whose beginning was lost.
 pub(super) fn take_listed(node: &Node, found: &mut AnswerParts, problems: &mut Problems) {
     Walk { found, problems }.listed(node, &Draft::default());
 }
@@ -213,7 +213,7 @@ impl Walk<'_> {
         if self.found.summary.is_none() {
             self.found.summary = summary.filter(|summary| !vocabulary::is_placeholder(summary));
         }
-        // An answer may hold another: `{"decision": …, "review": {"findings": …}}`.
+        // An answer may contain another: `{"decision": …, "review": {"findings": …}}`.
         let listed = |value: &Node| lists.iter().any(|(_, list)| std::ptr::eq(*list, value));
         let nested = |value: &Node| matches!(value, Node::List(_) | Node::Object(_));
         for (name, value) in object.fields.iter().filter(|(_, value)| nested(value) && !listed(value)) {
@@ -245,7 +245,7 @@ impl Walk<'_> {
             };
             let Some(words) = words else { continue };
             match vocabulary::decision(&words) {
-                // A word alone, say in an example of code, lets nothing pass.
+                // An isolated `approved`, for example in a code sample, approves nothing.
                 Some(Decision::Approved) if !with_content => {
                     self.problems.add("an approval without findings and without a summary does not count");
                 }
@@ -259,7 +259,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Everything in a list of findings is one, whatever it looks like.
+    /// Collects a list of findings; every element counts as a finding.
     fn listed(&mut self, node: &Node, around: &Draft) {
         match node {
             Node::List(List { items, whole }) => {
@@ -283,9 +283,9 @@ impl Walk<'_> {
         }
     }
 
-    /// A finding that is only a text: `src/a.rs:12: no check`.
+    /// Parses a finding that is only a string: `src/a.rs:12: no check`.
     fn sentence(&mut self, text: &str, around: &Draft) {
-        if is_nothing(text) || says_nothing(text) {
+        if is_nothing(text) || denies_findings(text) {
             return;
         }
         let mut draft = Draft { title: Some(one_line(text)), ..Draft::default() };
@@ -326,7 +326,7 @@ fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
         let objects = |list: &List| list.items.iter().any(|item| matches!(item, Node::Object(_)));
         let is_list = match value {
             Node::List(list) if LISTS.contains(&plain.as_str()) => {
-                // A discussion: `"comments": ["…"]` of a post is no list of findings, but nothing is lost either.
+                // `"comments": ["…"]` is a discussion rather than a list of findings.
                 list.items.is_empty() || objects(list) || plain == "findings" || plain == "issues"
             }
             Node::Object(inner) if LISTS.contains(&plain.as_str()) => {
@@ -390,12 +390,12 @@ fn states_decision(object: &Object) -> bool {
     find(object, DECISIONS).is_some_and(states)
 }
 
-/// Neither for nor against: what a review calls itself that only remarks.
+/// True for review states that neither approve nor reject.
 fn is_comment(words: &str) -> bool {
     matches!(vocabulary::plain(words).as_str(), "commented" | "comment" | "neutral")
 }
 
-/// True for what others said in a conversation: the question, the output of a tool, thoughts.
+/// True for messages of other roles: the prompt, tool output, reasoning.
 fn is_of_others(object: &Object) -> bool {
     let role = find(object, &["role", "author"]).and_then(text).unwrap_or_default();
     let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
@@ -414,15 +414,14 @@ fn is_of_others(object: &Object) -> bool {
     matches!(role.as_str(), "user" | "system" | "tool" | "function" | "developer") || others.contains(&kind.as_str())
 }
 
-/// True for a JSON Schema. Small models repeat the one they are given instead of filling it in, and its words for a
-/// finding are none.
+/// True for a JSON Schema. Small models repeat the schema instead of filling it in; its properties are not findings.
 fn is_schema(object: &Object) -> bool {
     let is_typed = |(_, node): &(String, Node)| matches!(node, Node::Object(of) if find(of, &["type"]).is_some());
     let Some(Node::Object(properties)) = find(object, &["properties"]) else { return false };
     !properties.fields.is_empty() && properties.fields.iter().all(is_typed)
 }
 
-/// What an error message says, when an object is one.
+/// The message of an object that is an error.
 fn error(object: &Object) -> Option<String> {
     let is_error = object.fields.iter().any(|(name, value)| {
         let name = key(name);
@@ -441,8 +440,8 @@ fn error(object: &Object) -> Option<String> {
     Some(crate::answer::draft::shown(&said.unwrap_or_default()))
 }
 
-/// True for words in the place of a finding that say there is none: `No critical issues found.`
-pub(super) fn says_nothing(title: &str) -> bool {
+/// True for titles that say there is no finding: `No critical issues found.`
+pub(super) fn denies_findings(title: &str) -> bool {
     let words = vocabulary::plain(title);
     let mut words = words.split(' ').skip_while(|word| matches!(*word, "there" | "are" | "were" | "i" | "found"));
     match words.next() {

@@ -1,4 +1,4 @@
-//! One claim from a JSON object, whatever its keys are called and whatever type their values have.
+//! Builds a claim from a JSON object, tolerating any key names and value types.
 //!
 //! ```json
 //! {"severity": "major", "path": "src/a.rs:12-15", "message": "No check", "suggestion": {"code": "…"}}
@@ -131,12 +131,12 @@ const START: &[&str] = &[
 ];
 const END: &[&str] = &["lineend", "endline", "end", "to", "relevantlinesend", "lineendnumber", "lastline"];
 
-/// A key without marks and case: `line_start`, `lineStart` and `Line start` are one.
+/// Normalizes a key: `line_start`, `lineStart` and `Line start` are the same.
 pub(super) fn key(text: &str) -> String {
     text.chars().filter(|part| part.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The first of some fields that is there.
+/// The first field that is present, by alternative names.
 pub(super) fn find<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Node> {
     names.iter().find_map(|name| {
         let mut fields = object.fields.iter().filter(|(found, _)| key(found) == *name);
@@ -154,7 +154,7 @@ fn is_empty(node: &Node) -> bool {
     }
 }
 
-/// True for an object that is plainly a finding wherever it stands: it says something, of some severity or somewhere.
+/// True for an object that is clearly a finding: it has a title, and a severity or a location.
 pub(super) fn is_finding(object: &Object) -> bool {
     let says = find(object, &TITLE[..6]).or_else(|| find(object, REASON)).or_else(|| find(object, &["message"]));
     let severity = find(object, &SEVERITY[..4]).and_then(text).is_some();
@@ -166,7 +166,7 @@ pub(super) fn is_finding(object: &Object) -> bool {
     says.is_some() && (graded || (file && (line || severity_word.is_some())))
 }
 
-/// Makes a claim of an object.
+/// Builds a draft claim from an object.
 pub(super) fn draft(object: &Object) -> Draft {
     let mut draft = Draft { severity: severity(object), category: None, ..Draft::default() };
     draft.category = find(object, CATEGORY).and_then(text);
@@ -180,7 +180,7 @@ pub(super) fn draft(object: &Object) -> Draft {
     }
     draft.evidence = find(object, EVIDENCE).and_then(text);
     draft.suggestion = find(object, SUGGESTION).and_then(text);
-    // An empty replacement deletes the lines, so emptiness does not make it absent.
+    // An empty replacement deletes the lines, so it differs from a missing one.
     let fields = || object.fields.iter();
     let replacement = fields().find(|(name, _)| REPLACEMENT.contains(&key(name).as_str()));
     draft.replacement = match replacement {
@@ -208,7 +208,7 @@ fn severity(object: &Object) -> Option<String> {
     vocabulary::severity(&kind).map(|severity| severity.as_str().to_owned())
 }
 
-/// Finds the file and the lines, also where they are nested.
+/// Sets the file and the lines, also from nested objects.
 fn place_of(object: &Object, draft: &mut Draft, depth: usize) {
     match find(object, FILE) {
         Some(Node::Object(inner)) if depth < 4 => place_of(inner, draft, depth + 1),
@@ -256,7 +256,7 @@ fn side(word: &str) -> Option<Side> {
 fn lines_of(object: &Object, depth: usize) -> Option<LineRange> {
     let start = START.iter().find_map(|name| lines_in(find(object, &[name])?, depth));
     let end = END.iter().find_map(|name| lines_in(find(object, &[name])?, depth));
-    // A code host says where a remark begins and, with `line`, where it ends.
+    // GitHub's comments have a start line, and `line` is the end.
     let begins = find(object, &["startline", "linestart"]).is_some();
     let end = end.or_else(|| find(object, &["line"]).filter(|_| begins).and_then(|line| lines_in(line, depth)));
     match (start, end) {
@@ -268,7 +268,7 @@ fn lines_of(object: &Object, depth: usize) -> Option<LineRange> {
     }
 }
 
-/// Line numbers in any shape: a number, a text, a list of them, an object of start and end.
+/// Parses line numbers from a number, a string, a list, or an object with start and end.
 fn lines_in(node: &Node, depth: usize) -> Option<LineRange> {
     match node {
         Node::Number(number) => {
@@ -288,7 +288,7 @@ fn lines_in(node: &Node, depth: usize) -> Option<LineRange> {
     }
 }
 
-/// A value as text: what it says, whatever its type.
+/// A value of any type as text.
 pub(super) fn text(node: &Node) -> Option<String> {
     let said = match node {
         Node::Null | Node::Cut(_) => return None,

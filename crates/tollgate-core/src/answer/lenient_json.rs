@@ -1,21 +1,21 @@
-//! JSON as models write it: anywhere in a text, cut off, with comments, trailing commas and the wrong quotes.
+//! Lenient JSON parser for model output: embedded in text, truncated, with comments, trailing commas and wrong quotes.
 //!
 //! ```text
 //! Here it is: {'findings': [{"title": "a "quoted" word", line: 12,}, {"title": "cut of
 //! ```
 //!
-//! Valid JSON is read as it is meant. What is not valid is read as far as its meaning is plain; each list and object
-//! knows whether it came whole. Nothing here knows what an answer is.
+//! Valid JSON is parsed exactly. Invalid JSON is parsed as far as its meaning is clear; each list and object records
+//! whether it is complete. This module knows nothing about answers.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// The deepest nesting that is read; what is deeper is skipped.
+/// The deepest nesting that is parsed; deeper values are skipped.
 const MAX_DEPTH: usize = 64;
-/// The longest key that is looked for behind a quote, in bytes.
+/// The longest key searched for after a quote, in bytes.
 const MAX_KEY: usize = 256;
-/// Reading may look at each byte so often, which only a text made for it comes near.
+/// The work limit in visits per byte, reached only by hostile input.
 const MAX_LOOKS: usize = 16;
 
 /// A value.
@@ -25,20 +25,20 @@ pub(super) enum Node {
     Bool(bool),
     Number(String),
     Text(String),
-    /// What came of a text before the cut.
+    /// A string up to the point of truncation.
     Cut(String),
     List(List),
     Object(Object),
 }
 
-/// A list and whether its end was read.
+/// A list and whether it is complete.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct List {
     pub(super) items: Vec<Node>,
     pub(super) whole: bool,
 }
 
-/// An object and whether its end was read. A key may stand in it twice.
+/// An object and whether it is complete. It may have duplicate keys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Object {
     pub(super) fields: Vec<(String, Node)>,
@@ -51,23 +51,23 @@ pub(super) struct Document {
     pub(super) node: Node,
     pub(super) span: Range<usize>,
     pub(super) end: End,
-    /// True when it is no JSON and its structure was guessed: quotes inside of strings, brackets that are missing,
-    /// keys that stand twice.
+    /// True when the text is invalid JSON and its structure was guessed: quotes inside strings, missing brackets,
+    /// duplicate keys.
     pub(super) guessed: bool,
 }
 
-/// How reading ended.
+/// How parsing ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// With its last bracket.
+    /// At the closing bracket.
     Whole,
-    /// The text, or the code block, was over too soon.
+    /// At the end of the text or code block, before the closing bracket.
     Cut,
-    /// At something that is no JSON.
+    /// At a syntax error.
     Broken,
 }
 
-/// The objects and lists in a text, in order, and how many bytes were looked at to find them.
+/// Finds the objects and lists in a text, in order; also returns the number of bytes visited.
 pub(super) fn documents(text: &str) -> (Vec<Document>, usize) {
     let (mut found, mut at, mut n_looks) = (Vec::new(), 0, 0);
     while let Some(start) = memchr::memchr2(b'{', b'[', &text.as_bytes()[at..]).map(|offset| at + offset) {
@@ -95,7 +95,7 @@ pub(super) fn documents(text: &str) -> (Vec<Document>, usize) {
     (found, n_looks)
 }
 
-/// A value that was read by somebody else.
+/// Converts a parsed JSON value.
 pub(super) fn of_value(value: &Value) -> Node {
     fn convert(value: &Value, depth: usize) -> Node {
         match value {
@@ -117,7 +117,7 @@ pub(super) fn of_value(value: &Value) -> Node {
     convert(value, 0)
 }
 
-/// True where an object with a key or a list of objects can begin, so that prose and code are mostly passed by.
+/// True where an object with a key or a list of objects can begin, so that prose and code are mostly skipped.
 fn begins_document(text: &str, start: usize) -> bool {
     let rest = text[start + 1..].trim_start();
     if text.as_bytes()[start] == b'[' {
@@ -131,14 +131,14 @@ fn begins_document(text: &str, start: usize) -> bool {
     }
 }
 
-/// The length of a key without quotes, if a colon follows it.
+/// The length of an unquoted key, if a colon follows.
 fn bare_key(text: &str) -> Option<usize> {
     let len = text.bytes().take(MAX_KEY).take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     let starts = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     (starts && text[len..].trim_start_matches([' ', '\t']).starts_with(':')).then_some(len)
 }
 
-/// What a value stands in, which tells what may follow it.
+/// The container of a value, which determines the tokens that may follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Nothing,
@@ -151,10 +151,10 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// Set once, and then everything that is open ends.
+    /// Set once; then all open values end.
     stop: Option<End>,
     furthest: usize,
-    /// The string in which the text ended.
+    /// The string in which the input ended.
     cut_text: Option<String>,
     guessed: bool,
 }
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         self.rest().chars().next()
     }
 
-    /// Skips white space and comments.
+    /// Skips whitespace and comments.
     fn skip_blank(&mut self) {
         loop {
             let rest = self.rest();
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Stops at the end of the text or of the code block, or says that there is something to read.
+    /// Returns false and stops at the end of the text or code block.
     fn has_more(&mut self) -> bool {
         self.skip_blank();
         if self.rest().is_empty() || self.rest().starts_with("```") || self.rest().starts_with("~~~") {
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
                     object.whole = true;
                     break;
                 }
-                // Its own bracket was forgotten and that of the list around it stands here.
+                // The closing brace is missing and the bracket of the enclosing list follows.
                 Some(']') if self.depth > 1 => {
                     (object.whole, self.guessed) = (true, true);
                     break;
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        // A key that stands twice: two objects may have become one.
+        // A duplicate key: two objects may have been merged.
         let mut keys: Vec<&str> = object.fields.iter().map(|(key, _)| key.as_str()).collect();
         keys.sort_unstable();
         self.guessed |= keys.windows(2).any(|pair| pair[0] == pair[1]);
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         Some(key)
     }
 
-    /// A word or a number: `12`, `true`, `None`, `High`, `12-15`.
+    /// Parses an unquoted word or number: `12`, `true`, `None`, `High`, `12-15`.
     fn bare(&mut self) -> Option<Node> {
         let rest = self.rest();
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'+' | b'-' | b'/');
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
             return self.broken();
         }
         self.at += len;
-        // A number at the end of the text may go on behind the cut.
+        // A number at the end of the text may be truncated.
         if self.rest().is_empty() {
             self.stop = Some(End::Cut);
             return None;
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         let mut at = from;
         loop {
             let Some(byte) = bytes.get(at).copied() else {
-                // The code block was over before the text was: what follows is no part of the string.
+                // The code block ends before the string does; later text is not part of the string.
                 self.furthest = self.furthest.max(bytes.len());
                 self.at = fence.unwrap_or(bytes.len());
                 self.stop = Some(End::Cut);
@@ -386,18 +386,18 @@ impl<'a> Reader<'a> {
                     self.guessed = true;
                     at += len;
                 }
-                // Only whole characters are stepped over, so that slices stay valid.
+                // Advance by whole characters, so that slices stay valid.
                 _ => at += self.text[at..].chars().next().map_or(1, char::len_utf8),
             }
         }
     }
 
-    /// A Python string in three quotes.
+    /// Parses a Python string in triple quotes.
     fn tripled(&mut self, quote: char) -> Option<String> {
         let mark: String = [quote; 3].iter().collect();
         let start = self.at + 3;
         let Some(len) = self.text[start..].find(&mark) else {
-            // Nobody closes it: an empty string, and whatever follows it.
+            // Never closed, so it is an empty string followed by other text.
             self.at += 2;
             return Some(String::new());
         };
@@ -405,8 +405,8 @@ impl<'a> Reader<'a> {
         Some(self.text[start..start + len].to_owned())
     }
 
-    /// True when a quote that ends here leaves something that can follow a string in this place. In valid JSON every
-    /// quote does; one that was meant as part of the text mostly does not.
+    /// True when the text after a quote can follow a string in this container. In valid JSON every closing quote
+    /// qualifies; an unescaped quote inside the text mostly does not.
     fn closes(&self, at: usize, inside: Inside) -> bool {
         let rest = &self.text[at..];
         let after = rest.trim_start();
@@ -416,13 +416,13 @@ impl<'a> Reader<'a> {
             (Inside::Object, '}') | (Inside::List, ']') | (Inside::Nothing, _) => true,
             (Inside::Object, ',') => may_be_key(after[1..].trim_start()),
             (Inside::List, ',') => !after[1..].trim_start().starts_with([')', ';']),
-            // The comma was forgotten.
+            // The comma is missing.
             (Inside::Object, _) if after.len() < rest.len() && closing(next).is_some() => may_be_key(after),
             _ => after.starts_with("//") || after.starts_with("/*"),
         }
     }
 
-    /// Skips what is nested too deep, counting brackets outside of strings.
+    /// Skips a value that is nested too deep, counting brackets outside of strings.
     fn skip_nested(&mut self) {
         let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         for (offset, byte) in self.rest().bytes().enumerate() {
@@ -446,7 +446,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What can end a string that begins with this quote.
+/// The closing quotes for an opening quote.
 fn closing(quote: char) -> Option<&'static [char]> {
     match quote {
         '"' => Some(&['"']),
@@ -457,7 +457,7 @@ fn closing(quote: char) -> Option<&'static [char]> {
     }
 }
 
-/// True when a key, or the end of an object, can stand here.
+/// True when a key or the end of an object can follow.
 fn may_be_key(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return true };
     let Some(close) = closing(first) else {
@@ -478,7 +478,7 @@ fn may_be_key(text: &str) -> bool {
     true
 }
 
-/// Reads one escape and says how many bytes it has. One that JSON does not know stays as it is.
+/// Parses one escape sequence and returns its length. Unknown escapes are kept as they are.
 fn escape(text: &str, out: &mut String) -> usize {
     let Some(kind) = text[1..].chars().next() else {
         return 1;
@@ -491,7 +491,7 @@ fn escape(text: &str, out: &mut String) -> usize {
         'f' => '\u{c}',
         '"' | '\\' | '/' | '\'' | '`' => kind,
         'u' => return unicode_escape(text, out),
-        // A line that is continued.
+        // A line continuation.
         '\n' => return 2,
         _ => {
             out.push('\\');
@@ -502,7 +502,7 @@ fn escape(text: &str, out: &mut String) -> usize {
     2
 }
 
-/// Reads `\u00e9`, or two of them that are one character.
+/// Parses `\u00e9`, or a surrogate pair.
 fn unicode_escape(text: &str, out: &mut String) -> usize {
     let unit = |at: usize| -> Option<u32> {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -527,7 +527,7 @@ fn unicode_escape(text: &str, out: &mut String) -> usize {
 mod tests {
     use super::*;
 
-    /// A node as JSON, with `…` where something did not come whole.
+    /// Renders a node as JSON, with `…` where it is incomplete.
     fn shown(node: &Node) -> String {
         match node {
             Node::Null => "null".to_owned(),
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_json_is_read_as_it_is_meant() {
+    fn invalid_json_is_parsed_as_intended() {
         check("{'a': 'it's', b: High,}", &[r#"{a: "it's", b: "High"}"#]);
         check("{\"a\": 1, // one\n /* two */ \"b\": None}", &["{a: 1, b: null}"]);
         check(r#"{"a": "say "hi" to", "b": "x["k"]"}"#, &[r#"{a: "say \"hi\" to", b: "x[\"k\"]"}"#]);
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_known_by_what_did_not_come_whole() {
+    fn truncated_values_are_marked_as_incomplete() {
         check(r#"{"a": [{"b": 1}, {"c": 2"#, &["{a: [{b: 1}, {………"]);
         check(r#"{"a": "bc"#, &[r#"{a: "bc"……"#]);
         check("```\n{\"a\": [1, \n```\nand {\"b\": 2}", &["{a: [1……", "{b: 2}"]);
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_grows_with_the_text_and_not_with_its_square() {
+    fn work_is_linear_in_the_length_of_the_text() {
         let pieces = ["{\"a\":\"\n```\n", "{\"a\":", "[{", "{\"a\":\"\", ", "{\"a\" \"b\"", "{a:(", "{\"a\":[(", "{'"];
         for piece in pieces {
             let text = piece.repeat(20_000 / piece.len());

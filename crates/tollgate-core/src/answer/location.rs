@@ -1,17 +1,17 @@
-//! Where a claim says it is: `src/a.rs:12-15`, `a.rs#L3`, `a.rs (12, 15)`, `lines 12 to 15`.
+//! Parses claimed locations: `src/a.rs:12-15`, `a.rs#L3`, `a.rs (12, 15)`, `lines 12 to 15`.
 //!
-//! Files stay as they were named, also Windows and absolute paths; whether there is such a file is for others to say.
+//! File names are kept as written, also Windows and absolute paths; `verify` checks whether they exist.
 
 use crate::finding::LineRange;
 
-/// A file and lines as they were named.
+/// A file and lines as claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ClaimedLocation {
     pub(super) file: Option<String>,
     pub(super) lines: Option<LineRange>,
 }
 
-/// Reads line numbers: `12`, `L12-L15`, `12, 15`, `lines 12 to 15`, `12:5`.
+/// Parses line numbers: `12`, `L12-L15`, `12, 15`, `lines 12 to 15`, `12:5`.
 pub(super) fn parse_lines(text: &str) -> Option<LineRange> {
     let text = text.trim();
     if text.len() > 100 {
@@ -29,7 +29,7 @@ pub(super) fn parse_lines(text: &str) -> Option<LineRange> {
             Err(_) => return None,
         }
     }
-    // Minus one is no line; a range has its dash between two numbers.
+    // `-1` is not a line; in a range the dash is between two numbers.
     if text.starts_with('-') {
         return None;
     }
@@ -47,7 +47,7 @@ fn is_filler(word: &str) -> bool {
     fillers.contains(&word.to_lowercase().as_str())
 }
 
-/// Reads a file with or without lines: `src/a.rs`, `src/a.rs:12`, a link to lines of a blob.
+/// Parses a file with or without lines: `src/a.rs`, `src/a.rs:12`, a link to lines of a blob.
 pub(super) fn parse(text: &str) -> ClaimedLocation {
     let text = unwrapped(text);
     let text = text.split_once("/blob/").and_then(|(_, rest)| rest.split_once('/')).map_or(text, |(_, path)| path);
@@ -59,22 +59,22 @@ pub(super) fn parse(text: &str) -> ClaimedLocation {
     ClaimedLocation { file: is_file.then(|| file.to_owned()), lines }
 }
 
-/// The text without code marks, emphasis and the address of a link.
+/// Strips backticks, emphasis and link syntax.
 fn unwrapped(text: &str) -> &str {
     let text = text.trim().trim_matches(['*', '_']).trim();
-    // A link: its text names the file, or its address does.
+    // In a link, either the text or the URL names the file.
     if let Some((name, address)) = text.strip_prefix('[').and_then(|rest| rest.split_once("](")) {
         let address = address.trim_end_matches(')');
         return if address.contains("#L") { address } else { unwrapped(name) };
     }
     match text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
-        // `path` (12) and `path`:12 keep what stands behind the code.
+        // `path` (12) and `path`:12 keep the text after the code.
         Some((code, after)) if after.trim().is_empty() => code.trim(),
         _ => text,
     }
 }
 
-/// Takes lines off the end of a text.
+/// Splits line numbers off the end of a text.
 fn split(text: &str) -> (&str, Option<LineRange>) {
     if let Some((file, rest)) = text.rsplit_once('#')
         && rest.starts_with(['L', 'l'])
@@ -107,7 +107,7 @@ fn split(text: &str) -> (&str, Option<LineRange>) {
     (text, None)
 }
 
-/// The place that a sentence names: `` in `db.py` line 45 ``, `` see `db.py:45` ``.
+/// Finds a location in a sentence: `` in `db.py` line 45 ``, `` see `db.py:45` ``.
 pub(super) fn mentioned(text: &str) -> Option<ClaimedLocation> {
     let mut rest = text.char_indices().nth(1_000).map_or(text, |(end, _)| &text[..end]);
     while let Some((_, after)) = rest.split_once('`') {
@@ -129,7 +129,7 @@ pub(super) fn mentioned(text: &str) -> Option<ClaimedLocation> {
     None
 }
 
-/// True for what looks like the path of a file: no spaces, and a dot or a slash.
+/// True for text that looks like a file path: no spaces, and a dot or a slash.
 pub(super) fn is_path(text: &str) -> bool {
     let text = text.trim().trim_matches('`');
     let plain = !text.is_empty()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_off_a_file() {
+    fn line_numbers_are_split_off_a_file() {
         check("src/a.rs", "src/a.rs", "");
         check("src/a.rs:12", "src/a.rs", "12");
         check("`src/a.rs:12-15`", "src/a.rs", "12-15");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_a_place_by_a_file_in_code_and_a_line() {
+    fn a_location_in_a_sentence_is_a_file_in_code_and_a_line() {
         let found = |text| mentioned(text).map(|place| format!("{}:{}", place.file.unwrap(), place.lines.unwrap()));
         assert_eq!(found("injection in `db.py` line 45: input").as_deref(), Some("db.py:45"));
         assert_eq!(found("`x` is read at `a/b.rs:3-5`, twice").as_deref(), Some("a/b.rs:3-5"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_as_they_were_named() {
+    fn paths_are_kept_as_written() {
         check("C:\\a\\b.rs:12", "C:\\a\\b.rs", "12");
         check("C:\\a\\b.rs", "C:\\a\\b.rs", "");
         check("/srv/me/a.rs:1", "/srv/me/a.rs", "1");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn words_beside_numbers_are_no_lines() {
+    fn numbers_next_to_other_words_are_not_lines() {
         for text in ["function 3", "", "-3", "0", "99999999999", "v2"] {
             assert_eq!(parse_lines(text), None, "{text}");
         }

@@ -1,32 +1,32 @@
-//! The lines of an answer and what each is: text, code, a quote, or something that is not shown.
+//! Classifies the lines of a Markdown answer: text, code, quote, or hidden.
 
-/// A line.
+/// A line of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Without its indentation and its end.
+    /// The line, trimmed.
     pub(super) text: &'a str,
     /// The whole line.
     pub(super) raw: &'a str,
-    /// Its indentation in columns.
+    /// The indentation in columns.
     pub(super) indent: usize,
     pub(super) kind: Kind,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
-    /// Begins a block of code.
+    /// Opens a code block.
     Open,
-    /// Ends a block of code.
+    /// Closes a code block.
     Close,
     Code,
     Quote,
-    /// Inside an HTML comment or a model's thoughts.
+    /// Inside an HTML comment or a reasoning block.
     Hidden,
 }
 
-/// What is open at the end of a line.
+/// The block that is open at the end of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within<'a> {
     Text,
@@ -35,7 +35,7 @@ enum Within<'a> {
     Hidden(&'a str),
 }
 
-/// The lines of a text, and whether a block of code is still open at its end.
+/// Splits a text into lines; also tells whether a code block is still open at its end.
 pub(super) fn scan(text: &str) -> (Vec<Line<'_>>, bool) {
     let (mut within, mut in_list, mut after_blank, mut lines) = (Within::Text, false, true, Vec::new());
     for raw in text.split('\n') {
@@ -69,14 +69,14 @@ pub(super) fn scan(text: &str) -> (Vec<Line<'_>>, bool) {
                 }
             }
         };
-        // A block of indented code goes on until something stands further left.
+        // An indented code block continues until a line with less indentation.
         after_blank = text.is_empty() || (kind == Kind::Code && indent >= 4);
         lines.push(Line { text, raw, indent, kind });
     }
     (lines, matches!(within, Within::Fence(..)))
 }
 
-/// What a line outside of code is when it begins something, and what is open behind it.
+/// The kind of a line that opens a block, and the block that is open after it.
 fn open(text: &str) -> (Option<Kind>, Within<'_>) {
     if let Some((mark, n)) = fence(text) {
         return (Some(Kind::Open), Within::Fence(mark, n));
@@ -93,7 +93,7 @@ fn open(text: &str) -> (Option<Kind>, Within<'_>) {
     (None, Within::Text)
 }
 
-/// The mark and length of a fence that begins here, also behind the marker of a list.
+/// The character and length of a code fence, also after a list marker.
 fn fence(text: &str) -> Option<(char, usize)> {
     let text = marker(text).unwrap_or(text);
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -111,7 +111,7 @@ fn indent(raw: &str) -> usize {
         .sum()
 }
 
-/// What stands behind the marker of a list: `- `, `* `, `1. `, `2) `.
+/// The text after a list marker: `- `, `* `, `1. `, `2) `.
 pub(super) fn marker(text: &str) -> Option<&str> {
     let rest = match text.chars().next()? {
         mark @ ('-' | '*' | '+' | '•') => &text[mark.len_utf8()..],
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn code_quotes_and_comments_are_known() {
+    fn code_quotes_and_comments_are_recognized() {
         check("a\n```\nb\n```\nc", "t(c)t");
         check("````\n```\n````\na", "(c)t");
         check("> a\nb", "qt");

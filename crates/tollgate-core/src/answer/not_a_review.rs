@@ -1,8 +1,8 @@
-//! What came back and is no review: refusals, limits, errors, pages, requests.
+//! Detects responses that are not reviews: refusals, rate limits, errors, HTML pages, questions.
 
 use crate::answer::vocabulary;
 
-/// Marks of notices that are never a review, whatever else they say.
+/// Phrases of bot notices that are never a review, regardless of other content.
 const BOTS: &[(&str, &str)] = &[
     ("rate limited by coderabbit.ai", "a rate-limit notice"),
     ("auto-generated comment: rate limited", "a rate-limit notice"),
@@ -10,7 +10,7 @@ const BOTS: &[(&str, &str)] = &[
     ("bugbot couldn't run", "a notice that no review was made"),
 ];
 
-/// Words of notices, and what each is.
+/// Phrases of notices, and their kinds.
 const MARKS: &[(&str, &str)] = &[
     ("rate limit exceeded", "a rate-limit notice"),
     ("usage limit reached", "a notice that a limit is reached"),
@@ -30,7 +30,7 @@ const MARKS: &[(&str, &str)] = &[
     ("maximum context length", "a message that the question was too long"),
 ];
 
-/// How refusals begin.
+/// Beginnings of refusals.
 const REFUSALS: &[&str] = &[
     "i m sorry but",
     "i am sorry but",
@@ -58,7 +58,7 @@ const REFUSALS: &[&str] = &[
     "unfortunately i m unable",
 ];
 
-/// What a text is that no review can be in, by how it begins.
+/// Detects formats that cannot contain a review, by their beginning.
 pub(super) fn page(text: &str) -> Option<String> {
     let head = lower_head(text, 4_000);
     let head = head.trim_start();
@@ -75,18 +75,18 @@ pub(super) fn page(text: &str) -> Option<String> {
     })
 }
 
-/// What a text without any finding is by the marks that bots leave, even if it seems to decide something.
+/// Detects bot notices in a text without findings, even if it seems to state a decision.
 pub(super) fn notice(text: &str) -> Option<&'static str> {
     marked(text, BOTS)
 }
 
 fn marked(text: &str, marks: &[(&str, &'static str)]) -> Option<&'static str> {
-    // Notices are short, or say what they are at the beginning.
+    // Notices are short, or identify themselves at the beginning.
     let head = lower_head(text, 3_000).replace('’', "'");
     marks.iter().find(|(mark, _)| head.contains(mark)).map(|(_, what)| *what)
 }
 
-/// What a text without a decision and without any finding seems to be.
+/// Classifies a text without decision and findings.
 pub(super) fn guess(text: &str) -> Option<&'static str> {
     let words = vocabulary::plain(&lower_head(text, 600));
     if REFUSALS.iter().any(|refusal| words.starts_with(refusal)) || refuses_later(&words) {

@@ -1,4 +1,4 @@
-//! Answers in words: a list of issues, the Markdown of a review, a comment on a pull request, or some of each.
+//! Parses answers in prose: a list of issues, review Markdown, a pull request comment, or a mixture.
 //!
 //! ```text
 //! **[REJECTED]**
@@ -12,20 +12,20 @@
 //! One thing to repair.
 //! ```
 //!
-//! All shapes are read in one pass, because reviewers mix them; the shapes that occurred tell the form.
+//! One pass handles all formats, because reviewers mix them; the formats that occurred determine the form.
 
 use crate::answer::bot_comments::{folded_file, is_footer, is_tag, linked, place_line};
 use crate::answer::criterion::{self, CriteriaAnswers};
 use crate::answer::draft::{Claims, Draft, Problems, one_line};
 use crate::answer::field_label::{self, Label};
 use crate::answer::finding_header::{self, HeaderContext, Shape};
-use crate::answer::json_answer::says_nothing;
+use crate::answer::json_answer::denies_findings;
 use crate::answer::markdown_lines::{self, Kind, Line, heading, marker};
 use crate::answer::section::{self, Section, found_issues, pseudo_heading, severity_line};
 use crate::answer::{Decision, Form, decision, location, table, vocabulary};
 use crate::board::Criterion;
 
-/// What was found in a text.
+/// The parts of an answer found in prose.
 #[derive(Debug)]
 pub(super) struct Prose {
     pub(super) form: Form,
@@ -33,18 +33,18 @@ pub(super) struct Prose {
     pub(super) claims: Claims,
     pub(super) summary: Option<String>,
     pub(super) criteria: CriteriaAnswers,
-    /// True when a block of code was not closed.
+    /// True when a code block was not closed.
     pub(super) cut: bool,
 }
 
-/// Reads a text; `criteria` are those that were asked for.
+/// Parses a text; `criteria` are those of the prompt.
 pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) -> Prose {
     let (lines, cut) = markdown_lines::scan(text);
     let mut reader = Reader::default();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         if let Some(answer) = criterion::of_line(line.text, criteria).filter(|_| line.kind == Kind::Text) {
-            // Whatever was begun does not go on behind it.
+            // An open finding does not continue after a table.
             reader.close();
             reader.criteria.take(answer, problems);
             at += 1;
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) 
     reader.finish(cut, problems)
 }
 
-/// Where text goes.
+/// The field to which text is appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Reason,
@@ -80,7 +80,7 @@ enum Field {
     Nowhere,
 }
 
-/// A finding that is being read.
+/// The finding being parsed.
 #[derive(Debug)]
 struct OpenFinding {
     draft: Draft,
@@ -89,21 +89,21 @@ struct OpenFinding {
     field: Field,
     /// True when the last line was empty.
     blank: bool,
-    /// The lines of the block of code that is being read.
+    /// The language and lines of the code block being parsed.
     code: Option<(String, Vec<String>)>,
 }
 
 #[derive(Debug, Default)]
 struct Reader {
     section: Section,
-    /// The severity of the heading above.
+    /// The severity of the enclosing heading.
     severity: Option<String>,
-    /// The file that a fold is about.
+    /// The file of the enclosing fold.
     file: Option<String>,
     /// A heading that may be the title of a finding.
     pending: Option<String>,
     open: Option<OpenFinding>,
-    /// Code that belongs to no finding yet; another bot puts the place of one there.
+    /// A code block before any finding; some bots put the location there.
     stray: Option<Vec<String>>,
     done: Vec<(Draft, Shape)>,
     decisions: Vec<Decision>,
@@ -159,8 +159,8 @@ impl Reader {
 
     fn decide(&mut self, stated: decision::StatedDecision<'_>) {
         self.decisions.push(stated.decision);
-        if self.beside.is_none() && !vocabulary::plain(stated.beside).is_empty() {
-            self.beside = Some(one_line(stated.beside));
+        if self.beside.is_none() && !vocabulary::plain(stated.trailing).is_empty() {
+            self.beside = Some(one_line(stated.trailing));
         }
         if self.section == Section::Start && self.beside.is_none() {
             self.section = Section::Summary;
@@ -194,7 +194,7 @@ impl Reader {
             self.bold_line(text);
             return;
         }
-        // A numbered heading among issues is one of them; any other may be.
+        // A numbered heading in the list of issues is a finding; other headings may be.
         let title = marker(text)
             .or_else(|| text.strip_prefix("Issue ").and_then(|rest| rest.split_once(": ")).map(|(_, title)| title));
         match title.filter(|_| self.section == Section::Issues) {
@@ -213,7 +213,7 @@ impl Reader {
         }
     }
 
-    /// A line in bold: the title of what was begun, or of what comes.
+    /// A bold line: the title of the open finding or of the next one.
     fn bold_line(&mut self, text: &str) {
         match &mut self.open {
             Some(open) if open.draft.title.is_none() => open.draft.title = Some(one_line(text)),
@@ -252,9 +252,9 @@ impl Reader {
             quiet: self.section == Section::Quiet || nested,
         };
         match finding_header::read(line.text, around) {
-            // A remark nested in a heading's finding is part of its explanation.
+            // A remark nested in a finding with a heading is part of its explanation.
             Some((draft, _)) if nested && draft.severity.is_none() => false,
-            Some((draft, _)) if draft.title.as_deref().is_some_and(says_nothing) => {
+            Some((draft, _)) if draft.title.as_deref().is_some_and(denies_findings) => {
                 self.close();
                 true
             }
@@ -296,7 +296,7 @@ impl Reader {
                 return true;
             }
             let Some(title) = self.pending.take().filter(|_| label.begins_finding()) else { return false };
-            if says_nothing(&title) {
+            if denies_findings(&title) {
                 return false;
             }
             let mut draft = Draft::default();
@@ -321,11 +321,11 @@ impl Reader {
         true
     }
 
-    /// An item of a list among issues without any tag.
+    /// A list item without tags in the list of issues.
     fn item(&mut self, line: &Line<'_>) -> bool {
         let Some(text) = marker(line.text).filter(|_| self.section == Section::Issues) else { return false };
         let inside = |open: &OpenFinding| open.shape != Shape::Item || line.indent > open.indent;
-        if self.open.as_ref().is_some_and(inside) || line.indent > 3 || says_nothing(text) {
+        if self.open.as_ref().is_some_and(inside) || line.indent > 3 || denies_findings(text) {
             return false;
         }
         let mut draft = Draft::default();
@@ -383,7 +383,7 @@ impl Reader {
         match open.field {
             Field::Reason => Draft::join(&mut open.draft.reason, text, between),
             Field::Suggestion => Draft::join(&mut open.draft.suggestion, text, between),
-            // What follows a line of evidence is explanation again, unless it goes on directly.
+            // Text after a line of evidence is explanation again, unless it continues directly.
             Field::Evidence if between == "\n" => Draft::join(&mut open.draft.evidence, text, between),
             Field::Replacement if between == "\n" => Draft::join(&mut open.draft.replacement, text, between),
             Field::Evidence | Field::Replacement => {
@@ -394,7 +394,7 @@ impl Reader {
         }
     }
 
-    /// Quoted text explains a finding and states nothing.
+    /// Quoted text is part of the explanation.
     fn quote(&mut self, line: &Line<'_>) {
         let text = line.text.trim_start_matches(['>', ' ']);
         if let Some(open) = self.open.as_mut().filter(|open| open.field == Field::Evidence) {
@@ -404,7 +404,7 @@ impl Reader {
         }
     }
 
-    /// Another bot writes its places into a comment that is not shown.
+    /// Some bots put locations into HTML comments.
     fn hidden(&mut self, text: &str) {
         let last = self.open.as_mut().map(|open| &mut open.draft).or(self.done.last_mut().map(|(draft, _)| draft));
         if let Some(draft) = last
@@ -417,7 +417,7 @@ impl Reader {
 
     fn code_begins(&mut self, line: &Line<'_>) {
         if let Some(open) = &mut self.open {
-            // Code at the margin behind an item still belongs to it: there is nothing else that it could show.
+            // An unindented code block after an item still belongs to it.
             let info = marker(line.text).unwrap_or(line.text).trim_start_matches(['`', '~']);
             let language = info.split_whitespace().next().unwrap_or_default().to_lowercase();
             open.code = Some((language, Vec::new()));
@@ -486,7 +486,7 @@ impl Reader {
     }
 }
 
-/// Puts a block of code where it belongs.
+/// Assigns a code block to evidence, suggestion or replacement.
 fn take_code(open: &mut OpenFinding, language: &str, code: &str, whole: bool) {
     if let Some(place) = field_label::prompt_place(code) {
         if open.draft.file.is_none() {
@@ -496,7 +496,7 @@ fn take_code(open: &mut OpenFinding, language: &str, code: &str, whole: bool) {
     }
     let draft = &mut open.draft;
     match open.field {
-        // Half a replacement must never be applied.
+        // A truncated replacement must never be applied.
         _ if language == "suggestion" => {
             draft.replacement = whole.then(|| code.to_owned()).or(draft.replacement.take())
         }
@@ -514,14 +514,14 @@ fn take_code(open: &mut OpenFinding, language: &str, code: &str, whole: bool) {
     open.field = if open.field == Field::Nowhere { Field::Nowhere } else { Field::Reason };
 }
 
-/// The lines without the indentation they share.
+/// Removes the common indentation.
 fn dedent(lines: &[String]) -> String {
     let indent = |line: &String| line.len() - line.trim_start_matches([' ', '\t']).len();
     let shared = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
     lines.iter().map(|line| line.get(shared..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// What is well, or was repaired since the last review: `:white_check_mark: [MAJOR] … -- resolved`.
+/// True for praise and for resolved findings: `:white_check_mark: [MAJOR] … -- resolved`.
 fn is_settled(text: &str) -> bool {
     let text = marker(text).unwrap_or(text);
     text.starts_with(":white_check_mark:") || text.starts_with('✅') || text.ends_with(" -- resolved")

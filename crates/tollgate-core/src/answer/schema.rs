@@ -1,7 +1,7 @@
-//! The JSON Schema that models are given for their answer.
+//! The JSON Schema of an answer, sent to models for structured output.
 //!
-//! Providers understand different parts of JSON Schema. This one stays within what all of them take: every property is
-//! required, an optional one may be null, nothing else may be there, and there are no references and no alternatives.
+//! Providers support different parts of JSON Schema. This schema uses only the common subset: every property is required,
+//! optional ones may be null, additional properties are forbidden, and there are no references and no alternatives.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use crate::finding::{Category, Severity};
 
 /// The fields of an answer.
 pub(super) const ANSWER: &[&str] = &["decision", "summary", "findings"];
-/// The field of an answer that says of each acceptance criterion whether it is met.
+/// The field with the answers to acceptance criteria.
 pub(super) const CRITERIA: &str = "criteria";
-/// The fields of a finding in it.
+/// The fields of a finding.
 pub(super) const FINDING: &[&str] = &[
     "severity",
     "category",
@@ -31,7 +31,7 @@ pub(super) fn schema() -> Value {
     strict(answer())
 }
 
-/// The schema of an answer that begins with the acceptance criteria: what is decided follows from them.
+/// The schema with acceptance criteria first, because the decision follows from them.
 pub(super) fn with_criteria() -> Value {
     let criterion = strict(json!({
         "id": { "type": "string", "description": "Name of the criterion, e.g. C1." },
@@ -88,7 +88,7 @@ fn answer() -> Value {
     })
 }
 
-/// An object of which every property is there and nothing else.
+/// An object schema with all properties required and no others allowed.
 fn strict(properties: Value) -> Value {
     let names: Vec<String> = properties.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default();
     json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_those_of_findings() {
+    fn enum_values_are_those_of_findings() {
         let schema = schema();
         let finding = &schema["properties"]["findings"]["items"]["properties"];
         assert_eq!(finding["severity"]["enum"], json!(["Critical", "High", "Medium", "Low", "Nit", "Praise"]));

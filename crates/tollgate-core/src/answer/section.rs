@@ -1,10 +1,10 @@
-//! The parts of an answer in words: a list of issues, a summary, a verdict, and what only explains.
+//! Sections of a prose answer: issues, summary, verdict, and explanations.
 
 use crate::answer::markdown_lines::{Line, marker};
 use crate::answer::{decision, field_label, vocabulary};
 use crate::finding::Severity;
 
-/// The part of the text that a line stands in.
+/// The section of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Section {
     #[default]
@@ -15,7 +15,7 @@ pub(super) enum Section {
     Quiet,
 }
 
-/// A line that is a heading without its marks: `**Issues Found:**`, `Critical`.
+/// A line that acts as a heading: `**Issues Found:**`, `Critical`.
 pub(super) fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
     let text = line.text;
     if line.indent > 3 || marker(text).is_some() {
@@ -24,7 +24,7 @@ pub(super) fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
     let bold = text.strip_prefix("**").and_then(|rest| rest.trim_end_matches(':').strip_suffix("**"));
     if let Some(inner) = bold.filter(|inner| !inner.contains("**")) {
         let inner = inner.trim_end_matches(':').trim();
-        // A label that stands alone introduces what follows, and a severity grades what came before.
+        // A label on its own line introduces the next lines, and a severity grades the previous ones.
         return (field_label::read(text).is_none()
             && severity_line(text)
                 .is_none_or(|_| begins(inner).is_some() && !inner.to_lowercase().ends_with("severity")))
@@ -35,7 +35,7 @@ pub(super) fn pseudo_heading<'a>(line: &Line<'a>) -> Option<&'a str> {
     (is_word && name.starts_with(|first: char| !first.is_lowercase()) && begins(name).is_some()).then_some(name)
 }
 
-/// Headings of parts that praise or explain.
+/// Headings of praise and explanations.
 const QUIET: &[&str] = &[
     "strengths",
     "positives",
@@ -81,13 +81,13 @@ const SUMMARY: &[&str] = &[
 /// Headings of lists of issues.
 const ISSUES: &[&str] =
     &["issues found", "problems found", "issues identified", "findings by severity", "still open", "required changes"];
-/// What the last word of such a heading is.
+/// The last words of headings of issue lists.
 const NOUNS: &[&str] =
     &["issues", "findings", "problems", "observations", "concerns", "comments", "bugs", "violations", "fixes"];
-/// Severities that as a heading mean something else.
+/// Severity words that mean something else in a heading.
 const VAGUE: &[&str] = &["note", "notice", "info", "information", "style", "hint", "none", "important", "normal"];
 
-/// What a heading begins, and the severity it names.
+/// The section that a heading begins, and the severity it names.
 pub(super) fn begins(text: &str) -> Option<(Section, Option<String>)> {
     let bare = text.split_once(" (").map_or(text, |(name, _)| name).trim_end_matches(':');
     let words = vocabulary::plain(bare);

@@ -1,4 +1,4 @@
-//! Findings in the rows of a table.
+//! Parses findings in a Markdown table.
 //!
 //! ```text
 //! | Severity | File | Line | Issue |
@@ -7,15 +7,15 @@
 //! ```
 
 use crate::answer::draft::Draft;
-use crate::answer::json_answer::says_nothing;
+use crate::answer::json_answer::denies_findings;
 use crate::answer::json_fields;
 use crate::answer::lenient_json::{Node, Object};
 use crate::answer::markdown_lines::{Kind, Line};
 
-/// The most columns that are read.
+/// The most columns that are parsed.
 const MAX_COLUMNS: usize = 20;
 
-/// Reads a table that begins with the first line: the findings in it, and how many lines it has.
+/// Parses a table at the first line; returns its findings and its number of lines.
 pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
     let is_row = |line: &&Line<'_>| line.kind == Kind::Text && line.text.starts_with('|') && line.text.len() > 1;
     let head = lines.first().filter(is_row)?;
@@ -32,13 +32,13 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Vec<Draft>, usize)> {
         let object = Object { fields, whole: true };
         if json_fields::is_finding(&object) {
             let draft = json_fields::draft(&object);
-            drafts.extend(Some(draft).filter(|draft| !draft.title.as_deref().is_some_and(says_nothing)));
+            drafts.extend(Some(draft).filter(|draft| !draft.title.as_deref().is_some_and(denies_findings)));
         }
     }
     Some((drafts, n_lines))
 }
 
-/// The cells of a row, without emphasis and marks of code.
+/// The cells of a row, without emphasis and backticks.
 fn cells(row: &str) -> Vec<String> {
     let inner = row.trim_matches('|').replace("\\|", "\u{1}");
     let cells = inner.split('|').take(MAX_COLUMNS);

@@ -1,9 +1,9 @@
-//! The words of answers: severities, categories and decisions as reviewers write them.
+//! The vocabulary of answers: synonyms of severities, categories and decisions.
 
 use crate::answer::Decision;
 use crate::finding::{Category, Severity};
 
-/// The severity that some words name: `High`, `🔴 Critical`, `High Severity`, `P1`, `must-fix`.
+/// Parses a severity: `High`, `🔴 Critical`, `High Severity`, `P1`, `must-fix`.
 pub(super) fn severity(text: &str) -> Option<Severity> {
     let words = plain(text);
     if let Some(severity) = Severity::parse_lenient(&words).or_else(|| other_severity(&words)) {
@@ -34,7 +34,7 @@ fn other_severity(words: &str) -> Option<Severity> {
     })
 }
 
-/// The category that some words name: `Security`, `potential bug`, `Code Quality`, `error_handling`.
+/// Parses a category: `Security`, `potential bug`, `Code Quality`, `error_handling`.
 pub(super) fn category(text: &str) -> Option<Category> {
     if let Some(category) = exact_category(text) {
         return Some(category);
@@ -45,7 +45,7 @@ pub(super) fn category(text: &str) -> Option<Category> {
     if words.len() > 4 { None } else { words.iter().find_map(known) }
 }
 
-/// The category that some words name as a whole.
+/// Parses a category that is the whole text.
 pub(super) fn exact_category(text: &str) -> Option<Category> {
     let words = plain(text);
     Category::parse_lenient(&words).or_else(|| other_category(&words))
@@ -80,7 +80,7 @@ fn other_category(words: &str) -> Option<Category> {
     })
 }
 
-/// The decision that some words state, if they state one and not both: `APPROVED`, `request_changes`, `not approved`.
+/// Parses a decision, unless the text names both: `APPROVED`, `request_changes`, `not approved`.
 pub(super) fn decision(text: &str) -> Option<Decision> {
     let words = plain(text);
     let approved = [
@@ -144,7 +144,7 @@ pub(super) fn decision(text: &str) -> Option<Decision> {
     }
 }
 
-/// Words in lower case with single spaces, without marks, emoji and short names of emoji such as `:red_circle:`.
+/// Normalizes text: lower case, single spaces, no punctuation, no emoji, no emoji names such as `:red_circle:`.
 pub(super) fn plain(text: &str) -> String {
     let mut words = String::new();
     for word in without_emoji_names(text).split(|part: char| !(part.is_alphanumeric() || part == '.')) {
@@ -159,7 +159,7 @@ pub(super) fn plain(text: &str) -> String {
     words
 }
 
-/// Leaves out `:white_check_mark:` and the like.
+/// Removes emoji names such as `:white_check_mark:`.
 fn without_emoji_names(text: &str) -> String {
     let mut pieces = Vec::new();
     for (index, piece) in text.split(':').enumerate() {
@@ -172,7 +172,7 @@ fn without_emoji_names(text: &str) -> String {
     pieces.join(" ")
 }
 
-/// True for what stands in a template where a value belongs: `{title}`, `<path>`, `path/to/file.ts`, `...`.
+/// True for template placeholders: `{title}`, `<path>`, `path/to/file.ts`, `...`.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let text = text.trim().trim_matches(['`', '"', '\'', '*']);
     let wrapped = |open, close| {
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn severities_are_known_with_what_decorates_them() {
+    fn severities_are_recognized_with_decoration() {
         for (words, expected) in [
             ("🔴 Critical", Some(Severity::Critical)),
             ("High Severity", Some(Severity::High)),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_known_by_one_of_their_words() {
+    fn categories_are_recognized_by_one_word() {
         for (words, expected) in [
             ("error_handling", Some(Category::Error)),
             ("Potential Bug", Some(Category::Logic)),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_told_from_values() {
+    fn placeholders_are_distinguished_from_values() {
         for text in ["{title}", "<path>", "path/to/file.ts", "...", "<issue title>"] {
             assert!(is_placeholder(text), "{text}");
         }

@@ -1,23 +1,23 @@
-//! Repairs that do not change what a comment says: blank lines, the order of sections, empty sections.
+//! Repairs comments without changing their meaning: blank lines, section order, empty sections.
 
 use crate::comment::section::{Need, Page, Section, template};
 use crate::comment::tree::Tree;
 use crate::comment::{BYTE_ORDER_MARK, CheckedComment, Problem, check, fitting};
 use crate::markdown;
 
-/// A comment that keeps the rules.
+/// A repaired comment, which is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedComment {
-    /// The comment; the very same bytes where nothing was to do.
+    /// The comment; unchanged bytes when nothing was repaired.
     pub text: String,
-    /// What was done, for people.
+    /// Human-readable descriptions of the repairs.
     pub done: Vec<String>,
 }
 
 /// Repairs a comment.
 ///
-/// What comes back keeps every rule. A comment that cannot be repaired without
-/// a change of meaning is refused with everything that is wrong with it.
+/// The result satisfies every rule. A comment that cannot be repaired without a change of meaning is refused with all of
+/// its violations.
 pub fn fix(text: &str, bot: &str) -> Result<FixedComment, Vec<Problem>> {
     let CheckedComment { errors, .. } = check(text, bot);
     if errors.is_empty() {
@@ -26,7 +26,7 @@ pub fn fix(text: &str, bot: &str) -> Result<FixedComment, Vec<Problem>> {
     let mut done = Vec::new();
     let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let (mark, text) = text.split_at(text.len() - plain.len());
-    // What was checked is not the whole text then, so nothing is known of the places to repair.
+    // Only part of the text was checked, so the offsets are not those of the original.
     if fitting(text) < text.len() || markdown::flatten(text) != text {
         return Err(errors);
     }
@@ -39,10 +39,10 @@ pub fn fix(text: &str, bot: &str) -> Result<FixedComment, Vec<Problem>> {
     if check(&fixed, bot).is_valid() { Ok(FixedComment { text: format!("{mark}{fixed}"), done }) } else { Err(errors) }
 }
 
-/// Puts blank lines between HTML and Markdown that follows it directly.
+/// Inserts blank lines between HTML and Markdown that follows it directly.
 pub(super) fn with_blank_lines(text: &str) -> String {
     let mut spaced = text.to_owned();
-    // A new line break can make one more piece of HTML out of what was text; that ends soon.
+    // A line break can turn text into another HTML block, so repeat until nothing changes.
     for _ in 0..8 {
         let tree = Tree::parse(&spaced);
         if tree.swallowed.is_empty() {
@@ -66,11 +66,11 @@ pub(super) fn with_blank_lines(text: &str) -> String {
     spaced
 }
 
-/// Tells for a line with blank lines put in which line it was without them.
+/// Maps line numbers of the text with inserted blank lines to the original ones.
 pub(super) fn line_mapper(text: &str, spaced: &str) -> impl Fn(usize) -> usize {
     let (mut at, mut line) = (0, 1);
     let mut map = vec![1, 1];
-    // Nothing but line breaks was put in, so what does not go on with the text is one of them.
+    // Only line breaks were inserted, so a byte that differs from the text is one of them.
     for byte in spaced.bytes() {
         let goes_on = text.as_bytes().get(at) == Some(&byte);
         at += usize::from(goes_on);
@@ -126,13 +126,13 @@ fn in_order(text: &str, bot: &str, done: &mut Vec<String>) -> String {
     moved
 }
 
-/// From where to where a section reaches.
+/// The byte range of a section.
 fn span(tree: &Tree<'_>, page: &Page, index: usize) -> (usize, usize) {
     let start = tree.line_start(page.sections[index].start);
     let end = page.details.and_then(|details| tree.details[details].end).unwrap_or(tree.source.len());
     let end = match page.sections.get(index + 1) {
         Some(next) => tree.line_start(next.start),
-        // The end of the block may stand behind text on the same line.
+        // The closing tag may follow text on the same line.
         None if tree.source[tree.line_start(end)..end].trim().is_empty() => tree.line_start(end),
         None => end,
     };

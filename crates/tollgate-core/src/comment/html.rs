@@ -1,7 +1,6 @@
-//! The tags in a piece of HTML.
+//! A minimal HTML tokenizer.
 //!
-//! No more of HTML than a comment needs: where elements begin and end, what is
-//! a comment and what is text. It never fails; what is no tag is text.
+//! Recognizes only the tags, comments and text that summary comments need. It never fails; malformed tags are text.
 
 use std::ops::Range;
 
@@ -12,13 +11,13 @@ pub(super) enum Token<'a> {
     Open(String),
     /// The end of an element, by its name in lower case.
     Close(String),
-    /// A comment, a declaration or an instruction: nothing of it is shown.
+    /// A comment, declaration or processing instruction, none of which is rendered.
     Hidden,
-    /// Text that is shown; never blank.
+    /// Rendered text; never blank.
     Text(&'a str),
 }
 
-/// Splits HTML into tokens with their places.
+/// Splits HTML into tokens with their byte ranges.
 pub(super) fn tokens(html: &str) -> Vec<(Token<'_>, Range<usize>)> {
     let mut tokens = Vec::new();
     let mut start = 0;
@@ -37,7 +36,7 @@ pub(super) fn tokens(html: &str) -> Vec<(Token<'_>, Range<usize>)> {
     tokens
 }
 
-/// Undoes the character references that a name is written with.
+/// Decodes character references in a name.
 pub(super) fn unescape(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&")
 }
@@ -51,11 +50,11 @@ fn push_text<'a>(tokens: &mut Vec<(Token<'a>, Range<usize>)>, html: &'a str, ran
     }
 }
 
-/// The tag that begins at a `<`, and where it ends.
+/// Parses the tag at a `<`; returns it with its end.
 fn tag(html: &str, open: usize) -> Option<(Token<'static>, usize)> {
     let rest = &html[open + 1..];
     if let Some(body) = rest.strip_prefix("!--") {
-        // One that never ends hides the rest.
+        // An unclosed comment hides the rest.
         let len = body.find("-->").map_or(body.len(), |end| end + 3);
         return Some((Token::Hidden, html.len() - body.len() + len));
     }
@@ -74,7 +73,7 @@ fn tag(html: &str, open: usize) -> Option<(Token<'static>, usize)> {
     Some((if closes { Token::Close(name) } else { Token::Open(name) }, end))
 }
 
-/// Where a tag ends, whatever its attributes say.
+/// The end of a tag; `>` in quoted attribute values is skipped.
 fn tag_end(html: &[u8], mut at: usize) -> Option<usize> {
     let mut quote = None;
     while let Some(&byte) = html.get(at) {
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_comments_and_text_are_told_apart() {
+    fn tags_comments_and_text_are_distinguished() {
         check("<Details open>\n<summary>A b</summary>\n", "+details +summary \"A b\" -summary");
         check("<!-- </details> --><br/>x<!DOCTYPE a>", "hidden +br \"x\" hidden");
     }
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_text() {
+    fn malformed_tags_are_text() {
         check("a < b <3 </ <", "\"a < b <3 </ <\"");
         check("<a <b>", "\"<a\" +b");
         check("<!-- never ends </details>", "hidden");

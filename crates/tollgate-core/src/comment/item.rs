@@ -1,8 +1,8 @@
-//! One finding in a comment, as a line: `:new: [MAJOR] src/db.ts (15): No transaction`.
+//! A finding as a line of a comment: `:new: [MAJOR] src/db.ts (15): No transaction`.
 
 use crate::finding::Severity;
 
-/// The severity that a line is tagged with, as it is written: an escaped bracket is no tag.
+/// The severity tag of a line in its Markdown source: an escaped bracket is not a tag.
 pub(super) fn tag(source: &str) -> Option<Severity> {
     let rest = without_badge(source.trim_start_matches(['*', '_', '`']));
     let rest = rest.trim_start_matches(['*', '_', '`']);
@@ -13,7 +13,7 @@ pub(super) fn tag(source: &str) -> Option<Severity> {
 /// The severity that a heading or a tag names.
 pub(super) fn severity(words: &str) -> Option<Severity> {
     let mut words = words.split_whitespace();
-    // Fewer words than findings are read with: a heading `### Style` or a tag `[error]` names no severity.
+    // Stricter than in answers: a heading `### Style` or a tag `[error]` names no severity.
     let severity = match words.next()?.trim_end_matches(':').to_lowercase().as_str() {
         "critical" | "blocker" => Severity::Critical,
         "major" | "high" => Severity::High,
@@ -32,7 +32,7 @@ pub(super) fn has_badge(source: &str) -> bool {
     without_badge(source).len() < source.len()
 }
 
-/// What makes two lines the same finding: file and title, without badge, tag, line numbers and ` -- resolved`.
+/// The identity of a finding: file and title, without badge, tag, line numbers and ` -- resolved`.
 pub(crate) fn key(text: &str) -> String {
     let text: String = text.chars().filter(|character| !matches!(character, '`' | '\u{200b}')).collect();
     let mut rest = without_badge(text.trim());
@@ -46,7 +46,7 @@ pub(crate) fn key(text: &str) -> String {
     without_lines(&words.join(" ")).to_lowercase()
 }
 
-/// The number in `and 12 more`, with which a long list ends.
+/// The number in `and 12 more` at the end of a long list.
 pub(super) fn more(text: &str) -> Option<usize> {
     let rest = text.trim().trim_start_matches(['…', '.', ' ']).strip_prefix("and ")?;
     let (number, rest) = rest.split_once(' ')?;
@@ -61,7 +61,7 @@ fn without_badge(line: &str) -> &str {
     if !name.is_empty() && name.bytes().all(is_name) { rest.trim_start() } else { line }
 }
 
-/// Leaves out the line numbers in `path (12, 15-18): title`.
+/// Strips the line numbers of `path (12, 15-18): title`.
 fn without_lines(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;

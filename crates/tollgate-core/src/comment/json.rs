@@ -1,4 +1,4 @@
-//! What there is to say about a comment, as JSON. The names are promised; see `tollgate schema check-comment`.
+//! The result of validating a comment as JSON. The field names are stable; see `tollgate schema check-comment`.
 //!
 //! ```json
 //! { "kind": "review", "valid": false,
@@ -9,47 +9,50 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comment::{CheckedComment, Kind, Problem};
+use crate::json::mirror_enum;
 
-/// What there is to say about a comment.
+/// The result of validating a comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "CheckedComment")]
 pub struct CheckedJson {
-    /// What kind of comment it is.
+    /// The kind of the comment.
     pub kind: KindJson,
-    /// True when it keeps every rule.
+    /// True when the comment satisfies every rule.
     pub valid: bool,
-    /// The rules it breaks, in the order of its lines.
+    /// The violations, in line order.
     pub errors: Vec<ProblemJson>,
 }
 
-/// What kind of comment it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CommentKind")]
-pub enum KindJson {
-    /// The summary of a first review.
-    Review,
-    /// The summary of a review of a change that was reviewed before.
-    ReReview,
-    /// Anything else; no rule holds for it.
-    Other,
+mirror_enum! {
+    /// The kind of the comment.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[schemars(rename = "CommentKind")]
+    pub enum KindJson mirrors Kind {
+        /// The summary of a first review.
+        Review,
+        /// The summary of a re-review.
+        ReReview,
+        /// Any other comment; no rule applies.
+        Other,
+    }
 }
 
 /// One rule that a comment breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "CommentProblem")]
 pub struct ProblemJson {
-    /// The rule.
+    /// The id of the rule.
     pub rule: String,
-    /// The section it is about, by its heading; null when it is about none.
+    /// The heading of the section; null when no section is concerned.
     pub section: Option<String>,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, for people.
+    /// A human-readable message.
     pub message: String,
 }
 
-/// Writes it, indented, with a line break at the end.
+/// Writes the result, indented, with a line break at the end.
 #[must_use]
 pub fn write(checked: &CheckedComment) -> String {
     let mut text = serde_json::to_string_pretty(&CheckedJson::from(checked)).unwrap_or_default();
@@ -57,7 +60,7 @@ pub fn write(checked: &CheckedComment) -> String {
     text
 }
 
-/// The JSON Schema of what [`write()`] writes.
+/// The JSON Schema of the output of [`write()`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(CheckedJson).into()
@@ -69,16 +72,6 @@ impl From<&CheckedComment> for CheckedJson {
             kind: checked.kind.into(),
             valid: checked.is_valid(),
             errors: checked.errors.iter().map(ProblemJson::from).collect(),
-        }
-    }
-}
-
-impl From<Kind> for KindJson {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Review => Self::Review,
-            Kind::ReReview => Self::ReReview,
-            Kind::Other => Self::Other,
         }
     }
 }

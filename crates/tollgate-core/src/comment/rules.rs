@@ -1,27 +1,27 @@
-//! The rules that a summary keeps, one function each.
+//! The validation rules of summary comments, one function each.
 
 use std::collections::HashSet;
 
-use crate::comment::section::{Need, Page, Section, says_nothing, template};
+use crate::comment::section::{Need, Page, Section, is_placeholder, template};
 use crate::comment::tree::{Leaf, LeafKind, Line, Tree};
 use crate::comment::{DETAILS_SUMMARY, Kind, Problem, item};
 use crate::finding::Severity;
 use crate::verdict::{self, VerdictUpdate};
 
-/// Blank lines that a code host needs to see Markdown between HTML.
+/// Checks the blank lines that GitHub needs between HTML and Markdown.
 pub(super) fn blank_lines(tree: &Tree<'_>) -> Vec<Problem> {
     let problem = |swallowed: &crate::comment::tree::Swallowed| {
         let (rule, tag) = match swallowed.after_summary {
             true => ("blank-line-after-summary", "`</summary>`"),
             false => ("blank-line-after-details", "`<details>` or `</details>`"),
         };
-        let message = format!("a blank line is missing after {tag}, so this is shown as it is written");
+        let message = format!("a blank line is missing after {tag}, so the Markdown below it is not rendered");
         Problem { rule, section: None, line: tree.line_number(swallowed.start), message }
     };
     tree.swallowed.iter().map(problem).collect()
 }
 
-/// Everything else.
+/// Checks all other rules.
 pub(super) fn check(tree: &Tree<'_>, page: &Page) -> Vec<Problem> {
     let mut rules = Rules { tree, page, problems: Vec::new() };
     rules.balanced();
@@ -43,7 +43,7 @@ struct Rules<'t, 'a> {
     problems: Vec<Problem>,
 }
 
-/// A verdict line that keeps its format.
+/// A well-formed verdict line.
 struct VerdictLine<'l> {
     emoji: &'l str,
     label: &'l str,
@@ -63,19 +63,14 @@ impl<'t, 'a> Rules<'t, 'a> {
             self.report("unbalanced-details", None, self.page.start, "the summary is not in a `<details>`");
         }
         for details in tree.details.iter().filter(|details| details.end.is_none()).take(10) {
-            self.report(
-                "unbalanced-details",
-                None,
-                details.start,
-                "this `<details>`, or one inside it, has no `</details>`",
-            );
+            self.report("unbalanced-details", None, details.start, "unclosed `<details>`, or one inside it");
         }
         for &at in tree.stray.iter().take(10) {
-            self.report("unbalanced-details", None, at, "this `</details>` ends nothing that began beside it");
+            self.report("unbalanced-details", None, at, "unmatched `</details>`");
         }
     }
 
-    /// Nothing but marker comments and the block of figures may stand outside.
+    /// Only marker comments and the statistics block may be outside the summary.
     fn outside(&mut self) {
         let (tree, Some(main)) = (self.tree, self.page.details) else { return };
         let figures: Vec<usize> = tree
@@ -86,7 +81,7 @@ impl<'t, 'a> Rules<'t, 'a> {
             .filter(|&details| details != main && tree.details[details].parent.is_none())
             .collect();
         let allowed = |at: usize| {
-            // Blocks at the top level follow one another, so only the last one that began can hold this place.
+            // Top-level blocks do not overlap, so only the last one that began can contain this offset.
             let holds = |list: &[usize]| {
                 let next = list.partition_point(|&details| tree.details[details].start <= at);
                 next > 0 && tree.is_inside(at, list[next - 1])
@@ -113,18 +108,18 @@ impl<'t, 'a> Rules<'t, 'a> {
         }
     }
 
-    /// Required sections, empty ones, and those that are not known or there twice.
+    /// Checks for missing, empty, unknown and duplicate sections.
     fn sections(&mut self) {
         let (tree, page) = (self.tree, self.page);
         let mut seen = HashSet::new();
         for section in &page.sections {
             match section.position {
                 None => {
-                    let message = format!("there is no section `{}` in this kind of summary", section.heading);
+                    let message = format!("unknown section `{}` for this kind of summary", section.heading);
                     self.report("unknown-section", Some(section), section.start, message);
                 }
                 Some(position) if !seen.insert(position) => {
-                    let message = format!("the section `{}` is there twice", section.name);
+                    let message = format!("duplicate section `{}`", section.name);
                     self.report("duplicate-section", Some(section), section.start, message);
                 }
                 Some(position) => {
@@ -182,12 +177,12 @@ impl<'t, 'a> Rules<'t, 'a> {
             .filter_map(|leaf| leaf.item.filter(|item| item.checkbox).map(|_| leaf.start))
             .collect();
         for at in boxed.into_iter().take(10) {
-            let message = "a strength is no checkbox: people could tick it; write `- :white_check_mark: …`";
+            let message = "a strength must not be a checkbox, which readers could tick; write `- :white_check_mark: …`";
             self.report("strengths-checkbox", Some(section), at, message);
         }
     }
 
-    /// The verdict of a first review, and whether it fits what is listed.
+    /// Checks that the verdict of a first review agrees with its findings.
     fn verdict(&mut self) {
         let (tree, page) = (self.tree, self.page);
         let Some(section) = page.section("Verdict") else { return };
@@ -223,7 +218,7 @@ impl<'t, 'a> Rules<'t, 'a> {
         }
         if !emojis.contains(&emoji) {
             let known = emojis.iter().map(|emoji| format!("`:{emoji}:`")).collect::<Vec<_>>().join(", ");
-            let message = format!("the verdict begins with `:{emoji}:`, known are {known}");
+            let message = format!("unknown verdict emoji `:{emoji}:`, expected {known}");
             self.report("verdict-line", Some(section), line.start, message);
             return None;
         }
@@ -257,7 +252,7 @@ impl<'t, 'a> Rules<'t, 'a> {
         ];
         let Some(said) = all.into_iter().find(|update| update.label() == line.label) else {
             let known = all.map(|update| format!("`{}`", update.label())).join(", ");
-            let message = format!("`{}` is no verdict update, known are {known}", line.label);
+            let message = format!("`{}` is not a verdict update, expected {known}", line.label);
             return self.report("verdict-label", Some(section), line.start, message);
         };
         if said.emoji() != line.emoji {
@@ -270,7 +265,7 @@ impl<'t, 'a> Rules<'t, 'a> {
         }
     }
 
-    /// The list of what is still open: as long as it says, and nowhere repeated.
+    /// Checks that the list of open findings has the stated length and is not repeated elsewhere.
     fn still_open(&mut self) {
         let (tree, page) = (self.tree, self.page);
         let Some(section) = page.section("Still Open") else { return };
@@ -280,7 +275,7 @@ impl<'t, 'a> Rules<'t, 'a> {
         let prose = prose.flat_map(|leaf| &leaf.lines).filter(|line| item::tag(line.source).is_none());
         match prose.filter_map(|line| Some((line, first_number(&line.text)?))).next() {
             Some((line, n_said)) if n_said != n_listed => {
-                let message = format!("{n_said} are said to be open, {n_listed} are listed");
+                let message = format!("{n_said} are stated to be open, {n_listed} are listed");
                 self.report("still-open-count", Some(section), line.start, message);
             }
             None if !section.is_empty(tree, true) => {
@@ -292,7 +287,7 @@ impl<'t, 'a> Rules<'t, 'a> {
         let open: HashSet<String> = items.iter().map(|line| item::key(&line.text)).collect();
         for name in ["New Findings", "Resolved Findings"] {
             let Some(section) = page.section(name) else { continue };
-            // People leave out badges and tags; the first line of a paragraph is a finding all the same.
+            // Badges and tags may be missing; the first line of a paragraph is a finding nevertheless.
             let heads = section.shown(tree).filter_map(|leaf| leaf.lines.first());
             let mut lines: Vec<&Line<'_>> = self::items(tree, section).into_iter().chain(heads).collect();
             lines.sort_by_key(|line| line.start);
@@ -302,14 +297,14 @@ impl<'t, 'a> Rules<'t, 'a> {
                 .filter(|line| item::more(&line.text).is_none() && open.contains(&item::key(&line.text)))
                 .collect();
             for line in repeated.into_iter().take(10) {
-                let message = format!("this finding is also listed as still open, so it is not one of `{name}`");
+                let message = format!("this finding is listed as still open and must not be repeated in `{name}`");
                 self.report("still-open-repeated", Some(section), line.start, message);
             }
         }
     }
 }
 
-/// The emoji of a line that looks like a verdict, and what follows it.
+/// The emoji of a line that looks like a verdict, and the rest of the line.
 fn looks_like_verdict<'l>(line: &'l Line<'_>) -> Option<(&'l str, &'l str)> {
     let (emoji, rest) = line.source.strip_prefix(':')?.split_once(':')?;
     let is_name = !emoji.is_empty() && emoji.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte));
@@ -324,7 +319,7 @@ fn label<'l>(line: &Line<'_>, rest: &'l str) -> Option<&'l str> {
     (whole && line.bold.contains(&bold_at)).then_some(label)
 }
 
-/// The severities of the findings in a section of observations: by tags, and by headings that have something below.
+/// The severities of the findings in a section: by tags, and by non-empty headings.
 fn listed(tree: &Tree<'_>, section: &Section) -> Vec<Severity> {
     let mut severities = tagged(tree, section);
     let mut current = None;
@@ -339,7 +334,7 @@ fn listed(tree: &Tree<'_>, section: &Section) -> Vec<Severity> {
 }
 
 fn says_something(leaf: &Leaf<'_>) -> bool {
-    leaf.kind == LeafKind::Code || leaf.lines.iter().any(|line| !says_nothing(&line.text, true))
+    leaf.kind == LeafKind::Code || leaf.lines.iter().any(|line| !is_placeholder(&line.text, true))
 }
 
 /// The severities of the lines with a tag.
@@ -348,7 +343,7 @@ fn tagged(tree: &Tree<'_>, section: &Section) -> Vec<Severity> {
     lines.filter_map(|line| item::tag(line.source)).collect()
 }
 
-/// The lines that are a finding each: those of a list, and those with a badge or a tag.
+/// The lines that are findings: list items, and lines with a badge or a tag.
 fn items<'t, 'a>(tree: &'t Tree<'a>, section: &Section) -> Vec<&'t Line<'a>> {
     let mut items = Vec::new();
     let mut last_item = None;
@@ -379,7 +374,7 @@ fn first_number(text: &str) -> Option<usize> {
     digits.map(|digits| digits.replace(',', "")).find(|digits| !digits.is_empty())?.parse().ok()
 }
 
-/// True for a heading with a commit: seven hex digits or more.
+/// True for a heading with a commit id: seven hex digits or more.
 fn names_commit(heading: &str) -> bool {
     let Some(rest) = heading.strip_prefix("Re-review -- Changes since ") else { return false };
     let digits = rest.trim().trim_matches('`');

@@ -1,18 +1,18 @@
-//! The sections of a comment: which there are, and which there may be.
+//! The sections of a comment, and the template they must follow.
 
 use std::ops::Range;
 
 use crate::comment::tree::{Leaf, LeafKind, Tree};
 use crate::comment::{Kind, summary_text};
 
-/// Whether a section must be there.
+/// Whether a section is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     Required,
-    /// Required, and the heading alone says it.
+    /// Required; may have no content.
     HeadingOnly,
     Optional,
-    /// At least one of these must be there.
+    /// At least one section of this kind is required.
     Delta,
 }
 
@@ -41,29 +41,29 @@ pub(super) fn template(kind: Kind) -> &'static [(&'static str, Need)] {
 /// A summary in its `<details>`, with its sections.
 pub(super) struct Page {
     pub(super) kind: Kind,
-    /// The `<details>` that holds it, if there is one.
+    /// The enclosing `<details>`, if any.
     pub(super) details: Option<usize>,
-    /// Where its `<summary>` begins.
+    /// The offset of its `<summary>`.
     pub(super) start: usize,
     pub(super) sections: Vec<Section>,
 }
 
-/// One section: a heading and what follows it.
+/// A heading and its content.
 pub(super) struct Section {
     /// The heading, without the commit that the first heading of a re-review names.
     pub(super) name: String,
     /// The whole heading.
     pub(super) heading: String,
-    /// Where the heading begins.
+    /// The offset of the heading.
     pub(super) start: usize,
     /// The leaves after the heading.
     pub(super) leaves: Range<usize>,
-    /// Its place in the template.
+    /// The index in the template.
     pub(super) position: Option<usize>,
 }
 
 impl Page {
-    /// Finds the summary in a comment; `None` when it is a comment of another kind.
+    /// Finds the summary in a comment; `None` for other comments.
     pub(super) fn find(tree: &Tree<'_>, bot: &str) -> Option<Self> {
         let kinds = [Kind::Review, Kind::ReReview];
         let texts = kinds.map(|kind| summary_text(kind, bot).unwrap_or_default());
@@ -82,12 +82,12 @@ impl Page {
 }
 
 impl Section {
-    /// What stands in the section, without quotes.
+    /// The content of the section, without quotes.
     pub(super) fn shown<'t, 'a>(&self, tree: &'t Tree<'a>) -> impl Iterator<Item = &'t Leaf<'a>> {
         tree.leaves[self.leaves.clone()].iter().filter(|leaf| !leaf.quoted)
     }
 
-    /// True when nothing stands in the section, or only words for nothing.
+    /// True when the section is empty or has only placeholders.
     pub(super) fn is_empty(&self, tree: &Tree<'_>, sentences_too: bool) -> bool {
         let leaves = &tree.leaves[self.leaves.clone()];
         if leaves.iter().any(|leaf| leaf.kind == LeafKind::Code) {
@@ -98,12 +98,12 @@ impl Section {
             .filter(|leaf| !matches!(leaf.kind, LeafKind::Heading(_)))
             .flat_map(|leaf| &leaf.lines)
             .map(|line| line.text.trim())
-            .all(|text| text.is_empty() || says_nothing(text, sentences_too))
+            .all(|text| text.is_empty() || is_placeholder(text, sentences_too))
     }
 }
 
 /// True for `(none)` and the like; with sentences also for `No findings were resolved.`
-pub(crate) fn says_nothing(line: &str, sentences_too: bool) -> bool {
+pub(crate) fn is_placeholder(line: &str, sentences_too: bool) -> bool {
     let words = crate::fingerprint::normalise(line);
     let words: Vec<&str> = words.split(' ').collect();
     match words.as_slice() {

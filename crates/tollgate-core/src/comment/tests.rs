@@ -82,13 +82,13 @@ fn check_rules(text: &str, expected: &[&str]) {
     assert_eq!(errors, expected, "{text}");
 }
 
-/// Checks what is wrong with the example of a first review after a replacement.
+/// Checks the violations of the example of a first review after a replacement.
 #[track_caller]
 fn review(from: &str, to: &str, expected: &[&str]) {
     changed(REVIEW, from, to, expected);
 }
 
-/// Checks what is wrong with the example of a re-review after a replacement.
+/// Checks the violations of the example of a re-review after a replacement.
 #[track_caller]
 fn re_review(from: &str, to: &str, expected: &[&str]) {
     changed(RE_REVIEW, from, to, expected);
@@ -98,12 +98,12 @@ fn re_review(from: &str, to: &str, expected: &[&str]) {
 fn changed(text: &str, from: &str, to: &str, expected: &[&str]) {
     assert!(text.contains(from), "{from}");
     check_rules(&text.replacen(from, to, 1), expected);
-    // Line ends of either kind mean the same.
+    // Windows line endings make no difference.
     check_rules(&text.replacen(from, to, 1).replace('\n', "\r\n"), expected);
 }
 
 #[test]
-fn the_summary_text_tells_which_rules_hold() {
+fn the_summary_text_selects_the_rules() {
     let kinds = [(REVIEW, Kind::Review), (RE_REVIEW, Kind::ReReview), ("# Verdict\n", Kind::Other), ("", Kind::Other)];
     for (text, kind) in kinds {
         assert_eq!(check(text, DEFAULT_BOT), CheckedComment { kind, errors: Vec::new() });
@@ -301,7 +301,7 @@ fn a_verdict_line_has_its_format() {
     for wrong in wrong {
         review(line, wrong, &["verdict-line at 25 in Verdict"]);
     }
-    // In code over several lines nothing is a line of its own.
+    // Inline code over several lines has no lines of its own.
     review(line, &format!("`x\n{line}\n`"), &["verdict-line at 24 in Verdict"]);
     review(line, ":red_circle: **Do not merge** -- x", &[]);
     review(line, ":yellow_circle: **Needs changes** -- the words and the colour between are free", &[]);
@@ -362,7 +362,7 @@ fn the_heading_names_the_prior_commit() {
 }
 
 #[test]
-fn what_is_still_open_is_repeated_nowhere() {
+fn open_findings_are_not_repeated() {
     re_review(
         "src/a.ts (42): The delay grows without end",
         "src/b.ts (42): a check is missing",
@@ -376,14 +376,14 @@ fn what_is_still_open_is_repeated_nowhere() {
 }
 
 #[test]
-fn what_is_still_open_is_repeated_nowhere_even_without_badge_and_tag() {
+fn open_findings_are_not_repeated_without_badge_and_tag() {
     let plain = ":new: [MEDIUM] src/a.ts (42): The delay grows without end";
     re_review(plain, "src/b.ts (42): a check is missing", &["still-open-repeated at 10 in New Findings"]);
     re_review("It is doubled each time.", "src/b.ts: A check is missing", &[]);
 }
 
 #[test]
-fn the_count_of_what_is_still_open_is_that_of_its_list() {
+fn the_count_of_open_findings_is_that_of_the_list() {
     re_review("2 finding(s)", "3 finding(s)", &["still-open-count at 17 in Still Open"]);
     re_review("2 finding(s)", "Some findings", &["still-open-count at 16 in Still Open"]);
     re_review("2 finding(s)", "1,202 finding(s)", &["still-open-count at 17 in Still Open"]);
@@ -427,7 +427,7 @@ fn a_comment_that_no_code_host_takes_is_refused() {
     assert_eq!(check(&long, DEFAULT_BOT), CheckedComment { kind: Kind::Other, errors: Vec::new() });
 }
 
-/// Deep nesting makes the parser look at every level for every line: minutes for each of these, were they parsed.
+/// Deep nesting makes the parser visit every level for every line: parsing would take minutes for each of these.
 #[test]
 fn hostile_comments_are_read_all_the_same() {
     for n in [MAX_CHARS / 4, 250_000] {
@@ -493,7 +493,7 @@ fn empty_sections_are_left_out() {
 }
 
 #[test]
-fn what_cannot_be_repaired_is_refused_with_everything_that_is_wrong() {
+fn irreparable_comments_are_refused_with_all_violations() {
     let text = REVIEW.replace("## Observations", "## Notes").replace("Summary</summary>\n\n", "Summary</summary>\n");
     let errors = fix(&text, DEFAULT_BOT).unwrap_err();
     assert_eq!(errors, check(&text, DEFAULT_BOT).errors);
@@ -529,7 +529,7 @@ proptest! {
     ) {
         let (head, mut sections, end) = pieces(if is_review { REVIEW } else { RE_REVIEW });
         if let Some(nothing) = empty {
-            // The last section before the verdict whose absence the verdict does not notice.
+            // The last section before the verdict that does not affect the verdict.
             let name = if is_review { "## Suggestions" } else { "## New Findings" };
             let index = sections.iter().position(|section| section.starts_with(name)).unwrap();
             sections[index] = format!("{name}\n{nothing}");
@@ -550,7 +550,7 @@ proptest! {
         prop_assert_eq!(check(&fixed.text, DEFAULT_BOT).errors, []);
         prop_assert_eq!(fixed.done.is_empty(), fixed.text == text);
         prop_assert_eq!(fix(&fixed.text, DEFAULT_BOT), Ok(FixedComment { text: fixed.text.clone(), done: Vec::new() }));
-        // Nothing that was said is lost, and line ends stay what they were.
+        // No text is lost, and line endings are kept.
         let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("##") && !line.contains("one");
         for line in text.lines().filter(said) {
             prop_assert!(fixed.text.contains(line), "{}", line);
@@ -559,7 +559,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_out_of_a_repair_keeps_every_rule_and_is_not_repaired_again(
+    fn repaired_comments_are_valid_and_repair_is_idempotent(
         parts in vec(select(&PARTS[..]), 0..24),
     ) {
         let text = format!("<details>\n<summary>Kodiai Review Summary</summary>\n{}", parts.concat());
@@ -609,7 +609,7 @@ const PARTS: [&str; 34] = [
     "🙂\u{2028}",
 ];
 
-/// Hostile input costs time in proportion to its size: these would take minutes if anything were squared.
+/// The work is linear: quadratic behaviour would take minutes here.
 #[test]
 fn large_comments_are_checked_in_one_pass() {
     let head = "<details>\n<summary>Kodiai Review Summary</summary>\n\n";

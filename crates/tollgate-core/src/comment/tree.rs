@@ -1,4 +1,4 @@
-//! A comment as a Markdown reader sees it: its headings, texts and collapsed blocks, each with its place.
+//! The Markdown tree of a comment: headings, texts and collapsed blocks with their offsets.
 
 use std::ops::Range;
 
@@ -6,34 +6,34 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::comment::html::{self, Token};
 
-/// A comment, read.
+/// A parsed comment.
 pub(super) struct Tree<'a> {
     pub(super) source: &'a str,
-    /// What is shown, in order.
+    /// The rendered blocks, in order.
     pub(super) leaves: Vec<Leaf<'a>>,
     /// The `<details>` elements, in the order in which they begin.
     pub(super) details: Vec<Details>,
     /// The `<summary>` elements.
     pub(super) summaries: Vec<Summary>,
-    /// Where a `</details>` has nothing to end.
+    /// Offsets of unmatched `</details>`.
     pub(super) stray: Vec<usize>,
-    /// Where Markdown stands directly under HTML, so that it is taken for HTML.
+    /// Markdown directly after HTML, which is parsed as HTML.
     pub(super) swallowed: Vec<Swallowed>,
-    /// Where each line begins.
+    /// The offset of each line.
     line_starts: Vec<usize>,
 }
 
-/// One block that has no blocks inside.
+/// A block without nested blocks.
 pub(super) struct Leaf<'a> {
     pub(super) kind: LeafKind,
     pub(super) start: usize,
     /// True inside a quote or a footnote.
     pub(super) quoted: bool,
-    /// The outermost list item it stands in.
+    /// The outermost enclosing list item.
     pub(super) item: Option<Item>,
-    /// The innermost `<details>` it stands in.
+    /// The innermost enclosing `<details>`.
     pub(super) details: Option<usize>,
-    /// Its lines; none for code.
+    /// The lines; none for code.
     pub(super) lines: Vec<Line<'a>>,
 }
 
@@ -42,23 +42,23 @@ pub(super) enum LeafKind {
     Heading(u8),
     Text,
     Code,
-    /// Text or a tag in HTML, and anything else that is shown.
+    /// HTML text or tags, and any other rendered content.
     Other,
 }
 
-/// A list item, by where it begins.
+/// A list item, by its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) start: usize,
     pub(super) checkbox: bool,
 }
 
-/// A line of text, as it is written and as it is read.
+/// A line of text, as source and as rendered text.
 pub(super) struct Line<'a> {
     pub(super) start: usize,
     pub(super) source: &'a str,
     pub(super) text: String,
-    /// Where bold text begins.
+    /// The offsets of bold text.
     pub(super) bold: Vec<usize>,
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Line<'a> {
 pub(super) struct Details {
     pub(super) parent: Option<usize>,
     pub(super) start: usize,
-    /// Where its `</details>` begins.
+    /// The offset of its `</details>`.
     pub(super) end: Option<usize>,
-    /// The quote, item or footnote it began in.
+    /// The enclosing quote, item or footnote.
     container: usize,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Summary {
     pub(super) at_top: bool,
 }
 
-/// Markdown that is taken for HTML.
+/// Markdown that is parsed as HTML.
 pub(super) struct Swallowed {
     pub(super) start: usize,
     /// True when it follows a `</summary>`, false after another tag of a collapsed block.
@@ -97,24 +97,24 @@ impl<'a> Tree<'a> {
         reader.finish()
     }
 
-    /// The line, from 1, of a place.
+    /// The line number of an offset, from 1.
     pub(super) fn line_number(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at)
     }
 
-    /// Where the line of a place begins.
+    /// The start of the line of an offset.
     pub(super) fn line_start(&self, at: usize) -> usize {
         self.line_starts[self.line_number(at) - 1]
     }
 
-    /// True when a place is inside a `<details>`; one that never ends holds the rest.
+    /// True when an offset is inside a `<details>`; an unclosed one extends to the end.
     pub(super) fn is_inside(&self, at: usize, details: usize) -> bool {
         let details = &self.details[details];
         at >= details.start && details.end.is_none_or(|end| at <= end)
     }
 }
 
-/// What a code host understands beyond plain Markdown.
+/// The Markdown extensions of GitHub.
 fn github() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
@@ -123,18 +123,18 @@ fn github() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// Makes a tree of events.
+/// Builds the tree from parser events.
 struct Reader<'a> {
     tree: Tree<'a>,
-    /// The quotes, items and footnotes that are open: where each begins, and whether it is an item.
+    /// The open quotes, items and footnotes: their offsets, and whether each is an item.
     containers: Vec<(usize, bool)>,
-    /// The `<details>` elements that are open.
+    /// The open `<details>` elements.
     open: Vec<usize>,
-    /// The leaf that is being read.
+    /// The current leaf.
     leaf: Option<Leaf<'a>>,
-    /// The HTML block that is being read: its text, and where in the source its pieces are.
+    /// The current HTML block: its text, and the source offsets of its pieces.
     html: Option<(String, Vec<(usize, usize)>)>,
-    /// The `<summary>` that is being read.
+    /// The current `<summary>`.
     summary: Option<Summary>,
     in_code: bool,
 }
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text of a tight list item has no paragraph of its own.
+    /// Opens a leaf for the text of a tight list item, which has no paragraph.
     fn ensure_leaf(&mut self, at: usize) {
         if self.leaf.is_none() {
             // A backslash in front of the first character is not part of the event.
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Something that is shown and is neither Markdown text nor code.
+    /// Adds rendered content that is neither Markdown text nor code.
     fn other(&mut self, start: usize, text: String) {
         self.close_leaf();
         let mut leaf = self.leaf_at(LeafKind::Other, start);
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
             let (piece, start) = pieces[pieces.partition_point(|(piece, _)| *piece <= at).max(1) - 1];
             start + (at - piece)
         };
-        // The last tag of a collapsed block, and how many other elements began since.
+        // The last tag of a collapsed block, and the number of other elements opened since.
         let mut after: Option<(bool, usize)> = None;
         for (token, range) in html::tokens(html) {
             let at = place(range.start);

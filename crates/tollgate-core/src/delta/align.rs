@@ -1,18 +1,18 @@
-//! Which elements of one sequence are which of another.
+//! Line diff: aligns the equal elements of two sequences.
 //!
-//! A line diff over numbers: equal numbers are equal lines. Lines that stand once on either side are the anchors
-//! (patience), what is between two anchors is aligned by a longest common subsequence when that is cheap, and by
-//! counting occurrences otherwise. The work is near n log n whatever the input: never more than [`MAX_DEPTH`] rounds
-//! of sorting, and [`MAX_CELLS`] cells for every block. Blocks that moved are not followed.
+//! Lines are interned as numbers. Lines that are unique on both sides are anchors (patience diff); the blocks between two
+//! anchors are aligned by a longest common subsequence when that is cheap, and by counting occurrences otherwise. The
+//! work is near n log n for any input: at most [`MAX_DEPTH`] rounds of sorting, and [`MAX_CELLS`] cells per block. Moved
+//! blocks are not followed.
 
 use std::collections::HashMap;
 
 /// Blocks of no more cells than this are aligned exactly.
 const MAX_CELLS: usize = 1 << 16;
-/// Rounds of looking for anchors between anchors.
+/// The most rounds of searching anchors between anchors.
 const MAX_DEPTH: u32 = 24;
 
-/// Gives pairs of places with equal elements, rising on both sides.
+/// Returns index pairs of equal elements, increasing on both sides.
 pub(super) fn align(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut pending = vec![Block { a: (0, a.len()), b: (0, b.len()), depth: 0 }];
@@ -35,7 +35,7 @@ pub(super) fn align(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// A part of both sequences, ends excluded.
+/// A block of both sequences, ends excluded.
 #[derive(Clone, Copy)]
 struct Block {
     a: (usize, usize),
@@ -44,7 +44,7 @@ struct Block {
 }
 
 impl Block {
-    /// Matches what both parts begin and end with; `None` when nothing is left on a side.
+    /// Matches the common prefix and suffix; `None` when one side is used up.
     fn trimmed(mut self, a: &[u32], b: &[u32], pairs: &mut Vec<(usize, usize)>) -> Option<Self> {
         while self.a.0 < self.a.1 && self.b.0 < self.b.1 && a[self.a.0] == b[self.b.0] {
             pairs.push((self.a.0, self.b.0));
@@ -70,9 +70,9 @@ impl Block {
     }
 }
 
-/// Elements that stand once on either side, in the order of the first.
+/// Elements that are unique on both sides, in the order of the first.
 fn unique(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
-    /// How often an element stands on a side, and where.
+    /// The number of occurrences of an element on a side, and the last index.
     #[derive(Default)]
     struct Seen {
         in_a: u32,
@@ -96,7 +96,7 @@ fn unique(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     a.iter().enumerate().filter_map(place).collect()
 }
 
-/// The first occurrence with the first, the second with the second, and so on.
+/// Pairs the first occurrence with the first, the second with the second, and so on.
 fn occurrences(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let mut places: HashMap<u32, (usize, Vec<usize>)> = HashMap::new();
     for (j, element) in b.iter().enumerate() {
@@ -111,7 +111,7 @@ fn occurrences(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     a.iter().enumerate().filter_map(next).collect()
 }
 
-/// A longest part that also rises on the second side.
+/// A longest subsequence that is increasing on the second side.
 fn rising(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     // The last pair of the best row of each length, and each pair's predecessor in its row.
     let mut ends: Vec<usize> = Vec::new();
@@ -137,7 +137,7 @@ fn rising(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
 /// A longest common subsequence, by the full table.
 fn longest_common(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let width = b.len() + 1;
-    // Lengths from each cell to the end; a block has at most 65,536 cells, so they fit.
+    // Lengths from each cell to the end; a block has at most 65,536 cells, so they fit in 16 bits.
     let mut table = vec![0u16; (a.len() + 1) * width];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_have_in_order_is_matched() {
+    fn common_elements_are_matched_in_order() {
         check("abc", "abc", "abc");
         check("", "abc", "");
         check("abcd", "abxd", "abd");
@@ -199,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_equal_lines_are_no_work() {
+    fn a_hundred_thousand_equal_lines_are_aligned() {
         let mut a = vec![7; 100_000];
         let mut b = vec![7; 100_001];
         (a[50_000], b[50_000]) = (1, 2);
         (a[0], b[100_000]) = (3, 4);
-        // Nothing to hold on to: each line is matched with the one of the same count.
+        // Without anchors each line is matched by its occurrence count.
         assert_eq!(align(&a, &b).len(), 99_998);
     }
 
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_are_equal_rise_and_are_as_many_as_can_be(
+        fn pairs_are_equal_increasing_and_maximal(
             a in prop::collection::vec(0u32..6, 0..40),
             b in prop::collection::vec(0u32..6, 0..40),
         ) {
@@ -232,7 +232,7 @@ mod tests {
         }
 
         #[test]
-        fn large_blocks_give_rising_pairs_of_equals(
+        fn large_blocks_give_increasing_pairs_of_equals(
             a in prop::collection::vec(0u32..400, 300..900),
             b in prop::collection::vec(0u32..400, 300..900),
         ) {

@@ -1,18 +1,18 @@
-//! New, resolved or still open.
+//! Classifies findings as new, resolved or still open.
 //!
-//! A prior finding that is reported again is still open. One that is not reported again is resolved only if somebody
-//! looked: its lines changed and its reviewer saw them, or its rule ran there again, or what it quotes is no longer in
-//! the file, or the file is gone. Everything else is still open, because not looking is not finding nothing.
+//! A prior finding that is reported again is still open. One that is not reported again is resolved only if its reviewer
+//! saw the changed lines, its rule ran there again, its quoted code is no longer in the file, or the file is deleted.
+//! Everything else stays open: a finding outside the reviewed scope is not resolved.
 
 use std::collections::HashSet;
 
-use crate::delta::identity::{ComparedFinding, FindingPairs, is_telling};
+use crate::delta::identity::{ComparedFinding, FindingPairs, is_distinctive};
 use crate::delta::line_map::{LineMap, Mapped};
 use crate::finding::{LineRange, Location, Severity};
 use crate::path::FilePath;
 use crate::verdict::{self, VerdictUpdate};
 
-/// What became of the findings of two reviews.
+/// The classes of the findings of two reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delta {
     /// Current findings that the last review did not have, in order.
@@ -26,39 +26,39 @@ pub struct Delta {
 /// A prior finding that is not resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StillOpen {
-    /// Which one of the prior findings.
+    /// The index of the prior finding.
     pub prior: usize,
-    /// The current finding that says the same; `None` when nobody looked there again.
+    /// The matching current finding; `None` when its lines were not reviewed again.
     pub current: Option<usize>,
-    /// Where its lines are now; `None` when they changed, when it has none, or when the current finding says it.
+    /// The current location; `None` when its lines changed, when it has none, or when `current` is set.
     pub at: Option<Location>,
 }
 
-/// What was looked at this time.
+/// The scope of the current review.
 #[derive(Clone, Copy)]
 pub struct ReviewedScope<'a> {
-    /// Tells whether a prior finding's reviewer looked, this time, at the place it is about.
+    /// True when the reviewer of a prior finding reviewed its location again.
     pub at: &'a dyn Fn(&ComparedFinding<'_>, &Mapped) -> bool,
-    /// Tells whether what a prior finding quotes is still in the file, which has this path now; `None` when unknown.
+    /// True when the quoted code of a prior finding is still in the file with this path; `None` when unknown.
     pub quoted: &'a dyn Fn(&ComparedFinding<'_>, &FilePath) -> Option<bool>,
 }
 
 impl<'a> ReviewedScope<'a> {
-    /// What was looked at, when nobody knows the files.
+    /// A scope without access to file contents.
     #[must_use]
     pub fn at(at: &'a dyn Fn(&ComparedFinding<'_>, &Mapped) -> bool) -> Self {
         Self { at, quoted: &|_, _| None }
     }
 }
 
-/// Puts every finding of both reviews in one class.
+/// Puts every finding of both reviews into one class.
 #[must_use]
 pub fn classify(
     prior: &[ComparedFinding<'_>],
     n_current: usize,
     joined: &FindingPairs,
     map: &LineMap,
-    looked: ReviewedScope<'_>,
+    scope: ReviewedScope<'_>,
 ) -> Delta {
     let mut found_as: Vec<Option<usize>> = vec![None; prior.len()];
     let mut is_new = vec![true; n_current];
@@ -73,8 +73,8 @@ pub fn classify(
             delta.still_open.push(StillOpen { prior: index, current: found_as[index], at: None });
             continue;
         }
-        let mapped = whereabouts(claim, map);
-        if is_resolved(claim, &mapped, map, looked) {
+        let mapped = current_location(claim, map);
+        if is_resolved(claim, &mapped, map, scope) {
             delta.resolved.push(index);
             continue;
         }
@@ -88,8 +88,8 @@ pub fn classify(
     delta
 }
 
-/// Where a finding is now. One without lines is about its file, and where that is untouched, so is the finding.
-fn whereabouts(claim: &ComparedFinding<'_>, map: &LineMap) -> Mapped {
+/// The current location of a finding. One without lines is located at its file while that is untouched.
+fn current_location(claim: &ComparedFinding<'_>, map: &LineMap) -> Mapped {
     let of_file = || match map.path(claim.file, claim.side) {
         None => Mapped::Gone,
         Some(_) if !map.is_untouched(claim.file, claim.side) => Mapped::Changed,
@@ -98,17 +98,17 @@ fn whereabouts(claim: &ComparedFinding<'_>, map: &LineMap) -> Mapped {
     claim.mapped(map).unwrap_or_else(of_file)
 }
 
-fn is_resolved(claim: &ComparedFinding<'_>, mapped: &Mapped, map: &LineMap, looked: ReviewedScope<'_>) -> bool {
+fn is_resolved(claim: &ComparedFinding<'_>, mapped: &Mapped, map: &LineMap, scope: ReviewedScope<'_>) -> bool {
     let Some(file) = map.path(claim.file, claim.side) else { return true };
-    let is_quoted = || !is_telling(claim.evidence) || (looked.quoted)(claim, file) != Some(false);
-    (looked.at)(claim, mapped) || !is_quoted()
+    let is_quoted = || !is_distinctive(claim.evidence) || (scope.quoted)(claim, file) != Some(false);
+    (scope.at)(claim, mapped) || !is_quoted()
 }
 
 impl Delta {
-    /// What became of the blockers.
+    /// Summarizes the delta of the blockers.
     ///
-    /// A finding that is still open counts with the worse of what the two reviews say: it must not hide behind its
-    /// milder self.
+    /// A finding that is still open counts with the higher severity of the two reviews, so that it cannot be downgraded by
+    /// rewording.
     #[must_use]
     pub fn verdict_update(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> VerdictUpdate {
         let new = self.new.iter().map(|&index| current[index].severity);
@@ -121,25 +121,25 @@ impl Delta {
     }
 }
 
-/// More added lines than these, and a review no longer speaks for the change.
+/// More added lines than this require a new review.
 const MAX_ADDED_LINES: u64 = 100;
-/// So many fixed findings of severity High, and a review no longer speaks for the change.
+/// This many fixed findings of severity High require a new review.
 const MANY_HIGH: usize = 3;
 
-/// What happened since a stored review.
+/// The changes since a stored review.
 #[derive(Debug, Clone, Copy)]
 pub struct Since<'a> {
     /// The severities of its findings that were fixed.
     pub fixed: &'a [Severity],
     /// The number of lines that were added.
     pub n_added: u64,
-    /// The files that changed, by their paths then and now.
+    /// The changed files, by their old and new paths.
     pub changed: &'a [FilePath],
-    /// The files it looked at.
+    /// The files that the stored review covered.
     pub scope: &'a [FilePath],
 }
 
-/// Decides whether a stored review still speaks for the change.
+/// Decides whether a stored review is outdated.
 #[must_use]
 pub fn re_review_required(since: Since<'_>) -> bool {
     let n_fixed = |severity| since.fixed.iter().filter(|fixed| **fixed == severity).count();

@@ -1,12 +1,12 @@
-//! What a later review does not say, so that reviews come to an end.
+//! Convergence: findings that later reviews hold back, so that iterations come to an end.
 //!
-//! Two things are held back and counted: new remarks of little weight on lines that an earlier review looked at and
-//! passed, and advice to undo what an earlier review asked for. A Critical is never held back, unless at a gate, where
-//! only grave remarks may come late.
+//! Two kinds are held back and counted: new minor findings on lines that an earlier review passed, and suggestions to undo
+//! an earlier suggestion. A Critical is never held back, except at a gate, where only blockers of compliance or security
+//! may come late.
 
 use std::collections::HashMap;
 
-use crate::delta::identity::{is_telling, without_space};
+use crate::delta::identity::{is_distinctive, without_space};
 use crate::delta::line_map::LineMap;
 use crate::finding::{Category, Finding, Location, Severity};
 use crate::path::FilePath;
@@ -14,19 +14,19 @@ use crate::path::FilePath;
 /// Why a finding is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldReason {
-    /// It is one that comes too late ([`Late`]), and an earlier review passed these lines.
+    /// The finding is late ([`LateFindings`]): an earlier review passed these lines.
     Passed,
-    /// It asks to undo what this prior finding asked for.
+    /// The finding asks to undo the suggestion of this prior finding.
     Contradicts(usize),
 }
 
-/// Which new remarks on lines that an earlier review passed are held back.
+/// Which new findings on lines that an earlier review passed are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LateFindings {
-    /// Those of little weight: a person reads the rest.
+    /// Minor ones; a person reads the rest.
     Mild,
-    /// All but grave ones, so that a gate does not send work back for what it could have said before. Grave is a blocker
-    /// of compliance or security.
+    /// All except blockers of compliance or security, so that a gate does not reject work for something that it could have
+    /// reported before.
     AllButGrave,
 }
 
@@ -44,8 +44,8 @@ impl LateFindings {
 
 /// Finds the new findings to hold back.
 ///
-/// `new` are indices into `current`; `passed` tells whether an earlier review looked at lines of the current state and
-/// found nothing there. The prior findings may be those of all earlier reviews of the change.
+/// `new` are indices into `current`; `passed` is true for lines that an earlier review covered without a finding. The
+/// prior findings may be those of all earlier reviews of the change.
 #[must_use]
 pub fn hold_back(
     prior: &[Finding],
@@ -54,55 +54,56 @@ pub fn hold_back(
     map: &LineMap,
     (late, passed): (LateFindings, &dyn Fn(&Location) -> bool),
 ) -> Vec<(usize, HoldReason)> {
-    let asked = asked(prior, map);
-    let mut held = Vec::new();
+    let prior_suggestions = prior_suggestions(prior, map);
+    let mut held_back = Vec::new();
     for (index, finding) in new.iter().filter_map(|&index| Some((index, current.get(index)?))) {
         if finding.severity == Severity::Praise {
             continue;
         }
         if late == LateFindings::AllButGrave && late.holds(finding) && passed(&finding.location) {
-            held.push((index, HoldReason::Passed));
+            held_back.push((index, HoldReason::Passed));
             continue;
         }
         if finding.severity == Severity::Critical {
             continue;
         }
         let found = without_space(&finding.evidence);
-        let undone = wanted(finding).find_map(|wanted| asked.get(&(&finding.location.file, found.clone(), wanted)));
+        let undone = suggested(finding)
+            .find_map(|suggested| prior_suggestions.get(&(&finding.location.file, found.clone(), suggested)));
         match undone {
-            Some(&undone) => held.push((index, HoldReason::Contradicts(undone))),
-            None if late.holds(finding) && passed(&finding.location) => held.push((index, HoldReason::Passed)),
+            Some(&undone) => held_back.push((index, HoldReason::Contradicts(undone))),
+            None if late.holds(finding) && passed(&finding.location) => held_back.push((index, HoldReason::Passed)),
             None => {}
         }
     }
-    held
+    held_back
 }
 
-/// A file, what an earlier review wanted there, and what it wanted that to replace.
+/// Earlier suggestions: the file, the suggested code, and the code it should replace.
 type PriorSuggestions<'a> = HashMap<(&'a FilePath, String, String), usize>;
 
-fn asked<'a>(prior: &'a [Finding], map: &'a LineMap) -> PriorSuggestions<'a> {
-    let mut asked = PriorSuggestions::new();
+fn prior_suggestions<'a>(prior: &'a [Finding], map: &'a LineMap) -> PriorSuggestions<'a> {
+    let mut prior_suggestions = PriorSuggestions::new();
     for (index, finding) in prior.iter().enumerate() {
         let location = &finding.location;
         let Some(file) = map.path(&location.file, location.side) else { continue };
         let replaced = without_space(&finding.evidence);
-        for wanted in wanted(finding).filter(|_| is_telling(&replaced)) {
-            asked.entry((file, wanted, replaced.clone())).or_insert(index);
+        for suggested in suggested(finding).filter(|_| is_distinctive(&replaced)) {
+            prior_suggestions.entry((file, suggested, replaced.clone())).or_insert(index);
         }
     }
-    asked
+    prior_suggestions
 }
 
-/// The code that a finding wants to see: its fix, and its suggestion, or the code in it.
-fn wanted(finding: &Finding) -> impl Iterator<Item = String> {
+/// The code that a finding suggests: its fix, its suggestion, or the code block in it.
+fn suggested(finding: &Finding) -> impl Iterator<Item = String> {
     let fix = finding.fix.as_ref().map(|fix| without_space(&fix.replacement));
     let suggestion = finding.suggestion.as_deref().map(without_space);
     let fenced = finding.suggestion.as_deref().and_then(fenced).map(without_space);
-    [fix, suggestion, fenced].into_iter().flatten().filter(|wanted| is_telling(wanted))
+    [fix, suggestion, fenced].into_iter().flatten().filter(|suggested| is_distinctive(suggested))
 }
 
-/// The first block of code of a text.
+/// The first code block of a text.
 fn fenced(text: &str) -> Option<&str> {
     let (_, block) = text.split_once("```")?;
     let (_, code) = block.split_once('\n')?;
@@ -133,12 +134,12 @@ mod tests {
     #[track_caller]
     fn check(prior: &Finding, current: &Finding, passed: bool, expected: Option<HoldReason>) {
         let (then, now) = (std::slice::from_ref(prior), std::slice::from_ref(current));
-        let held = hold_back(then, now, &[0], &LineMap::identity(), (LateFindings::Mild, &|_| passed));
-        assert_eq!(held.first().map(|held| held.1), expected);
+        let held_back = hold_back(then, now, &[0], &LineMap::identity(), (LateFindings::Mild, &|_| passed));
+        assert_eq!(held_back.first().map(|held_back| held_back.1), expected);
     }
 
     #[test]
-    fn mild_remarks_on_lines_that_were_passed_are_held_back() {
+    fn minor_findings_on_passed_lines_are_held_back() {
         let prior = finding(Severity::High, "something()", "");
         for severity in Severity::ALL {
             let mild = matches!(severity, Severity::Low | Severity::Nit);
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_gate_only_grave_remarks_may_come_late() {
+    fn at_a_gate_only_compliance_and_security_blockers_may_come_late() {
         use Severity::{Critical, High, Medium, Nit};
         for (category, severity, expected) in [
             (Category::Logic, Critical, true),
@@ -181,11 +182,11 @@ mod tests {
             (Category::Compliance, High, false),
         ] {
             let late = [Finding { category, ..finding(severity, "other()", "") }];
-            let held = |passed: bool| {
+            let held_back = |passed: bool| {
                 hold_back(&[], &late, &[0], &LineMap::identity(), (LateFindings::AllButGrave, &|_| passed)).len() == 1
             };
-            assert_eq!(held(true), expected, "{category} {severity}");
-            assert!(!held(false), "{category} {severity}");
+            assert_eq!(held_back(true), expected, "{category} {severity}");
+            assert!(!held_back(false), "{category} {severity}");
         }
     }
 

@@ -1,13 +1,13 @@
-//! Findings for comparing, from whatever holds them.
+//! Reads findings for comparison.
 //!
-//! A review in any format that is read elsewhere, or a list of the least that a finding is:
+//! Accepts a review in any input format, or a list of minimal findings:
 //!
 //! ```json
 //! [{ "file": "src/a.rs", "title": "Unhandled error", "severity": "major", "category": "bug", "line": 12 }]
 //! ```
 //!
-//! What is compared later is named by its place in the input, so no finding is left out: one without a file refuses the
-//! whole, everything else is made the best of and noted.
+//! Findings are identified by their index in the input, so none may be dropped: a finding without a file refuses the whole
+//! input, any other defect is tolerated and noted.
 
 use serde_json::Value;
 
@@ -18,20 +18,20 @@ use crate::report::json::fields::{Fields, Reader, brief};
 use crate::report::json::parse;
 use crate::report::{self, InputFormat, Place, Problem, ReadError, Strictness};
 
-/// A finding that was read for comparing.
+/// A finding read for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFinding {
     /// The file.
     pub file: FilePath,
-    /// What is wrong.
+    /// The defect in one line.
     pub title: String,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What it is about.
+    /// The category.
     pub category: Category,
     /// The rule that found it.
     pub rule: Option<String>,
-    /// The lines, where it says any.
+    /// The lines, if given.
     pub lines: Option<LineRange>,
     /// Before or after the change.
     pub side: Side,
@@ -40,7 +40,7 @@ pub struct ListedFinding {
 }
 
 impl ListedFinding {
-    /// What it claims.
+    /// The finding as a borrowed view for comparison.
     #[must_use]
     pub fn claim(&self) -> ComparedFinding<'_> {
         ComparedFinding {
@@ -72,7 +72,7 @@ impl From<Finding> for ListedFinding {
     }
 }
 
-/// Reads findings and what had to be said about them.
+/// Reads findings, with the problems found in them.
 pub fn read(bytes: &[u8]) -> Result<(Vec<ListedFinding>, Vec<Problem>), ReadError> {
     if bytes.len() > report::MAX_INPUT {
         let message = format!("the input has {} bytes, at most {} are read", bytes.len(), report::MAX_INPUT);
@@ -122,7 +122,7 @@ fn at_pointer(pointer: &str) -> Place {
 }
 
 fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {
-    // Null is as good as nothing.
+    // Null counts as missing.
     for key in ["line", "line_start", "start_line", "line_end", "end_line", "evidence", "rule", "x_rule", "side"] {
         if fields.peek(key).is_some_and(Value::is_null) {
             fields.take(key);
@@ -155,7 +155,7 @@ fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {
     Some(ListedFinding { file, title, severity, category, rule, lines, side, evidence })
 }
 
-/// A path that is not quite in order is still one path.
+/// Normalizes an irregular path instead of refusing it.
 fn file(text: &str) -> Option<FilePath> {
     let plain = text.trim().replace('\\', "/");
     let odd = || FilePath::of_repo_path(&RepoPath::from_bytes(plain.as_bytes()));
@@ -167,7 +167,7 @@ fn text(reader: &mut Reader, fields: &mut Fields, keys: &[&str]) -> Option<Strin
     fields.text(reader, key).filter(|text| !text.trim().is_empty())
 }
 
-/// A line; 0 is none.
+/// A line number; 0 counts as missing.
 fn number(reader: &mut Reader, fields: &mut Fields, keys: &[&str]) -> Option<u32> {
     let key = keys.iter().find(|key| fields.has(key))?;
     u32::try_from(fields.count(reader, key)?).ok().filter(|number| *number > 0)
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_the_least_is_read() {
+    fn a_list_of_minimal_findings_is_read() {
         check(
             r#"[{"file":"./a.rs","title":"T","severity":"major","category":"bug","line":3},
                 {"file":"b.rs","summary":"S","severity":"Nit","category":"Style","line":null,"evidence":null}]"#,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused_with_its_place() {
+    fn input_that_cannot_be_compared_is_refused_with_its_position() {
         let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(error(r#"[{"file":"a"},{"title":"T"}]"#), "/1: a finding needs a `file` (file)");
         assert_eq!(error("[1]"), "/0: a finding needs a `file` (file)");

@@ -1,13 +1,13 @@
-//! Which finding of the last review is which of this one.
+//! Matches the findings of the prior review with the current ones.
 //!
-//! Three steps, each one to one and best first: the same title in the same file; the same evidence in the same file by
-//! the same rule or in the same category; overlapping lines and similar words. Renamed files and moved lines are
-//! followed. Words alone never join two findings, and neither do words that contradict: another number, name or denial
-//! is another finding, and a new blocker must not hide behind an old one.
+//! Three steps, each one-to-one and best first: the same title in the same file; the same evidence in the same file by the
+//! same rule or in the same category; overlapping lines and similar words. Renamed files and moved lines are followed.
+//! Similar words alone never match, nor do contradicting ones: a different number, name or negation is another finding,
+//! so that a new blocker cannot pass as an old one.
 //!
 //! The result does not depend on the order of the findings. The work is near n log n: everything is sorted or looked up,
-//! and the last step compares each finding with at most `place::MAX_COMPARED` others that share its place and its
-//! rarest words. [`Joined::n_not_compared`] says when that was too few.
+//! and the last step compares each finding with at most `by_location::MAX_COMPARED` others that share its location and
+//! its rarest words. [`FindingPairs::n_not_compared`] counts the comparisons beyond that.
 
 mod by_location;
 mod group;
@@ -17,22 +17,22 @@ use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
 use crate::fingerprint::{InFile, normalise};
 use crate::path::FilePath;
 
-/// What a finding claims, as far as it matters for knowing it again.
+/// The fields of a finding that identify it across reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComparedFinding<'a> {
     /// The file, by its path on the finding's side.
     pub file: &'a FilePath,
-    /// What is wrong, in one line.
+    /// The title, in one line.
     pub title: &'a str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What it is about.
+    /// The category.
     pub category: Category,
     /// The rule that found it.
     pub rule: Option<&'a str>,
-    /// Who found it.
+    /// The reviewer that found it.
     pub reviewer: Option<&'a str>,
-    /// The lines; `None` when it is about the file.
+    /// The lines; `None` for a finding about the whole file.
     pub lines: Option<LineRange>,
     /// Before or after the change.
     pub side: Side,
@@ -57,47 +57,47 @@ impl<'a> From<&'a Finding> for ComparedFinding<'a> {
 }
 
 impl ComparedFinding<'_> {
-    /// Where it is; `None` when it is about the file.
+    /// The location; `None` for a finding about the whole file.
     #[must_use]
     pub fn location(&self) -> Option<Location> {
         Some(Location { file: self.file.clone(), lines: self.lines?, side: self.side })
     }
 
-    /// Where it is now.
+    /// The current location.
     #[must_use]
     pub fn mapped(&self, map: &LineMap) -> Option<Mapped> {
         self.location().map(|location| map.locate(&location))
     }
 }
 
-/// Findings of the last review that were found again.
+/// Matched findings of two reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FindingPairs {
-    /// Indices into the prior and the current findings, in order of the prior ones; none stands twice.
+    /// Indices into the prior and the current findings, in order of the prior ones; each index occurs once.
     pub pairs: Vec<(usize, usize)>,
-    /// How many comparisons of words were not made, because there were too many candidates in one place.
+    /// The number of word comparisons skipped because of too many candidates at one location.
     pub n_not_compared: usize,
 }
 
-/// Finds the findings of the last review again among those of this one.
+/// Matches the findings of two reviews.
 #[must_use]
-pub fn join(prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>], map: &LineMap) -> FindingPairs {
+pub fn match_findings(prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>], map: &LineMap) -> FindingPairs {
     let mut open = Unmatched::new(prior, current, map);
     by_fingerprint(&mut open);
     if open.is_any_left() {
         by_evidence(&mut open);
     }
-    let n_not_compared = if open.is_any_left() { by_location::by_place(&mut open, map) } else { 0 };
+    let n_not_compared = if open.is_any_left() { by_location::by_location(&mut open, map) } else { 0 };
     open.pairs.sort_unstable();
     FindingPairs { pairs: open.pairs, n_not_compared }
 }
 
-/// The findings that are not joined yet.
+/// The findings that are not matched yet.
 struct Unmatched<'a> {
     prior: &'a [ComparedFinding<'a>],
     current: &'a [ComparedFinding<'a>],
     map: &'a LineMap,
-    /// The paths of the prior findings' files now.
+    /// The current paths of the prior findings' files.
     paths: Vec<&'a FilePath>,
     prior_left: Vec<bool>,
     current_left: Vec<bool>,
@@ -110,7 +110,7 @@ impl<'a> Unmatched<'a> {
         for (index, claim) in prior.iter().enumerate() {
             let before = index.checked_sub(1).filter(|&before| prior[before].file == claim.file);
             let before = before.filter(|&before| prior[before].side == claim.side).map(|before| paths[before]);
-            // A file that is gone and yet has a finding is there again.
+            // A deleted file with a current finding exists again.
             paths.push(before.unwrap_or_else(|| map.path(claim.file, claim.side).unwrap_or(claim.file)));
         }
         Self {
@@ -129,7 +129,7 @@ impl<'a> Unmatched<'a> {
         self.pairs.push((prior, current));
     }
 
-    /// The first line of a prior finding, where it is now or, when nobody knows, where it was.
+    /// The first line of a prior finding: the current one or, when unknown, the old one.
     fn prior_line(&self, index: usize) -> u32 {
         let claim = &self.prior[index];
         match claim.mapped(self.map) {
@@ -152,7 +152,7 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// The same title in the same file. As many as there are on both sides are joined.
+/// Matches by title and file, as many as there are on both sides.
 fn by_fingerprint(open: &mut Unmatched<'_>) {
     let prior = keys(open.prior, |index| open.paths[index]);
     let current = keys(open.current, |index| open.current[index].file);
@@ -191,7 +191,7 @@ fn is_same_title(open: &Unmatched<'_>, i: usize, j: usize) -> bool {
         && (prior.title == current.title || normalise(prior.title) == normalise(current.title))
 }
 
-/// Findings with equal keys: the keys are only a hint.
+/// Matches findings with equal hash keys after comparing their titles.
 fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let first = open.current[current[0]];
     let is_first = |path: &FilePath, title: &str| path == first.file && title == first.title;
@@ -211,11 +211,11 @@ fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     }
 }
 
-/// The same evidence in the same file, by the same rule or in the same category.
+/// Matches by evidence and file, with the same rule or category.
 fn by_evidence(open: &mut Unmatched<'_>) {
     let quote = |file, claim: &ComparedFinding<'_>, index| {
         let evidence = without_space(claim.evidence);
-        is_telling(&evidence).then_some(((file, evidence), index))
+        is_distinctive(&evidence).then_some(((file, evidence), index))
     };
     let prior = open.prior_left();
     let mut prior: Vec<_> = prior.into_iter().filter_map(|i| quote(open.paths[i], &open.prior[i], i)).collect();
@@ -229,13 +229,13 @@ fn by_evidence(open: &mut Unmatched<'_>) {
     }
 }
 
-/// The text without white space: reformatting is no change.
+/// Strips whitespace, so that reformatting makes no difference.
 pub(super) fn without_space(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// False for evidence like `}`, which is everywhere.
-pub(super) fn is_telling(evidence: &str) -> bool {
+/// False for evidence that occurs everywhere, such as `}`.
+pub(super) fn is_distinctive(evidence: &str) -> bool {
     evidence.chars().filter(|character| character.is_alphanumeric()).take(4).count() == 4
 }
 
@@ -246,7 +246,7 @@ fn indices<K>(keyed: &[(K, usize)]) -> Vec<usize> {
 /// A run of equal keys on either side.
 type Runs<'k, T> = (&'k [T], &'k [T]);
 
-/// Walks two sorted lists and gives the runs whose keys are on both.
+/// Merges two sorted lists and returns the runs whose keys are in both.
 fn equal_runs<'k, T, K: Ord>(a: &'k [T], b: &'k [T], key: impl Fn(&'k T) -> K) -> Vec<Runs<'k, T>> {
     let mut runs = Vec::with_capacity(a.len().min(b.len()));
     let (mut i, mut j) = (0, 0);

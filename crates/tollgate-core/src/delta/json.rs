@@ -1,4 +1,4 @@
-//! The delta as JSON, for scripts. The names are promised; see `tollgate schema`.
+//! The delta as JSON. The field names are stable; see `tollgate schema`.
 //!
 //! ```json
 //! { "template": "delta", "new": [1], "still_open": [{"current": 0, "prior": 2}], "resolved": [0, 1],
@@ -12,76 +12,75 @@ use crate::delta::classify::Delta;
 use crate::delta::identity::ComparedFinding;
 use crate::verdict::VerdictUpdate;
 
-/// What became of the findings of two reviews; findings are named by their index, from 0.
+/// The classes of the findings of two reviews; findings are identified by their index, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Delta")]
-pub struct DeltaJson {
-    /// Which comment fits.
-    pub template: TemplateJson,
+struct DeltaJson {
+    /// The comment template to use.
+    template: TemplateJson,
     /// Current findings that the prior review did not have.
-    pub new: Vec<usize>,
+    new: Vec<usize>,
     /// Prior findings that are not resolved.
-    pub still_open: Vec<StillOpenJson>,
+    still_open: Vec<StillOpenJson>,
     /// Prior findings that are resolved.
-    pub resolved: Vec<usize>,
-    /// What became of the blockers; null when there were no prior findings.
-    pub verdict_update: Option<VerdictUpdateJson>,
+    resolved: Vec<usize>,
+    /// The delta of the blockers; null when there were no prior findings.
+    verdict_update: Option<VerdictUpdateJson>,
     /// The sizes of the three lists.
-    pub counts: CountsJson,
+    counts: CountsJson,
 }
 
-/// Which comment fits.
+/// The comment template to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "DeltaTemplate")]
-pub enum TemplateJson {
+enum TemplateJson {
     /// There are prior findings.
     Delta,
-    /// There are none.
+    /// There are no prior findings.
     Standard,
 }
 
 /// A prior finding that is not resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "StillOpen")]
-pub struct StillOpenJson {
-    /// The current finding that says the same; null when its lines are untouched and it was not reported again.
-    pub current: Option<usize>,
+struct StillOpenJson {
+    /// The matching current finding; null when it was not reported again on untouched lines.
+    current: Option<usize>,
     /// The prior finding.
-    pub prior: usize,
+    prior: usize,
 }
 
-/// What became of the blockers.
+/// The delta of the blockers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "VerdictUpdate")]
-pub enum VerdictUpdateJson {
-    /// There are new ones.
+enum VerdictUpdateJson {
+    /// There are new blockers.
     NewBlockers,
-    /// All are resolved.
+    /// All blockers are resolved.
     BlockersResolved,
-    /// Some are still open.
+    /// Some blockers are still open.
     BlockersRemain,
-    /// There were none and there are none.
+    /// There were no blockers and there are none.
     StillReady,
 }
 
 /// The sizes of the three lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "DeltaCounts")]
-pub struct CountsJson {
+struct CountsJson {
     /// Number of new findings.
-    pub new: usize,
+    new: usize,
     /// Number of findings that are still open.
-    pub still_open: usize,
+    still_open: usize,
     /// Number of resolved findings.
-    pub resolved: usize,
+    resolved: usize,
 }
 
 impl DeltaJson {
     /// The delta of two lists of findings.
-    #[must_use]
-    pub fn new(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> Self {
+    fn new(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> Self {
         let update = (!prior.is_empty()).then(|| delta.verdict_update(prior, current));
         let still_open = delta.still_open.iter();
         Self {
@@ -118,7 +117,7 @@ pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFi
     text
 }
 
-/// The JSON Schema of what [`write()`] writes.
+/// The JSON Schema of the output of [`write()`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(DeltaJson).into()

@@ -1,9 +1,9 @@
-//! Where lines of an earlier state are now.
+//! Maps lines of an earlier state to their current positions.
 //!
 //! A map comes from a diff between two trees ([`LineMap::of_diff`]), or from two patches by their content
 //! ([`LineMap::between`]), which also works when the old commits are gone: amended, rebased, or never committed.
-//! It follows renamed files. It does not follow blocks that moved within a file or to another: those are gone in one
-//! place and new in the other.
+//! Renamed files are followed. Blocks that moved within a file or to another are not: they are removed in one position
+//! and new in the other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,29 +13,29 @@ use crate::diff::{FileDiff, Status};
 use crate::finding::{LineRange, Location, Side};
 use crate::path::FilePath;
 
-/// Where lines are now.
+/// The current position of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mapped {
-    /// Here, untouched.
+    /// Untouched, at this location.
     At(Location),
-    /// They were edited, or something was put between them.
+    /// Edited, or other lines were inserted between them.
     Changed,
-    /// They are no longer there, or no longer part of the change.
+    /// Removed, or no longer part of the change.
     Gone,
 }
 
-/// Where the lines of an earlier state are now.
+/// A map from the lines of an earlier state to the current ones.
 #[derive(Debug, Clone, Default)]
 pub struct LineMap {
     right: HashMap<FilePath, FileMap>,
     left: HashMap<FilePath, FileMap>,
-    /// True when files that are not named here are gone, false when they are the same.
+    /// True when unlisted files are deleted, false when they are unchanged.
     closed: bool,
 }
 
 #[derive(Debug, Clone)]
 struct FileMap {
-    /// The path now; `None` when the file is gone.
+    /// The current path; `None` when the file is deleted.
     to: Option<FilePath>,
     lines: Lines,
 }
@@ -44,25 +44,25 @@ struct FileMap {
 enum Lines {
     /// Nothing changed.
     Same,
-    /// What changed cannot be told by lines.
+    /// The change cannot be described by lines.
     Opaque,
-    /// These changed, in order; everything else moved along.
+    /// These edits were made, in order; all other lines are shifted.
     Edited(Vec<Edit>),
-    /// Only these are known, in order.
+    /// Only these lines are known, in order.
     Seen {
         fates: Vec<(u32, Fate)>,
-        /// True when lines that are not known are the same, too.
+        /// True when unknown lines are unchanged.
         rest_is_same: bool,
     },
 }
 
-/// So many lines from a line on were replaced by so many others.
+/// A range of lines that was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edit {
     start: u32,
     n_old: u32,
     n_new: u32,
-    /// By how much the lines behind it moved, with all edits before it.
+    /// The shift of the lines after it, including all earlier edits.
     shift: i64,
 }
 
@@ -74,21 +74,20 @@ enum Fate {
 }
 
 impl LineMap {
-    /// The map where everything is where it was.
+    /// The identity map.
     #[must_use]
     pub fn identity() -> Self {
         Self::default()
     }
 
-    /// Reads a map off a diff between two states, and renames that the diff does not tell.
+    /// Builds a map from a diff between two states, and from renames that the diff does not show.
     ///
-    /// The diff is about the state that was reviewed (its right side), not about what that was compared with: places
-    /// on the left side stay where they are. A file that is deleted and added with most of its lines elsewhere is
-    /// taken as renamed, as git does.
+    /// The diff describes the reviewed state (the right side), not the base it was compared with: locations on the left
+    /// side stay. A file that is deleted and added elsewhere with most of its lines counts as renamed, as in git.
     #[must_use]
     pub fn of_diff(files: &[FileDiff], renames: &[(FilePath, FilePath)]) -> Self {
         let mut map = Self::default();
-        // The source of a copy is where it was.
+        // The source of a copy is unchanged.
         for file in files.iter().filter(|file| file.status != Status::Copied) {
             let Some(from) = file.old_path.as_ref().map(FilePath::of_repo_path) else { continue };
             let to = file.new_path.as_ref().map(FilePath::of_repo_path);
@@ -99,7 +98,7 @@ impl LineMap {
         map
     }
 
-    /// Compares two patches by their content.
+    /// Builds a map from two patches by their content.
     #[must_use]
     pub fn between(old: &Snapshot, new: &Snapshot) -> Self {
         let mut map = Self { closed: true, ..Self::default() };
@@ -119,7 +118,7 @@ impl LineMap {
         map
     }
 
-    /// Finds where lines are now.
+    /// Maps a location.
     #[must_use]
     pub fn locate(&self, location: &Location) -> Mapped {
         let Location { file, lines, side } = location;
@@ -134,7 +133,7 @@ impl LineMap {
         }
     }
 
-    /// The path of a file now; `None` when it is gone.
+    /// Maps a path; `None` when the file is deleted.
     #[must_use]
     pub fn path<'a>(&'a self, file: &'a FilePath, side: Side) -> Option<&'a FilePath> {
         match self.file(file, side) {
@@ -168,7 +167,7 @@ impl LineMap {
             let new = take(&mut added, |file| file.new_path.as_ref() == Some(to));
             let lines = match (old, new) {
                 (Some(old), Some(new)) => moved(&old.left, &new.right),
-                // Deleted, and not shown where it is said to be.
+                // Deleted, and not part of the diff under its new path.
                 (Some(_), None) => Lines::Opaque,
                 (None, _) => self.right.remove(from).map_or(Lines::Same, |file| file.lines),
             };
@@ -193,7 +192,7 @@ fn moved(old: &[SeenLine], new: &[SeenLine]) -> Lines {
     Lines::Seen { fates: fates(old, new, &pairing::aligned(old, new)), rest_is_same: false }
 }
 
-/// What became of each line of an old patch, given which lines of the new one are the same.
+/// The fate of each line of an old patch, given its pairs in the new one.
 fn fates(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<(u32, Fate)> {
     let mut fates = Vec::with_capacity(old.len());
     let (mut from, mut to) = (0, 0);
@@ -202,7 +201,7 @@ fn fates(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<(u
         let context: HashSet<u128> = gap.iter().filter(|line| !line.changed).map(|line| line.hash).collect();
         let is_edited = context.len() < gap.len();
         let fate = |line: &SeenLine| match line.changed {
-            // It came in by another way and is no longer part of the change.
+            // The line was merged into the base and is no longer part of the change.
             true if context.contains(&line.hash) => Fate::Gone,
             true if !is_edited => Fate::Gone,
             _ => Fate::Changed,
@@ -216,11 +215,11 @@ fn fates(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Vec<(u
     fates
 }
 
-/// The edits of a file, as the lines of its hunks tell them.
+/// The edits of a file, from the lines of its hunks.
 fn edits(file: &FileDiff) -> Vec<Edit> {
     let mut edits = Vec::new();
     for hunk in &file.hunks {
-        // A hunk without old lines names the line before it.
+        // A hunk without old lines has the number of the line before it.
         let mut next = hunk.old_start.saturating_add(u32::from(hunk.old_len == 0));
         let mut edit = Edit { start: next, n_old: 0, n_new: 0, shift: 0 };
         let mut push = |edit: &mut Edit, next| {
@@ -243,7 +242,7 @@ fn edits(file: &FileDiff) -> Vec<Edit> {
 }
 
 impl Lines {
-    /// Puts edits in order. Where a diff that somebody made up has edits that overlap, they become one.
+    /// Sorts edits. Overlapping edits of a malformed diff are merged.
     fn edited(mut edits: Vec<Edit>) -> Self {
         if edits.is_empty() {
             return Self::Same;
@@ -287,7 +286,7 @@ impl Lines {
 }
 
 impl Edit {
-    /// The first line behind the old ones.
+    /// The first line after the replaced range.
     fn end(&self) -> u32 {
         self.start.saturating_add(self.n_old)
     }
@@ -296,7 +295,7 @@ impl Edit {
 fn locate_edited(edits: &[Edit], lines: LineRange) -> Result<LineRange, Fate> {
     let n_before = edits.partition_point(|edit| edit.end() <= lines.start());
     match edits.get(n_before) {
-        // What is put in before the first line moves all of them; before a later one, it is between them.
+        // An insertion before the first line shifts all of them; before a later one, it is between them.
         Some(edit) if edit.start <= lines.end() => {
             let covered = edit.start <= lines.start() && lines.end() < edit.end();
             Err(if covered && edit.n_new == 0 { Fate::Gone } else { Fate::Changed })

@@ -1,7 +1,7 @@
-//! Which file of one snapshot is which of another.
+//! Pairs the files of two snapshots.
 //!
-//! A file keeps its path, or git says that it was renamed, or its lines say so: the file that has most of them, and
-//! at least half. Each file has at most one partner.
+//! Files are paired by path, by a rename that git reports, or by content: the file with most of the lines, and at least
+//! half. Each file has at most one partner.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,38 +10,38 @@ use crate::delta::align;
 use crate::delta::snapshot::{FileSnapshot, SeenLine, Snapshot};
 use crate::path::FilePath;
 
-/// A line that more files than these have says nothing about which file it is.
+/// A line that occurs in more files than this does not identify a file.
 const MAX_FILES_OF_A_LINE: usize = 16;
 
 /// One file in two snapshots.
 pub(super) struct Pair<'a> {
     pub(super) old: &'a FileSnapshot,
     pub(super) new: &'a FileSnapshot,
-    /// Where `new` is among the files of its snapshot.
+    /// The index of `new` in its snapshot.
     pub(super) new_index: usize,
 }
 
 impl Pair<'_> {
-    /// The lines of the right side that are the same, as indices.
+    /// Equal lines of the right side, as index pairs.
     pub(super) fn right(&self) -> Vec<(usize, usize)> {
         aligned(&self.old.right, &self.new.right)
     }
 
-    /// The removed lines that are the same, as indices.
+    /// Equal removed lines, as index pairs.
     pub(super) fn left(&self) -> Vec<(usize, usize)> {
         aligned(&self.old.left, &self.new.left)
     }
 
-    /// True when both have the same content after the change.
+    /// True when both have the same blob after the change.
     pub(super) fn same_blob(&self) -> bool {
         let (Some(old), Some(new)) = (&self.old.blob, &self.new.blob) else { return false };
-        // Git writes the first digits only, as many as it takes.
+        // Git abbreviates blob ids to different lengths.
         let n_digits = old.len().min(new.len());
         n_digits >= 7 && old.as_bytes()[..n_digits] == new.as_bytes()[..n_digits]
     }
 }
 
-/// Finds for each file of the old snapshot the one of the new snapshot.
+/// Pairs each file of the old snapshot with one of the new snapshot.
 pub(super) fn pair<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<Pair<'a>> {
     let mut by_path: HashMap<&FilePath, usize> = HashMap::new();
     let mut by_old_path: HashMap<&FilePath, usize> = HashMap::new();
@@ -77,11 +77,11 @@ fn path(file: &FileSnapshot) -> Option<&FilePath> {
     file.new_path.as_ref().or(file.old_path.as_ref())
 }
 
-/// Finds files that have a new path by what is in them, best first, one to one.
+/// Detects renamed files by content, best first, one-to-one.
 pub(super) fn renames(old: &[&[SeenLine]], new: &[&[SeenLine]]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let (mut from, mut to) = (vec![true; old.len()], vec![true; new.len()]);
-    // Equal content first: it is certain, and cheap however many files have it.
+    // Equal content first: it is certain, and cheap for any number of files.
     let mut whole: HashMap<Vec<u128>, Vec<usize>> = HashMap::new();
     for (j, lines) in new.iter().enumerate().rev().filter(|(_, lines)| !lines.is_empty()) {
         whole.entry(hashes(lines)).or_default().push(j);
@@ -103,14 +103,14 @@ pub(super) fn renames(old: &[&[SeenLine]], new: &[&[SeenLine]]) -> Vec<(usize, u
     pairs
 }
 
-/// Pairs of files that share at least half of the telling lines, with their number.
+/// Pairs of files that share at least half of their distinctive lines, with the number of shared lines.
 fn similar(old: &[&[SeenLine]], new: &[&[SeenLine]], from: &[bool], to: &[bool]) -> Vec<(usize, usize, usize)> {
     let mut holders: HashMap<u128, Vec<usize>> = HashMap::new();
     for (j, lines) in new.iter().enumerate().filter(|(j, _)| to[*j]) {
         let distinct: HashSet<u128> = lines.iter().map(|line| line.hash).collect();
         for hash in distinct {
             let holders = holders.entry(hash).or_default();
-            // One more than is used, to know that there are more.
+            // One more than is used, to detect that there are more.
             if holders.len() <= MAX_FILES_OF_A_LINE {
                 holders.push(j);
             }
@@ -136,7 +136,7 @@ fn hashes(lines: &[SeenLine]) -> Vec<u128> {
     lines.iter().map(|line| line.hash).collect()
 }
 
-/// Aligns lines by content; an added line is only ever the same as an added one.
+/// Aligns lines by content; an added line only matches an added one.
 pub(super) fn aligned(old: &[SeenLine], new: &[SeenLine]) -> Vec<(usize, usize)> {
     let mut ids: HashMap<(u128, bool), u32> = HashMap::new();
     let mut number = |lines: &[SeenLine]| -> Vec<u32> {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_with_most_of_the_lines_is_the_same_file() {
+    fn the_file_with_most_of_the_lines_is_the_partner() {
         check(&["abcd"], &["ab", "abcx", "axyz"], &[(0, 1)]);
         check(&["abcd"], &["axyz", "xyz"], &[]);
         check(&["abcd", "abcdef"], &["abcdef"], &[(1, 0)]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_every_file_has_tell_nothing() {
+    fn lines_in_every_file_do_not_identify_one() {
         let new: Vec<String> = (0..20).map(|index| format!("ab{}", char::from(b'c' + index))).collect();
         let new: Vec<&str> = new.iter().map(String::as_str).collect();
         check(&["abX", "abe"], &new, &[(1, 2)]);

@@ -1,9 +1,8 @@
-//! What a change looked like, without its text.
+//! Snapshot of a reviewed change: its lines as hashes, without text.
 //!
-//! A stored review keeps a snapshot of the patch it reviewed, so that a later review can tell which lines it has seen
-//! already when the old commits are gone: amended, rebased, or never committed. A line is kept as a hash, never as
-//! text, since lines may hold secrets (who may read the store may try guesses against a hash, so it is no more public
-//! than the store).
+//! A stored review keeps a snapshot of its patch, so that a later review can tell which lines were seen already even when
+//! the old commits are gone: amended, rebased, or never committed. Lines are stored as hashes, because they may contain
+//! secrets. A reader of the store can test guesses against a hash, so a snapshot is as confidential as the store.
 //!
 //! ```text
 //! 1                       version, one byte
@@ -13,9 +12,9 @@
 //!   n_left, then each:    line number − the one before, 16 bytes of hash
 //! ```
 //!
-//! The hash is the first half of SHA-256. What the last review passed is not reviewed again, so an author who could
-//! make two lines with one hash could have the harmless one reviewed and then swap it: 64 bits, or a hash that is
-//! not made against that, would be a way past the gate.
+//! The hash is the first half of SHA-256. Lines that the last review passed are not reviewed again, so an author with two
+//! lines of one hash could have the harmless one reviewed and then swap it: a 64-bit or non-cryptographic hash would be a
+//! way past the gate.
 
 use sha2::{Digest as _, Sha256};
 
@@ -24,18 +23,18 @@ use crate::path::FilePath;
 
 const VERSION: u8 = 1;
 
-/// What a change looked like.
+/// The lines of a change, as hashes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     pub(super) files: Vec<FileSnapshot>,
 }
 
-/// What a change did to one file.
+/// The lines of one file of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FileSnapshot {
     pub(super) new_path: Option<FilePath>,
     pub(super) old_path: Option<FilePath>,
-    /// The content after the change, as far as the diff names it.
+    /// The blob id after the change, as far as the diff has it.
     pub(super) blob: Option<String>,
     /// Context and added lines, by their numbers after the change.
     pub(super) right: Vec<SeenLine>,
@@ -43,23 +42,23 @@ pub(super) struct FileSnapshot {
     pub(super) left: Vec<SeenLine>,
 }
 
-/// One line that the change showed.
+/// One line of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SeenLine {
     pub(super) number: u32,
     pub(super) hash: u128,
-    /// True when the change adds or removes it, false for context.
+    /// True for added and removed lines, false for context.
     pub(super) changed: bool,
 }
 
-/// Says why bytes are no snapshot.
+/// Why bytes are not a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// Written by a version that this one does not know.
-    #[error("a snapshot of version {0}, which is not known here")]
+    /// The snapshot has an unknown version.
+    #[error("unknown snapshot version {0}")]
     Version(u8),
-    /// The bytes end too early or say what cannot be.
-    #[error("a damaged snapshot, at byte {0}")]
+    /// The bytes are truncated or invalid at this offset.
+    #[error("damaged snapshot at byte {0}")]
     Damaged(usize),
 }
 
@@ -70,7 +69,7 @@ impl Snapshot {
         Self { files: files.iter().map(FileSnapshot::of).collect() }
     }
 
-    /// True when a file had this content after the change, so that its part of a patch against the same base is the same.
+    /// True when a file had this blob after the change, so that its part of a patch against the same base is equal.
     /// A deleted file has neither a path nor content.
     #[must_use]
     pub fn has(&self, old_path: Option<&FilePath>, new_path: Option<&FilePath>, blob: Option<&str>) -> bool {
@@ -78,7 +77,7 @@ impl Snapshot {
         self.files.iter().any(|file| (file.old_path.as_ref(), file.new_path.as_ref(), file.blob.as_deref()) == key)
     }
 
-    /// The same with these files of an earlier snapshot, in the order of a patch.
+    /// Adds files of an earlier snapshot, in patch order.
     #[must_use]
     pub fn with(mut self, earlier: &Self, is_wanted: impl Fn(&FilePath) -> bool) -> Self {
         let wanted = earlier.files.iter().filter(|file| file.path().is_some_and(&is_wanted));
@@ -87,19 +86,19 @@ impl Snapshot {
         self
     }
 
-    /// The number of lines that the change adds.
+    /// The number of added lines.
     #[must_use]
     pub fn n_added(&self) -> usize {
         self.files.iter().flat_map(|file| &file.right).filter(|line| line.changed).count()
     }
 
-    /// The number of lines it holds.
+    /// The number of lines.
     #[must_use]
     pub fn n_lines(&self) -> usize {
         self.files.iter().map(|file| file.right.len() + file.left.len()).sum()
     }
 
-    /// Writes it for storing.
+    /// Encodes the snapshot for the store.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
@@ -114,7 +113,7 @@ impl Snapshot {
         out
     }
 
-    /// Reads what [`Snapshot::to_bytes`] wrote. Bytes of any other kind are refused.
+    /// Decodes the output of [`Snapshot::to_bytes`]; other bytes are refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let mut input = Input { bytes, at: 0 };
         match input.take(1)? {
@@ -159,7 +158,7 @@ impl FileSnapshot {
                 (_, None, _) => {}
             }
         }
-        // A diff that somebody made up may count as it likes; everything below relies on rising numbers.
+        // A malformed diff may have any line numbers; the code below relies on increasing ones.
         for lines in [&mut snapshot.right, &mut snapshot.left] {
             lines.sort_by_key(|line| line.number);
             lines.dedup_by_key(|line| line.number);
@@ -248,7 +247,7 @@ impl<'a> Input<'a> {
 
     fn lines(&mut self, decode: impl Fn(u64) -> (u64, bool)) -> Result<Vec<SeenLine>, SnapshotError> {
         let n_lines = self.number()?;
-        // A line takes at least 17 bytes, so a count beyond that is a lie and nothing is reserved for it.
+        // A line takes at least 17 bytes, so a larger count is invalid and nothing is reserved for it.
         let n_lines = usize::try_from(n_lines).ok().filter(|n_lines| *n_lines <= (self.bytes.len() - self.at) / 17);
         let n_lines = n_lines.ok_or(self.damaged())?;
         let mut lines = Vec::with_capacity(n_lines);
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_every_line_by_its_number_and_no_text() {
+    fn a_snapshot_has_every_line_by_number_and_no_text() {
         let snapshot = snapshot();
         assert_eq!(snapshot.n_lines(), 5);
         let numbers = |lines: &[SeenLine]| lines.iter().map(|line| (line.number, line.changed)).collect::<Vec<_>>();
@@ -331,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(right in lines(false), left in lines(true), path in "[a-z]{1,9}") {
+        fn encoding_round_trips(right in lines(false), left in lines(true), path in "[a-z]{1,9}") {
             let path = FilePath::parse(&path).ok();
             let file = FileSnapshot { new_path: path, old_path: None, blob: Some(String::new()), right, left };
             let snapshot = Snapshot { files: vec![file.clone(), FileSnapshot::default(), file] };

@@ -1,4 +1,4 @@
-//! The delta for people.
+//! The delta as plain text.
 //!
 //! ```text
 //! 1 new, 1 resolved, 2 still open
@@ -9,7 +9,7 @@
 //!   High      src/api.rs: Missing rate limiting
 //! Still open
 //!   Medium    src/list.rs:9: Missing null check
-//!   Low       src/fmt.rs:3: Inconsistent names (not looked at again)
+//!   Low       src/fmt.rs:3: Inconsistent names (not reviewed again)
 //!
 //! New blockers found: Address 1 new issue(s)
 //! ```
@@ -20,7 +20,7 @@ use crate::delta::classify::Delta;
 use crate::delta::identity::ComparedFinding;
 use crate::visible::visible;
 
-/// Writes what became of the findings of two reviews.
+/// Writes the classes of the findings of two reviews.
 #[must_use]
 pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> String {
     let Delta { new, still_open, resolved } = delta;
@@ -29,15 +29,15 @@ pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFi
         out.push('\n');
     }
     section(&mut out, "New", new.iter().map(|&index| item(&current[index], true)));
-    // What is resolved has no place any more.
+    // A resolved finding has no current lines.
     section(&mut out, "Resolved", resolved.iter().map(|&index| item(&prior[index], false)));
     let open = still_open.iter().map(|open| match (open.current, &open.at) {
         (Some(index), _) => item(&current[index], true),
         (None, Some(at)) => {
             let claim = ComparedFinding { file: &at.file, lines: Some(at.lines), ..prior[open.prior] };
-            item(&claim, true) + " (not looked at again)"
+            item(&claim, true) + " (not reviewed again)"
         }
-        (None, None) => item(&prior[open.prior], false) + " (not looked at again)",
+        (None, None) => item(&prior[open.prior], false) + " (not reviewed again)",
     });
     section(&mut out, "Still open", open);
     if prior.is_empty() {

@@ -1,24 +1,24 @@
-//! The words of a title, for telling whether two titles say the same.
+//! Normalizes the words of a title, to decide whether two titles mean the same.
 //!
-//! A title becomes stems (`unhandled rejections` → `handl reject`), and apart from them what must not differ: numbers,
-//! names of things in code, and whether something is denied. Stems are English; other scripts are compared by whole
-//! words, and those that have no spaces by pairs of characters.
+//! A title becomes stems (`unhandled rejections` → `handl reject`), and separately the parts that must not differ: numbers,
+//! identifiers, and negation. Stems are English; other scripts are compared by whole words, and scripts without spaces by
+//! pairs of characters.
 
 use crate::fingerprint::normalise;
 
-/// What a title says.
+/// The normalized words of a title.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct TitleWords {
-    /// Stems, sorted; a stem that stands twice is here twice.
+    /// Stems, sorted, with duplicates.
     pub(crate) stems: Vec<String>,
-    /// Numbers, sorted; numbers of lines are left out, since lines move.
+    /// Numbers, sorted, without line numbers, since lines move.
     numbers: Vec<String>,
-    /// Names of things in code, in lower case, sorted.
+    /// Identifiers in lower case, sorted.
     names: Vec<String>,
-    denial: Negation,
+    negation: Negation,
 }
 
-/// Whether a title denies something.
+/// Whether a title has a negation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Negation {
     /// `the result is logged`.
@@ -30,8 +30,8 @@ enum Negation {
     Stated,
 }
 
-/// Words that say nothing about what a finding is about.
-const EMPTY: &[&str] = &[
+/// Stop words.
+const STOP_WORDS: &[&str] = &[
     "a",
     "about",
     "all",
@@ -98,18 +98,18 @@ const EMPTY: &[&str] = &[
     "your",
 ];
 
-/// Words that deny; they are no stems.
-const DENYING: &[&str] =
+/// Negating words; they are not stems.
+const NEGATING: &[&str] =
     &["not", "no", "never", "cannot", "cant", "without", "nor", "neither", "non", "nothing", "none"];
-/// Words that say that something is not there.
+/// Words that imply a negation.
 const LACKING: &[&str] = &["missing", "lack", "lacks", "lacking", "absent", "fails", "failing", "forgets", "forgotten"];
 
 impl TitleWords {
-    /// Reads a title.
+    /// Splits a title into its words.
     pub(crate) fn read(title: &str) -> Self {
         let mut words = Self::default();
         let mut after_line = false;
-        // What stands between backticks is code.
+        // Text between backticks is code.
         for (index, part) in title.split('`').enumerate() {
             let is_code = index % 2 == 1;
             for token in part.split_whitespace() {
@@ -126,25 +126,25 @@ impl TitleWords {
         words
     }
 
-    /// True when two titles cannot mean the same: other numbers, other names, or one denies what the other says.
+    /// True when two titles cannot mean the same: different numbers, different names, or only one is negated.
     pub(super) fn contradict(&self, other: &Self) -> bool {
-        self.deny_otherwise(other)
+        self.differ_in_negation(other)
             || differ(&self.numbers, &other.numbers, |a, b| a == b)
             || differ(&self.names, &other.names, is_same_name)
     }
 
-    /// True when two titles are about different things: other numbers, or names of which none is in both.
+    /// True when two titles are about different things: different numbers, or disjoint names.
     ///
-    /// Milder than [`Self::contradict`], for titles of different authors: each mentions other parts of one place.
-    pub(crate) fn are_apart(&self, other: &Self) -> bool {
+    /// Weaker than [`Self::contradict`], for titles of different authors, who name different parts of the same code.
+    pub(crate) fn are_unrelated(&self, other: &Self) -> bool {
         let share = |a: &[String], b: &[String]| a.iter().any(|one| b.iter().any(|other| is_same_name(one, other)));
         let names = !self.names.is_empty() && !other.names.is_empty() && !share(&self.names, &other.names);
         names || differ(&self.numbers, &other.numbers, |a, b| a == b)
     }
 
-    /// True when one title denies and the other does not.
-    pub(crate) fn deny_otherwise(&self, other: &Self) -> bool {
-        self.denial.max(other.denial) == Negation::Stated && self.denial.min(other.denial) == Negation::None
+    /// True when only one of the titles is negated.
+    pub(crate) fn differ_in_negation(&self, other: &Self) -> bool {
+        self.negation.max(other.negation) == Negation::Stated && self.negation.min(other.negation) == Negation::None
     }
 
     fn push(&mut self, token: &str, is_code: bool, after_line: bool) {
@@ -171,24 +171,24 @@ impl TitleWords {
             return;
         }
         if bare.contains("n't") || bare.contains("n’t") {
-            self.denial = Negation::Stated;
+            self.negation = Negation::Stated;
             return;
         }
         normalise(bare).split(' ').for_each(|word| self.push_word(word));
     }
 
     fn push_word(&mut self, word: &str) {
-        if word.is_empty() || EMPTY.contains(&word) {
+        if word.is_empty() || STOP_WORDS.contains(&word) {
             return;
         }
-        if DENYING.contains(&word) {
-            self.denial = Negation::Stated;
+        if NEGATING.contains(&word) {
+            self.negation = Negation::Stated;
             return;
         }
         let implied = LACKING.contains(&word);
         let positive = word.strip_prefix("un").filter(|rest| is_denied_adjective(rest));
         if implied || positive.is_some() {
-            self.denial = self.denial.max(Negation::Implied);
+            self.negation = self.negation.max(Negation::Implied);
         }
         if implied {
             return;
@@ -206,19 +206,19 @@ impl TitleWords {
     }
 }
 
-/// `handled` in `unhandled`, but not `ited` in `united`.
+/// True for `handled` in `unhandled`, but not for `ited` in `united`.
 fn is_denied_adjective(rest: &str) -> bool {
     rest.len() >= 4
         && !matches!(rest, "ited" | "ified")
         && ["ed", "able", "caught", "safe", "set"].iter().any(|end| rest.ends_with(end))
 }
 
-/// Scripts that are written without spaces between words.
-fn is_unspaced(character: char) -> bool {
+/// True for scripts without spaces between words.
+pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(character, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{e00}'..='\u{eff}')
 }
 
-/// True when a word looks like the name of a thing in code: `user_id`, `userId`, `req.body`, `std::mem`, `f()`, `sha1`.
+/// True when a word looks like an identifier: `user_id`, `userId`, `req.body`, `std::mem`, `f()`, `sha1`.
 fn is_name(token: &str, bare: &str) -> bool {
     let bytes = bare.as_bytes();
     let inner = |test: fn(u8, u8) -> bool| bytes.windows(2).any(|two| test(two[0], two[1]));
@@ -237,7 +237,7 @@ fn is_name(token: &str, bare: &str) -> bool {
         || inner(|a, b| a.is_ascii_alphabetic() && b.is_ascii_digit())
 }
 
-/// The words that a name is made of.
+/// The words of an identifier.
 fn pieces(name: &str) -> impl Iterator<Item = String> {
     let mut spaced = String::with_capacity(name.len() + 8);
     let mut after_lower = false;
@@ -252,7 +252,7 @@ fn pieces(name: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// `name` is the same as `user.name`, which may be called by its last part.
+/// True for equal names, and for `name` and `user.name`.
 fn is_same_name(a: &str, b: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let before = long.strip_suffix(short);
@@ -261,13 +261,13 @@ fn is_same_name(a: &str, b: &str) -> bool {
     ends(a, b) || ends(b, a)
 }
 
-/// True when both say something and neither says all that the other says.
+/// True when both are non-empty and neither contains the other.
 fn differ(a: &[String], b: &[String], is_same: impl Fn(&str, &str) -> bool) -> bool {
     let within = |a: &[String], b: &[String]| a.iter().all(|one| b.iter().any(|other| is_same(one, other)));
     !a.is_empty() && !b.is_empty() && !within(a, b) && !within(b, a)
 }
 
-/// Cuts the ending off a word, so that `validate`, `validated` and `validation` are one.
+/// Stems a word, so that `validate`, `validated` and `validation` are equal.
 pub(crate) fn stem(word: &str) -> String {
     const ENDINGS: &[&str] = &[
         "izations", "isations", "ization", "isation", "ations", "ation", "ating", "ators", "ated", "ates", "ator",
@@ -296,7 +296,7 @@ mod tests {
     fn check(title: &str, stems: &str, rest: &str) {
         let words = TitleWords::read(title);
         assert_eq!(words.stems.join(" "), stems, "{title}");
-        let said = format!("{} | {} | {:?}", words.numbers.join(" "), words.names.join(" "), words.denial);
+        let said = format!("{} | {} | {:?}", words.numbers.join(" "), words.names.join(" "), words.negation);
         assert_eq!(said, rest, "{title}");
     }
 
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn denial_is_said_or_implied() {
+    fn negation_is_stated_or_implied() {
         check("The error isn't logged", "err log", " |  | Stated");
         check("Unlogged error", "err log", " |  | Implied");
         check("Missing log of the error", "err log", " |  | Implied");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_name_or_denial_contradicts() {
+    fn another_number_name_or_negation_contradicts() {
         assert!(contradict("retries 3 times", "retries 5 times"));
         assert!(contradict("`a` may be null", "`b` may be null"));
         assert!(contradict("The error is logged", "The error is not logged"));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_of_two_titles_mentions_does_not_contradict() {
+    fn details_in_only_one_title_do_not_contradict() {
         assert!(!contradict("retries 3 times", "retries endlessly"));
         assert!(!contradict("`req.body.name` may be null", "`name` may be null"));
         assert!(!contradict("overflow at line 3", "overflow at line 5"));

@@ -1,9 +1,8 @@
-//! What a change has that its last review did not see.
+//! Finds the lines of a change that its last review did not see.
 //!
-//! Patch against patch: what other people's commits brought in by a rebase is no part of either patch, so a pure
-//! rebase leaves nothing to review. Lines are compared by content and order, so lines that moved are fresh. Where lines
-//! of the old patch vanished, the lines beside the gap are fresh, too: without the check that stood before it, a line
-//! means something else.
+//! Compares patch with patch: commits that a rebase brings in are in neither patch, so a pure rebase leaves nothing to
+//! review. Lines are compared by content and order, so moved lines are unseen. Where lines of the old patch were removed,
+//! the lines next to the gap are unseen, too: without the check that preceded it, a line means something else.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,13 +42,13 @@ pub fn unseen_lines(old: &Snapshot, new: &Snapshot) -> UnseenLines {
 }
 
 impl UnseenLines {
-    /// True when the change adds (or on the left side: removes) this line and the last review did not see that.
+    /// True when the change adds (on the left side: removes) this line and the last review did not see it.
     #[must_use]
     pub fn contains(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
         self.touches(file, LineRange::line(line_number), side)
     }
 
-    /// True when one of these lines is fresh.
+    /// True when one of these lines is unseen.
     #[must_use]
     pub fn touches(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
         let files = match side {
@@ -60,35 +59,35 @@ impl UnseenLines {
         fresh.get(fresh.partition_point(|line| *line < lines.start())).is_some_and(|line| *line <= lines.end())
     }
 
-    /// True when the last review saw everything.
+    /// True when the last review saw all lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.right.is_empty() && self.left.is_empty()
     }
 
-    /// The files with fresh lines, by their paths on either side; a path may come twice.
+    /// The files with unseen lines, by their paths on either side; a path may occur twice.
     pub fn files(&self) -> impl Iterator<Item = &FilePath> {
         self.right.keys().chain(self.left.keys())
     }
 
-    /// The number of lines that the change adds and the last review did not see. Lines beside a gap are not among them.
+    /// The number of unseen added lines, without those next to a gap.
     #[must_use]
     pub fn n_added(&self) -> usize {
         self.n_added
     }
 
-    /// The number of lines that the change adds or removes and the last review did not see.
+    /// The number of unseen added or removed lines.
     #[must_use]
     pub fn n_lines(&self) -> usize {
         self.n_added + self.n_removed
     }
 }
 
-/// Lines of one side that the last review did not see.
+/// The unseen lines of one side of a file.
 struct UnseenInFile {
-    /// Their numbers, and those of the lines beside a gap.
+    /// Their numbers, including lines next to a gap.
     numbers: Vec<u32>,
-    /// How many there are without the latter.
+    /// Their number without lines next to a gap.
     n_new: usize,
 }
 
@@ -109,7 +108,7 @@ fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unsee
         let gap = &new[to..j];
         n_new += gap.iter().filter(|line| line.changed).count();
         unseen.extend(gap.iter().filter(|line| line.changed).map(|line| line.number));
-        // What is context now came in by another way: nothing vanished.
+        // Lines that are context now were merged into the base, so nothing was removed.
         let here: HashSet<u128> = gap.iter().map(|line| line.hash).collect();
         let vanished = |line: &SeenLine| line.changed && !here.contains(&line.hash);
         if old[from..i].iter().any(vanished) {

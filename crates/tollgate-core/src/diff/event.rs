@@ -1,8 +1,7 @@
-//! A diff as a stream of events over the bytes of the input, without copies.
+//! Streaming diff parser: events that borrow from the input.
 //!
-//! The reader does the least that can be done: it finds files and hunks, and passes over lines by the counts of the
-//! hunk headers. What is between them (mail headers, commit messages, diffstats, signatures) is passed over. Both
-//! [`parse`](super::parse) and the analysis of a change are built on it.
+//! It finds files and hunks, and skips lines by the counts of the hunk headers. Other text (mail headers, commit messages,
+//! diffstats, signatures) is skipped. Both [`parse`](super::parse) and the analysis of a change are built on it.
 
 use std::ops::Range;
 
@@ -10,19 +9,19 @@ use crate::diff::Refused;
 use crate::diff::header::{self, Header};
 use crate::diff::hunk::{self, Broken, HunkHead};
 
-/// The reader of a diff; an iterator over its events.
+/// An iterator over the events of a diff.
 #[derive(Debug, Clone)]
 pub struct Events<'a> {
     text: &'a [u8],
     at: usize,
-    /// Where to stop; what follows is only looked at.
+    /// The end of the range to parse; later bytes are only used for lookahead.
     end: usize,
     line_number: u32,
     position: Position,
     pending: Option<Refused>,
 }
 
-/// What a reader knows when it stops before a file, so that another one can go on there.
+/// The parser state between two pieces of a diff.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resume {
     line_number: u32,
@@ -35,25 +34,25 @@ impl Default for Resume {
     }
 }
 
-/// One thing that a diff says.
+/// An event of the parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A file begins.
     File(Header<'a>),
-    /// The file that began last has this hunk.
+    /// A hunk of the current file.
     Hunk(HunkEvent<'a>),
-    /// Something cannot be understood.
+    /// A part that cannot be parsed.
     Refused(Refused),
 }
 
-/// A hunk whose counts are right.
+/// A hunk with correct counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkEvent<'a> {
     /// Its header.
     pub head: HunkHead<'a>,
-    /// Its lines, marks and all.
+    /// The lines with their markers.
     pub body: &'a [u8],
-    /// Where the hunk is in the input, header included.
+    /// The byte range of the hunk, header included.
     pub span: Range<usize>,
     /// Number of added lines.
     pub n_added: u32,
@@ -61,23 +60,23 @@ pub struct HunkEvent<'a> {
     pub n_removed: u32,
     /// True when a context line is empty without its leading space.
     pub(super) has_bare_blanks: bool,
-    /// A part of the input that has all added lines of the hunk in it, and whole lines behind the first one's beginning.
+    /// A byte range that covers all added lines of the hunk and ends at a line boundary.
     pub(crate) added: Range<usize>,
 }
 
-/// Where in a diff the reader is.
+/// The position of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// In no file: in a mail's text or between two diffs.
+    /// Outside of a file: in the text of a mail or between two diffs.
     Outside,
-    /// Behind a file's header.
+    /// After a file header.
     Header {
         /// True when a hunk must follow.
         promises_hunk: bool,
     },
-    /// Behind a hunk.
+    /// After a hunk.
     Hunks,
-    /// Behind something broken: only what is surely a header counts.
+    /// After a syntax error: only an unambiguous header counts.
     Lost,
 }
 
@@ -88,12 +87,12 @@ impl<'a> Events<'a> {
         Self::resume(text, text.len(), Resume::default())
     }
 
-    /// Goes on where another reader stopped, and stops where a line `diff --git` begins.
+    /// Resumes at the end of the previous piece; `end` must be the start of a `diff --git` line.
     pub(crate) fn resume(text: &'a [u8], end: usize, from: Resume) -> Self {
         Self { text, at: 0, end, line_number: from.line_number, position: from.position, pending: None }
     }
 
-    /// What to go on with behind the part that was read.
+    /// The state for parsing the next piece.
     pub(crate) fn stopped(&self) -> Resume {
         Resume { line_number: self.line_number, position: self.position }
     }
@@ -118,7 +117,7 @@ impl<'a> Events<'a> {
         Event::File(header)
     }
 
-    /// In a file, whatever looks like a hunk header is one; elsewhere it must be right to be more than prose.
+    /// True at a hunk header. Outside of a file it must be valid, since prose may look like one.
     fn is_hunk(&self) -> bool {
         self.text[self.at..].starts_with(b"@@")
             && (self.position != Position::Outside || hunk::head(header::line_at(self.text, self.at)).is_some())
@@ -155,7 +154,7 @@ impl<'a> Events<'a> {
             }
             Err(broken) => {
                 let event = self.broken(body_start, broken);
-                // The lines are looked at again: the counts may have swallowed the header of the next file.
+                // Parse the lines again: the wrong counts may have swallowed the header of the next file.
                 self.step(body_start, 1);
                 event
             }
@@ -170,7 +169,7 @@ impl<'a> Events<'a> {
         self.refuse(line_number, problem)
     }
 
-    /// Says what is wrong when the promised hunk does not follow a header, or a hunk's counts left a line over.
+    /// The error when a hunk is missing after a header, or when lines follow a complete hunk.
     fn out_of_place(&self) -> Option<String> {
         let rest = &self.text[self.at..];
         let expected = match self.position {
@@ -216,12 +215,12 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// True for the line above the version of git at the end of a mail.
+/// True for the `-- ` line above git's version at the end of a mail.
 fn is_signature(text: &[u8]) -> bool {
     matches!(text.strip_prefix(b"--"), Some([] | [b' ' | b'\r' | b'\n', ..]))
 }
 
-/// The line at `at` as a message shows it.
+/// The line at `at`, shortened for a message.
 fn excerpt(text: &[u8], at: usize) -> String {
     const MAX_BYTES: usize = 40;
     if at >= text.len() {

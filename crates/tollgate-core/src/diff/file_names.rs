@@ -1,4 +1,4 @@
-//! File names as git writes them in a diff.
+//! Parses file names in diff headers.
 //!
 //! ```text
 //! diff --git "a/\303\244.txt" "b/\303\244.txt"
@@ -6,21 +6,21 @@
 //! +++ b/two words.txt<TAB>2026-01-01 10:00:00 +0000
 //! ```
 //!
-//! A name with control characters, quotes or (usually) bytes beyond ASCII stands in quotes with C escapes. The two
-//! names of a `diff --git` line are not marked off from one another, so other lines have to settle what they are.
+//! A name with control characters, quotes or (usually) non-ASCII bytes is quoted with C escapes. The two names of a
+//! `diff --git` line have no unambiguous separator, so other header lines must resolve them.
 
 use std::borrow::Cow;
 
-/// Longer `diff --git` lines are not searched for every possible split: no file system has such names.
+/// Longer `diff --git` lines are not split by search: no file system has such names.
 const MAX_SPLIT_SEARCH: usize = 16 * 1024;
 
-/// A name as it stands behind `---` or `+++`, prefix and all; `None` is `/dev/null`.
+/// A name after `---` or `+++`, with its prefix; `None` is `/dev/null`.
 pub(super) type Side<'a> = Option<Cow<'a, [u8]>>;
 
 /// The names before and after the change.
 pub(super) type Pair<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
-/// Reads what stands behind `--- ` or `+++ `.
+/// Parses the text after `--- ` or `+++ `.
 pub(super) fn side(text: &[u8]) -> Side<'_> {
     if text.first() == Some(&b'"')
         && let Some((name, _)) = unquote(text)
@@ -31,12 +31,12 @@ pub(super) fn side(text: &[u8]) -> Side<'_> {
         Some(tab) => (&text[..tab], &text[tab + 1..]),
         None => (text, &[][..]),
     };
-    // GNU diff tells a file that is not there by the first second of Unix time, in whatever time zone.
+    // GNU diff marks a missing file with the Unix epoch, in any time zone.
     let never = time.starts_with(b"1970-01-01 0") || time.starts_with(b"1969-12-31 ");
     (name != b"/dev/null" && !never).then_some(Cow::Borrowed(name))
 }
 
-/// Reads a name without prefix, as behind `rename from ` or `diff --cc `.
+/// Parses a name without prefix, as after `rename from ` or `diff --cc `.
 pub(super) fn bare(text: &[u8]) -> Cow<'_, [u8]> {
     match unquote(text) {
         Some((name, len)) if len == text.len() => Cow::Owned(name),
@@ -44,9 +44,9 @@ pub(super) fn bare(text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Cuts the two names of a `diff --git` line apart, prefixes and all.
+/// Splits the two names of a `diff --git` line, prefixes included.
 ///
-/// `old` and `new` are the names of the `---` and `+++` lines, where there are any.
+/// `old` and `new` are the names of the `---` and `+++` lines, if present.
 pub(super) fn split<'a>(names: &'a [u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Option<Pair<'a>> {
     if names.first() == Some(&b'"') {
         let (first, len) = unquote(names)?;
@@ -64,7 +64,7 @@ pub(super) fn split<'a>(names: &'a [u8], old: Option<&[u8]>, new: Option<&[u8]>)
     Some((Cow::Borrowed(&names[..at]), Cow::Borrowed(&names[at + 1..])))
 }
 
-/// Where the space between two unquoted names is.
+/// The index of the space between two unquoted names.
 fn split_at(names: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Option<usize> {
     let space_at = |at: usize| (names.get(at) == Some(&b' ')).then_some(at);
     let by_old = old.filter(|old| names.starts_with(old)).and_then(|old| space_at(old.len()));
@@ -80,7 +80,7 @@ fn split_at(names: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Option<usiz
         let (old_prefix, new_prefix) = prefixes(old, new);
         !new[new_prefix..].is_empty() && old[old_prefix..] == new[new_prefix..]
     };
-    // Both prefixes are as a rule equally long, then the middle is the only split into two equal names.
+    // Both prefixes usually have the same length; then the middle is the only split into two equal names.
     if let Some(at) = space_at(names.len() / 2).filter(same) {
         return Some(at);
     }
@@ -93,7 +93,7 @@ fn split_at(names: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Option<usiz
     spaces().find(same).or_else(|| spaces().find(lettered)).or_else(|| spaces().next())
 }
 
-/// How long the prefixes (`a/` and `b/`, as a rule) of the two names of one file are.
+/// The lengths of the prefixes (usually `a/` and `b/`) of the two names of one file.
 pub(super) fn prefixes(old: &[u8], new: &[u8]) -> (usize, usize) {
     if old == new {
         return (0, 0);
@@ -113,7 +113,7 @@ pub(super) fn prefixes(old: &[u8], new: &[u8]) -> (usize, usize) {
     }
 }
 
-/// The length of the prefix of a name that stands alone, since the other side is `/dev/null`.
+/// The length of the prefix of a single name, when the other side is `/dev/null`.
 pub(super) fn lone_prefix(name: &[u8]) -> usize {
     if known_prefix(name) { 2 } else { 0 }
 }
@@ -123,7 +123,7 @@ fn known_prefix(name: &[u8]) -> bool {
     name.len() > 2 && name[1] == b'/' && matches!(name[0], b'a' | b'b' | b'c' | b'i' | b'o' | b'w' | b'1' | b'2')
 }
 
-/// Reads a name in quotes; gives it and the number of bytes it took, quotes included.
+/// Parses a quoted name; returns it and the number of bytes consumed.
 fn unquote(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let inner = text.strip_prefix(b"\"")?;
     let mut name = Vec::new();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn two_names_are_cut_apart_where_both_name_one_file() {
+    fn two_names_are_split_where_both_name_one_file() {
         check("a/x b/x", "x | x");
         check("a/x b/x b/x b/x", "x b/x | x b/x");
         check("a/two words b/two words", "two words | two words");

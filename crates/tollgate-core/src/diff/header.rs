@@ -1,4 +1,4 @@
-//! What stands before the hunks of a file.
+//! Parses the header of a file in a diff.
 //!
 //! ```text
 //! diff --git a/old.rs b/new.rs
@@ -10,8 +10,8 @@
 //! +++ b/new.rs
 //! ```
 //!
-//! Also merges (`diff --cc`), plain `diff -u` (only the last two lines) and `Submodule x 0123456..89abcde:`. A binary
-//! patch is part of the header; its lines are checked for their form and not decoded.
+//! Also parses merges (`diff --cc`), plain `diff -u` (only the last two lines) and `Submodule x 0123456..89abcde:`. A
+//! binary patch is part of the header; its lines are validated and not decoded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,14 +21,14 @@ use crate::diff::file_names;
 use crate::diff::hunk::end_of_line;
 use crate::diff::line_feeds::Feeds;
 
-/// What a diff says of a file as a whole.
+/// The header of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header<'a> {
     /// Path before the change; `None` for a new file.
     pub old_path: Option<Cow<'a, [u8]>>,
     /// Path after the change; `None` for a deleted file.
     pub new_path: Option<Cow<'a, [u8]>>,
-    /// What happened to the file.
+    /// Added, deleted, modified, renamed or copied.
     pub status: Status,
     /// Mode before the change.
     pub old_mode: Option<u32>,
@@ -40,13 +40,13 @@ pub struct Header<'a> {
     pub new_blob: Option<&'a [u8]>,
     /// True when the content is not text.
     pub binary: bool,
-    /// Size of the new content when a binary patch gives it whole.
+    /// Size of the new content, if a binary patch has it whole.
     pub binary_size: Option<u64>,
-    /// Where the header is in the input.
+    /// The byte range of the header.
     pub span: Range<usize>,
     /// True when `---` and `+++` promise a hunk.
     pub(super) promises_hunk: bool,
-    /// True when a binary patch ends too early.
+    /// True when a binary patch is truncated.
     pub(super) binary_cut: bool,
     /// Lines of the header.
     pub(super) n_lines: u32,
@@ -60,7 +60,7 @@ impl Header<'_> {
     }
 }
 
-/// What the lines of a header say, before it is settled what they mean together.
+/// The raw fields of a header, before they are resolved.
 #[derive(Default)]
 struct ExtendedHeader<'a> {
     old_mode: Option<u32>,
@@ -76,25 +76,24 @@ struct ExtendedHeader<'a> {
     binary_cut: bool,
 }
 
-/// Cuts the line that begins at `at` out of the text, without its end.
+/// The line at `at`, without its line ending.
 pub(super) fn line_at(text: &[u8], at: usize) -> &[u8] {
     let rest = text.get(at..).unwrap_or_default();
     without_end(&rest[..end_of_line(rest, 0)])
 }
 
-/// A line without its line feed and, since git never writes a carriage return in a header, without that of a mail that
-/// went through Windows.
+/// Strips the line feed and a carriage return: git never writes one in a header, but mail programs do.
 pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Where the two dots of `old..new` are.
+/// The index of the two dots in `old..new`.
 fn dots(text: &[u8]) -> Option<usize> {
     memchr::memchr(b'.', text).filter(|&dot| text.get(dot + 1) == Some(&b'.'))
 }
 
-/// Reads the header that begins with the line at `at`, if one does.
+/// Parses a header at `at`, if there is one.
 pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
     match text.get(at)? {
         b'd' => {
@@ -139,11 +138,11 @@ fn git<'a>(text: &'a [u8], first: Range<usize>, names: &'a [u8]) -> Header<'a> {
 fn combined<'a>(text: &'a [u8], first: Range<usize>, merged: &'a [u8]) -> Header<'a> {
     let (extended, end, n_lines) = extended_header(text, first.end);
     let path = file_names::bare(merged);
-    // A merge that takes each part from one of its parents has nothing to show below `+++`.
+    // A merge that takes each hunk from one of its parents has no hunks after `+++`.
     Header { promises_hunk: false, ..resolve(extended, (path.clone(), path), first.start..end, n_lines + 1) }
 }
 
-/// Reads `---`, `+++` with a hunk behind it, as git does, since a line of dashes is common in prose.
+/// Parses `---` and `+++` only before a hunk, as git does, since lines of dashes are common in prose.
 fn plain(text: &[u8], at: usize) -> Option<Header<'_>> {
     let old = line_at(text, at).strip_prefix(b"--- ")?;
     let second = end_of_line(text, at);
@@ -162,7 +161,7 @@ fn plain(text: &[u8], at: usize) -> Option<Header<'_>> {
     Some(resolve(extended, (path.clone(), path), at..end, 2))
 }
 
-/// Reads the line that `git diff --submodule=log` writes, and the commits below it.
+/// Parses the output of `git diff --submodule=log`: the line and the commits below it.
 fn submodule(text: &[u8], at: usize) -> Option<Header<'_>> {
     let line = line_at(text, at).strip_prefix(b"Submodule ")?;
     let (line, note) = match line.strip_suffix(b")") {
@@ -172,7 +171,7 @@ fn submodule(text: &[u8], at: usize) -> Option<Header<'_>> {
         }
         None => (line.strip_suffix(b":").unwrap_or(line), &b""[..]),
     };
-    // `(rewind):` has the colon behind the note.
+    // In `(rewind):` the colon follows the note.
     let (line, note) = match memchr::memmem::rfind(line, b" (rewind)") {
         Some(open) if note.is_empty() => (&line[..open], &b"rewind"[..]),
         _ => (line, note),
@@ -209,7 +208,7 @@ fn submodule(text: &[u8], at: usize) -> Option<Header<'_>> {
     Some(resolve(extended, (path.clone(), path), at..end, n_lines))
 }
 
-/// Draws the conclusions from all lines of a header.
+/// Resolves names, status and modes from all lines of a header.
 fn resolve<'a>(
     extended: ExtendedHeader<'a>,
     names: file_names::Pair<'a>,
@@ -239,7 +238,7 @@ fn resolve<'a>(
     }
 }
 
-/// Reads all lines of a header behind the first, and says where they end and how many they are.
+/// Parses all header lines after the first; returns their end and number.
 fn extended_header(text: &[u8], start: usize) -> (ExtendedHeader<'_>, usize, u32) {
     let mut extended = ExtendedHeader::default();
     let (mut at, mut n_lines) = (start, 0);
@@ -259,15 +258,15 @@ fn extended_header(text: &[u8], start: usize) -> (ExtendedHeader<'_>, usize, u32
     (extended, at, n_lines)
 }
 
-/// Takes in one line; false when it does not belong to a header.
+/// Parses one line; false when it is not part of a header.
 fn header_line<'a>(extended: &mut ExtendedHeader<'a>, line: &'a [u8], rest: &[u8]) -> bool {
-    // The words are short; a vector search for the space would cost more than it saves.
+    // The keywords are short; a vector search for the space would cost more than it saves.
     let Some(space) = line.iter().take(16).position(|&byte| byte == b' ') else { return false };
     let (word, value) = (&line[..space], &line[space + 1..]);
     match word {
         b"index" => index(extended, value),
         b"---" if rest.starts_with(b"+++ ") || rest.starts_with(b"--- ") => {
-            // A merge may name the file of every parent; the first is the one that counts.
+            // A merge may name the file of every parent; the first one counts.
             extended.old_side.get_or_insert(file_names::side(value));
         }
         b"+++" if extended.old_side.is_some() => extended.new_side = Some(file_names::side(value)),
@@ -301,7 +300,7 @@ fn header_line<'a>(extended: &mut ExtendedHeader<'a>, line: &'a [u8], rest: &[u8
     true
 }
 
-/// Reads `0123456..89abcde 100644`, or of a merge `0123456,789abcd..ef01234`.
+/// Parses `0123456..89abcde 100644`, or of a merge `0123456,789abcd..ef01234`.
 fn index<'a>(extended: &mut ExtendedHeader<'a>, value: &'a [u8]) {
     let (blobs, digits) = match memchr::memchr(b' ', value) {
         Some(space) => (&value[..space], Some(&value[space + 1..])),
@@ -320,12 +319,12 @@ fn mode(digits: &[u8]) -> Option<u32> {
     fits.then(|| digits.iter().fold(0, |mode, digit| mode << 3 | u32::from(digit - b'0')))
 }
 
-/// What stands before the first comma: of a merge, what its first parent had.
+/// The text before the first comma: in a merge, the value of the first parent.
 fn first_of(list: &[u8]) -> &[u8] {
     list.iter().position(|&byte| byte == b',').map_or(list, |comma| &list[..comma])
 }
 
-/// Walks over the one or two blocks of a binary patch; gives where they end and their number of lines.
+/// Skips the one or two blocks of a binary patch; returns their end and number of lines.
 fn binary_patch(text: &[u8], start: usize, extended: &mut ExtendedHeader<'_>) -> (usize, u32) {
     extended.binary = true;
     let (mut at, mut n_lines) = (start, 0);
@@ -356,7 +355,7 @@ fn size(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// True for a letter that says how many bytes follow, and five characters for every four of them.
+/// True for a length character followed by five characters per four bytes.
 fn is_base85_line(line: &[u8]) -> bool {
     let n_bytes = match line.first() {
         Some(&letter @ b'A'..=b'Z') => usize::from(letter - b'A') + 1,

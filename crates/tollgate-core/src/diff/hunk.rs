@@ -1,4 +1,4 @@
-//! A hunk: its header and the lines that its counts claim.
+//! Parses hunks: the header, and the lines that its counts claim.
 //!
 //! ```text
 //! @@ -1,2 +1,2 @@ fn main() {          one parent
@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::diff::line_feeds::Feeds;
 use crate::diff::line_marks::{self, Marks};
 
-/// The counts and places of a hunk header.
+/// The parsed header of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkHead<'a> {
     /// First line before the change (in a merge: in the first parent); 0 when there is none.
@@ -21,15 +21,15 @@ pub struct HunkHead<'a> {
     pub new_start: u32,
     /// Number of lines after the change.
     pub new_len: u32,
-    /// How many versions the change merges: 1, or more in a combined diff.
+    /// The number of parents: 1, or more in a combined diff.
     pub n_parents: u8,
-    /// What stands behind the last `@@`, with its leading space.
+    /// The text after the last `@@`, with its leading space.
     pub section: &'a [u8],
-    /// In a merge, the places and counts of every parent, as text: `-1,2 -1,2 `.
+    /// In a merge, the ranges of every parent, as text: `-1,2 -1,2 `.
     parents: &'a [u8],
 }
 
-/// What the counts of a hunk claim of the text behind its header.
+/// The body of a hunk, delimited by its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {
     /// Bytes of the body.
@@ -42,14 +42,14 @@ pub(super) struct Body {
     pub(super) n_removed: u32,
     /// True when a context line is empty without its leading space.
     pub(super) has_bare_blanks: bool,
-    /// Bytes that have all added lines in them, and as few others as is known without looking closer.
+    /// A byte range that covers all added lines, not necessarily minimal.
     pub(super) added: Range<usize>,
 }
 
-/// Where and why a hunk's body is not what its counts say.
+/// The position at which a hunk contradicts its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Broken {
-    /// Bytes before the line at fault.
+    /// Bytes before the offending line.
     pub(super) at: usize,
     /// Lines before it.
     pub(super) n_lines: u32,
@@ -59,12 +59,12 @@ pub(super) struct Broken {
     pub(super) new_left: u32,
 }
 
-/// Reads a hunk header, without its line feed.
+/// Parses a hunk header, without its line feed.
 pub(crate) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
     match line.strip_prefix(b"@@ -") {
         Some(parents) => {
-            let ((old_start, old_len), rest) = place(parents)?;
-            let ((new_start, new_len), rest) = place(rest.strip_prefix(b" +")?)?;
+            let ((old_start, old_len), rest) = range(parents)?;
+            let ((new_start, new_len), rest) = range(rest.strip_prefix(b" +")?)?;
             let section = rest.strip_prefix(b" @@")?;
             Some(HunkHead { old_start, old_len, new_start, new_len, n_parents: 1, section, parents: &[] })
         }
@@ -72,7 +72,7 @@ pub(crate) fn head(line: &[u8]) -> Option<HunkHead<'_>> {
     }
 }
 
-/// The same for a merge: one `@` and one place more for every parent.
+/// Parses the hunk header of a merge: one more `@` and range per parent.
 fn combined_head(line: &[u8]) -> Option<HunkHead<'_>> {
     let n_ats = line.iter().take_while(|&&byte| byte == b'@').count();
     let n_parents = u8::try_from(n_ats.checked_sub(1)?).ok().filter(|&n_parents| n_parents > 1)?;
@@ -80,20 +80,20 @@ fn combined_head(line: &[u8]) -> Option<HunkHead<'_>> {
     let mut rest = parents;
     let mut first = None;
     for _ in 0..n_parents {
-        let (place, behind) = place(rest.strip_prefix(b"-")?)?;
+        let (place, behind) = range(rest.strip_prefix(b"-")?)?;
         first.get_or_insert(place);
         rest = behind.strip_prefix(b" ")?;
     }
     let parents = &parents[..parents.len() - rest.len()];
-    let ((new_start, new_len), behind) = place(rest.strip_prefix(b"+")?)?;
+    let ((new_start, new_len), behind) = range(rest.strip_prefix(b"+")?)?;
     let section = behind.strip_prefix(b" ")?.strip_prefix(&line[..n_ats])?;
     let (old_start, old_len) = first?;
     Some(HunkHead { old_start, old_len, new_start, new_len, n_parents, section, parents })
 }
 
-/// Reads `12,3` or `12`; the last line must be countable.
+/// Parses `12,3` or `12`; the number of the last line must not overflow.
 #[inline]
-fn place(text: &[u8]) -> Option<((u32, u32), &[u8])> {
+fn range(text: &[u8]) -> Option<((u32, u32), &[u8])> {
     let (start, rest) = number(text)?;
     let (len, rest) = match rest.strip_prefix(b",") {
         Some(rest) => number(rest)?,
@@ -116,7 +116,7 @@ fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::try_from(value).ok()?, &text[n_digits..])).filter(|_| n_digits > 0)
 }
 
-/// Walks over the lines that a hunk header claims; `text` begins behind the header.
+/// Skips the lines that a hunk header claims; `text` begins after the header.
 pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     if head.n_parents > 1 {
         return combined_body(head, text);
@@ -130,7 +130,7 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
         let mark = text.get(at);
         let both_lack = left.old != 0 && left.new != 0;
         match mark {
-            // Hunks as a rule begin and end with context, so asking for it first is seldom in vain.
+            // Hunks usually begin and end with context, so this case comes first.
             _ if both_lack && mark == Some(&b' ') => left.take_context(),
             Some(b'+') if left.new != 0 => {
                 left.new -= 1;
@@ -150,7 +150,7 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
         if at == 0 {
             feeds = Feeds::starting_at(text, left.pass_blocks(text));
         }
-        // Everything at the end of the text that has no line feed is a line, too.
+        // The last line may have no line feed.
         at = feeds.next().map_or(text.len(), |feed| feed + 1);
     }
     if text.get(at) == Some(&b'\\') {
@@ -163,14 +163,14 @@ pub(super) fn body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     Ok(Body { len: at, n_lines, n_added, n_removed, has_bare_blanks, added })
 }
 
-/// Lines that a hunk still lacks, and the context lines it has.
+/// The lines that a hunk still lacks, and its context lines so far.
 struct Left {
     old: u32,
     new: u32,
     n_context: u32,
-    /// A place before the first added line, at most a block away; beyond the text when there is none.
+    /// An offset before the first added line, at most a block away; past the text when there is none.
     first_added: usize,
-    /// A place in the last line that may be added.
+    /// An offset in the last line that may be added.
     last_added: usize,
 }
 
@@ -179,11 +179,11 @@ impl Left {
         (self.old, self.new, self.n_context) = (self.old - 1, self.new - 1, self.n_context + 1);
     }
 
-    /// Counts the lines behind the first one as long as whole blocks of them surely belong to the hunk. Gives where the
-    /// last counted line, which may go on, has to be searched for its end.
+    /// Counts lines block by block, as long as whole blocks belong to the hunk. Returns the offset from which the end of the
+    /// last counted line must be searched.
     fn pass_blocks(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
-        // With fewer lines to come, the hunk as a rule ends within the block.
+        // With fewer lines left, the hunk usually ends within the block.
         while self.old.max(self.new) > (line_marks::BLOCK / 32) as u32
             && let Some(marks) = text.get(at..).and_then(Marks::of_block)
             && marks.n_other == 0
@@ -200,7 +200,7 @@ impl Left {
     }
 }
 
-/// The same for a merge: a column of marks and a count for every parent.
+/// Skips the lines of a merge hunk, which have a marker column and a count per parent.
 fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     let mut lefts = parent_lens(head);
     let mut new_left = head.new_len;
@@ -215,7 +215,7 @@ fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
         if next != Some(&b'\\') || body.len == 0 {
             let marks = text.get(body.len..body.len + lefts.len()).filter(|marks| !marks.contains(&b'\n'));
             let taken = marks.is_some_and(|marks| take(marks, &mut lefts, &mut new_left, &mut body));
-            // Where all parents lost the same lines, git miscounts what the parents had, but never the result.
+            // When all parents lose the same lines, git miscounts the parents, but never the result.
             if !taken && new_left == 0 && body.n_lines > 0 {
                 return Ok(Body { added: 0..body.len, ..body });
             }
@@ -229,10 +229,10 @@ fn combined_body(head: &HunkHead<'_>, text: &[u8]) -> Result<Body, Broken> {
     }
 }
 
-/// Counts one line of a merge; false when its marks are none, or the result has no such line left.
+/// Counts one line of a merge; false when its markers are invalid, or the result has no line left.
 fn take(marks: &[u8], lefts: &mut [u32], new_left: &mut u32, body: &mut Body) -> bool {
     let gone = marks.contains(&b'-');
-    // In a line of the result, `+` says that the parent lacks it; in a line that is gone, `-` that the parent has it.
+    // In a line of the result, `+` means that the parent lacks it; in a removed line, `-` means that the parent has it.
     for (mark, left) in marks.iter().zip(lefts) {
         let has = match (mark, gone) {
             (b'-', _) => true,
@@ -253,11 +253,11 @@ fn take(marks: &[u8], lefts: &mut [u32], new_left: &mut u32, body: &mut Body) ->
 }
 
 fn parent_lens(head: &HunkHead<'_>) -> Vec<u32> {
-    let places = head.parents.split(|&byte| byte == b' ').filter_map(|text| place(text.strip_prefix(b"-")?));
+    let places = head.parents.split(|&byte| byte == b' ').filter_map(|text| range(text.strip_prefix(b"-")?));
     places.map(|((_, len), _)| len).collect()
 }
 
-/// Where the line that begins at `at` ends, line feed included.
+/// The end of the line at `at`, line feed included.
 #[inline]
 pub(super) fn end_of_line(text: &[u8], at: usize) -> usize {
     match memchr::memchr(b'\n', &text[at..]) {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_counts_do_not_allow_is_broken() {
+    fn lines_beyond_the_counts_are_errors() {
         check("@@ -1,2 +1,2 @@", " a\n+b\n", "broken after 2 lines, -1 +0 missing");
         check("@@ -1,2 +1,2 @@", " a\ndiff --git a/x b/x\n", "broken after 1 lines, -1 +1 missing");
         check("@@ -1 +0,0 @@", "+a\n", "broken after 0 lines, -1 +0 missing");
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// A line at a time, as the format is defined.
+    /// A reference implementation, line by line.
     fn straightforward(head: &HunkHead<'_>, text: &[u8]) -> Option<(usize, u32, u32)> {
         let (mut old, mut new, mut len) = (head.old_len, head.new_len, 0);
         let (mut n_added, mut n_removed) = (0, 0);

@@ -1,13 +1,13 @@
-//! The line feeds of a text, found sixty-four bytes at a time.
+//! Vectorized search for line feeds, 64 bytes at a time.
 //!
-//! A search for one line feed costs more than the thirty or forty bytes of a usual line are worth; a mask of all line
-//! feeds of a block does not.
+//! Starting a search per line costs more than a usual line of thirty or forty bytes; a bit mask of all line feeds of a
+//! block does not.
 
 use wide::u8x16;
 
 const BLOCK: usize = 64;
 
-/// The places of the line feeds of a text, in order.
+/// An iterator over the offsets of line feeds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Feeds<'a> {
     text: &'a [u8],
@@ -16,12 +16,12 @@ pub(crate) struct Feeds<'a> {
 }
 
 impl<'a> Feeds<'a> {
-    /// Starts at the beginning of the text. Nothing is searched before it is asked for.
+    /// Starts at the beginning of the text. The search is lazy.
     pub(crate) fn new(text: &'a [u8]) -> Self {
         Self::starting_at(text, 0)
     }
 
-    /// Starts in the midst of the text.
+    /// Starts at an offset.
     pub(crate) fn starting_at(text: &'a [u8], start: usize) -> Self {
         Self { text, block: start, mask: first_mask(text.get(start..).unwrap_or_default()) }
     }
@@ -42,7 +42,7 @@ impl Iterator for Feeds<'_> {
     }
 }
 
-/// The line feeds among the first bytes of a text, the lowest bit being the first byte.
+/// The bit mask of the line feeds in the first block, lowest bit first.
 #[inline]
 fn first_mask(text: &[u8]) -> u64 {
     match text.first_chunk::<BLOCK>() {

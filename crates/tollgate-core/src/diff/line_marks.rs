@@ -1,4 +1,4 @@
-//! The marks that lines of a hunk begin with, counted block by block.
+//! Vectorized count of the diff markers of lines.
 //!
 //! ```text
 //!  context
@@ -6,17 +6,17 @@
 //! +added
 //! ```
 //!
-//! Whether the next line is added, removed or neither cannot be foretold, and a processor that foretells it wrongly loses
-//! more time than the line is worth. Vectors count the marks of a whole block without deciding anything on the way.
+//! The kind of the next line is unpredictable, and a mispredicted branch costs more time than the line. Vector instructions
+//! count the markers of a whole block without branches.
 
 use wide::u8x16;
 
 use crate::diff::line_feeds::Feeds;
 
-/// Bytes of a block. No sum over a block may exceed a byte.
+/// The block size. A sum over a block must fit in a byte.
 pub(crate) const BLOCK: usize = 128;
 
-/// How many lines begin with each mark.
+/// The number of lines per marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marks {
     /// Lines with `+`.
@@ -25,13 +25,13 @@ pub(crate) struct Marks {
     pub(crate) n_removed: u32,
     /// Lines with a space.
     pub(crate) n_context: u32,
-    /// Lines with anything else: bare line feeds, `\ No newline`, and what is no line of a hunk.
+    /// Other lines: bare line feeds, `\ No newline`, and lines outside of a hunk.
     pub(crate) n_other: u32,
 }
 
 impl Marks {
-    /// Counts what stands behind the line feeds among the first [`BLOCK`] bytes; of the last byte only the mark counts.
-    /// `None` when the text is shorter.
+    /// Counts the markers after the line feeds in the first [`BLOCK`] bytes; the last byte counts only as a marker. `None`
+    /// when the text is shorter.
     #[inline]
     pub(crate) fn of_block(text: &[u8]) -> Option<Self> {
         let block = text.first_chunk::<{ BLOCK + 1 }>()?;
@@ -40,7 +40,7 @@ impl Marks {
         for (line, mark) in lines.iter().zip(marks) {
             let feed = u8x16::from(*line).simd_eq(u8x16::splat(b'\n'));
             let mark = u8x16::from(*mark) & feed;
-            // A lane where the comparison holds is 255, which is -1.
+            // A matching lane is 255, which is -1.
             feeds -= feed;
             added -= mark.simd_eq(u8x16::splat(b'+'));
             removed -= mark.simd_eq(u8x16::splat(b'-'));
@@ -50,7 +50,7 @@ impl Marks {
         Some(Self { n_added, n_removed, n_context, n_other: n_feeds - n_added - n_removed - n_context })
     }
 
-    /// Counts what stands behind all line feeds of a text; behind its last byte stands nothing.
+    /// Counts the markers after all line feeds of a text; nothing follows its last byte.
     pub(crate) fn of_text(text: &[u8]) -> Self {
         let mut marks = Self::default();
         let mut rest = text;
@@ -77,7 +77,7 @@ impl Marks {
 #[inline]
 fn sum(lanes: u8x16) -> u32 {
     let lanes = u128::from_le_bytes(lanes.to_array());
-    // The halves are added lane by lane; the product has the sum of its lanes in the highest one.
+    // The halves are added lane by lane; the highest lane of the product is the sum.
     let halves = (lanes as u64) + ((lanes >> 64) as u64);
     (halves.wrapping_mul(0x0101_0101_0101_0101) >> 56) as u32
 }

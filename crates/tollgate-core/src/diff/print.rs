@@ -1,11 +1,11 @@
-//! A parsed diff, written back as git writes it.
+//! Prints a parsed diff in git's format.
 //!
-//! Headers, and what stands between the diffs, are kept as they were; hunks are made anew from their lines, so that
-//! `print` after `parse` gives back the input only if every line was understood.
+//! Headers and the text between diffs are copied; hunks are rebuilt from their lines, so that `print` after `parse` returns
+//! the input only if every line was parsed correctly.
 
 use crate::diff::{FileDiff, Hunk, LineKind};
 
-/// Writes the files of one input back. For what git produces, the result equals the input.
+/// Prints the files of one input. For output of git, the result equals the input.
 #[must_use]
 pub fn print(files: &[FileDiff]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Parts of a change made unreadable, for showing it.
+//! Redacts secrets in a change before it is shown.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::FileDiff;
 
-/// Characters of a secret that stay, so that people can tell which one it is.
+/// The number of characters of a secret that stay visible, so that it can be identified.
 const KEPT: usize = 4;
 
-/// Copies of the files in which every place that `find` names in the text of a file is replaced by `*`.
+/// Copies files, replacing every byte range that `find` reports with `*`.
 ///
-/// The lines keep their length, so that everything else about the files stays as it is.
+/// Lines keep their length, so that all offsets stay valid.
 #[must_use]
 pub fn redact(files: &[FileDiff], find: &dyn Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<FileDiff> {
     let mut texts: HashMap<usize, Vec<u8>> = HashMap::new();
@@ -33,7 +33,7 @@ pub fn redact(files: &[FileDiff], find: &dyn Fn(&[u8]) -> Vec<Range<usize>>) -> 
         .collect()
 }
 
-/// The lines of a file without the diff's marks, and for each where it begins there and in the diff.
+/// The lines of a file without diff markers, and for each its offset there and in the diff.
 fn join(file: &FileDiff) -> (Vec<u8>, Vec<(usize, usize)>) {
     let (mut joined, mut places) = (Vec::new(), Vec::new());
     let start = file.text.as_ptr() as usize;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_replaced_and_the_rest_stays() {
+    fn secrets_are_replaced_and_the_rest_is_kept() {
         let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n keep\n-old\n+key=0123456789abcdef0123\n";
         let (files, _) = parse(text.as_bytes().to_vec());
         let find = |joined: &[u8]| {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_over_several_lines_leaves_the_lines() {
+    fn a_secret_over_several_lines_keeps_the_line_breaks() {
         let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,3 @@\n+aaa\n+bbb\n+ccc\n";
         let (files, _) = parse(text.as_bytes().to_vec());
         let shown = redact(&files, &|_| std::iter::once(1..10).collect());

@@ -1,4 +1,4 @@
-//! Tests of the diff reader: single cases here, laws on real repositories and real sources beside.
+//! Tests of the diff parser: single cases here; properties on real repositories and sources in the submodules.
 
 mod hostile;
 mod numstat;
@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// Shows files as `status old -> new +added -removed notes`, then what was refused.
+/// Shows files as `status old -> new +added -removed notes`, then the refused parts.
 fn outline(text: &[u8]) -> String {
     let (files, refused) = parse(text.to_vec());
     let mut lines = Vec::new();
@@ -87,7 +87,7 @@ fn a_merge_counts_lines_of_its_first_parent() {
 }
 
 #[test]
-fn what_happened_to_a_file_is_told_by_its_header() {
+fn the_status_of_a_file_is_read_from_its_header() {
     let text = b"\
 diff --git a/new b/new
 new file mode 100755
@@ -259,7 +259,7 @@ Only in new/dir: z
 }
 
 #[test]
-fn names_are_settled_by_all_lines_of_the_header() {
+fn names_are_resolved_from_all_lines_of_the_header() {
     let text = b"\
 diff --git \"a/\\303\\244 \\\"q\\\".txt\" \"b/\\303\\244 \\\"q\\\".txt\"
 index 1111111..2222222 100644
@@ -346,7 +346,7 @@ diff --git a/z b/z
 }
 
 #[test]
-fn counts_that_swallow_the_next_header_give_it_back() {
+fn the_next_header_survives_wrong_counts() {
     let text = b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     assert_snapshot!(outline(text), @"
     Modified x -> x +0 -0
@@ -381,13 +381,13 @@ fn line_numbers_do_not_overflow() {
 }
 
 #[test]
-fn nothing_is_found_in_nothing() {
+fn an_empty_diff_has_no_files() {
     assert_snapshot!(outline(b""), @"");
     assert_snapshot!(outline(b"\n\n\n"), @"");
 }
 
 #[test]
-fn remarks_about_the_end_of_a_file_are_no_lines_however_many() {
+fn repeated_no_newline_markers_are_not_lines() {
     let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n\\ No newline\n\\ No newline at end of file\n+b\n+c\n";
     let (files, refused) = parse(text.as_bytes().to_vec());
     assert_eq!(refused, []);

@@ -1,14 +1,15 @@
-//! What a pull request's body says outside of code, quotes, comments and empty boxes.
+//! Finds breaking changes declared in the body of a pull request.
 //!
 //! ```text
-//! ## Breaking changes        a heading, answered by what follows:
+//! ## Breaking changes        a heading, answered by the next block:
 //! None                       nothing is declared
 //!
 //! - [ ] Breaking change      an empty box of a template says nothing
 //! - [x] Breaking change      a ticked one does
 //! ```
 //!
-//! The body is read by a Markdown parser, and only when a phrase may be in it.
+//! Code, quotes, comments and unticked boxes do not count. The body goes through a Markdown parser only when it may contain
+//! a phrase.
 
 use std::ops::Range;
 
@@ -17,10 +18,10 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use crate::intent::breaking::{self, Phrase};
 use crate::markdown::{self, html};
 
-/// The most of a body that is read; the hosts allow less.
+/// The parsed prefix of a body, in bytes; GitHub allows less.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
-/// The excerpt of the first declaration of a breaking change.
+/// Finds the first declaration of a breaking change; returns an excerpt.
 pub(crate) fn find(body: &str) -> Option<String> {
     let body = cut(body);
     if breaking::may_declare(body) { find_in(&blocks(&markdown::flatten(body))) } else { None }
@@ -30,20 +31,20 @@ fn find_in(blocks: &[Block]) -> Option<String> {
     (0..blocks.len()).find_map(|index| {
         let block = &blocks[index];
         let phrases = breaking::phrases(&block.text, &block.code);
-        let asked = asked(block, &phrases);
+        let question_start = question_start(block, &phrases);
         let mut declared = phrases.iter().filter(|phrase| !phrase.negated).peekable();
-        let plain = declared.next_if(|phrase| phrase.range.start < asked);
-        let found = plain.or_else(|| declared.next().filter(|_| says_yes(blocks, index, &phrases)))?;
+        let plain = declared.next_if(|phrase| phrase.range.start < question_start);
+        let found = plain.or_else(|| declared.next().filter(|_| is_confirmed(blocks, index, &phrases)))?;
         Some(breaking::excerpt(&block.text, &found.range))
     })
 }
 
-/// The part of a body that is read.
+/// The prefix of a body that is parsed.
 pub(crate) fn cut(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_BYTES)]
 }
 
-/// One piece of text: a paragraph, a heading, the line of a list.
+/// A block of text: a paragraph, a heading, or a list item.
 #[derive(Debug, Default)]
 struct Block {
     text: String,
@@ -56,12 +57,12 @@ enum Kind {
     #[default]
     Text,
     Heading(HeadingLevel),
-    /// The line of a ticked box: it is an answer itself.
+    /// A ticked box, which is an answer by itself.
     Ticked,
 }
 
-/// From where on a block only asks: it is a label such as `Breaking changes:`, or it ends with a question.
-fn asked(block: &Block, phrases: &[Phrase]) -> usize {
+/// The offset from which a block is only a question: a label such as `Breaking changes:`, or a sentence with `?`.
+fn question_start(block: &Block, phrases: &[Phrase]) -> usize {
     let nowhere = block.text.len();
     if block.kind == Kind::Ticked || phrases.is_empty() {
         return nowhere;
@@ -74,7 +75,7 @@ fn asked(block: &Block, phrases: &[Phrase]) -> usize {
     if asks { 0 } else { nowhere }
 }
 
-/// True for a phrase that stands alone, but for a word or two before it: `:boom: Breaking changes:`.
+/// True for a phrase on its own, with at most two words before it: `:boom: Breaking changes:`.
 fn is_label(block: &Block, phrases: &[Phrase]) -> bool {
     let [phrase] = phrases else { return false };
     let (before, after) = (&block.text[..phrase.range.start], &block.text[phrase.range.end..]);
@@ -82,8 +83,8 @@ fn is_label(block: &Block, phrases: &[Phrase]) -> bool {
     !after.contains(char::is_alphanumeric) && before.split_whitespace().filter(is_word).count() <= 2
 }
 
-/// True unless what follows a question or a label says that nothing breaks, or says nothing.
-fn says_yes(blocks: &[Block], index: usize, phrases: &[Phrase]) -> bool {
+/// False when the block after a question or a label is empty or denies a breaking change.
+fn is_confirmed(blocks: &[Block], index: usize, phrases: &[Phrase]) -> bool {
     let block = &blocks[index];
     let below = |other: &&Block| match (block.kind, other.kind) {
         (Kind::Heading(ours), Kind::Heading(theirs)) => theirs > ours,
@@ -92,13 +93,13 @@ fn says_yes(blocks: &[Block], index: usize, phrases: &[Phrase]) -> bool {
     };
     let next = blocks.get(index + 1);
     let Some(answer) = next.filter(below) else {
-        // A question is no declaration, and neither is the heading of a template that was left empty.
+        // Neither a question nor an empty template section is a declaration.
         let is_empty_section = matches!(block.kind, Kind::Heading(_)) && next.is_some() && is_label(block, phrases);
         return !block.text.contains('?') && !is_empty_section;
     };
     let answers = breaking::phrases(&answer.text, &answer.code);
     let denied = !answers.is_empty() && answers.iter().all(|phrase| phrase.negated);
-    // Boxes without the mark of a list are lines of text.
+    // Boxes without a list marker are lines of text.
     let mut lines = answer.text.lines().filter(|line| !breaking::is_unticked(line));
     let said = lines.clone().find(|line| strip_tick(line).len() < line.len()).or_else(|| lines.next());
     !denied && said.is_some_and(|line| !breaking::is_none(strip_tick(line)))
@@ -108,7 +109,7 @@ fn strip_tick(line: &str) -> &str {
     ["[x]", "[X]", "☑"].iter().find_map(|tick| line.trim_start().strip_prefix(tick)).unwrap_or(line)
 }
 
-/// What can be read in a body, in order.
+/// The rendered text blocks of a body, in order.
 fn blocks(body: &str) -> Vec<Block> {
     let mut reader = Reader::default();
     for event in Parser::new_ext(body, Options::ENABLE_TASKLISTS) {
@@ -122,11 +123,11 @@ fn blocks(body: &str) -> Vec<Block> {
 struct Reader {
     blocks: Vec<Block>,
     block: Block,
-    /// How many quotes, blocks of code and images are open.
+    /// The number of open quotes, code blocks and images.
     n_hidden: usize,
-    /// For each open item of a list, whether its box is empty, ticked or not there.
+    /// For each open list item, whether its box is ticked; `None` without a box.
     items: Vec<Option<bool>>,
-    /// What is shown of the block of HTML that is being read.
+    /// The rendered text of the current HTML block.
     html: String,
     markup: html::Markup,
 }
@@ -147,7 +148,7 @@ impl Reader {
             Event::InlineHtml(html) => self.markup.take_inline(&html),
             Event::TaskListMarker(ticked) => self.tick(ticked),
             Event::Rule => self.end_block(),
-            // None of these is asked for.
+            // These extensions are not enabled.
             Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
     }
@@ -182,7 +183,7 @@ impl Reader {
             }
             TagEnd::HtmlBlock => {
                 let text = std::mem::take(&mut self.html);
-                self.push_shown(&text);
+                self.push_visible(&text);
                 self.end_block();
             }
             TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::List(_) => self.end_block(),
@@ -198,12 +199,12 @@ impl Reader {
 
     fn push(&mut self, text: &str) {
         if !self.markup.hides() {
-            self.push_shown(text);
+            self.push_visible(text);
         }
     }
 
-    fn push_shown(&mut self, text: &str) {
-        // What is below an empty box belongs to it, unless it has a box of its own.
+    fn push_visible(&mut self, text: &str) {
+        // Content below an unticked box belongs to it, unless it has a box of its own.
         let ticked = self.items.iter().rev().find_map(|item| *item);
         if self.n_hidden > 0 || ticked == Some(false) {
             return;

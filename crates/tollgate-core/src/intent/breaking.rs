@@ -1,4 +1,4 @@
-//! Words by which an author says that a change breaks something.
+//! Phrases that declare a breaking change.
 //!
 //! ```text
 //! BREAKING CHANGE: the v1 routes are gone        declared
@@ -6,14 +6,13 @@
 //! a non-breaking change; breaking changes: none  not declared
 //! ```
 //!
-//! This reads plain text; what of a body is text at all is told by
-//! [`body`](super::body).
+//! This module matches plain text; [`body`](super::body) extracts it from Markdown.
 
 use std::ops::Range;
 
 use crate::intent::code_spans;
 
-/// Characters kept on each side of what was found.
+/// The number of characters of context in an excerpt, on each side.
 const AROUND: usize = 20;
 /// How many bytes on each side of a phrase are searched for a negation.
 const NEAR: usize = 96;
@@ -22,19 +21,19 @@ const NEAR: usize = 96;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Phrase {
     pub(crate) range: Range<usize>,
-    /// True when the text says that nothing breaks.
+    /// True when the phrase is negated.
     pub(crate) negated: bool,
 }
 
-/// True when a text may hold a phrase; false for nearly all texts, in a fraction of the time.
+/// A fast prefilter: false when a text cannot contain a phrase.
 pub(crate) fn may_hold(text: &str) -> bool {
     candidates(text.as_bytes()).next().is_some()
 }
 
-/// True unless no Markdown parser could find a declaration in a text.
+/// A prefilter for Markdown: false when no parser could find a declaration.
 ///
-/// Looks at each candidate within its line. `it breaks`, `breaking news`, `no breaking changes` and the empty boxes of
-/// templates are ruled out here, which spares nearly every body the parser.
+/// Examines each candidate within its line. `it breaks`, `breaking news`, `no breaking changes` and unticked boxes are ruled
+/// out here, so that nearly all bodies skip the parser.
 pub(crate) fn may_declare(markdown: &str) -> bool {
     let bytes = markdown.as_bytes();
     let (mut seen, mut line, mut unticked) = (0, 0, is_unticked(markdown));
@@ -49,7 +48,7 @@ pub(crate) fn may_declare(markdown: &str) -> bool {
     })
 }
 
-/// True when a candidate declares nothing, whatever the Markdown around it means.
+/// True when a candidate cannot be a declaration, regardless of the surrounding Markdown.
 fn is_ruled_out(before: &str, from: &str) -> bool {
     if before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
         return true;
@@ -79,7 +78,7 @@ pub(crate) fn find(text: &str) -> Option<Range<usize>> {
 /// Every phrase outside of code, in order.
 pub(crate) fn phrases(text: &str, code: &[Range<usize>]) -> Vec<Phrase> {
     let mut found: Vec<Phrase> = Vec::new();
-    // Whether a line is an empty box is asked once for each line: a line may hold thousands of phrases.
+    // Checked once per line, because a line may have thousands of phrases.
     let mut unticked = is_unticked(text);
     for range in candidates(text.as_bytes()).filter_map(|at| phrase_at(text, at)) {
         let seen = found.last().map_or(0, |last| last.range.end);
@@ -101,14 +100,14 @@ pub(crate) fn phrases(text: &str, code: &[Range<usize>]) -> Vec<Phrase> {
     found
 }
 
-/// What was found with a little of what is around it, on one line.
+/// An excerpt of the phrase with context, on one line.
 pub(crate) fn excerpt(text: &str, range: &Range<usize>) -> String {
     let start = text[..range.start].char_indices().rev().take(AROUND).last().map_or(range.start, |(at, _)| at);
     let end = text[range.end..].char_indices().nth(AROUND).map_or(text.len(), |(at, _)| range.end + at);
     text[start..end].split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// True for an answer that means that there are none: `None`, `N/A`, `no.`, `nothing`.
+/// True for answers that deny a breaking change: `None`, `N/A`, `no.`, `nothing`.
 pub(crate) fn is_none(answer: &str) -> bool {
     const WORDS: [&str; 8] = ["none", "n/a", "n.a.", "na", "no", "nope", "nil", "nothing"];
     const TWO_WORDS: [&str; 2] = ["not applicable", "not any"];
@@ -128,7 +127,7 @@ pub(crate) fn is_none(answer: &str) -> bool {
     WORDS.iter().chain(&TWO_WORDS).any(|word| begins(word).is_some())
 }
 
-/// Where `breaking` or `breaks` begins.
+/// The offsets of `breaking` and `breaks`.
 fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
     // Of the letters of `break` the last is by far the rarest.
     memchr::memchr2_iter(b'k', b'K', bytes).filter_map(|at| {
@@ -140,7 +139,7 @@ fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The phrase around the word that begins at `at`.
+/// The phrase around the word at `at`.
 fn phrase_at(text: &str, at: usize) -> Option<Range<usize>> {
     if text[..at].chars().next_back().is_some_and(is_word) {
         return None;
@@ -164,7 +163,7 @@ fn phrase_at(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..text.len() - rest.len())
 }
 
-/// What follows a whole word, in any case.
+/// Strips a whole word, ignoring case.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let begins = text.get(..word.len())?.eq_ignore_ascii_case(word);
     let rest = text.get(word.len()..)?;
@@ -181,7 +180,7 @@ fn is_negated(text: &str, phrase: &Range<usize>) -> bool {
     is_compound(before) || is_denied(before, breaks) || is_answered(after, breaks)
 }
 
-/// `record-breaking`, `non-breaking`; an `API-breaking change` is one.
+/// True for `record-breaking` and `non-breaking`, but not for `API-breaking`.
 fn is_compound(before: &str) -> bool {
     const REAL: [&str; 4] = ["api", "abi", "source", "binary"];
     let Some(word) = before.strip_suffix(['-', '\u{2010}', '\u{2011}']) else { return false };
@@ -192,7 +191,7 @@ fn is_compound(before: &str) -> bool {
     word.ends_with(is_word) && !REAL.iter().any(|real| is_real(real))
 }
 
-/// `not a breaking change`, `without introducing any breaking changes`.
+/// True after a negation: `not a breaking change`, `without introducing any breaking changes`.
 fn is_denied(before: &str, breaks: bool) -> bool {
     const NEGATIONS: [&str; 16] = [
         "no", "not", "non", "never", "without", "zero", "0", "nor", "cannot", "avoid", "avoids", "avoiding", "prevent",
@@ -258,11 +257,11 @@ pub(crate) fn is_unticked(text: &str) -> bool {
     text.starts_with('☐') || box_end.is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
 }
 
-/// `Breaking changes: none`, `this breaks nothing`.
+/// True before a negating answer: `Breaking changes: none`, `this breaks nothing`.
 fn is_answered(after: &str, breaks: bool) -> bool {
     let next = after.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ';' | '\n'));
     if breaks {
-        // What breaks down, up or out is taken apart, not broken.
+        // `breaks down`, `breaks up` and `breaks out` mean something else.
         const NOTHING: [&str; 7] = ["nothing", "no", "none", "neither", "down", "up", "out"];
         let at_once = after.trim_start().len() == next.len();
         return at_once && NOTHING.iter().any(|word| strip_word(next, word).is_some());
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn most_bodies_are_ruled_out_before_they_are_parsed() {
+    fn most_bodies_are_rejected_by_the_prefilter() {
         for text in [
             "it breaks\nthe loop",
             "without breaking the tests",
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_parser_can_tell_is_not_ruled_out() {
+    fn ambiguous_bodies_pass_the_prefilter() {
         for text in [
             "breaking\nchange",
             "**breaking** change",

@@ -1,4 +1,4 @@
-//! Code in a title: what stands between backticks is quoted, not said.
+//! Code spans in a title, whose content is not a declaration.
 //!
 //! ```text
 //! fix: ``a`b`` and `[wip]` but not ` this
@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The parts of a title that are code, backticks included, in order.
+/// The ranges of code spans, backticks included, in order.
 pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
     if memchr::memchr(b'`', text.as_bytes()).is_none() {
         return Vec::new();
     }
     let runs = runs(text.as_bytes());
-    // From the end, so that each run meets the nearest partner behind it and the whole stays linear.
+    // From the end, so that each run finds its nearest later partner in linear time.
     let mut nearest: HashMap<usize, usize> = HashMap::new();
     let mut partner = vec![None; runs.len()];
     for (index, run) in runs.iter().enumerate().rev() {

@@ -1,16 +1,16 @@
-//! Which commits of a long list are read.
+//! Samples long lists of commits.
 //!
-//! Up to fifty, all of them. Beyond that the first ten, the last ten, and every
+//! Up to fifty commits, all are parsed. Beyond that the first ten, the last ten, and every
 //! fifth between: of 60 commits those at 0–9, 10, 15, … 45, and 50–59.
 
 /// Up to this many commits, all are read.
 const ALL: usize = 50;
-/// How many are read at each end.
+/// The number of commits parsed at each end.
 const END: usize = 10;
-/// Of those between, one of so many is read.
+/// The sampling step between the ends.
 const STEP: usize = 5;
 
-/// The indices of the commits to read, in order, none twice.
+/// The indices of the sampled commits, in order, without duplicates.
 pub(crate) fn indices(n_commits: usize) -> impl Iterator<Item = usize> {
     let (first, last) = if n_commits > ALL { (END, n_commits - END) } else { (n_commits, n_commits) };
     (0..first).chain((first..last).step_by(STEP)).chain(last..n_commits)

@@ -1,4 +1,4 @@
-//! Lists of commits that people have at hand.
+//! Parses lists of commits in common formats.
 //!
 //! ```text
 //! {"sha": "abc1234…", "message": "fix: retry"}     JSON lines, as scripts write them
@@ -6,16 +6,16 @@
 //! commit abc1234…                                  `git log`
 //! ```
 //!
-//! Which form it is shows in the first line. The order is kept.
+//! The first line determines the format. The order is kept.
 
 use serde::Deserialize;
 
 use crate::intent::Commit;
 
-/// A commit of a list, with its own copy of the text.
+/// A commit of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ListedCommit {
-    /// Its name, in full or in part.
+    /// The commit id, possibly abbreviated.
     pub sha: String,
     /// Its message.
     pub message: String,
@@ -29,17 +29,17 @@ impl ListedCommit {
     }
 }
 
-/// Says which line of a list cannot be understood.
+/// A line of a list that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ListError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// Reads a list of commits.
+/// Parses a list of commits.
 pub fn parse(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -59,7 +59,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn json_lines(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let read = |(line, json): (usize, &str)| {
         serde_json::from_str(json.trim()).map_err(|error| {
-            // Each line is read alone, so the place within it would only confuse.
+            // Each line is parsed alone, so the position in the error would be misleading.
             let error = error.to_string();
             let why = error.split(" at line ").next().unwrap_or_default();
             let problem = format!("expected an object with `sha` and `message`: {why}");
@@ -73,7 +73,7 @@ fn one_line_each(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     let read = |(line, whole): (usize, &str)| {
         let (sha, rest) = whole.trim().split_once(char::is_whitespace).unwrap_or((whole.trim(), ""));
         if !is_name(sha) {
-            let problem = "expected the name of a commit and its title, as `git log --oneline` prints them".to_owned();
+            let problem = "expected a commit id and a title, as printed by `git log --oneline`".to_owned();
             return Err(ListError { line, problem });
         }
         Ok(ListedCommit { sha: sha.to_owned(), message: undecorated(rest.trim_start()).to_owned() })
@@ -81,10 +81,10 @@ fn one_line_each(text: &str) -> Result<Vec<ListedCommit>, ListError> {
     numbered(text).map(read).collect()
 }
 
-/// A title without the names of branches and tags that git puts before it.
+/// Strips the decoration of `git log --decorate` before a title.
 fn undecorated(title: &str) -> &str {
     let Some((names, rest)) = title.strip_prefix('(').and_then(|inside| inside.split_once(") ")) else { return title };
-    // A title may begin with a parenthesis of its own; names of branches have no spaces.
+    // A title may begin with its own parenthesis; branch names have no spaces.
     let is_name = |name: &str| {
         let name = name.trim_start_matches("HEAD -> ").trim_start_matches("tag: ");
         !name.is_empty() && !name.contains(char::is_whitespace)
@@ -108,7 +108,7 @@ fn log(text: &str) -> Vec<ListedCommit> {
     commits
 }
 
-/// The name of the commit that a line of `git log` begins.
+/// The commit id in a `commit` line of `git log`.
 fn commit_line(line: &str) -> Option<&str> {
     let sha = line.strip_prefix("commit ")?.split_whitespace().next()?;
     is_name(sha).then_some(sha)
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_commit_is_named() {
-        let problem = "expected the name of a commit and its title, as `git log --oneline` prints them";
+        let problem = "expected a commit id and a title, as printed by `git log --oneline`";
         check("abc1234 a\nhello\n", &[&format!("line 2: {problem}")]);
         let error = parse("{\"sha\": \"a\", \"message\": \"b\"}\n{\"sha\": 1}\n").unwrap_err();
         assert_eq!(error.line, 2);

@@ -1,4 +1,4 @@
-//! The type that a title declares, after Conventional Commits.
+//! Parses the Conventional Commits type of a title.
 //!
 //! ```text
 //! feat(api)!: drop v1        the form of Conventional Commits 1.0
@@ -6,38 +6,38 @@
 //! [WIP] Fix : off by one     tags come before, any case
 //! ```
 
-/// What kind of change a title declares, the weightiest first.
+/// The type of a change, highest rank first.
 ///
-/// The order is part of the meaning: where only commits declare a type, the weightiest speaks for all of them, so that
-/// one `docs` among them lightens nothing.
+/// The order is part of the meaning: where only commits declare a type, the highest-ranked one applies, so that one `docs`
+/// commit does not lighten the review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Type {
-    /// Something new.
+    /// A new feature.
     Feat,
-    /// A repair.
+    /// A bug fix.
     Fix,
-    /// Something faster.
+    /// A performance improvement.
     Perf,
-    /// Something taken back.
+    /// A revert.
     Revert,
-    /// The same, written otherwise.
+    /// A refactoring.
     Refactor,
-    /// How it is built.
+    /// The build system.
     Build,
     /// Continuous integration.
     Ci,
     /// Tests.
     Test,
-    /// Layout of code.
+    /// Formatting.
     Style,
-    /// Upkeep.
+    /// Maintenance.
     Chore,
     /// Documentation.
     Docs,
 }
 
 impl Type {
-    /// All types, the weightiest first.
+    /// All types, highest rank first.
     pub const ALL: [Self; 11] = [
         Self::Feat,
         Self::Fix,
@@ -70,30 +70,30 @@ impl Type {
         }
     }
 
-    /// Reads the word in any case.
+    /// Parses the word in any case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(word))
     }
 }
 
-/// The beginning of a title that declares a type.
+/// The type prefix of a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header<'a> {
     pub(crate) kind: Type,
     pub(crate) scope: Option<&'a str>,
     pub(crate) is_breaking: bool,
-    /// Where it begins in the title, behind tags.
+    /// The start in the title, after tags.
     pub(crate) start: usize,
-    /// Where it ends, behind the colon.
+    /// The end, after the colon.
     pub(crate) end: usize,
 }
 
-/// Reads the beginning of a title.
+/// Parses the type prefix of a title.
 pub(crate) fn parse(title: &str) -> Option<Header<'_>> {
-    let text = behind_tags(title);
+    let text = after_tags(title);
     let start = title.len() - text.len();
-    // The longest type has eight letters, so a title that begins otherwise is left at once.
+    // The longest type has eight letters, so other titles are rejected at once.
     let n_letters = text.bytes().take(9).take_while(u8::is_ascii_alphabetic).count();
     let kind = Type::parse(&text[..n_letters])?;
     let rest = &text[n_letters..];
@@ -104,8 +104,8 @@ pub(crate) fn parse(title: &str) -> Option<Header<'_>> {
     Some(Header { kind, scope, is_breaking: early || late, start, end: title.len() - rest.len() })
 }
 
-/// A title without the tags it begins with.
-fn behind_tags(title: &str) -> &str {
+/// Strips leading tags.
+fn after_tags(title: &str) -> &str {
     let mut text = title.trim_start();
     while let Some(inside) = text.strip_prefix('[') {
         let Some(close) = memchr::memchr(b']', inside.as_bytes()) else { break };
@@ -118,7 +118,7 @@ fn mark(text: &str) -> (bool, &str) {
     text.strip_prefix('!').map_or((false, text), |rest| (true, rest))
 }
 
-/// The scope, if there is one; `None` when what is there is none.
+/// Parses an optional scope; `None` when it is malformed.
 fn scope(text: &str) -> Option<(Option<&str>, &str)> {
     let Some(inside) = text.strip_prefix('(') else { return Some((None, text)) };
     let (scope, rest) = inside.split_once(')')?;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_a_breaking_change_stands_behind_the_scope_or_before_it() {
+    fn the_breaking_mark_may_be_before_or_after_the_scope() {
         check("feat!: x", "feat! in feat!:");
         check("feat(api)!: x", "feat(api)! in feat(api)!:");
         check("feat!(api): x", "feat(api)! in feat!(api):");

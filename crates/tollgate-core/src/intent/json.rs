@@ -1,4 +1,4 @@
-//! The intent as JSON, for scripts. The names are promised; see `tollgate schema`.
+//! The intent as JSON. The field names are stable; see `tollgate schema`.
 //!
 //! ```json
 //! { "bracket_tags": [{"tag": "wip", "recognized": true, "source": "title"}],
@@ -17,100 +17,101 @@ use serde::Serialize;
 
 use crate::finding::Category;
 use crate::intent::{Breaking, Conventional, DeclaredIn, Intent, Tag, Type};
+use crate::json::mirror_enum;
 use crate::profile::Profile;
 
-/// What the author declared.
+/// The declarations of the author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Intent")]
-pub struct IntentJson {
+struct IntentJson {
     /// Every tag in brackets once: those of the title, then those of commits.
-    pub bracket_tags: Vec<TagJson>,
+    bracket_tags: Vec<TagJson>,
     /// The declared type; null when there is none.
-    pub conventional: Option<ConventionalJson>,
+    conventional: Option<ConventionalJson>,
     /// True when a breaking change is declared.
-    pub breaking_change: bool,
-    /// Where a breaking change is declared.
-    pub breaking_sources: Vec<BreakingJson>,
+    breaking_change: bool,
+    /// The declarations of breaking changes.
+    breaking_sources: Vec<BreakingJson>,
     /// True when the title asks for no review.
-    pub no_review: bool,
-    /// True when a tag says that the work is not finished.
-    pub is_wip: bool,
-    /// The strictest profile that a tag asks for; null when none does.
-    pub profile_override: Option<ProfileJson>,
-    /// What is looked at with more care.
-    pub focus_areas: Vec<String>,
-    /// True when style is not to be looked at.
-    pub style_ok: bool,
-    /// The tags that mean something.
-    pub recognized: Vec<String>,
-    /// The tags that mean nothing to us.
-    pub unrecognized: Vec<String>,
-    /// For tags that mean nothing to us, the one that may have been meant.
-    pub suggestions: BTreeMap<String, String>,
+    no_review: bool,
+    /// True when a tag marks the change as work in progress.
+    is_wip: bool,
+    /// The strictest profile requested by a tag; null when there is none.
+    profile_override: Option<ProfileJson>,
+    /// The categories in focus.
+    focus_areas: Vec<String>,
+    /// True when style findings are not wanted.
+    style_ok: bool,
+    /// The known tags.
+    recognized: Vec<String>,
+    /// The unknown tags.
+    unrecognized: Vec<String>,
+    /// Similar keywords for unknown tags.
+    suggestions: BTreeMap<String, String>,
     /// Tickets and other pull requests in brackets.
-    pub references: Vec<String>,
-    /// How many commits were read.
-    pub commits_scanned: usize,
-    /// How many commits there are.
-    pub commits_total: usize,
+    references: Vec<String>,
+    /// The number of commits that were parsed.
+    commits_scanned: usize,
+    /// The total number of commits.
+    commits_total: usize,
 }
 
 /// A tag in brackets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Tag")]
-pub struct TagJson {
+struct TagJson {
     /// The tag in lower case, without brackets.
-    pub tag: String,
-    /// True when it means something.
-    pub recognized: bool,
-    /// Where it was found first.
+    tag: String,
+    /// True for a known tag.
+    recognized: bool,
+    /// The first occurrence.
     #[serde(flatten)]
-    pub place: PlaceJson,
+    place: PlaceJson,
 }
 
 /// A declared type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Conventional")]
-pub struct ConventionalJson {
+struct ConventionalJson {
     /// The type, in lower case.
     #[serde(rename = "type")]
-    pub kind: TypeJson,
-    /// The scope, as it was written.
-    pub scope: Option<String>,
+    kind: TypeJson,
+    /// The scope as written.
+    scope: Option<String>,
     /// True when it is marked by `!`.
-    pub is_breaking: bool,
-    /// Where it was declared.
+    is_breaking: bool,
+    /// The source of the declaration.
     #[serde(flatten)]
-    pub place: PlaceJson,
+    place: PlaceJson,
 }
 
 /// A declared breaking change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Breaking")]
-pub struct BreakingJson {
-    /// Where it was declared.
+struct BreakingJson {
+    /// The source of the declaration.
     #[serde(flatten)]
-    pub place: PlaceJson,
-    /// The words, with a little of what is around them.
-    pub excerpt: String,
+    place: PlaceJson,
+    /// The matching text with some context.
+    excerpt: String,
 }
 
-/// Where something was declared.
+/// The source of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Place")]
-pub struct PlaceJson {
-    /// The kind of place.
-    pub source: SourceJson,
-    /// For a commit: the first seven digits of its name.
+struct PlaceJson {
+    /// The kind of source.
+    source: SourceJson,
+    /// For a commit: the abbreviated id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
+    commit: Option<String>,
 }
 
-/// A kind of place.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Source")]
-pub enum SourceJson {
+enum SourceJson {
     /// The title.
     Title,
     /// The body.
@@ -119,46 +120,50 @@ pub enum SourceJson {
     Commit,
 }
 
-/// How much a review looks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "Profile")]
-pub enum ProfileJson {
-    /// Everything but matters of taste.
-    Strict,
-    /// What should be dealt with soon.
-    Balanced,
-    /// Blockers.
-    Minimal,
+mirror_enum! {
+    /// A review profile.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "Profile")]
+    enum ProfileJson mirrors Profile {
+        /// All findings except nits.
+        Strict,
+        /// Findings from Medium on.
+        Balanced,
+        /// Blockers.
+        Minimal,
+    }
 }
 
-/// A type of Conventional Commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "Type")]
-pub enum TypeJson {
-    /// Something new.
-    Feat,
-    /// A repair.
-    Fix,
-    /// Documentation.
-    Docs,
-    /// Layout of code.
-    Style,
-    /// The same, written otherwise.
-    Refactor,
-    /// Something faster.
-    Perf,
-    /// Tests.
-    Test,
-    /// How it is built.
-    Build,
-    /// Continuous integration.
-    Ci,
-    /// Upkeep.
-    Chore,
-    /// Something taken back.
-    Revert,
+mirror_enum! {
+    /// A type of Conventional Commits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "Type")]
+    enum TypeJson mirrors Type {
+        /// A new feature.
+        Feat,
+        /// A bug fix.
+        Fix,
+        /// Documentation.
+        Docs,
+        /// Formatting.
+        Style,
+        /// A refactoring.
+        Refactor,
+        /// A performance improvement.
+        Perf,
+        /// Tests.
+        Test,
+        /// The build system.
+        Build,
+        /// Continuous integration.
+        Ci,
+        /// Maintenance.
+        Chore,
+        /// A revert.
+        Revert,
+    }
 }
 
 /// Writes an intent, indented, with a line break at the end.
@@ -169,7 +174,7 @@ pub fn write(intent: &Intent) -> String {
     text
 }
 
-/// The JSON Schema of what [`write()`] writes.
+/// The JSON Schema of the output of [`write()`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(IntentJson).into()
@@ -231,34 +236,6 @@ impl From<&DeclaredIn> for PlaceJson {
     }
 }
 
-impl From<Profile> for ProfileJson {
-    fn from(profile: Profile) -> Self {
-        match profile {
-            Profile::Strict => Self::Strict,
-            Profile::Balanced => Self::Balanced,
-            Profile::Minimal => Self::Minimal,
-        }
-    }
-}
-
-impl From<Type> for TypeJson {
-    fn from(kind: Type) -> Self {
-        match kind {
-            Type::Feat => Self::Feat,
-            Type::Fix => Self::Fix,
-            Type::Docs => Self::Docs,
-            Type::Style => Self::Style,
-            Type::Refactor => Self::Refactor,
-            Type::Perf => Self::Perf,
-            Type::Test => Self::Test,
-            Type::Build => Self::Build,
-            Type::Ci => Self::Ci,
-            Type::Chore => Self::Chore,
-            Type::Revert => Self::Revert,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
@@ -267,11 +244,11 @@ mod tests {
     use crate::intent::{Commit, read};
 
     #[test]
-    fn the_names_are_those_that_were_promised() {
+    fn field_names_are_stable() {
         let title = "[WIP] feat(api)!: drop v1 [strict-reveiw] [PAY-77]";
         let commits = [Commit { sha: "abc1234def", message: "this breaks v1 [security-review] [strict-review]" }];
         let json: serde_json::Value = serde_json::from_str(&write(&read(title, None, &commits, false))).unwrap();
-        // One line for each name keeps the promise readable.
+        // One line per field keeps the snapshot readable.
         let lines: Vec<String> =
             json.as_object().unwrap().iter().map(|(key, value)| format!("{key}: {value}")).collect();
         assert_snapshot!(lines.join("\n"), @r#"
@@ -294,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_follows_its_schema() {
+    fn the_output_matches_the_schema() {
         let validator = jsonschema::validator_for(&schema()).unwrap();
         let commits = [Commit { sha: "abc1234def", message: "fix(a)!: b [x-y] [wip]" }];
         for (title, body, commits) in [

@@ -1,18 +1,18 @@
-//! Tags in brackets: `[WIP] fix: retry [strict-review]`.
+//! Parses tags in brackets: `[WIP] fix: retry [strict-review]`.
 //!
 //! A tag is the innermost pair of brackets, anywhere in a title, in any case.
-//! What else people put into brackets is told apart: links `[text](url)` and
+//! Other uses of brackets are recognized: links `[text](url)` and
 //! `[text][ref]`, boxes `[ ]` and `[x]`, and references to tickets `[ABC-123]`
 //! and `[#45]`. Nothing inside `` `code` `` is a tag.
 
 use crate::intent::code_spans;
 
-/// The tags that mean something.
+/// The known tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Keyword {
-    /// Not finished: early feedback is wanted.
+    /// Work in progress: asks for early feedback.
     Wip,
-    /// The same.
+    /// Work in progress: asks for early feedback.
     Draft,
     /// In the title: no review at all.
     NoReview,
@@ -22,14 +22,14 @@ pub enum Keyword {
     BalancedReview,
     /// The minimal profile.
     MinimalReview,
-    /// Security is looked at with more care.
+    /// Puts the review's focus on security.
     SecurityReview,
-    /// Style is not looked at.
+    /// Turns style findings off.
     StyleOk,
 }
 
 impl Keyword {
-    /// All of them, as they are listed for people.
+    /// All keywords, in the order of listings.
     pub const ALL: [Self; 8] = [
         Self::Wip,
         Self::Draft,
@@ -56,22 +56,22 @@ impl Keyword {
         }
     }
 
-    /// The tag as people write it, without brackets.
+    /// The tag in its usual spelling, without brackets.
     #[must_use]
     pub fn shown(self) -> &'static str {
         if self == Self::Wip { "WIP" } else { self.as_str() }
     }
 
-    /// Reads a tag in any case.
+    /// Parses a tag in any case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|keyword| keyword.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// The keyword that somebody who wrote this may have meant.
+    /// The most similar keyword, for tags with a typo.
     #[must_use]
     pub fn nearest(text: &str) -> Option<Self> {
-        // The longest keyword has fifteen letters; what is longer than two more is none of them.
+        // The longest keyword has fifteen letters; longer tags by more than two match none.
         let n_chars = text.chars().take(18).count();
         let near = |keyword: Self| {
             let possible = keyword.as_str().len().abs_diff(n_chars) <= MAX_DISTANCE;
@@ -82,21 +82,21 @@ impl Keyword {
     }
 }
 
-/// What is further from every keyword is no slip of the pen.
+/// The largest edit distance that counts as a typo.
 const MAX_DISTANCE: usize = 2;
 
-/// What stands in a pair of brackets.
+/// The content of a pair of brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bracket<'a> {
-    /// A tag that means something.
+    /// A known tag.
     Known(Keyword),
-    /// Any other tag, as it was written.
+    /// Any other tag, as written.
     Unknown(&'a str),
     /// A ticket or another pull request.
     Reference(&'a str),
 }
 
-/// Calls `take` with everything in brackets that is no link and no box, until it says to stop.
+/// Calls `take` for each tag and reference, skipping links and boxes, until it returns false.
 pub(crate) fn scan<'a>(text: &'a str, take: &mut dyn FnMut(Bracket<'a>) -> bool) {
     if memchr::memchr(b'[', text.as_bytes()).is_none() {
         return;
@@ -124,7 +124,7 @@ pub(crate) fn scan<'a>(text: &'a str, take: &mut dyn FnMut(Bracket<'a>) -> bool)
 /// An innermost pair of brackets.
 struct Pair<'a> {
     inside: &'a str,
-    /// Behind the closing bracket.
+    /// The offset after the closing bracket.
     end: usize,
 }
 
@@ -144,9 +144,9 @@ fn next_pair<'a>(text: &'a str, from: usize, code: &[std::ops::Range<usize>]) ->
     None
 }
 
-/// What is in the brackets; nothing for an empty pair or a box.
+/// Classifies the content of brackets; `None` for an empty pair or a box.
 fn classify(inside: &str) -> Option<Bracket<'_>> {
-    // Characters without width are not spaces to Unicode, but they are to the eye.
+    // Unicode does not count zero-width characters as whitespace.
     let tag = inside.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{200b}' | '\u{feff}' | '\u{2060}'));
     if tag.is_empty() || tag.eq_ignore_ascii_case("x") {
         return None;
@@ -158,7 +158,7 @@ fn classify(inside: &str) -> Option<Bracket<'_>> {
     })
 }
 
-/// `ABC-123`, `#45`, `!45`, `owner/repository#45`.
+/// True for `ABC-123`, `#45`, `!45`, `owner/repository#45`.
 fn is_reference(tag: &str) -> bool {
     let Some(split) = tag.rfind(['-', '#', '!']) else { return false };
     let (before, number) = (&tag[..split], &tag[split + 1..]);
@@ -183,19 +183,19 @@ fn is_link(text: &str, pair: &Pair<'_>, bracket: Bracket<'_>, code: &[std::ops::
     else {
         return false;
     };
-    // `[WIP][ABC-123] fix` is two tags, whatever Markdown makes of it.
+    // `[WIP][ABC-123] fix` is two tags, although Markdown sees a link.
     let is_tag = |bracket: Bracket<'_>| !matches!(bracket, Bracket::Unknown(_));
     !(is_tag(bracket) && classify(reference.inside).is_some_and(is_tag))
 }
 
-/// True when what follows `(` is the target of a link: no spaces but before a title in quotes, then `)`.
+/// True when the text after `(` is a link target: no spaces except before a quoted title, then `)`.
 fn closes(target: &str) -> bool {
     let mut quoted = false;
     let mut characters = target.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
             ')' => return true,
-            // The next bracket ends the search, so that many links are still read in linear time.
+            // The next bracket ends the search, so that many links are parsed in linear time.
             '[' => return false,
             character if character.is_whitespace() && !quoted => {
                 quoted = matches!(characters.peek(), Some('"' | '\''));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_is_known_in_any_case_and_any_position() {
+    fn every_keyword_is_recognized_in_any_case_and_position() {
         for keyword in Keyword::ALL {
             check(&format!("fix [{}] it", keyword.as_str().to_uppercase()), keyword.as_str());
         }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_brackets_and_boxes_are_nothing() {
+    fn empty_brackets_and_boxes_are_ignored() {
         check("[] [ ] [x] [X] [\u{2003}]", "");
     }
 
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_near_what_was_meant() {
+    fn a_typo_suggests_the_nearest_keyword() {
         let near = |text| Keyword::nearest(text).map_or("", Keyword::as_str);
         assert_eq!(near("strict-reveiw"), "strict-review", "a transposition is one edit");
         assert_eq!(near("stirct-reveiw"), "strict-review", "two transpositions are two");

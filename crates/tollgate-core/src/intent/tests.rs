@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An intent in one line: everything that was found, with where.
+/// An intent in one line: all declarations with their sources.
 fn said(intent: &Intent) -> String {
     let place = text::place;
     let mut parts: Vec<String> = Vec::new();
@@ -13,7 +13,7 @@ fn said(intent: &Intent) -> String {
         format!("{known}{}{meant} in {}", tag.name, place(&tag.place))
     }));
     parts.extend(intent.references.iter().map(|reference| format!("reference {reference}")));
-    parts.extend(intent.conventional.iter().map(text::type_with_place));
+    parts.extend(intent.conventional.iter().map(text::type_with_source));
     parts.extend(intent.breaking.iter().map(|found| format!("breaks in {}: {}", place(&found.place), found.excerpt)));
     parts.extend(intent.no_review().then(|| "no review".to_owned()));
     parts.extend(intent.is_wip().then(|| "wip".to_owned()));
@@ -72,7 +72,7 @@ fn only_the_title_skips_a_review() {
 }
 
 #[test]
-fn wip_and_draft_tags_say_that_the_work_is_not_finished() {
+fn wip_and_draft_tags_mark_work_in_progress() {
     check("[draft] a", "draft in title; wip");
     assert!(!read("a", None, &[], true).is_wip(), "a draft without a tag is skipped by another rule");
 }
@@ -92,13 +92,13 @@ fn of_several_profiles_the_strictest_wins() {
 }
 
 #[test]
-fn focus_and_style_are_asked_for_by_tags() {
+fn focus_and_style_are_set_by_tags() {
     check("[security-review]", "security-review in title; focus Security");
     check("[style-ok]", "style-ok in title; style ok");
 }
 
 #[test]
-fn unknown_tags_are_listed_with_what_may_have_been_meant() {
+fn unknown_tags_are_listed_with_suggestions() {
     check("[strict-reveiw] [foobar]", "unknown strict-reveiw (meant strict-review) in title; unknown foobar in title");
     check("[Foo] [fOO]", "unknown foo in title");
 }
@@ -109,7 +109,7 @@ fn references_are_neither_known_nor_unknown() {
 }
 
 #[test]
-fn the_type_is_the_titles_or_else_the_weightiest_of_the_commits() {
+fn the_type_is_the_titles_or_else_the_highest_ranked_of_the_commits() {
     check("[WIP] feat(api)!: a", "wip in title; feat(api)! in title; breaks in title: [WIP] feat(api)!: a; wip");
     check_commits("docs: a", &["feat: b"], "docs in title");
     check_commits("a", &["docs: b", "fix: c", "fix(d): e"], "fix in commit bbbbbbb");
@@ -154,7 +154,7 @@ fn of_many_commits_a_sample_is_read_and_counted() {
 }
 
 #[test]
-fn the_brief_names_keywords_and_breaking_changes_with_where() {
+fn the_brief_names_keywords_and_breaking_changes_with_their_source() {
     let intent = read("[WIP] a [foo]", None, &commits(&["b", "fix!: c"]), false);
     assert_snapshot!(intent.brief().unwrap(), @"Keywords: [WIP] in title, breaking change in commit bbbbbbb");
     assert_eq!(read("feat: a [foo]", None, &[], false).brief(), None);
@@ -197,7 +197,7 @@ fn long_lists_are_counted() {
 }
 
 #[test]
-fn only_the_beginning_of_an_enormous_body_is_read_and_that_is_said() {
+fn only_a_prefix_of_an_enormous_body_is_parsed_and_reported() {
     let intent = read("a", Some(&"b ".repeat(1 << 20)), &[], false);
     assert_snapshot!(intent.details().join("\n"), @r"
     Keyword parsing: No keywords detected
@@ -230,7 +230,7 @@ fn enormous_inputs_are_read() {
     assert_eq!((intent.n_scanned, intent.tags.len()), (20_016, 2));
 }
 
-/// Text with much of what is looked for in it.
+/// Text that is rich in tags and phrases.
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         4 => prop::sample::select(vec![

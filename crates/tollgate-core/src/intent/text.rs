@@ -1,4 +1,4 @@
-//! What was declared, in words for people.
+//! The intent as text for people.
 //!
 //! ```text
 //! Keywords: [WIP] in title, breaking change in commit abc1234
@@ -6,35 +6,35 @@
 
 use crate::intent::{Conventional, DeclaredIn, Intent, Keyword, Tag};
 
-/// How many things of one kind are named before the rest is counted.
+/// The most items listed before the rest is counted.
 const MAX_NAMED: usize = 5;
-/// How much of an author's word is shown.
+/// The longest quoted word of the author, in characters.
 const MAX_CHARS: usize = 40;
 
 impl Intent {
-    /// One line for the summary; nothing when no keyword and no breaking change was found.
+    /// One line for the summary; `None` without keywords and breaking changes.
     #[must_use]
     pub fn brief(&self) -> Option<String> {
-        let tags = self.tags.iter().filter(|tag| tag.keyword.is_some()).map(shown_with_place);
+        let tags = self.tags.iter().filter(|tag| tag.keyword.is_some()).map(tag_with_source);
         let places: Vec<String> = self.breaking.iter().map(|breaking| place(&breaking.place)).collect();
         let breaking = (!places.is_empty()).then(|| format!("breaking change in {}", named(&places)));
         let found: Vec<String> = tags.chain(breaking).collect();
         (!found.is_empty()).then(|| format!("Keywords: {}", found.join(", ")))
     }
 
-    /// What the author should know: tags that were most likely meant otherwise, and what was not read.
+    /// Hints for the author: probable typos in tags, and input that was not parsed.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let meant = self.unrecognized().filter(|tag| tag.suggestion.is_some());
         meant.take(MAX_NAMED).map(ignored).chain(self.problem.clone()).collect()
     }
 
-    /// Everything that was found and where, for the details of a review.
+    /// All declarations with their sources, for the details of a review.
     #[must_use]
     pub fn details(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         // There are eight keywords, so this list is never long.
-        let known: Vec<String> = self.tags.iter().filter(|tag| tag.keyword.is_some()).map(shown_with_place).collect();
+        let known: Vec<String> = self.tags.iter().filter(|tag| tag.keyword.is_some()).map(tag_with_source).collect();
         if !known.is_empty() {
             lines.push(format!("Keywords: {}", known.join(", ")));
         }
@@ -68,7 +68,7 @@ impl Intent {
     }
 }
 
-/// A place, as it is named in a sentence.
+/// The name of a source in a sentence.
 pub(crate) fn place(place: &DeclaredIn) -> String {
     match place {
         DeclaredIn::Title => "title".to_owned(),
@@ -77,20 +77,20 @@ pub(crate) fn place(place: &DeclaredIn) -> String {
     }
 }
 
-/// A tag as people write it, in brackets, and where it was found.
-pub(crate) fn shown_with_place(tag: &Tag) -> String {
+/// A tag in brackets, with its source.
+pub(crate) fn tag_with_source(tag: &Tag) -> String {
     format!("{} in {}", shown(tag), place(&tag.place))
 }
 
-/// A type as it is written in titles, and where it was found.
-pub(crate) fn type_with_place(conventional: &Conventional) -> String {
+/// A type with its source.
+pub(crate) fn type_with_source(conventional: &Conventional) -> String {
     let scope = conventional.scope.as_ref().map(|scope| format!("({})", cut(scope, MAX_CHARS))).unwrap_or_default();
     let breaking = if conventional.is_breaking { "!" } else { "" };
     format!("{}{scope}{breaking} in {}", conventional.kind.as_str(), place(&conventional.place))
 }
 
 fn declared_type(conventional: &Conventional) -> String {
-    format!("Conventional type: {}", type_with_place(conventional))
+    format!("Conventional type: {}", type_with_source(conventional))
 }
 
 fn ignored(tag: &Tag) -> String {
@@ -103,7 +103,7 @@ fn shown(tag: &Tag) -> String {
     format!("[{name}]")
 }
 
-/// A list for a sentence, its end counted where it is long.
+/// A comma-separated list; long lists end with a count.
 fn named(list: &[String]) -> String {
     let shown = list[..list.len().min(MAX_NAMED)].join(", ");
     match list.len().saturating_sub(MAX_NAMED) {
@@ -112,7 +112,7 @@ fn named(list: &[String]) -> String {
     }
 }
 
-/// A text on one line that is not longer than people read.
+/// Shortens a text to one line.
 fn cut(text: &str, max_chars: usize) -> String {
     let line: Vec<&str> = text.split_whitespace().take(max_chars).collect();
     let line = line.join(" ");

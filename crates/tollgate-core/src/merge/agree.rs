@@ -1,8 +1,8 @@
-//! Whether two reviewers mean the same.
+//! Similarity of two findings of different reviewers.
 //!
-//! Different authors word one issue differently, and two issues of one line alike. So a title is looked for in the
-//! other's title *and* reason, both ways. Words that stand in the code itself tell where a remark is, not what it is
-//! about, and count for little; so do words that are in every other remark.
+//! Different authors word one defect differently, and two defects of one line alike. So the words of each title are searched
+//! in the other's title *and* reason. Words of the quoted code tell the location of a finding, not its subject, and have a
+//! low weight; so have words that are common in findings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -10,18 +10,18 @@ use std::sync::LazyLock;
 use crate::delta::title_words::{TitleWords, stem};
 use crate::finding::Finding;
 
-/// How well two remarks on the same lines must agree, from 0 to 1.
+/// The least similarity of two findings on the same lines, from 0 to 1.
 const SAME_LINES: f64 = 0.39;
-/// How well, when they are in other categories.
+/// The least similarity in different categories.
 const OTHER_CATEGORY: f64 = 0.45;
-/// How well, when their lines are only near.
+/// The least similarity when their lines are only near.
 const NEAR_LINES: f64 = 0.6;
-/// Titles as similar as this differ in what they deny, when they differ at all.
+/// Titles of this similarity can differ only in their negation.
 const ALMOST_EQUAL: f64 = 0.85;
-/// Most bytes of a reason that are read.
+/// The most bytes of a reason that are compared.
 const MAX_REASON: usize = 1000;
 
-/// What a finding says, ready to be compared.
+/// The words of a finding, prepared for comparison.
 #[derive(Debug)]
 pub(super) struct FindingWords {
     title: TitleWords,
@@ -41,13 +41,13 @@ impl FindingWords {
         Self { title, about, all, code }
     }
 
-    /// How well this agrees with another remark, if well enough to be the same.
+    /// The similarity with another finding, if both are equivalent.
     pub(super) fn agrees(&self, other: &Self, same_category: bool, overlap: bool) -> Option<f64> {
-        if self.title.are_apart(&other.title) {
+        if self.title.are_unrelated(&other.title) {
             return None;
         }
         let score = self.score(other);
-        let denied = self.title.deny_otherwise(&other.title) && self.title_only(other) >= ALMOST_EQUAL;
+        let denied = self.title.differ_in_negation(&other.title) && self.title_only(other) >= ALMOST_EQUAL;
         let wanted = match (overlap, same_category) {
             (false, _) => NEAR_LINES,
             (true, false) => OTHER_CATEGORY,
@@ -56,13 +56,13 @@ impl FindingWords {
         (score >= wanted && !denied).then_some(score)
     }
 
-    /// Half by how much of each title the other says, half by how much they say in common.
+    /// The mean of the mutual title coverage and the cosine similarity.
     fn score(&self, other: &Self) -> f64 {
         let titles = f64::midpoint(self.covered(&other.all, other), other.covered(&self.all, self));
         f64::midpoint(titles, self.in_common(other))
     }
 
-    /// The cosine of all that both say.
+    /// The cosine similarity of all words.
     fn in_common(&self, other: &Self) -> f64 {
         let square = |stem: &String| self.weight(other, stem).powi(2);
         let total = |said: &Self| said.all.iter().map(square).sum::<f64>();
@@ -75,7 +75,7 @@ impl FindingWords {
         f64::midpoint(self.covered(&other.about, other), other.covered(&self.about, self))
     }
 
-    /// The part of this title that is among the stems.
+    /// The share of this title that is among the stems.
     fn covered(&self, stems: &BTreeSet<String>, other: &Self) -> f64 {
         let total: f64 = self.about.iter().map(|stem| self.weight(other, stem)).sum();
         let shared = self.about.iter().filter(|stem| has(stems, stem)).map(|stem| self.weight(other, stem));
@@ -87,7 +87,7 @@ impl FindingWords {
     }
 }
 
-/// True when a stem is among others, or a longer or shorter form of it: `compar` and `comparis`.
+/// True when the stems contain a stem or a longer or shorter form of it: `compar` and `comparis`.
 fn has(stems: &BTreeSet<String>, stem: &str) -> bool {
     const LONG: usize = 5;
     if stems.contains(stem) {
@@ -106,7 +106,7 @@ fn head(text: &str) -> &str {
     &text[..end]
 }
 
-/// Words of one meaning, the first standing for all.
+/// Synonyms; the first stands for all.
 const SYNONYMS: &[&[&str]] = &[
     &["null", "none", "nil", "undefined", "nullpointer", "dereference"],
     &["concatenate", "interpolate", "concat", "spliced"],
@@ -127,7 +127,7 @@ const SYNONYMS: &[&[&str]] = &[
     &["escape", "sanitize", "unsanitized", "unescaped"],
 ];
 
-/// Words that are in every other remark.
+/// Words that are common in findings.
 const FREQUENT: &[&str] = &[
     "allow",
     "avoid",
@@ -164,7 +164,7 @@ const FREQUENT: &[&str] = &[
     "call",
     "file",
 ];
-/// Words that say nothing about what a remark is about.
+/// Stop words.
 const EMPTY: &[&str] = &[
     "instead", "rather", "each", "every", "time", "never", "always", "only", "also", "here", "wrong", "possibly",
     "properly", "directly", "overly", "use", "make", "run",
@@ -180,15 +180,15 @@ fn weight(stem: &str, in_code: bool) -> f64 {
 
 fn stems(words: &TitleWords) -> BTreeSet<String> {
     static NOTHING: LazyLock<BTreeSet<String>> = LazyLock::new(|| EMPTY.iter().map(|word| canonical(word)).collect());
-    words.stems.iter().map(|stem| meant(stem)).filter(|stem| !NOTHING.contains(stem)).collect()
+    words.stems.iter().map(|stem| canonical_stem(stem)).filter(|stem| !NOTHING.contains(stem)).collect()
 }
 
 fn canonical(word: &str) -> String {
-    meant(&stem(word))
+    canonical_stem(&stem(word))
 }
 
-/// The stem that stands for all of its meaning.
-fn meant(stemmed: &str) -> String {
+/// The canonical stem of a group of synonyms.
+fn canonical_stem(stemmed: &str) -> String {
     static MEANT: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
         let group = |words: &&[&str]| -> Vec<(String, String)> {
             let first = shorter(&stem(words[0])).to_owned();
@@ -200,7 +200,7 @@ fn meant(stemmed: &str) -> String {
     MEANT.get(stemmed).map_or_else(|| stemmed.to_owned(), Clone::clone)
 }
 
-/// `verify`, `verified` and `verification` have stems that differ in their last letter.
+/// Strips the last letter in which the stems of `verify`, `verified` and `verification` differ.
 fn shorter(stem: &str) -> &str {
     stem.strip_suffix(['i', 'y', 'e']).filter(|rest| rest.len() >= 4).unwrap_or(stem)
 }

@@ -36,7 +36,7 @@ fn check(findings: Vec<Finding>, expected: &[&str]) {
 }
 
 #[test]
-fn what_two_reviewers_say_is_one_finding_ranked_before_its_equals() {
+fn a_finding_of_two_reviewers_ranks_before_its_equals() {
     check(
         vec![
             finding("rules", "first", Severity::High, (1, 1), "a"),
@@ -48,7 +48,7 @@ fn what_two_reviewers_say_is_one_finding_ranked_before_its_equals() {
 }
 
 #[test]
-fn different_remarks_about_one_place_stay_apart() {
+fn different_findings_at_one_location_stay_separate() {
     check(
         vec![
             finding("rules", "x", Severity::Low, (1, 1), "a"),
@@ -60,7 +60,7 @@ fn different_remarks_about_one_place_stay_apart() {
     );
 }
 
-/// One pair of `pairs.txt`: what it should be, and the two remarks.
+/// The pairs of `pairs.txt`: whether they are equivalent, and the two findings.
 fn pairs() -> Vec<(bool, [Finding; 2])> {
     let text = include_str!("tests/pairs.txt");
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -81,7 +81,7 @@ fn pairs() -> Vec<(bool, [Finding; 2])> {
 }
 
 #[test]
-fn one_issue_of_two_models_is_one_finding_and_two_issues_stay_apart() {
+fn one_defect_of_two_models_is_merged_and_two_defects_stay_separate() {
     let (mut n_same, mut n_found, mut n_other, mut wrong) = (0, 0, 0, Vec::new());
     for (same, [a, b]) in pairs() {
         let titles = format!("{} | {}", a.summary, b.summary);
@@ -100,7 +100,7 @@ fn one_issue_of_two_models_is_one_finding_and_two_issues_stay_apart() {
     assert!(n_joined == 0 && n_found * 100 >= n_same * 80, "{said}");
 }
 
-/// A finding of a model: no rule, and perhaps one of several passes.
+/// A finding of a model, without a rule, optionally with a pass.
 fn of_model(reviewer: &str, pass: Option<u64>, severity: Severity, line: u32, title: &str) -> Finding {
     let mut finding = finding(reviewer, title, severity, (line, line), "x = f(y)");
     finding.origin.rule = None;
@@ -130,7 +130,7 @@ fn passes_of_one_model_are_voices_under_one_name() {
 }
 
 #[test]
-fn two_remarks_of_one_pass_stay_two_unless_they_are_equal() {
+fn two_findings_of_one_pass_stay_separate_unless_they_are_equal() {
     let repeated = of_model("claude", None, Severity::High, 3, LEAK);
     let similar = of_model("claude", None, Severity::High, 3, "Leaking connection if the handler fails");
     assert_eq!(merge(vec![repeated.clone(), repeated.clone()]).len(), 1);
@@ -138,7 +138,7 @@ fn two_remarks_of_one_pass_stay_two_unless_they_are_equal() {
 }
 
 #[test]
-fn a_model_that_says_what_a_rule_says_keeps_the_rules_name() {
+fn a_model_that_agrees_with_a_rule_keeps_the_rule_id() {
     let by_rule =
         finding("rules", "leak: connection is not closed when handler fails", Severity::Medium, (3, 3), "f(y)");
     let merged = merge(vec![of_model("claude", None, Severity::High, 3, LEAK), by_rule]);
@@ -148,7 +148,7 @@ fn a_model_that_says_what_a_rule_says_keeps_the_rules_name() {
 }
 
 #[test]
-fn voices_then_verification_then_place_rank_what_is_as_severe() {
+fn equally_severe_findings_rank_by_voices_then_verification_then_location() {
     let said = |line: u32, reviewer: &str, title: &str| of_model(reviewer, None, Severity::High, line, title);
     let merged = merge(vec![
         verified_by("place", said(10, "a", "Unrelated remark")),
@@ -170,7 +170,7 @@ fn check_consensus(findings: Vec<Finding>, needed: usize, expected: &str) {
 }
 
 #[test]
-fn what_only_models_say_needs_enough_voices() {
+fn findings_of_models_only_need_enough_voices() {
     let one = || of_model("claude", Some(1), Severity::High, 3, LEAK);
     let again = || of_model("claude", Some(2), Severity::High, 3, LEAK);
     let other = || of_model("gpt", None, Severity::High, 3, LEAK);
@@ -193,7 +193,7 @@ proptest! {
             .map(|&(who, rule, severity, start, len)| {
                 let (name, rule) = (["rules", "ruff", "model"][who], ["x", "y", "z"][rule]);
                 let mut finding = finding(name, rule, Severity::ALL[severity], (start, start + len), rule);
-                // A model has no rules, only words.
+                // Models have no rules.
                 finding.origin.rule = finding.origin.rule.filter(|_| name != "model");
                 finding
             })

@@ -1,33 +1,33 @@
-//! What the author's declarations changed in a review, one sentence each.
+//! Explains the effects of the author's declarations, one sentence each.
 //!
 //! ```text
 //! profile strict from [strict-review] in title: findings from Low on, at most 15 comments
 //! ```
 
-use crate::intent::text::{shown_with_place, type_with_place};
+use crate::intent::text::{tag_with_source, type_with_source};
 use crate::intent::{Conventional, DeclaredIn, Intent, Keyword, profile_of};
 use crate::policy::{Effect, Policy};
 
-/// The sentences, in the order of their weight.
+/// The sentences, most important first.
 pub(super) fn sentences(intent: &Intent, policy: &Policy) -> Vec<String> {
     let mut changes = Vec::new();
     changes.extend(no_review(intent));
     changes.extend(profile(intent, policy));
     changes.extend(early_feedback(intent, policy));
-    let tag = |keyword: Keyword| intent.tag(keyword).map(shown_with_place);
+    let tag = |keyword: Keyword| intent.tag(keyword).map(tag_with_source);
     changes.extend(tag(Keyword::SecurityReview).map(|tag| format!("security in focus because of {tag}")));
-    changes.extend(tag(Keyword::StyleOk).map(|tag| format!("style not looked at because of {tag}")));
+    changes.extend(tag(Keyword::StyleOk).map(|tag| format!("style ignored because of {tag}")));
     changes.extend(intent.conventional.as_ref().and_then(|declared| effect(declared, policy)));
     changes
 }
 
 fn no_review(intent: &Intent) -> Option<String> {
     let tag = intent.tag(Keyword::NoReview)?;
-    let tag_shown = shown_with_place(tag);
+    let tag_shown = tag_with_source(tag);
     Some(match tag.place {
         DeclaredIn::Title => format!("review skipped because of {tag_shown}"),
         DeclaredIn::Body | DeclaredIn::Commit(_) => {
-            format!("reviewed in spite of {tag_shown}: only the title skips a review")
+            format!("reviewed despite {tag_shown}: only the title skips a review")
         }
     })
 }
@@ -39,7 +39,7 @@ fn profile(intent: &Intent, policy: &Policy) -> Option<String> {
     Some(format!(
         "profile {} from {}: findings from {} on, at most {} comments",
         profile.as_str(),
-        shown_with_place(tag),
+        tag_with_source(tag),
         profile.floor(),
         profile.cap()
     ))
@@ -50,7 +50,7 @@ fn early_feedback(intent: &Intent, policy: &Policy) -> Option<String> {
     let comments = if policy.cap == 1 { "comment" } else { "comments" };
     Some(format!(
         "early feedback because of {}: no style, nothing below {}, at most {} {comments}",
-        shown_with_place(tag),
+        tag_with_source(tag),
         policy.floor,
         policy.cap
     ))
@@ -59,10 +59,10 @@ fn early_feedback(intent: &Intent, policy: &Policy) -> Option<String> {
 fn effect(declared: &Conventional, policy: &Policy) -> Option<String> {
     let what = match policy.effect? {
         Effect::UndeclaredBreaksCountMore => {
-            "no breaking change is declared, so removed or changed public API counts one level more"
+            "no breaking change is declared, so removed or changed public API is one severity higher"
         }
         Effect::TestsExpected => "checked that tests changed",
         Effect::LighterDocs => "documentation files get a lighter review: no style, nothing below Medium",
     };
-    Some(format!("type {}: {what}", type_with_place(declared)))
+    Some(format!("type {}: {what}", type_with_source(declared)))
 }

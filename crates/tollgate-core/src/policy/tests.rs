@@ -55,7 +55,7 @@ fn decided(policy: &Policy, severity: Severity, category: Category, is_docs_file
 }
 
 #[test]
-fn each_profile_has_its_figures_and_balanced_is_the_default() {
+fn each_profile_has_its_limits_and_balanced_is_the_default() {
     let none = Configured::default();
     check("a", &none, "balanced Medium/7 ignores Style focus ");
     check("[strict-review]", &none, "strict Low/15 ignores  focus ");
@@ -64,7 +64,7 @@ fn each_profile_has_its_figures_and_balanced_is_the_default() {
 }
 
 #[test]
-fn a_tag_beats_the_configuration_and_the_configuration_the_profile() {
+fn a_tag_overrides_the_configuration_which_overrides_the_profile() {
     let configured = Configured {
         profile: Some(Profile::Minimal),
         floor: Some(Severity::Low),
@@ -78,7 +78,7 @@ fn a_tag_beats_the_configuration_and_the_configuration_the_profile() {
 }
 
 #[test]
-fn what_the_configuration_focuses_on_is_not_left_out_by_the_profile() {
+fn categories_in_focus_are_not_ignored_by_the_profile() {
     let configured = Configured { focus: vec![Category::Style], ..Configured::default() };
     check("a", &configured, "balanced Medium/7 ignores  focus Style");
     check("[style-ok]", &configured, "balanced Medium/7 ignores Style focus Style");
@@ -93,7 +93,7 @@ fn tags_add_to_the_areas() {
 }
 
 #[test]
-fn unfinished_work_gets_early_feedback_unless_it_is_a_draft() {
+fn work_in_progress_gets_early_feedback_unless_it_is_a_draft() {
     let none = Configured::default();
     check("[WIP] a", &none, "balanced Medium/3 ignores Style focus , early feedback");
     check("[draft] [strict-review]", &none, "strict Medium/7 ignores Style focus , early feedback");
@@ -150,7 +150,7 @@ fn the_docs_type_lightens_documentation_files_and_nothing_else() {
 }
 
 #[test]
-fn a_feature_that_declares_no_break_pays_more_for_changed_api() {
+fn undeclared_api_changes_of_a_feature_are_one_severity_higher() {
     let about = |rule: &str| Finding {
         origin: Origin { rule: Some(rule.to_owned()), ..Origin::default() },
         ..finding(Severity::Medium, Category::Architecture)
@@ -166,7 +166,7 @@ fn a_feature_that_declares_no_break_pays_more_for_changed_api() {
 }
 
 #[test]
-fn the_rules_that_pay_more_exist() {
+fn the_api_rules_exist() {
     for rule in API_RULES {
         let file = format!("{}/../tollgate-rules/rules/change/{rule}.yml", env!("CARGO_MANIFEST_DIR"));
         assert!(std::path::Path::new(&file).is_file(), "{rule}");
@@ -188,17 +188,17 @@ fn the_cap_keeps_the_worst_and_every_critical() {
 }
 
 #[test]
-fn every_change_is_said_in_a_sentence() {
+fn every_effect_is_explained_in_a_sentence() {
     let title = "[WIP] feat(api): a [strict-review] [minimal-review] [style-ok]";
     let commits = [Commit { sha: "abc1234def", message: "[no-review] [security-review] b" }];
     let policy = resolve(&intent::read(title, None, &commits, false), &Configured::default());
     assert_snapshot!(policy.changes.join("\n"), @r"
-    reviewed in spite of [no-review] in commit abc1234: only the title skips a review
+    reviewed despite [no-review] in commit abc1234: only the title skips a review
     profile strict from [strict-review] in title: findings from Low on, at most 15 comments
     early feedback because of [WIP] in title: no style, nothing below Medium, at most 7 comments
     security in focus because of [security-review] in commit abc1234
-    style not looked at because of [style-ok] in title
-    type feat(api) in title: no breaking change is declared, so removed or changed public API counts one level more
+    style ignored because of [style-ok] in title
+    type feat(api) in title: no breaking change is declared, so removed or changed public API is one severity higher
     ");
     let other = [titled("docs: a"), titled("fix(b): a"), titled("[no-review] a")];
     assert_snapshot!(other.iter().flat_map(|policy| policy.changes.clone()).collect::<Vec<_>>().join("\n"), @r"

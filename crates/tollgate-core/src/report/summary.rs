@@ -41,7 +41,7 @@ pub(crate) mod words;
 use std::collections::HashSet;
 
 use crate::analysis::{Analysis, Category};
-use crate::comment::section::says_nothing;
+use crate::comment::section::is_placeholder;
 use crate::comment::{Kind, summary_text};
 use crate::coverage::HunkStatus;
 use crate::finding::Finding;
@@ -121,7 +121,7 @@ pub fn write_details(comment: &Comment<'_>) -> String {
 
 /// The section on what changed.
 fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
-    let told = comment.what.map(|what| shown(&sentences(what, 2), 500)).filter(|what| !says_nothing(what, true));
+    let told = comment.what.map(|what| shown(&sentences(what, 2), 500)).filter(|what| !is_placeholder(what, true));
     let what = told.unwrap_or_else(|| figures(comment));
     let mut lines = Vec::new();
     if comment.early_feedback {

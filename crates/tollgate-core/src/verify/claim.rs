@@ -1,4 +1,4 @@
-//! One claim becomes one finding, counted or not.
+//! Turns one claim into a verified or a withheld finding.
 
 use serde_json::{Map, Value, json};
 
@@ -11,26 +11,26 @@ use crate::verify::fuzzy_match::{
     ClaimedLines, MatchElsewhere, MatchQuality, MatchedPlace, QuoteMatch, SearchTexts, find_in_all_files, find_quote,
 };
 use crate::verify::line_anchor::{find_anchor, lines_of};
-use crate::verify::{ShownChange, VERIFICATION, fix, quote};
+use crate::verify::{ShownChange, VERIFICATION, fix, quote, truncate};
 
-/// Most lines that a claim may name and keep.
+/// The longest claimed range that is kept.
 const MAX_LINES: u32 = 50;
 /// Most characters of evidence that are kept.
 const MAX_EVIDENCE: usize = 4000;
-/// So far from the claimed line, code that is only mentioned still counts as a quote.
+/// The distance from the claimed line within which mentioned code counts as a quote.
 const MENTIONED: u32 = 5;
-/// Fewest characters of mentioned code that is looked for without a line.
+/// The fewest characters of mentioned code that is searched without a line.
 const MENTIONED_ALONE: usize = 12;
 
-/// What became of a claim.
+/// The outcome of verifying a claim.
 pub(super) enum ClaimOutcome {
-    /// It is true of the change.
+    /// The claim is verified.
     Counts(Finding),
-    /// It is not.
+    /// The claim is not verified.
     Withheld(WithheldFinding),
 }
 
-/// What claims are held against.
+/// The indexed text of the change that claims are verified against.
 pub(super) struct ClaimVerifier<'a> {
     shown: ShownChange<'a>,
     texts: SearchTexts<'a>,
@@ -38,7 +38,7 @@ pub(super) struct ClaimVerifier<'a> {
     all_sent: bool,
 }
 
-/// Why a claim does not count, and which file it is about.
+/// Why a claim is not verified, and its file.
 struct Refused {
     why: Withheld,
     file: Option<usize>,
@@ -91,8 +91,8 @@ impl<'a> ClaimVerifier<'a> {
     }
 
     fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<MatchedPlace, Refused> {
-        let wanted = ClaimedLines { lines: claim.lines, side: claim.side };
-        match find_quote(&self.texts, file, evidence, wanted) {
+        let claimed_lines = ClaimedLines { lines: claim.lines, side: claim.side };
+        match find_quote(&self.texts, file, evidence, claimed_lines) {
             QuoteMatch::Here(found) => return Ok(found),
             QuoteMatch::Outside(lines) => {
                 return Err(Refused { why: Withheld::OutsideChange, file: Some(file), lines: Some(lines) });
@@ -103,18 +103,18 @@ impl<'a> ClaimVerifier<'a> {
             MatchElsewhere::Once(found) => return Ok(found),
             MatchElsewhere::Somewhere => format!("its evidence is not in `{}`", self.path(file, Side::Right)),
             MatchElsewhere::Nowhere if self.all_sent => "its evidence is nowhere in the change".to_owned(),
-            MatchElsewhere::Nowhere => "its evidence is nowhere in what was shown of the change".to_owned(),
+            MatchElsewhere::Nowhere => "its evidence is not in the part of the change that was sent".to_owned(),
         };
         Err(Refused { why: Withheld::Unverified(why), file: Some(file), lines: None })
     }
 
     fn by_place(&self, claim: &Claim, file: usize) -> Result<MatchedPlace, Refused> {
-        let wanted = ClaimedLines { lines: claim.lines, side: claim.side };
-        if let Some(found) = self.mentioned(claim, file, wanted) {
+        let claimed_lines = ClaimedLines { lines: claim.lines, side: claim.side };
+        if let Some(found) = self.mentioned(claim, file, claimed_lines) {
             return Ok(found);
         }
-        find_anchor(&self.texts, file, wanted).ok_or_else(|| {
-            let shown = if self.all_sent { "in the change" } else { "in what was shown of the change" };
+        find_anchor(&self.texts, file, claimed_lines).ok_or_else(|| {
+            let shown = if self.all_sent { "in the change" } else { "in the part of the change that was sent" };
             let why = match claim.lines {
                 Some(lines) if lines.start() == lines.end() => {
                     format!("it quotes nothing, and line {lines} is not {shown}")
@@ -126,14 +126,14 @@ impl<'a> ClaimVerifier<'a> {
         })
     }
 
-    /// Code that the title or the reason mentions, when it is where the claim says or can be nowhere else.
-    fn mentioned(&self, claim: &Claim, file: usize, wanted: ClaimedLines) -> Option<MatchedPlace> {
+    /// Finds code that the title or the reason mentions, near the claimed line or where it is unique.
+    fn mentioned(&self, claim: &Claim, file: usize, claimed_lines: ClaimedLines) -> Option<MatchedPlace> {
         let prose = [Some(claim.title.as_str()), claim.reason.as_deref()];
         let pieces = prose.into_iter().flatten().flat_map(quote::in_backticks);
         pieces.filter(|piece| is_code(piece)).find_map(|piece| {
-            let QuoteMatch::Here(found) = find_quote(&self.texts, file, piece, wanted) else { return None };
-            let good = match wanted.lines {
-                Some(lines) => distance(lines, found.lines) <= MENTIONED,
+            let QuoteMatch::Here(found) = find_quote(&self.texts, file, piece, claimed_lines) else { return None };
+            let good = match claimed_lines.lines {
+                Some(lines) => lines.distance(found.lines) <= MENTIONED,
                 None => {
                     let n_chars = piece.chars().filter(|character| !character.is_whitespace()).count();
                     let once = matches!(find_in_all_files(&self.texts, piece), MatchElsewhere::Once(_));
@@ -156,7 +156,7 @@ impl<'a> ClaimVerifier<'a> {
         let lines = claim.lines.filter(|claimed| keeps(*claimed, &claim, &found)).unwrap_or(found.lines);
         let location = Location { file: self.path(found.file, found.side), lines, side: found.side };
         let mut changed = changes(&claim, &location);
-        // When lines moved, a replacement is for the quoted ones, if there are as many as the claim names.
+        // When the finding moved, the replacement applies to the quoted lines, if their number matches the claim.
         let n_lines = |lines: LineRange| lines.end() - lines.start();
         let same_size = claim.lines.is_none_or(|claimed| claimed == lines || n_lines(claimed) == n_lines(lines));
         let in_hunk = found.hunk.contains(lines.start()) && found.hunk.contains(lines.end());
@@ -214,7 +214,11 @@ impl<'a> ClaimVerifier<'a> {
             (full, reason) => full.or(reason),
         };
         let reason = reason.or_else(|| claim.severity.blocks().then(|| summary.as_str().to_owned()));
-        let evidence = if evidence.trim().is_empty() { "(nothing was quoted)".to_owned() } else { cut(evidence) };
+        let evidence = if evidence.trim().is_empty() {
+            "(nothing was quoted)".to_owned()
+        } else {
+            truncate(evidence, MAX_EVIDENCE)
+        };
         Finding {
             id: FindingId::at(0),
             severity: claim.severity,
@@ -231,7 +235,7 @@ impl<'a> ClaimVerifier<'a> {
     }
 }
 
-/// True when the claim's own lines are as good as those of its quote: around them or among them, in one hunk.
+/// True when the claimed lines overlap the quote in one hunk, so that they can be kept.
 fn keeps(claimed: LineRange, claim: &Claim, found: &MatchedPlace) -> bool {
     let around = claimed.contains(found.lines.start()) && claimed.contains(found.lines.end());
     let among = found.lines.contains(claimed.start()) && found.lines.contains(claimed.end());
@@ -240,16 +244,12 @@ fn keeps(claimed: LineRange, claim: &Claim, found: &MatchedPlace) -> bool {
     same_side && in_hunk && (around || among) && claimed.end() - claimed.start() < MAX_LINES
 }
 
-fn distance(a: LineRange, b: LineRange) -> u32 {
-    a.start().saturating_sub(b.end()).max(b.start().saturating_sub(a.end()))
-}
-
-/// True for what is more than a name: a name alone is mentioned for many reasons.
+/// True for more than an identifier: identifiers are mentioned for many reasons.
 fn is_code(piece: &str) -> bool {
     piece.contains(['(', '=', '[', '<', '>', '+', '"', '\'', '{', '!', '&', '|', ' '])
 }
 
-/// What differs between a claim and where it is now.
+/// The fields in which the final location differs from the claim.
 fn changes(claim: &Claim, location: &Location) -> Vec<&'static str> {
     let mut changed = Vec::new();
     if claim.file.as_deref() != Some(location.file.as_str()) {
@@ -281,7 +281,7 @@ fn verification(state: &str, claim: &Claim, changed: &[&str]) -> Value {
     verification
 }
 
-/// The claim without NUL, which no format can carry.
+/// Strips NUL characters, which no output format can carry.
 fn cleaned(mut claim: Claim) -> Claim {
     let texts =
         [&mut claim.file, &mut claim.reason, &mut claim.evidence, &mut claim.suggestion, &mut claim.replacement];
@@ -294,15 +294,5 @@ fn cleaned(mut claim: Claim) -> Claim {
 fn shortened(name: &str) -> String {
     const MAX_NAME: usize = 120;
     let name = file_lookup::cleaned(name);
-    match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name,
-    }
-}
-
-fn cut(evidence: String) -> String {
-    match evidence.char_indices().nth(MAX_EVIDENCE) {
-        Some((end, _)) => format!("{}…", &evidence[..end]),
-        None => evidence,
-    }
+    truncate(name, MAX_NAME)
 }

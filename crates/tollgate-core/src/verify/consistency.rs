@@ -1,24 +1,25 @@
-//! A reviewer's decision held against its own remarks.
+//! Checks a reviewer's decision for consistency with its own findings.
 
 use crate::answer::{Answer, Decision};
 use crate::board::Met;
+use crate::verify::one_line;
 
-/// Most characters of a summary that are quoted.
+/// The most characters of a quoted summary.
 const MAX_QUOTED: usize = 200;
 
-/// What of an answer keeps a change from passing.
+/// Which parts of an answer can block a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Only findings do. A rejection without any is no review: nothing would come of it.
+    /// Only findings. A rejection without findings is not a review.
     Findings,
-    /// Findings do, and so does a rejection that gives a reason, or names a criterion that is not met.
+    /// Findings, and a rejection that gives a reason or names an unmet criterion.
     Statement,
 }
 
-/// Settles what a reviewer decided with what it remarked.
+/// Compares a reviewer's decision with its findings.
 ///
-/// Gives a note when the two do not agree: the findings count then, not the decision. An answer that says too little to
-/// be a review is an error, with the reason: the gate must not take it for an approval.
+/// Returns a note when they disagree: then the findings count, not the decision. An answer without enough content for a
+/// review is an error with the reason, so that the gate never takes it for an approval.
 pub fn check_consistency(answer: &Answer, weight: Weight) -> Result<Option<String>, String> {
     let n_blockers = answer.claims.iter().filter(|claim| claim.severity.blocks()).count();
     let n_unmet = answer.criteria.iter().filter(|(_, met)| matches!(met, Met::No { .. })).count();
@@ -26,15 +27,17 @@ pub fn check_consistency(answer: &Answer, weight: Weight) -> Result<Option<Strin
     match (answer.decision, answer.claims.is_empty()) {
         (Some(Decision::Rejected), true) if weight == Weight::Statement && n_unmet > 0 => Ok(None),
         (Some(Decision::Rejected), true) if weight == Weight::Statement && summary.is_some() => {
-            Ok(summary.map(|summary| format!("said REJECTED without a finding: {}", quoted(summary))))
+            Ok(summary.map(|summary| format!("said REJECTED without a finding: {}", one_line(summary, MAX_QUOTED))))
         }
         (Some(Decision::Approved), _) if n_unmet > 0 && n_blockers == 0 => {
             let criteria = if n_unmet == 1 { "1 criterion is".to_owned() } else { format!("{n_unmet} criteria are") };
             Ok(Some(format!("said APPROVED and that {criteria} not met; the criteria count")))
         }
-        (None, true) => Err("it neither decided nor remarked anything".to_owned()),
+        (None, true) => Err("it has neither a decision nor a finding".to_owned()),
         (Some(Decision::Rejected), true) => Err(match summary {
-            Some(summary) => format!("it rejected the change without a finding, saying: {}", quoted(summary)),
+            Some(summary) => {
+                format!("it rejected the change without a finding, saying: {}", one_line(summary, MAX_QUOTED))
+            }
             None => "it rejected the change without saying why".to_owned(),
         }),
         (Some(Decision::Approved), _) if n_blockers > 0 => {
@@ -45,15 +48,6 @@ pub fn check_consistency(answer: &Answer, weight: Weight) -> Result<Option<Strin
             Ok(Some("said REJECTED and reported no blocker".to_owned()))
         }
         (None | Some(Decision::Rejected), false) | (Some(Decision::Approved), _) => Ok(None),
-    }
-}
-
-/// The beginning of a text, on one line.
-fn quoted(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_QUOTED) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
     }
 }
 
@@ -112,7 +106,7 @@ mod tests {
     const HARD: &[Severity] = &[Severity::High, Severity::Critical, Severity::Low];
 
     #[test]
-    fn a_decision_that_agrees_with_the_remarks_is_fine() {
+    fn a_decision_that_agrees_with_the_findings_is_accepted() {
         check(APPROVED, &[], None, "fine");
         check(APPROVED, MILD, None, "fine");
         check(REJECTED, HARD, None, "fine");
@@ -121,16 +115,16 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_against_the_remarks_is_noted_and_the_findings_count() {
+    fn a_decision_that_contradicts_the_findings_is_noted_and_the_findings_count() {
         check(APPROVED, HARD, None, "note: said APPROVED and reported 2 blockers; the findings count");
         check(APPROVED, &HARD[..1], None, "note: said APPROVED and reported 1 blocker; the findings count");
         check(REJECTED, MILD, None, "note: said REJECTED and reported no blocker");
     }
 
     #[test]
-    fn an_answer_that_says_too_little_is_no_review() {
-        check(None, &[], None, "failed: it neither decided nor remarked anything");
-        check(None, &[], Some("Nice."), "failed: it neither decided nor remarked anything");
+    fn an_answer_without_enough_content_is_not_a_review() {
+        check(None, &[], None, "failed: it has neither a decision nor a finding");
+        check(None, &[], Some("Nice."), "failed: it has neither a decision nor a finding");
         check(REJECTED, &[], None, "failed: it rejected the change without saying why");
         check(REJECTED, &[], Some(" \n"), "failed: it rejected the change without saying why");
         let said = "failed: it rejected the change without a finding, saying: No tests at all.";
@@ -146,7 +140,7 @@ mod tests {
         statement(None, std::slice::from_ref(&unmet), "fine");
         statement(None, &[], "failed: it rejected the change without saying why");
         statement(None, &[Met::Unclear { evidence: None }], "failed: it rejected the change without saying why");
-        let said = "failed: it neither decided nor remarked anything";
+        let said = "failed: it has neither a decision nor a finding";
         check_weighed(None, &[], Some("Nice."), std::slice::from_ref(&unmet), Weight::Statement, said);
         let said = "note: said APPROVED and that 1 criterion is not met; the criteria count";
         check_weighed(APPROVED, MILD, None, &[unmet], Weight::Statement, said);

@@ -1,35 +1,35 @@
-//! What several reviewers say of acceptance criteria, made one answer for each.
+//! Combines the answers of several reviewers to acceptance criteria.
 //!
-//! A reviewer may be asked in several calls, each with a part of the change. A part can show that a criterion is met; that
-//! it is not met there says little, because the rest may meet it. So within a reviewer a yes with evidence counts before
-//! a no. Between reviewers, who all saw the change, a no counts before a yes: the gate is closed by whoever misses
-//! something. What nobody answered is unclear, and unclear is not met.
+//! A reviewer may get the change in several calls. One part can prove that a criterion is met; that a part does not meet it
+//! proves little, because another may. So within a reviewer a yes with evidence beats a no. Between reviewers, which all
+//! saw the whole change, a no beats a yes. A criterion without an answer is unclear, and unclear is not met.
 
 use std::collections::BTreeMap;
 
 use crate::board::{Compliance, Criterion, Met};
 use crate::fingerprint::normalise;
+use crate::verify::one_line;
 
 /// The most characters of evidence.
 const MAX_EVIDENCE: usize = 500;
 
-/// What one reviewer says of criteria in one pass over the change.
+/// The answers of one reviewer in one pass over the change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CriteriaAnswers {
-    /// Who says so.
+    /// The name of the reviewer.
     pub reviewer: String,
-    /// What it said in each call, by the names of the criteria.
+    /// The answers of each call, by criterion id.
     pub calls: Vec<Vec<(String, Met)>>,
 }
 
-/// Makes one answer for each criterion of what reviewers said. Also gives what was odd, for people.
+/// Combines the answers into one per criterion; also returns human-readable problems.
 #[must_use]
-pub fn combine_criteria(criteria: &[Criterion], said: &[CriteriaAnswers]) -> (Compliance, Vec<String>) {
+pub fn combine_criteria(criteria: &[Criterion], all_answers: &[CriteriaAnswers]) -> (Compliance, Vec<String>) {
     let mut problems = Vec::new();
-    let voices: Vec<BTreeMap<&str, Met>> =
-        said.iter().map(|testimony| voice(criteria, testimony, &mut problems)).collect();
+    let by_reviewer: Vec<BTreeMap<&str, Met>> =
+        all_answers.iter().map(|reviewer| answers_of(criteria, reviewer, &mut problems)).collect();
     let answered = criteria.iter().map(|criterion| {
-        let answers = voices.iter().filter_map(|voice| voice.get(criterion.id.as_str()));
+        let answers = by_reviewer.iter().filter_map(|answers| answers.get(criterion.id.as_str()));
         let worst = answers.min_by_key(|met| match met {
             Met::No { .. } => 0,
             Met::Yes { .. } => 1,
@@ -41,35 +41,35 @@ pub fn combine_criteria(criteria: &[Criterion], said: &[CriteriaAnswers]) -> (Co
     (Compliance { criteria: answered.collect() }, problems)
 }
 
-/// What one reviewer says of each criterion, over all of its calls.
-fn voice<'a>(
+/// The answers of one reviewer over all of its calls.
+fn answers_of<'a>(
     criteria: &'a [Criterion],
-    testimony: &CriteriaAnswers,
+    reviewer: &CriteriaAnswers,
     problems: &mut Vec<String>,
 ) -> BTreeMap<&'a str, Met> {
     let mut unknown = 0;
-    let mut voice: BTreeMap<&str, Met> = BTreeMap::new();
-    for (id, met) in testimony.calls.iter().flatten() {
+    let mut combined: BTreeMap<&str, Met> = BTreeMap::new();
+    for (id, met) in reviewer.calls.iter().flatten() {
         let Some(criterion) = criteria.iter().find(|criterion| criterion.id == *id) else {
             unknown += 1;
             continue;
         };
         let met = weighed(criterion, met);
-        match voice.get(criterion.id.as_str()) {
+        match combined.get(criterion.id.as_str()) {
             Some(known) if rank(known) <= rank(&met) => {}
             _ => {
-                voice.insert(&criterion.id, met);
+                combined.insert(&criterion.id, met);
             }
         }
     }
     if unknown > 0 && !criteria.is_empty() {
         let answers = if unknown == 1 { "1 criterion".to_owned() } else { format!("{unknown} criteria") };
-        problems.push(format!("{}: it answers {answers} that nobody asked about", testimony.reviewer));
+        problems.push(format!("{}: it answers {answers} not asked for", reviewer.reviewer));
     }
-    voice
+    combined
 }
 
-/// Which answer of a reviewer's own calls counts first.
+/// The precedence of the answers of one reviewer, highest first.
 fn rank(met: &Met) -> u8 {
     match met {
         Met::Yes { .. } => 0,
@@ -79,30 +79,26 @@ fn rank(met: &Met) -> u8 {
     }
 }
 
-/// An answer with its evidence on one line. A criterion in its own words is no evidence that it is met.
+/// Normalizes the evidence. Repeating the criterion is no evidence that it is met.
 fn weighed(criterion: &Criterion, met: &Met) -> Met {
     match met {
         Met::Yes { evidence } => {
-            let shown = shown(evidence);
-            let words = normalise(&shown);
+            let trimmed = trimmed(evidence);
+            let words = normalise(&trimmed);
             if words.is_empty() || words == normalise(&criterion.text) {
                 return Met::Unclear { evidence: None };
             }
-            Met::Yes { evidence: shown }
+            Met::Yes { evidence: trimmed }
         }
-        Met::No { evidence } => Met::No { evidence: shown(evidence) },
+        Met::No { evidence } => Met::No { evidence: trimmed(evidence) },
         Met::Unclear { evidence } => {
-            Met::Unclear { evidence: evidence.as_deref().map(shown).filter(|evidence| !evidence.is_empty()) }
+            Met::Unclear { evidence: evidence.as_deref().map(trimmed).filter(|evidence| !evidence.is_empty()) }
         }
     }
 }
 
-fn shown(evidence: &str) -> String {
-    let line = evidence.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_EVIDENCE) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
-    }
+fn trimmed(evidence: &str) -> String {
+    one_line(evidence, MAX_EVIDENCE)
 }
 
 #[cfg(test)]
@@ -133,27 +129,27 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(said: &[CriteriaAnswers], expected: Met) {
-        let (compliance, problems) = combine_criteria(&[criterion(1)], said);
+    fn check(all_answers: &[CriteriaAnswers], expected: Met) {
+        let (compliance, problems) = combine_criteria(&[criterion(1)], all_answers);
         assert_eq!(compliance.criteria, [(criterion(1), expected)]);
         assert_eq!(problems, [""; 0]);
     }
 
     #[test]
-    fn what_nobody_answered_is_unclear() {
+    fn a_criterion_without_an_answer_is_unclear() {
         check(&[], unclear());
         check(&[by(&[&[]]), by(&[])], unclear());
         check(&[by(&[&[unclear()]]), by(&[&[yes("a.rs:1")]])], yes("a.rs:1"));
     }
 
     #[test]
-    fn a_part_that_shows_it_counts_before_parts_that_do_not() {
+    fn within_a_reviewer_a_yes_beats_a_no() {
         check(&[by(&[&[no("not here")], &[yes("a.rs:1")], &[unclear()]])], yes("a.rs:1"));
         check(&[by(&[&[no("not here")], &[unclear()]])], no("not here"));
     }
 
     #[test]
-    fn between_reviewers_whoever_misses_something_counts() {
+    fn between_reviewers_a_no_beats_a_yes() {
         check(&[by(&[&[yes("a.rs:1")]]), by(&[&[no("only for mail")]])], no("only for mail"));
         check(&[by(&[&[no("x")], &[yes("a.rs:1")]]), by(&[&[yes("b.rs:1")]])], yes("a.rs:1"));
     }
@@ -168,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_what_nobody_asked_are_left_out_and_told() {
-        let said = CriteriaAnswers { reviewer: "m".to_owned(), calls: vec![vec![("C7".to_owned(), yes("a"))]] };
-        let (compliance, problems) = combine_criteria(&[criterion(1)], std::slice::from_ref(&said));
+    fn answers_to_unknown_criteria_are_dropped_and_reported() {
+        let all_answers = CriteriaAnswers { reviewer: "m".to_owned(), calls: vec![vec![("C7".to_owned(), yes("a"))]] };
+        let (compliance, problems) = combine_criteria(&[criterion(1)], std::slice::from_ref(&all_answers));
         assert_eq!(compliance.criteria, [(criterion(1), unclear())]);
-        assert_eq!(problems, ["m: it answers 1 criterion that nobody asked about"]);
-        assert_eq!(combine_criteria(&[], &[said]), (Compliance::default(), Vec::new()));
+        assert_eq!(problems, ["m: it answers 1 criterion not asked for"]);
+        assert_eq!(combine_criteria(&[], &[all_answers]), (Compliance::default(), Vec::new()));
     }
 
     proptest! {
@@ -191,9 +187,9 @@ mod tests {
                 };
                 vec![(format!("C{number}"), met)]
             });
-            let said: Vec<CriteriaAnswers> =
+            let all_answers: Vec<CriteriaAnswers> =
                 calls.map(|call| CriteriaAnswers { reviewer: "m".to_owned(), calls: vec![call] }).collect();
-            let (compliance, _) = combine_criteria(&criteria, &said);
+            let (compliance, _) = combine_criteria(&criteria, &all_answers);
             let asked: Vec<Criterion> = compliance.criteria.iter().map(|(criterion, _)| criterion.clone()).collect();
             prop_assert_eq!(asked, criteria);
             for (criterion, met) in &compliance.criteria {

@@ -1,14 +1,14 @@
-//! Which file of the change a reviewer means.
+//! Resolves a file name written by a reviewer to a file of the change.
 //!
 //! `./src/a.rs`, `b/src/a.rs`, `src\a.rs`, `/srv/me/repo/src/a.rs`, `file:///repo/src/a.rs#L3`, `src/a.rs:12` and, when
-//! only one file is called so, `a.rs` and `SRC/A.rs` are all `src/a.rs`.
+//! the name is unique, `a.rs` and `SRC/A.rs` all resolve to `src/a.rs`.
 
 use std::collections::HashMap;
 
 use crate::diff::FileDiff;
 use crate::path::{FilePath, RepoPath};
 
-/// The files of a change by the names they can be called.
+/// An index of the files of a change by path and file name.
 pub(super) struct FileIndex {
     by_path: HashMap<String, FileMatch>,
     by_lower: HashMap<String, FileMatch>,
@@ -16,7 +16,7 @@ pub(super) struct FileIndex {
     by_name: HashMap<String, Vec<(String, usize)>>,
 }
 
-/// What a name stands for.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileMatch {
     /// This file of the change.
@@ -25,13 +25,13 @@ pub(super) enum FileMatch {
     Several,
 }
 
-/// Most files with one name that are told apart by what stands before it.
+/// The most files of one name that are distinguished by their folders.
 const MAX_NAMESAKES: usize = 4096;
 
 impl FileIndex {
     pub(super) fn new(files: &[FileDiff]) -> Self {
         let mut names = Self { by_path: HashMap::new(), by_lower: HashMap::new(), by_name: HashMap::new() };
-        // A path of now goes before one of before: after `a → b` and `c → a`, `a` is what `c` was.
+        // New paths win over old ones: after `a → b` and `c → a`, `a` is the former `c`.
         let new = files.iter().enumerate().filter_map(|(index, file)| Some((index, file.new_path.as_ref()?)));
         let old = files.iter().enumerate().filter_map(|(index, file)| Some((index, file.old_path.as_ref()?)));
         for (is_new, (index, path)) in new.map(|file| (true, file)).chain(old.map(|file| (false, file))) {
@@ -59,7 +59,7 @@ impl FileIndex {
         self.by_path.entry(path).and_modify(join).or_insert(FileMatch::One(index));
     }
 
-    /// The file that a name means, if any.
+    /// Looks up a name.
     pub(super) fn find(&self, name: &str) -> Option<FileMatch> {
         let name = cleaned(name);
         let whole = [name.as_str(), without_line(&name)];
@@ -68,7 +68,7 @@ impl FileIndex {
     }
 
     fn by_part(&self, name: &str) -> Option<FileMatch> {
-        // Longer than the path: `b/…`, or a path from the root of somebody's disk.
+        // Longer than the path: `b/…`, or an absolute path.
         let tails = |name: &str| -> Vec<String> {
             name.match_indices('/').take(MAX_STEPS).map(|(at, _)| name[at + 1..].to_owned()).collect()
         };
@@ -93,12 +93,12 @@ impl FileIndex {
     }
 }
 
-/// Most steps of a path that are looked at.
+/// The most path components that are compared.
 const MAX_STEPS: usize = 64;
 /// Most characters of a name that are kept.
 const MAX_NAME: usize = 1024;
 
-/// A name with forward slashes, without what is put around names.
+/// Normalizes a name: forward slashes, no surrounding quotes.
 pub(super) fn cleaned(name: &str) -> String {
     let name: String = name.chars().filter(|character| !matches!(character, '\0'..='\u{1f}')).take(MAX_NAME).collect();
     let name = name.trim().trim_matches(['`', '"', '\'', '*', '<', '>']).trim();
@@ -110,7 +110,7 @@ pub(super) fn cleaned(name: &str) -> String {
     rest.to_owned()
 }
 
-/// `src/a.rs:12-14`, `src/a.rs#L3`, `src/a.rs (new)` without what stands behind the path.
+/// Strips line numbers and notes after the path: `src/a.rs:12-14`, `src/a.rs#L3`, `src/a.rs (new)`.
 pub(super) fn without_line(name: &str) -> &str {
     let name = name.split_once("#L").map_or(name, |(path, _)| path);
     let name = name.split_once(" (").map_or(name, |(path, _)| path);
@@ -119,13 +119,13 @@ pub(super) fn without_line(name: &str) -> &str {
             && text.chars().all(|c| c.is_ascii_digit() || "-–,:L ".contains(c))
     };
     match name.find(':') {
-        // A drive is no line.
+        // `C:` is a drive, not a line.
         Some(at) if is_line(name[at + 1..].trim()) => &name[..at],
         _ => name,
     }
 }
 
-/// The name as a path that a finding may have, whatever it is.
+/// Converts any name to a valid path for a finding.
 pub(super) fn as_path(name: &str) -> FilePath {
     let cleaned = cleaned(name);
     let path = without_line(&cleaned).trim_start_matches('/');
@@ -135,7 +135,7 @@ pub(super) fn as_path(name: &str) -> FilePath {
     })
 }
 
-/// Stands for the file of a remark that names none.
+/// The placeholder path of a claim without a file.
 pub(super) fn unknown() -> FilePath {
     FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"))
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_by_all_that_people_call_it() {
+    fn common_spellings_of_a_path_resolve_to_the_file() {
         for name in [
             "src/a.rs",
             "./src/a.rs",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_not_taken_for_one_of_the_change() {
+    fn files_outside_the_change_do_not_resolve() {
         for name in ["src/b.rs", "", "/", "src", "xa.rs", "c/index.ts", "a.rs.bak", "../", "src/a"] {
             check(name, None);
         }

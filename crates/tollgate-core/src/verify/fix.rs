@@ -1,14 +1,14 @@
-//! Replacements that can be applied as they stand.
+//! Fixes: replacements that can be applied without edits.
 
 use crate::finding::{Fix, LineRange};
 use crate::verify::quote;
 
-/// Most lines that a replacement may replace or have.
+/// The most lines that a fix may replace or insert.
 const MAX_LINES: usize = 100;
-/// Most bytes of a replacement.
+/// The largest replacement, in bytes.
 const MAX_BYTES: usize = 16 << 10;
 
-/// Applies a fix to the text of a whole file; `None` when it does not have these lines.
+/// Applies a fix to the text of a file; `None` when the file does not have these lines.
 ///
 /// ```
 /// use tollgate_core::finding::{Fix, LineRange};
@@ -35,13 +35,13 @@ pub fn fixed(text: &str, fix: &Fix) -> Option<String> {
     Some(fixed)
 }
 
-/// The replacement of these lines as a fix; `None` when it cannot be applied or would change nothing.
+/// Turns a replacement into a fix; `None` when it cannot be applied or changes nothing.
 pub(super) fn fix(replacement: &str, lines: LineRange, there: &[String]) -> Option<Fix> {
     let text = quote::without_fence(replacement).replace("\r\n", "\n");
     let text = text.trim_end_matches('\n');
     let there: Vec<&str> = there.iter().map(|line| line.trim_end_matches('\r')).collect();
     let small = there.len() <= MAX_LINES && text.lines().count() <= MAX_LINES && text.len() <= MAX_BYTES;
-    // A replacement that looks like a diff or has line numbers is for people.
+    // A replacement that looks like a diff or has line numbers is for people only.
     let n_readings = quote::readings(text).iter().filter(|reading| !reading.must_be_there).count();
     let plain = n_readings <= 1 || there.iter().any(|line| line.starts_with(['+', '-']));
     if there.is_empty() || !small || !plain || text.contains('\0') {
@@ -51,7 +51,7 @@ pub(super) fn fix(replacement: &str, lines: LineRange, there: &[String]) -> Opti
     (text != there.join("\n")).then_some(Fix { lines, replacement: text })
 }
 
-/// Moves a replacement that begins at the margin to where the replaced lines begin: reviewers leave indentation out.
+/// Indents an unindented replacement like the replaced lines, since reviewers omit indentation.
 fn indented(text: &str, there: &[&str]) -> String {
     let least = |lines: &mut dyn Iterator<Item = &str>| -> Option<String> {
         let indents =
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_applied_is_offered() {
+    fn applicable_replacements_become_fixes() {
         offered("b();", &["a();"], Some("b();"));
         offered("```js\nb();\n```\n", &["a();"], Some("b();"));
         offered("if x:\n    b()", &["    a()"], Some("    if x:\n        b()"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_or_is_no_code_is_not_offered() {
+    fn replacements_without_effect_or_code_are_not_offered() {
         offered("a();", &["a();"], None);
         offered("a();\n", &["a();\r"], None);
         offered("-a();\n+b();", &["a();"], None);

@@ -1,8 +1,8 @@
-//! Where a quote really is.
+//! Fuzzy match: finds quoted code in the change.
 //!
-//! As it stands; without its white space; with small differences or in parts, in order. A word, number or operator that
-//! differs makes it another quote: a reviewer that quotes `i <= n` where `i < n` stands has seen a fault that is not
-//! there. Of several places the one on the claimed side, near the claimed line, on changed lines is taken.
+//! Tries an exact match, then one without whitespace, then one with small differences or in parts, in order. A different
+//! word, number or operator is no match: a reviewer that quotes `i <= n` for `i < n` reports a defect that does not exist.
+//! Of several matches, the one on the claimed side, near the claimed line, on changed lines wins.
 
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::verify::quote::{self, QuoteVariant};
 use crate::verify::search_text::{Form, Order, Quote, SearchText};
 use crate::visible::visible;
 
-/// The shown lines in every order and form that was asked for.
+/// The search texts, one per order and form, built on demand.
 pub(super) struct SearchTexts<'a> {
     shown: ShownChange<'a>,
     texts: [OnceCell<SearchText<'a>>; 8],
@@ -31,24 +31,24 @@ impl<'a> SearchTexts<'a> {
             .get_or_init(|| SearchText::new(self.shown.files, self.shown.sent, self.shown.around, order, form))
     }
 
-    /// How many places were compared until now.
+    /// The number of positions compared so far.
     pub(super) fn n_compared(&self) -> u64 {
         self.texts.iter().filter_map(OnceCell::get).map(SearchText::n_compared).sum()
     }
 }
 
-/// How well a claim agrees with the change.
+/// The quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchQuality {
-    /// The quote is there as it stands.
+    /// The quote matches exactly.
     Exact,
-    /// It is there with other white space.
+    /// The quote matches except for whitespace.
     Whitespace,
-    /// Its parts are there, in order.
+    /// All parts of the quote match, in order.
     Parts,
-    /// It is there but for quotation marks, commas and the like, or for lines left out.
+    /// The quote matches except for quotation marks, commas and the like, or omitted lines.
     Nearest,
-    /// Nothing is quoted, but the place is in the change.
+    /// There is no quote, but the claimed lines are in the change.
     Place,
 }
 
@@ -64,68 +64,68 @@ impl MatchQuality {
     }
 }
 
-/// A place in the change.
+/// A matched location in the change.
 #[derive(Debug, Clone)]
 pub(super) struct MatchedPlace {
-    /// Which file of the change.
+    /// The index of the file.
     pub(super) file: usize,
     pub(super) side: Side,
     pub(super) lines: LineRange,
     /// The lines of the hunk on that side.
     pub(super) hunk: LineRange,
     pub(super) state: MatchQuality,
-    /// What stands there.
+    /// The matched text.
     pub(super) text: String,
 }
 
-/// What became of a quote.
+/// The result of searching a quote in a file.
 pub(super) enum QuoteMatch {
-    /// It is in the change.
+    /// Found in the change.
     Here(MatchedPlace),
-    /// It is among what else was shown, on these lines of the new file.
+    /// Found in the context that was sent, on these lines of the new file.
     Outside(LineRange),
-    /// It is not there.
+    /// Not found.
     Nowhere,
 }
 
-/// Where the claim says it is.
+/// The lines and side as claimed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClaimedLines {
     pub(super) lines: Option<LineRange>,
     pub(super) side: Option<Side>,
 }
 
-/// Most rows between the first and the last of a quote, blank ones included.
+/// The most rows between the first and the last row of a quote, blank ones included.
 const MAX_ROWS: usize = 1000;
-/// So far from the claimed line is still near it: reviewers miscount.
+/// The distance that counts as near the claimed line, since reviewers miscount.
 const NEAR: u32 = 5;
-/// Most parts of a quote that are looked for one by one.
+/// The most parts of a quote that are searched one by one.
 const MAX_PARTS: usize = 40;
-/// Most lines that are left out between two lines of a quote without a mark.
+/// The most lines omitted between two lines of a quote without an ellipsis.
 const MAX_GAP: usize = 4;
 
-/// Looks for a quote in a file.
-pub(super) fn find_quote(texts: &SearchTexts<'_>, file: usize, evidence: &str, wanted: ClaimedLines) -> QuoteMatch {
+/// Finds a quote in a file.
+pub(super) fn find_quote(texts: &SearchTexts<'_>, file: usize, evidence: &str, claimed: ClaimedLines) -> QuoteMatch {
     let readings = quote::readings(evidence);
     let forms = [Form::Tight, Form::Loose];
     for form in forms {
         for reading in &readings {
-            if let Some(found) = whole(texts, file, reading, form, wanted) {
+            if let Some(found) = whole(texts, file, reading, form, claimed) {
                 return QuoteMatch::Here(found);
             }
         }
     }
     let sure = || readings.iter().filter(|reading| !reading.must_be_there);
-    let in_parts = || sure().find_map(|reading| in_parts(texts, file, reading, wanted));
-    if let Some(found) = sure().find_map(|reading| on_the_line(texts, file, reading, wanted)).or_else(in_parts) {
+    let in_parts = || sure().find_map(|reading| in_parts(texts, file, reading, claimed));
+    if let Some(found) = sure().find_map(|reading| on_the_line(texts, file, reading, claimed)).or_else(in_parts) {
         return QuoteMatch::Here(found);
     }
     let outside = forms.into_iter().find_map(|form| {
         let text = texts.get(Order::WithContext, form);
         sure().find_map(|reading| {
-            let quote = telling(&reading.text, form)?;
+            let quote = distinctive(&reading.text, form)?;
             let rows = text.file(file);
-            let near = near(text, file, reading, wanted);
+            let near = near(text, file, reading, claimed);
             let (i, j) = *text.find(&quote, rows, near).0.first()?;
             LineRange::new(text.rows[i].number, text.rows[j].number)
         })
@@ -133,32 +133,32 @@ pub(super) fn find_quote(texts: &SearchTexts<'_>, file: usize, evidence: &str, w
     outside.map_or(QuoteMatch::Nowhere, QuoteMatch::Outside)
 }
 
-/// What is found in the files of the change when nobody says in which.
+/// The result of searching a quote in all files.
 pub(super) enum MatchElsewhere {
-    /// In one place.
+    /// Found exactly once.
     Once(MatchedPlace),
-    /// Somewhere, but it is not telling or not the only place.
+    /// Found, but the quote is not distinctive or not unique.
     Somewhere,
-    /// Nowhere.
+    /// Not found in any file.
     Nowhere,
 }
 
-/// Fewest characters of a quote that is looked for in all files.
-const TELLING_EVERYWHERE: usize = 12;
+/// The fewest characters of a quote that is searched in all files.
+const MIN_GLOBAL_QUOTE: usize = 12;
 
-/// Looks for a quote in all files.
+/// Finds a quote in all files.
 pub(super) fn find_in_all_files(texts: &SearchTexts<'_>, evidence: &str) -> MatchElsewhere {
     let mut somewhere = false;
     for reading in quote::readings(evidence).into_iter().filter(|reading| !reading.must_be_there) {
-        let Some(quote) = telling(&reading.text, Form::Tight) else { continue };
+        let Some(quote) = distinctive(&reading.text, Form::Tight) else { continue };
         for order in [Order::Right, Order::Left] {
             let text = texts.get(order, Form::Tight);
             let (found, all) = text.find(&quote, 0..text.rows.len(), 0);
-            let wanted = ClaimedLines { lines: None, side: None };
+            let claimed = ClaimedLines { lines: None, side: None };
             match found[..] {
-                [place] if all && quote.len() >= TELLING_EVERYWHERE => {
+                [place] if all && quote.len() >= MIN_GLOBAL_QUOTE => {
                     let file = text.file_of(place.0);
-                    if let Some(spot) = spot(texts, order, Form::Tight, file, place, wanted) {
+                    if let Some(spot) = spot(texts, order, Form::Tight, file, place, claimed) {
                         return MatchElsewhere::Once(spot.found(texts, order, Form::Tight, &reading));
                     }
                 }
@@ -173,32 +173,32 @@ pub(super) fn find_in_all_files(texts: &SearchTexts<'_>, evidence: &str) -> Matc
     if somewhere { MatchElsewhere::Somewhere } else { MatchElsewhere::Nowhere }
 }
 
-fn telling(text: &str, form: Form) -> Option<Quote> {
-    Some(Quote::new(text, form)).filter(Quote::is_telling)
+fn distinctive(text: &str, form: Form) -> Option<Quote> {
+    Some(Quote::new(text, form)).filter(Quote::is_distinctive)
 }
 
-/// The row from which on a quote is looked for, outwards.
-fn near(text: &SearchText<'_>, file: usize, reading: &QuoteVariant, wanted: ClaimedLines) -> usize {
-    let line = wanted.lines.map(LineRange::start).or(reading.number);
+/// The row around which the search starts.
+fn near(text: &SearchText<'_>, file: usize, reading: &QuoteVariant, claimed: ClaimedLines) -> usize {
+    let line = claimed.lines.map(LineRange::start).or(reading.number);
     line.map_or(text.file(file).start, |line| text.row_at(file, line))
 }
 
-/// The whole quote in one piece.
+/// Matches the whole quote.
 fn whole(
     texts: &SearchTexts<'_>,
     file: usize,
     reading: &QuoteVariant,
     form: Form,
-    wanted: ClaimedLines,
+    claimed: ClaimedLines,
 ) -> Option<MatchedPlace> {
-    let quote = telling(&reading.text, form)?;
+    let quote = distinctive(&reading.text, form)?;
     let by_marks = ClaimedLines {
-        lines: wanted.lines.or(reading.number.map(LineRange::line)),
-        side: wanted.side.or(reading.side),
+        lines: claimed.lines.or(reading.number.map(LineRange::line)),
+        side: claimed.side.or(reading.side),
     };
     let spots = |order: Order| {
         let text = texts.get(order, form);
-        let (places, _) = text.find(&quote, text.file(file), near(text, file, reading, wanted));
+        let (places, _) = text.find(&quote, text.file(file), near(text, file, reading, claimed));
         let spots = places.into_iter().filter_map(|place| spot(texts, order, form, file, place, by_marks));
         spots.map(|spot| (order, spot)).collect::<Vec<_>>()
     };
@@ -214,16 +214,16 @@ fn whole(
     Some(best.found(texts, order, form, reading))
 }
 
-/// A quote that says too little to be looked for: it counts only where the claim says it is.
+/// Matches a quote that is too short to search: it counts only on the claimed line.
 fn on_the_line(
     texts: &SearchTexts<'_>,
     file: usize,
     reading: &QuoteVariant,
-    wanted: ClaimedLines,
+    claimed: ClaimedLines,
 ) -> Option<MatchedPlace> {
     let quote = Quote::new(&reading.text, Form::Tight);
-    let lines = wanted.lines.filter(|_| !quote.is_telling())?;
-    let sides = match wanted.side.or(reading.side) {
+    let lines = claimed.lines.filter(|_| !quote.is_distinctive())?;
+    let sides = match claimed.side.or(reading.side) {
         Some(Side::Left) => &[Order::Left][..],
         Some(Side::Right) => &[Order::Right],
         None => &[Order::Right, Order::Left],
@@ -237,39 +237,39 @@ fn on_the_line(
             Some(row) => (row, row),
             None => (first, behind.checked_sub(1).filter(|_| text.has(&quote, first..behind))?),
         };
-        let spot = spot(texts, *order, Form::Tight, file, place, wanted)?;
+        let spot = spot(texts, *order, Form::Tight, file, place, claimed)?;
         Some(spot.found(texts, *order, Form::Tight, reading))
     })
 }
 
-/// A quote with something left out of it.
+/// Matches a quote with omissions.
 fn in_parts(
     texts: &SearchTexts<'_>,
     file: usize,
     reading: &QuoteVariant,
-    wanted: ClaimedLines,
+    claimed: ClaimedLines,
 ) -> Option<MatchedPlace> {
     let parts = quote::parts(&reading.text);
     let lines: Vec<String> = reading.text.lines().map(str::to_owned).collect();
     let has_ellipsis = parts.len() > 1 || parts.iter().any(|part| part.trim() != reading.text.trim());
     let ways = [(parts, None, MatchQuality::Parts, has_ellipsis), (lines, Some(MAX_GAP), MatchQuality::Nearest, true)];
     for (parts, max_gap, state, _) in ways.into_iter().filter(|way| way.3) {
-        let quotes: Vec<Quote> = parts.iter().filter_map(|part| telling(part, Form::Loose)).collect();
+        let quotes: Vec<Quote> = parts.iter().filter_map(|part| distinctive(part, Form::Loose)).collect();
         if quotes.is_empty() || quotes.len() > MAX_PARTS || (max_gap.is_some() && quotes.len() < 2) {
             continue;
         }
         for order in [Order::Right, Order::Left] {
             let text = texts.get(order, Form::Loose);
-            let near = near(text, file, reading, wanted);
+            let near = near(text, file, reading, claimed);
             let Some(places) = in_order(text, file, &quotes, near, max_gap) else { continue };
-            let Some(spot) = spot_of_parts(texts, order, file, &places, wanted) else { continue };
+            let Some(spot) = spot_of_parts(texts, order, file, &places, claimed) else { continue };
             return Some(MatchedPlace { state, ..spot.found(texts, order, Form::Loose, reading) });
         }
     }
     None
 }
 
-/// The places of all parts, each behind the one before it.
+/// Matches all parts, each after the previous one.
 fn in_order(
     text: &SearchText<'_>,
     file: usize,
@@ -278,7 +278,7 @@ fn in_order(
     max_gap: Option<usize>,
 ) -> Option<Vec<(usize, usize)>> {
     const MAX_STARTS: usize = 8;
-    // The next part is close behind the last one.
+    // The next part is close to the previous one.
     const MAX_COMPARED: usize = 16;
     let (first, rest) = parts.split_first()?;
     let rows = text.file(file);
@@ -303,23 +303,23 @@ fn spot_of_parts(
     order: Order,
     file: usize,
     places: &[(usize, usize)],
-    wanted: ClaimedLines,
+    claimed: ClaimedLines,
 ) -> Option<Candidate> {
     const MAX_JOINED: usize = 50;
     let text = texts.get(order, Form::Loose);
     let (first, last) = (places.first()?.0, places.last()?.1);
     let in_one_hunk = text.rows[first].group == text.rows[last].group;
     if in_one_hunk && last - first <= MAX_JOINED {
-        return spot(texts, order, Form::Loose, file, (first, last), wanted);
+        return spot(texts, order, Form::Loose, file, (first, last), claimed);
     }
-    let spots = places.iter().filter_map(|place| spot(texts, order, Form::Loose, file, *place, wanted));
+    let spots = places.iter().filter_map(|place| spot(texts, order, Form::Loose, file, *place, claimed));
     spots.min_by_key(|spot| spot.rank)
 }
 
-/// How good a place is, best first: claimed side, not removed, near, changed, close.
+/// The rank of a match, best first: claimed side, not removed, near, changed, distance.
 type Rank = (bool, bool, bool, bool, u32);
 
-/// A place where a quote is.
+/// A candidate match.
 struct Candidate {
     file: usize,
     side: Side,
@@ -329,21 +329,21 @@ struct Candidate {
     rank: Rank,
 }
 
-/// Makes a place of the rows of a quote; `None` when none of them is in a hunk.
+/// Builds a candidate from matched rows; `None` when none of them is in a hunk.
 fn spot(
     texts: &SearchTexts<'_>,
     order: Order,
     form: Form,
     file: usize,
     place: (usize, usize),
-    wanted: ClaimedLines,
+    claimed: ClaimedLines,
 ) -> Option<Candidate> {
     let text = texts.get(order, form);
     let (first, last) = place;
     if last - first > MAX_ROWS {
         return None;
     }
-    // A quote may reach over two hunks; a finding is in one.
+    // A quote may span two hunks; a finding is in one.
     let mut runs: Vec<(u32, Vec<usize>)> = Vec::new();
     for row in first..=last {
         let Some(group) = text.rows[row].group else { continue };
@@ -357,10 +357,10 @@ fn spot(
         let (added, removed) = (has(LineKind::Added), has(LineKind::Removed));
         let side = match order {
             Order::Right | Order::WithContext => Side::Right,
-            // What is on both sides is said of the new file, unless somebody asks for the old one.
-            Order::Left if removed || wanted.side == Some(Side::Left) => Side::Left,
+            // Text on both sides is anchored in the new file, unless the claim names the old one.
+            Order::Left if removed || claimed.side == Some(Side::Left) => Side::Left,
             Order::Left => return None,
-            Order::Both => wanted.side.unwrap_or(if added || !removed { Side::Right } else { Side::Left }),
+            Order::Both => claimed.side.unwrap_or(if added || !removed { Side::Right } else { Side::Left }),
         };
         let number = |row: &usize| match side {
             Side::Left => text.rows[*row].old,
@@ -369,11 +369,11 @@ fn spot(
         let numbers = || rows.iter().filter_map(number);
         let lines = LineRange::new(numbers().min()?, numbers().max()?)?;
         let hunk = hunk_lines(texts, side, group)?;
-        let distance = wanted.lines.map_or(0, |wanted| {
-            let gap = wanted.start().saturating_sub(lines.end());
-            gap.max(lines.start().saturating_sub(wanted.end()))
+        let distance = claimed.lines.map_or(0, |claimed| {
+            let gap = claimed.start().saturating_sub(lines.end());
+            gap.max(lines.start().saturating_sub(claimed.end()))
         });
-        let other_side = wanted.side.is_some_and(|wanted| wanted != side);
+        let other_side = claimed.side.is_some_and(|claimed| claimed != side);
         let rank = (other_side, side == Side::Left, distance > NEAR, !(added || removed), distance);
         Some(Candidate { file, side, lines, hunk, rows: first..=last, rank })
     });

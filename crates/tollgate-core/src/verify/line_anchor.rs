@@ -1,30 +1,30 @@
-//! Where a claim is that quotes nothing: the lines it names, if they were shown.
+//! Anchors a claim without a quote at its claimed lines, if they were sent.
 
 use crate::diff::LineKind;
 use crate::finding::{LineRange, Side};
 use crate::verify::fuzzy_match::{ClaimedLines, MatchQuality, MatchedPlace, SearchTexts, hunk_lines};
 use crate::verify::search_text::{Form, Order, SearchText};
 
-/// So far from a hunk a line still means it.
+/// The distance from a hunk within which a line is anchored to it.
 const NEXT_TO: u32 = 3;
-/// Most lines whose text becomes the evidence.
+/// The most lines whose text becomes the evidence.
 const MAX_EVIDENCE_LINES: usize = 10;
-/// Most rows of a hunk that are looked at for a changed one.
+/// The most rows of a hunk that are scanned for a changed line.
 const MAX_ROWS: usize = 10_000;
 
-/// The named lines, cut to the hunk they are in; `None` when they are in none and next to none.
-pub(super) fn find_anchor(texts: &SearchTexts<'_>, file: usize, wanted: ClaimedLines) -> Option<MatchedPlace> {
-    let lines = wanted.lines?;
-    match wanted.side {
+/// The claimed lines, clipped to their hunk; `None` when no hunk is near.
+pub(super) fn find_anchor(texts: &SearchTexts<'_>, file: usize, claimed: ClaimedLines) -> Option<MatchedPlace> {
+    let lines = claimed.lines?;
+    match claimed.side {
         Some(side) => inside(texts, file, lines, side, false).or_else(|| beside(texts, file, lines, side)),
         None => inside(texts, file, lines, Side::Right, false)
-            // A number that only the old file has can only mean a line that is gone.
+            // A line number that only the old file has refers to a removed line.
             .or_else(|| inside(texts, file, lines, Side::Left, true))
             .or_else(|| beside(texts, file, lines, Side::Right)),
     }
 }
 
-/// What stands on these lines of a file, as far as it is in a hunk that was shown.
+/// The text of these lines, as far as it is in a hunk that was sent.
 pub(super) fn lines_of(texts: &SearchTexts<'_>, file: usize, side: Side, lines: LineRange) -> Vec<String> {
     let text = texts.get(order(side), Form::Tight);
     let rows = text.row_at(file, lines.start())..text.row_at(file, lines.end().saturating_add(1));
@@ -56,7 +56,7 @@ fn inside(
     Some(found(texts, file, side, lines, hunk))
 }
 
-/// The changed line of a hunk that is nearest to a line next to it.
+/// The changed line nearest to a claimed line next to a hunk.
 fn beside(texts: &SearchTexts<'_>, file: usize, lines: LineRange, side: Side) -> Option<MatchedPlace> {
     let text = texts.get(order(side), Form::Tight);
     let range = text.file(file);

@@ -1,7 +1,7 @@
-//! What a reviewer wrote as evidence, as the code it may have meant.
+//! Parses quoted evidence into the code that the reviewer may have meant.
 //!
-//! Reviewers quote what they were shown: with its line numbers, with the marks of a diff, in a code fence, with `…`
-//! where they left something out. Each reading is tried as it stands before anything is taken off it.
+//! Reviewers quote with line numbers, with diff markers, in a code fence, or with `…` for omissions. Each variant is tried
+//! verbatim before anything is stripped.
 //!
 //! ```text
 //! 42 fn f() {        42: fn f() {          41   42 | fn f() {        +fn f() {        fn f() {
@@ -10,25 +10,25 @@
 
 use crate::finding::Side;
 
-/// One way to read a quote.
+/// One interpretation of a quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QuoteVariant {
     /// The code.
     pub(super) text: String,
-    /// The side that its marks name.
+    /// The side that its diff markers name.
     pub(super) side: Option<Side>,
     /// The number of its first line, when it has numbers.
     pub(super) number: Option<u32>,
-    /// True when what was taken off may be code: then it must really be on that line.
+    /// True when the stripped text may be code; then it must match on the exact line.
     pub(super) must_be_there: bool,
 }
 
-/// Most bytes of a quote that are looked for.
+/// The longest quote that is searched, in bytes.
 pub(super) const MAX_QUOTE: usize = 8 << 10;
-/// Most lines, likewise.
+/// The longest quote that is searched, in lines.
 const MAX_LINES: usize = 200;
 
-/// All ways to read a quote, the plainest first; empty when it quotes nothing.
+/// All interpretations of a quote, the plainest first; empty when there is no quote.
 pub(super) fn readings(evidence: &str) -> Vec<QuoteVariant> {
     let code = without_fence(evidence);
     let lines: Vec<&str> = head(code).lines().take(MAX_LINES).collect();
@@ -47,7 +47,7 @@ pub(super) fn readings(evidence: &str) -> Vec<QuoteVariant> {
     readings
 }
 
-/// The parts of a quote between its ellipses; fewer than two when it has none.
+/// Splits a quote at its ellipses; fewer than two parts when it has none.
 pub(super) fn parts(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for line in text.lines() {
@@ -78,7 +78,7 @@ pub(super) fn in_backticks(prose: &str) -> impl Iterator<Item = &str> {
     pieces.filter(|piece| !piece.trim().is_empty()).take(MAX_PIECES)
 }
 
-/// The code of a fence or between backticks, when the whole text is one.
+/// Strips a code fence or backticks around the whole text.
 pub(super) fn without_fence(text: &str) -> &str {
     let trimmed = text.trim_matches(['\n', '\r']);
     let inner = trimmed.trim();
@@ -101,7 +101,7 @@ fn head(text: &str) -> &str {
     &text[..end]
 }
 
-/// What stands above and between lines of a change, and is none.
+/// True for diff headers, which are not lines of the change.
 fn is_header(line: &str) -> bool {
     const HEADS: &[&str] = &[
         "@@ ",
@@ -117,7 +117,7 @@ fn is_header(line: &str) -> bool {
     HEADS.iter().any(|head| line.starts_with(head))
 }
 
-/// Takes the remark off that a long line ends with: ` [cut: 500 of 9000 bytes]`.
+/// Strips the truncation note of a long line: ` [cut: 500 of 9000 bytes]`.
 fn without_cut(line: &str) -> &str {
     let is_remark = |rest: &str| rest.ends_with(" bytes]") && rest.starts_with(|c: char| c.is_ascii_digit());
     match line.rsplit_once(" [cut: ") {
@@ -126,7 +126,7 @@ fn without_cut(line: &str) -> &str {
     }
 }
 
-/// Takes `+` and `-` off, when every line has a mark.
+/// Strips diff markers when every line has one.
 fn without_marks(lines: &[&str]) -> Option<QuoteVariant> {
     let is_marked = |mark: char| lines.iter().any(|line| line.starts_with(mark));
     let all_marked = lines.iter().all(|line| line.starts_with(['+', '-', ' ', '\t']));
@@ -150,28 +150,28 @@ struct Numbered<'a> {
     must_be_there: bool,
 }
 
-/// Takes line numbers off, when every line has one.
+/// Strips line numbers when every line has one.
 fn without_numbers<'a>(lines: &[&'a str]) -> Option<Numbered<'a>> {
     let mut numbered = Numbered { lines: Vec::with_capacity(lines.len()), number: None, must_be_there: true };
     for line in lines {
         let (number, code, is_sure) = without_number(line)?;
         numbered.number = numbered.number.or(number);
-        // One line that can be nothing else tells what the others are.
+        // One unambiguous line decides for the others.
         numbered.must_be_there &= !is_sure;
         numbered.lines.push(code);
     }
     Some(numbered)
 }
 
-/// `43+code`, `43|code`, `  42   43 | code`, `43: code`, `L43 code`, `43→code`: the number, the code with its mark, and
-/// whether that cannot be code itself.
+/// Parses `43+code`, `43|code`, `  42   43 | code`, `43: code`, `L43 code`, `43→code`: the number, the code with its
+/// marker, and whether the prefix is unambiguous.
 fn without_number(line: &str) -> Option<(Option<u32>, &str, bool)> {
     let indented = line.trim_start();
     let named = indented.strip_prefix(['L', 'l']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let rest = named.unwrap_or(indented);
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let first = rest[..end].parse().ok();
-    // A mark or a tab right behind the number: what follows is indentation.
+    // After a marker or a tab, the rest is indentation.
     match rest[end..].chars().next() {
         Some('\t' | '|') if first.is_some() => return Some((first, &rest[end + 1..], true)),
         Some('+' | '-') if first.is_some() => return Some((first, &rest[end..], true)),
@@ -188,7 +188,7 @@ fn without_number(line: &str) -> Option<(Option<u32>, &str, bool)> {
         Some(code) => Some((last, code.strip_prefix(' ').unwrap_or(code), true)),
         None if named.is_some() => Some((first, tail, true)),
         None if tail.starts_with(['+', '-']) && line.starts_with(' ') => Some((last, tail, true)),
-        // A context line has a space for a mark.
+        // The marker of a context line is a space.
         None if first.is_some() && rest[end..].starts_with(' ') => Some((first, &rest[end..], false)),
         None => None,
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reviewers_put_around_code_is_taken_off() {
+    fn decoration_around_code_is_stripped() {
         for evidence in [
             "fn f() {\n    g();",
             "42 fn f() {\n43+    g();",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_tell_the_side_and_numbers_the_line() {
+    fn markers_give_the_side_and_numbers_the_line() {
         let last = |evidence| readings(evidence).pop().unwrap();
         assert_eq!(last("-old()").side, Some(Side::Left));
         assert_eq!(last("+new()").side, Some(Side::Right));

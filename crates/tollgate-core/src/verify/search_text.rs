@@ -1,76 +1,77 @@
-//! The lines a reviewer was shown as one text, for finding quotes in it.
+//! The text sent to a reviewer, normalized and indexed for quote search.
 //!
-//! White space is left out, except for one space where two words would run into each other: `if ( x )` and `if(x)`
-//! are the same, `return x` and `returnx` are not. Every word is indexed by its place, so a quote is looked up by its
-//! rarest word and compared where that stands: the work for a quote does not depend on how large the change is.
+//! Whitespace is removed, except for one space between two words: `if ( x )` equals `if(x)`, but `return x` differs from
+//! `returnx`. Every word is indexed, so a quote is looked up by its rarest word and compared only there: the cost of a
+//! lookup does not depend on the size of the change.
 
 use std::cell::Cell;
 use std::ops::Range;
 
+use crate::delta::title_words::is_unspaced;
 use crate::diff::{FileDiff, LineKind};
 use crate::visible::visible;
 
-/// How much may differ between a quote and what is there.
+/// The differences allowed between a quote and the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// White space.
+    /// Whitespace.
     Tight,
     /// Also the kind of quotation marks, escapes, commas and semicolons; never a word, a number or an operator.
     Loose,
 }
 
-/// Which lines follow one another.
+/// The sequence of lines in a search text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Those of hunks after the change.
+    /// The lines of hunks after the change.
     Right,
-    /// Those of hunks before the change.
+    /// The lines of hunks before the change.
     Left,
-    /// Those of hunks as the diff has them, removed before added.
+    /// The lines of hunks in diff order, removed before added.
     Both,
-    /// Those after the change, and what else was shown of the new file.
+    /// The lines after the change, with the context that was sent.
     WithContext,
 }
 
 /// A line in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// Its number in the order of the text; never falls within a file.
+    /// The line number in this order; never decreases within a file.
     pub(super) number: u32,
-    /// Its hunk, as an index into the groups; `None` for what was shown around hunks.
+    /// The index of the hunk; `None` for context outside of hunks.
     pub(super) group: Option<u32>,
-    /// What happened to it.
+    /// Added, removed or context.
     pub(super) kind: LineKind,
-    /// Before the change.
+    /// The line number before the change.
     pub(super) old: Option<u32>,
-    /// After the change.
+    /// The line number after the change.
     pub(super) new: Option<u32>,
     pub(super) text: &'a [u8],
 }
 
-/// What further lines of a file were shown, by number.
+/// Context lines of a file with their numbers.
 pub(super) type Around<'a> = &'a [(u32, String)];
 
-/// Most bytes of one line that can be quoted.
+/// The indexed length of a line, in bytes.
 const MAX_ROW: usize = 64 << 10;
-/// Most places at which a quote is compared.
+/// The most positions at which a quote is compared.
 const MAX_COMPARED: usize = 256;
-/// Most words of a quote that are looked at to find its rarest one.
+/// The most words of a quote that are considered for the rarest.
 const MAX_WORDS: usize = 32;
-/// Most bytes of a text; what is beyond cannot be quoted.
+/// The largest search text, in bytes; the rest is not searched.
 const MAX_TEXT: usize = 1 << 30;
 
-/// Lines made comparable.
+/// Normalized lines with a word index.
 pub(super) struct SearchText<'a> {
     buffer: String,
     pub(super) rows: Vec<Row<'a>>,
-    /// Where each row begins in the buffer.
+    /// The start of each row in the buffer.
     starts: Vec<u32>,
     /// The rows of each file.
     files: Vec<Range<usize>>,
-    /// The rows of each hunk; not to be asked for in [`Order::WithContext`].
+    /// The rows of each hunk; not valid for [`Order::WithContext`].
     pub(super) groups: Vec<Range<usize>>,
-    /// Each word's hash and place, in order.
+    /// The hash and position of each word, sorted.
     words: Vec<(u64, u32)>,
     n_compared: Cell<u64>,
 }
@@ -120,7 +121,7 @@ impl<'a> SearchText<'a> {
         text
     }
 
-    /// Puts lines that are in no hunk between those that are. The rows of a hunk are then where they were not.
+    /// Inserts context lines between the hunks, which shifts the rows of the hunks.
     fn add_around(&mut self, first: usize, around: Around<'a>) {
         if around.is_empty() {
             return;
@@ -143,9 +144,9 @@ impl<'a> SearchText<'a> {
                 }
                 let text = row.text.strip_suffix(b"\r").unwrap_or(row.text);
                 let start = canon.out.len();
-                // Reviewers see what hides as an escape.
+                // Invisible characters were sent as escapes.
                 canon.push(&visible(&String::from_utf8_lossy(&text[..text.len().min(MAX_ROW)])));
-                // A space that keeps two words apart belongs to neither row.
+                // A separating space belongs to neither row.
                 let start = start + usize::from(canon.out[start..].starts_with(' '));
                 self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
                 canon.gap();
@@ -176,19 +177,19 @@ impl<'a> SearchText<'a> {
         range.start + self.rows[range].partition_point(|row| row.number < number)
     }
 
-    /// How many places were compared until now.
+    /// The number of positions compared so far.
     pub(super) fn n_compared(&self) -> u64 {
         self.n_compared.get()
     }
 
-    /// Where a quote stands: first and last row of each place, those nearest to a row first.
+    /// Finds a quote: the first and last row of each match, nearest to `near` first.
     ///
-    /// The second value is false when there were too many places to look at all.
+    /// The second value is false when there were too many candidates to compare all.
     pub(super) fn find(&self, quote: &Quote, rows: Range<usize>, near: usize) -> (Vec<(usize, usize)>, bool) {
         self.find_among(quote, rows, near, MAX_COMPARED)
     }
 
-    /// [`Self::find`], with at most so many places looked at.
+    /// [`Self::find`] with a limit on the candidates.
     pub(super) fn find_among(
         &self,
         quote: &Quote,
@@ -203,7 +204,7 @@ impl<'a> SearchText<'a> {
         let (mut before, mut after) = (middle, middle);
         let mut found = Vec::new();
         for _ in 0..places.len().min(max_compared) {
-            // From the middle outwards, by distance.
+            // From `near` outwards, by distance.
             let distance = |index: usize| places.get(index).map(|(_, place)| (*place as usize).abs_diff(from(near)));
             let behind = before.checked_sub(1).and_then(distance);
             let index = match (behind, distance(after)) {
@@ -222,7 +223,7 @@ impl<'a> SearchText<'a> {
         (found, places.len() <= max_compared)
     }
 
-    /// The places of the word of a quote that is there least often, and where it stands in the quote.
+    /// The positions of the rarest word of a quote, and its offset in the quote.
     fn rarest(&self, quote: &Quote, within: Range<usize>) -> Option<(usize, &[(u64, u32)])> {
         let places = |word: &Range<usize>| {
             let hash = hash(&quote.text[word.clone()]);
@@ -249,7 +250,7 @@ impl<'a> SearchText<'a> {
         Some((row(start), row(end - 1)))
     }
 
-    /// True when a quote stands in these rows, be it a single mark.
+    /// True when a quote occurs in these rows, even a single character.
     pub(super) fn has(&self, quote: &Quote, rows: Range<usize>) -> bool {
         let from = |row: usize| self.starts.get(row).map_or(self.buffer.len(), |start| *start as usize);
         let (begin, end) = (from(rows.start), from(rows.end).min(from(rows.start).saturating_add(MAX_ROW)));
@@ -261,7 +262,7 @@ impl<'a> SearchText<'a> {
                 .any(|(at, found)| !self.cuts_a_word(begin + at..begin + at + found.len()))
     }
 
-    /// True when a place begins or ends within a word: half a name is another name.
+    /// True when a match begins or ends inside a word: part of an identifier is another identifier.
     fn cuts_a_word(&self, place: Range<usize>) -> bool {
         let is_word = |character: Option<char>| character.is_some_and(is_word);
         let (before, after) = (&self.buffer[..place.start], &self.buffer[place.end..]);
@@ -271,7 +272,7 @@ impl<'a> SearchText<'a> {
     }
 }
 
-/// A quote made comparable.
+/// A normalized quote.
 #[derive(Debug)]
 pub(super) struct Quote {
     pub(super) text: String,
@@ -291,18 +292,18 @@ impl Quote {
         self.text.chars().filter(|character| *character != ' ').count()
     }
 
-    /// False for what stands everywhere: `}`, `return`, `x`.
-    pub(super) fn is_telling(&self) -> bool {
+    /// False for code that occurs everywhere: `}`, `return`, `x`.
+    pub(super) fn is_distinctive(&self) -> bool {
         let words = || self.words.iter().map(|word| &self.text[word.clone()]);
         let n_unspaced = words().filter(|word| word.chars().any(is_unspaced)).count();
         let says = |word: &str| word.chars().count() >= 3 && !KEYWORDS.contains(&word);
-        // `return n / 3;` says little by each of its words, and enough by all of them.
+        // `return n / 3;` has no distinctive word, but the combination is.
         let says_together = self.len() >= 8 && words().count() >= 3;
         n_unspaced >= 4 || (self.len() >= 6 && words().any(says)) || says_together
     }
 }
 
-/// Words that every file is full of.
+/// Words too common to be distinctive.
 const KEYWORDS: &[&str] = &[
     "and",
     "async",
@@ -384,7 +385,7 @@ const KEYWORDS: &[&str] = &[
     "yield",
 ];
 
-/// Makes text comparable, piece by piece.
+/// Normalizes text incrementally.
 struct Canon {
     form: Form,
     out: String,
@@ -398,7 +399,7 @@ impl Canon {
         Self { form, out: String::new(), words: Vec::new(), word: None, gap: false }
     }
 
-    /// Begins a part that no quote reaches across.
+    /// Starts a section that no quote spans.
     fn part(&mut self) {
         self.finish();
         self.out.push('\0');
@@ -447,7 +448,7 @@ impl Canon {
     }
 }
 
-/// What is left of a character when small things may differ.
+/// Normalizes a character for [`Form::Loose`]; `None` drops it.
 fn loosened(character: char) -> Option<char> {
     match character {
         '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => Some('"'),
@@ -465,12 +466,7 @@ fn is_word(character: char) -> bool {
     character == '_' || (character.is_alphanumeric() && !is_unspaced(character))
 }
 
-/// Scripts that are written without spaces between words: each letter is looked up by itself.
-fn is_unspaced(character: char) -> bool {
-    matches!(character, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{e00}'..='\u{eff}')
-}
-
-/// FNV-1a: equal hashes are only a hint.
+/// FNV-1a; equal hashes are compared again.
 fn hash(word: &str) -> u64 {
     word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -123,7 +123,7 @@ fn a_right_quote_on_a_wrong_line_moves_to_the_right_line() {
 }
 
 #[test]
-fn a_quote_may_carry_what_it_was_shown_with() {
+fn a_quote_may_have_line_numbers_and_markers() {
     for quote in [
         "+    rows = db.execute(query)",
         "       12 |+    rows = db.execute(query)",
@@ -149,7 +149,7 @@ fn a_number_that_may_be_code_must_be_the_lines_own() {
 }
 
 #[test]
-fn what_hides_is_quoted_as_it_was_shown() {
+fn invisible_characters_match_as_the_escapes_that_were_sent() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,2 @@\n+if admin\u{202e} { check() }\r\n+x\r\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
     let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
@@ -195,7 +195,7 @@ fn half_a_name_at_the_end_of_a_long_quote_is_another_name() {
     assert_eq!((n_found(&line), n_found(&line[..line.len() - 1])), (1, 0));
 }
 
-/// What a reviewer does to a quote without seeing something that is not there.
+/// Typical inaccuracies of quotes that do not change their meaning.
 #[test]
 fn a_slightly_misquoted_quote_is_found() {
     let cases = [
@@ -221,7 +221,7 @@ fn a_quote_of_removed_lines_is_on_the_left() {
 }
 
 #[test]
-fn a_quote_that_says_little_counts_only_on_the_claimed_line() {
+fn a_quote_that_is_not_distinctive_counts_only_on_the_claimed_line() {
     check("src/new_name.js", "7", "}", "src/new_name.js:7 exact");
     check("src/new_name.js", "6", "}", "unverified: not verified: its evidence is nowhere in the change");
     check(PY, "45", "continue", "src/auth.py:45 exact");
@@ -230,13 +230,13 @@ fn a_quote_that_says_little_counts_only_on_the_claimed_line() {
 }
 
 #[test]
-fn what_was_shown_around_the_hunks_is_outside_the_change() {
+fn context_around_the_hunks_is_outside_the_change() {
     check(PY, "8", "token = None", "outside-change: on lines that the change does not touch");
     check(PY, "9", "@audited(True)\ndef login(user, password):", "src/auth.py:10 exact [line]");
 }
 
 #[test]
-fn a_telling_quote_of_another_file_moves_there() {
+fn a_distinctive_quote_of_another_file_moves_there() {
     check("gone.c", "3", "rows = db.execute(query)", "src/auth.py:12 exact [file,line]");
     check("", "", "rows = db.execute(query)", "src/auth.py:12 exact [file,line]");
     check("gone.c", "1", "import db", "unverified: not verified: its evidence is nowhere in the change");
@@ -244,7 +244,7 @@ fn a_telling_quote_of_another_file_moves_there() {
 }
 
 #[test]
-fn a_file_that_is_not_in_the_change_is_unverified_whatever_it_quotes() {
+fn a_claim_about_a_file_outside_the_change_is_unverified() {
     let why = "unverified: not verified: `src/other.py` is not in the change";
     check("src/other.py", "12", "rows = db.execute(query)", why);
     check("src/other.py", "12", "", why);
@@ -253,7 +253,7 @@ fn a_file_that_is_not_in_the_change_is_unverified_whatever_it_quotes() {
 }
 
 #[test]
-fn without_a_quote_the_place_decides() {
+fn without_a_quote_the_claimed_lines_decide() {
     check(PY, "12", "", "src/auth.py:12 place");
     check(PY, "12-300", "", "src/auth.py:12-16 place [line]");
     check(PY, "8-12", "", "src/auth.py:10-12 place [line]");
@@ -267,7 +267,7 @@ fn without_a_quote_the_place_decides() {
 }
 
 #[test]
-fn the_evidence_of_a_place_is_what_stands_there() {
+fn the_evidence_of_claimed_lines_is_their_text() {
     let verified = verified(vec![claim(PY, "12-13", "")], &|_, _| true);
     assert_eq!(verified.findings[0].evidence, "    rows = db.execute(query)\n    if len(rows) <= 1:");
 }
@@ -282,7 +282,7 @@ fn code_that_is_mentioned_near_the_line_counts_as_a_quote() {
 }
 
 #[test]
-fn a_hunk_that_was_not_sent_cannot_be_spoken_of() {
+fn a_claim_about_a_hunk_that_was_not_sent_is_unverified() {
     let claims = vec![claim(PY, "12", "rows = db.execute(query)"), claim(PY, "12", ""), claim(PY, "2", "import db")];
     let verified = verified(claims, &|file, hunk| (file, hunk) != (0, 1));
     assert_eq!(verified.findings.iter().map(said).collect::<Vec<_>>(), ["src/auth.py:2 exact"]);
@@ -290,8 +290,8 @@ fn a_hunk_that_was_not_sent_cannot_be_spoken_of() {
     assert_eq!(
         why,
         [
-            "not verified: its evidence is nowhere in what was shown of the change",
-            "not verified: it quotes nothing, and line 12 is not in what was shown of the change",
+            "not verified: its evidence is not in the part of the change that was sent",
+            "not verified: it quotes nothing, and line 12 is not in the part of the change that was sent",
         ]
     );
 }
@@ -330,7 +330,7 @@ fn a_replacement_is_a_fix_only_where_it_applies() {
 }
 
 #[test]
-fn of_several_places_the_nearest_changed_one_is_taken() {
+fn of_several_matches_the_nearest_changed_one_wins() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,4 +1,6 @@\n+save(item)\n x\n x\n save(item)\n x\n+save(item)\n\
                 @@ -50,2 +52,3 @@\n-save(item)\n x\n+y\n+save(item)\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
@@ -348,7 +348,7 @@ fn of_several_places_the_nearest_changed_one_is_taken() {
     }
 }
 
-/// A change of one file with so many lines, some of them alike.
+/// A change of one file with `n_lines` lines, some of them equal.
 fn large(n_lines: usize) -> Vec<FileDiff> {
     let body: String = (0..n_lines)
         .map(|line| if line % 2 == 0 { "+same(line);\n".to_owned() } else { format!("+call_{line}(value);\n") })
@@ -362,7 +362,7 @@ fn the_work_for_a_claim_does_not_grow_with_the_change() {
     let work = |n_lines: usize| {
         let files = large(n_lines);
         let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
-        // Each part of the last three is there, and the whole is not.
+        // Each part of the last three occurs, but the whole does not.
         let (many, endless) = (["same(line);\n"; 38].concat(), ["same(line);\n"; 500].concat());
         let (many, endless) = (format!("{many}invented(value);"), format!("{endless}invented(value);"));
         let quotes =
@@ -376,7 +376,7 @@ fn the_work_for_a_claim_does_not_grow_with_the_change() {
     assert!(big <= small * 2 && big < 200 * 4_000, "{small} comparisons in the small change, {big} in the large one");
 }
 
-/// Pieces of code and of what reviewers put around it.
+/// Fragments of code and of decoration around quotes.
 fn quote() -> impl Strategy<Value = String> {
     let pieces = [
         "rows = db.execute(query)",
@@ -421,7 +421,7 @@ fn any_claim() -> impl Strategy<Value = Claim> {
     })
 }
 
-/// What the formats demand of every finding, and what the change demands of those that count.
+/// Invariants of all findings, and of verified ones with respect to the change.
 fn check_laws(verified: &Verified, files: &[FileDiff]) -> Result<(), TestCaseError> {
     let withheld = verified.withheld.iter().map(|held| &held.finding);
     for finding in verified.findings.iter().chain(withheld) {
@@ -466,7 +466,7 @@ proptest! {
         check_laws(&verified, &files)?;
     }
 
-    /// A line of the change that is quoted is found, whatever number comes with it.
+    /// A quoted line of the change is found, regardless of the line number with it.
     #[test]
     fn a_quoted_line_is_found(index in 0usize..8, start in 1u32..99) {
         let files = diff::parse(CHANGE.as_bytes().to_vec()).0;

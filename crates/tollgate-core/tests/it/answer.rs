@@ -1,7 +1,7 @@
-//! Answers of models and agents: 150 samples of what really comes back, and what is read from each.
+//! Parses 150 real answers of models and agents and compares each with its expected result.
 //!
-//! `answers/expected.txt` has the reading of every sample. `TOLLGATE_BLESS=1 cargo test -p tollgate-core --test it
-//! answer` writes it anew; read the difference before you believe it.
+//! `answers/expected.txt` has the result of every sample. `TOLLGATE_BLESS=1 cargo test -p tollgate-core --test it
+//! answer` updates it; review the difference before committing it.
 
 mod criteria;
 mod cuts;
@@ -76,7 +76,7 @@ fn told(read: &Result<Answer, NoAnswer>) -> String {
 }
 
 #[test]
-fn every_sample_is_read_as_expected() {
+fn every_sample_is_parsed_as_expected() {
     let samples = samples();
     let mut page = String::new();
     for (name, text) in &samples {
@@ -94,13 +94,13 @@ fn every_sample_is_read_as_expected() {
 }
 
 #[test]
-fn the_schema_repeated_is_no_answer() {
+fn a_repeated_schema_is_not_an_answer() {
     let schema = answer::schema();
     for text in [schema.to_string(), format!("{schema:#}"), format!("Here it is:\n```json\n{schema:#}\n```\n")] {
         assert!(matches!(answer::read(&text), Err(NoAnswer::Unparsable(_))), "{text}");
     }
     assert!(answer::read_structured(&schema).is_err());
-    // Filled in where the types stood, it is one.
+    // With values in place of the types, it is an answer.
     let filled = r#"{"type":"object","properties":{"decision":"rejected","findings":[{"title":"Bug","file":"a.rs"}]}}"#;
     assert_eq!(answer::read(filled).unwrap().claims.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Any review there can be, with text made to break formats.
+//! Proptest strategies for arbitrary reviews with hostile text.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -11,7 +11,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 
-/// Pieces that mean something in one of the formats.
+/// Fragments that are special in one of the formats.
 const PIECES: [&str; 74] = [
     "a",
     "word",
@@ -89,7 +89,7 @@ const PIECES: [&str; 74] = [
     "_No findings._",
 ];
 
-/// Any text without NUL, mostly hostile, perhaps empty.
+/// Any text without NUL, mostly hostile, possibly empty.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => vec(select(&PIECES[..]), 0..8).prop_map(|pieces| pieces.concat()),
@@ -218,7 +218,7 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
     )
 }
 
-/// The keys of the format, and what tools write instead.
+/// The keys of the format, and their variants in other tools.
 const KEYS: [&str; 36] = [
     "id",
     "severity",
@@ -258,7 +258,7 @@ const KEYS: [&str; 36] = [
     "x_gate",
 ];
 
-/// A document with the keys of the format and anything under them.
+/// A document with the keys of the format and arbitrary values.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
     let words =
         select(&["High", "medium", "F001", "a.rs", "../x", "/", "LEFT", "skipped", "suppressed", "", "3", "x\0y"][..]);
@@ -280,7 +280,7 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
     (named, vec(value, 0..4)).prop_map(|(fields, findings)| {
         let mut map: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let findings = findings.into_iter().map(|mut finding| {
-            // With a place, most of them can be read.
+            // With a location, most findings are accepted.
             if let Value::Object(map) = &mut finding {
                 map.entry("file").or_insert_with(|| json!("a.rs"));
             }

@@ -1,13 +1,12 @@
-//! Lines of real histories land where `git blame` says they are.
+//! Compares the line map with `git blame` on real and generated histories.
 //!
-//! Findings are put on lines that a change adds; more is committed, amended, rebased; then each finding must be at the
-//! line that blame names, or nowhere when blame says that its line is gone. Blame is git's own answer, so the mapper is
-//! not tested against itself.
+//! Findings are put on lines that a change adds; more is committed, amended, rebased; then each finding must be at the line
+//! that blame reports, or nowhere when blame says that its line is gone. Blame is an independent implementation, so the
+//! line map is not tested against itself.
 //!
-//! Two diffs of the same texts may differ where that is a matter of taste: of equal lines (`}`), any may be the same one,
-//! and of two blocks that changed places either may be the one that moved. So a line whose text stands once in both
-//! files must land exactly, for the others the content must agree, and in pairs where lines were moved a finding may be
-//! lost, which is counted.
+//! Two correct diffs of the same texts may differ: of equal lines (`}`), any may be matched, and of two swapped blocks
+//! either may count as moved. So a line that is unique in both files must match exactly, for other lines the content must
+//! agree, and in pairs with moved lines a finding may be lost, which is counted.
 
 mod generated;
 
@@ -42,7 +41,7 @@ fn git_with(dir: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         .spawn()
         .expect("the tests need git");
     let mut stdin = child.stdin.take().unwrap();
-    // Both at once, or each would wait for the other when the pipes are full.
+    // Write and read concurrently, because the pipes may fill up.
     std::thread::scope(|scope| {
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().unwrap().stdout
@@ -53,7 +52,7 @@ fn git_with(dir: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
 fn patches(dir: &Path, pairs: &[(&str, &str)]) -> Vec<Vec<FileDiff>> {
     let asked: String = pairs.iter().map(|(from, to)| format!("{to} {from}\n")).collect();
     let text = git_with(dir, &["diff-tree", "--stdin", "--always", "-r", "-p", "-M"], asked.as_bytes());
-    // Before each diff stands the commit alone on a line, as no line of a diff does.
+    // Each diff follows a line with only the commit id, which no diff contains.
     let mut patches: Vec<Vec<u8>> = Vec::new();
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         if line.len() == 41 && line[..40].iter().all(u8::is_ascii_hexdigit) {
@@ -69,20 +68,20 @@ fn patches(dir: &Path, pairs: &[(&str, &str)]) -> Vec<Vec<FileDiff>> {
 /// A line of a file.
 type Spot = (FilePath, u32);
 
-/// What became of the findings of many pairs.
+/// The results over many pairs.
 #[derive(Debug, Default)]
 struct Tally {
     n_pairs: usize,
     n_findings: usize,
-    /// Landed exactly where blame says.
+    /// Mapped exactly as by blame.
     n_exact: usize,
-    /// Landed on an equal line.
+    /// Mapped to an equal line.
     n_equal: usize,
-    /// Gone or changed, as blame says.
+    /// Gone or changed, as by blame.
     n_gone: usize,
-    /// Not found, although blame finds it: the other block of two that changed places.
+    /// Not found, although blame finds it: the other one of two swapped blocks.
     n_lost: usize,
-    /// Found by its text, although blame takes its line as new: the same, or blame gave it up for several `}`.
+    /// Found by its text, although blame reports a new line.
     n_kept: usize,
 }
 
@@ -118,7 +117,7 @@ impl Texts {
     }
 }
 
-/// Where blame says that the lines of some files of `old` are in `new`, which descends from it.
+/// The mapping by blame of some files of `old` to `new`, its descendant.
 fn blame(dir: &Path, old: &str, new: &str, changed: &[FileDiff]) -> HashMap<Spot, Spot> {
     let mut found = HashMap::new();
     for path in changed.iter().filter_map(|file| Some(FilePath::of_repo_path(file.new_path.as_ref()?))) {
@@ -140,7 +139,7 @@ fn blame(dir: &Path, old: &str, new: &str, changed: &[FileDiff]) -> HashMap<Spot
 }
 
 impl Tally {
-    /// Compares a map with blame, on lines that the old change adds.
+    /// Compares a line map with blame, on lines that the old change adds.
     fn check(
         &mut self,
         map: &LineMap,
@@ -202,7 +201,7 @@ fn touched(files: &[FileDiff]) -> HashSet<FilePath> {
     files.iter().filter_map(|file| file.old_path.as_ref()).map(FilePath::of_repo_path).collect()
 }
 
-/// Keeps of blame's answer what is still part of the new change.
+/// Restricts the mapping to lines that are still part of the new change.
 fn within_change(truth: HashMap<Spot, Spot>, change: &[FileDiff]) -> HashMap<Spot, Spot> {
     let added: HashSet<Spot> = change
         .iter()
@@ -213,7 +212,7 @@ fn within_change(truth: HashMap<Spot, Spot>, change: &[FileDiff]) -> HashMap<Spo
     truth.into_iter().filter(|(_, to)| added.contains(to)).collect()
 }
 
-/// The states of one change: what it was compared with, and it, before and after more work.
+/// The states of one change: its base and head, before and after more work.
 struct States<'a> {
     old_base: &'a str,
     old: &'a str,
@@ -224,7 +223,7 @@ struct States<'a> {
     moved: bool,
 }
 
-/// What the maps of both kinds gave.
+/// The results of both kinds of line map.
 #[derive(Debug, Default)]
 struct Tallies {
     of_diff: Tally,
@@ -263,7 +262,7 @@ impl Tallies {
 }
 
 #[test]
-fn findings_of_generated_histories_land_where_blame_says() {
+fn findings_of_generated_histories_map_as_by_blame() {
     let dir = tempfile::TempDir::new().unwrap();
     let dir = dir.path();
     let pairs = generated::make(dir, 210);
@@ -280,20 +279,20 @@ fn findings_of_generated_histories_land_where_blame_says() {
         .collect();
     let tallies = Tallies::of(dir, &states);
     tallies.of_diff.expect(200);
-    // Blame looks at the very same diff.
+    // Blame uses the same diff.
     let Tally { n_equal, n_lost, n_kept, .. } = tallies.of_diff;
     assert_eq!((n_equal, n_lost, n_kept), (0, 0, 0));
     tallies.between.expect(200);
 }
 
 #[test]
-fn findings_of_our_own_history_land_where_blame_says() {
+fn findings_of_our_own_history_map_as_by_blame() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = String::from_utf8(git(here, &["rev-parse", "--show-toplevel"])).unwrap();
     let dir = if root.is_empty() { here } else { Path::new(root.trim()) };
     let log = git(here, &["log", "--first-parent", "--no-merges", "--format=%H", "-n", "400"]);
     let commits: Vec<String> = String::from_utf8(log).unwrap().lines().map(str::to_owned).collect();
-    // Each change is its commit against the one before, and what followed are the next three.
+    // Each change is one commit against its parent, followed by the next three.
     let windows = commits.windows(5).step_by((commits.len() / 40).max(1));
     let states: Vec<States<'_>> = windows
         .filter_map(|window| match window {
@@ -304,7 +303,7 @@ fn findings_of_our_own_history_land_where_blame_says() {
         })
         .collect();
     let tallies = Tallies::of(dir, &states);
-    // A shallow clone has little or no history; what there is was checked all the same.
+    // A shallow clone has little or no history, so the rates are checked only with enough findings.
     if tallies.of_diff.n_findings > 500 {
         tallies.of_diff.expect(20);
         tallies.between.expect(20);

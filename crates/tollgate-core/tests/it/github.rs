@@ -37,7 +37,7 @@ fn blockers_come_first_and_text_is_escaped() {
 }
 
 #[test]
-fn the_caller_is_told_what_github_does_not_show() {
+fn annotations_over_the_limit_are_reported_to_the_caller() {
     let findings: Vec<Finding> = (0..12).map(|_| sample::finding(Severity::High, "a.rs:1", "x")).collect();
     let note = github::write(&sample::with(findings)).note.unwrap();
     assert_eq!(note, "GitHub shows only 10 of 12 errors; the log has them all");
@@ -45,7 +45,7 @@ fn the_caller_is_told_what_github_does_not_show() {
 
 proptest! {
     #[test]
-    fn no_text_can_make_a_line_of_its_own(review in arbitrary::review()) {
+    fn text_cannot_start_a_new_command(review in arbitrary::review()) {
         let text = github::write(&review).text;
         let n_shown = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count();
         prop_assert_eq!(text.lines().count(), n_shown + usize::from(!review.is_complete()));

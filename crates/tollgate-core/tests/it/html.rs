@@ -1,4 +1,4 @@
-//! The page that stands alone.
+//! The self-contained HTML report.
 
 use proptest::prelude::*;
 use tollgate_core::diff::{self, FileDiff};
@@ -23,7 +23,7 @@ fn page(findings: Vec<Finding>, diff: &str) -> String {
     html::write(&sample::with(findings), &files(diff), None)
 }
 
-/// What a browser shows: tags gone, entities undone, one line per block.
+/// The rendered text: tags stripped, entities decoded, one line per block.
 fn shown(page: &str) -> String {
     let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
     let mut text = String::new();
@@ -123,7 +123,7 @@ fn nothing_is_loaded_and_nothing_runs() {
 }
 
 #[test]
-fn what_is_too_long_is_counted_and_not_silently_left_out() {
+fn truncated_parts_are_counted() {
     let lines: String = (0..30_000).map(|number| format!("+line {number}\n")).collect();
     let long = format!(
         "diff --git a/long b/long\nnew file mode 100644\n--- /dev/null\n+++ b/long\n@@ -0,0 +1,30000 @@\n{lines}"

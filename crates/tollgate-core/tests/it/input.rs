@@ -1,4 +1,4 @@
-//! Telling formats apart.
+//! Detection of input formats.
 
 use tollgate_core::report::{self, Content, Format, InputFormat, MAX_INPUT, Strictness, markdown, rdjson, sarif};
 
@@ -10,7 +10,7 @@ fn check(text: &str, expected: Option<InputFormat>) {
 }
 
 #[test]
-fn formats_are_told_by_their_content() {
+fn formats_are_detected_by_content() {
     let review = sample::review();
     check(sample::REVIEW, Some(InputFormat::Json));
     check(sample::FINDING, Some(InputFormat::Json));
@@ -26,7 +26,7 @@ fn formats_are_told_by_their_content() {
 }
 
 #[test]
-fn what_is_detected_is_read() {
+fn detected_formats_are_parsed() {
     let review = sample::review();
     let texts = [
         sample::REVIEW.to_owned(),
@@ -42,14 +42,14 @@ fn what_is_detected_is_read() {
             matches!(read.content, Content::Review(_)),
             matches!(format, InputFormat::Json | InputFormat::Markdown)
         );
-        // Praise is no diagnostic.
+        // Praise is not exported as a diagnostic.
         let n_findings = if matches!(format, InputFormat::Rdjson | InputFormat::Rdjsonl) { 2 } else { 3 };
         assert_eq!(read.into_review().findings.len(), n_findings, "{format:?}");
     }
 }
 
 #[test]
-fn too_much_and_the_wrong_encoding_are_refused_with_the_place() {
+fn oversized_and_wrongly_encoded_input_is_refused_with_its_position() {
     let huge = vec![b' '; MAX_INPUT + 1];
     let error = report::read(&huge, InputFormat::Json, Strictness::Lenient, None).unwrap_err();
     assert_eq!(error.problems[0].rule, "size");

@@ -13,7 +13,7 @@ use tollgate_core::review::Review;
 use crate::arbitrary;
 use crate::sample;
 
-/// The problems of a document as `pointer rule`, one a line.
+/// The problems of a document as `pointer rule`, one per line.
 fn problems(document: &Value) -> String {
     match json::read(document.to_string().as_bytes(), Strictness::Strict) {
         Ok(_) => String::new(),
@@ -80,7 +80,7 @@ fn the_full_form_writes_the_example_back() {
 }
 
 #[test]
-fn the_short_form_leaves_out_what_is_assumed() {
+fn the_short_form_omits_defaults() {
     let mut finding = sample::finding(Severity::High, "a.rs:3", "Wrong");
     finding.category = Category::Compliance;
     insta::assert_snapshot!(json::write_finding(&finding, Form::Short), @r#"
@@ -104,7 +104,7 @@ fn the_short_form_leaves_out_what_is_assumed() {
 }
 
 #[test]
-fn each_rule_names_the_place_it_is_broken() {
+fn each_violation_has_its_pointer() {
     check("/findings/0/id", json!("F1"), "/findings/0/id id");
     check("/findings/1/id", json!("F001"), "/findings/1/id unique-id");
     check("/findings/1/id", json!("F009"), "/findings/1/id id-order");
@@ -171,14 +171,14 @@ fn a_partial_review_is_never_approved() {
     assert_eq!(problems(&document), "/verdict verdict");
     document["verdict"] = json!("COMMENTED");
     assert_eq!(problems(&document), "");
-    // The counts alone are enough to fail closed.
+    // The counts alone make the review fail closed.
     document["x_coverage"]["hunks"] = json!([]);
     let (review, _) = lenient(&document);
     assert!(!review.is_complete());
 }
 
 #[test]
-fn a_key_that_stands_twice_is_refused() {
+fn duplicate_keys_are_refused() {
     let text = sample::REVIEW.replacen("\"severity\": \"High\"", "\"severity\": \"Low\", \"severity\": \"High\"", 1);
     let error = json::read(text.as_bytes(), Strictness::Strict).unwrap_err();
     assert_eq!(
@@ -195,7 +195,7 @@ fn deep_nesting_is_refused_and_does_not_overflow() {
 }
 
 #[test]
-fn lenient_reading_loses_no_finding_and_says_what_it_changed() {
+fn lenient_parsing_loses_no_finding_and_reports_its_changes() {
     let document = json!({ "findings": [
         { "severity": "MAJOR", "category": "error handling", "location": "src\\a.rs:3-4", "summary": "x ".repeat(60) },
         { "severity": "?", "category": "?", "file": "/abs/b.rs", "line": "7", "title": "b", "description": "d" },
@@ -221,7 +221,7 @@ fn lenient_reading_loses_no_finding_and_says_what_it_changed() {
     ");
     assert_eq!(review.findings[0].reason.as_deref(), Some(["x"; 60].join(" ").as_str()));
     assert!(notes.contains(&"/findings/2/id id-order".to_owned()), "{notes:?}");
-    // What was repaired is now valid.
+    // The repaired review is valid.
     assert_eq!(problems(&json::review_value(&review, Options::default())), "");
 }
 
@@ -283,20 +283,20 @@ fn the_schema_accepts_the_examples_and_refuses_what_the_reader_refuses() {
 
 proptest! {
     #[test]
-    fn every_review_comes_back_as_it_was(review in arbitrary::review(), full in any::<bool>()) {
+    fn every_review_round_trips(review in arbitrary::review(), full in any::<bool>()) {
         let form = if full { Form::Full } else { Form::Short };
         let written = json::write(&review, Options { form, gate: None });
         prop_assert_eq!(json::read_strict(written.as_bytes()).unwrap(), review);
     }
 
     #[test]
-    fn everything_written_is_as_the_schema_says(review in arbitrary::review()) {
+    fn everything_written_matches_the_schema(review in arbitrary::review()) {
         static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| validator(&schema::review()));
         assert_valid(&VALIDATOR, &json::review_value(&review, Options { form: Form::Full, gate: Some(Gate::Open) }));
     }
 
     #[test]
-    fn what_lenient_reading_gives_is_a_valid_review(document in arbitrary::junk()) {
+    fn lenient_parsing_gives_a_valid_review(document in arbitrary::junk()) {
         let Ok(read) = json::read(document.to_string().as_bytes(), Strictness::Lenient) else { return Ok(()) };
         let written = json::write(&read.into_review(), Options::default());
         let again = json::read_strict(written.as_bytes());
@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn every_finding_alone_is_as_the_schema_says(finding in arbitrary::finding()) {
+    fn every_single_finding_matches_the_schema(finding in arbitrary::finding()) {
         static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| validator(&schema::finding()));
         assert_valid(&VALIDATOR, &json::finding_value(&finding, Form::Short));
         let written = json::write_finding(&finding, Form::Full);

@@ -50,11 +50,11 @@ fn a_file_is_a_test_case() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_well_formed(review in arbitrary::review()) {
+    fn the_output_is_well_formed(review in arbitrary::review()) {
         let text = junit::write(&review);
         let illegal = ['\u{fffe}', '\u{ffff}'];
         prop_assert!(!text.contains(illegal) && !text.contains(tollgate_core::visible::is_hidden));
-        // Tags are ours alone: nesting is checked by a stack.
+        // All tags are written by tollgate, so a stack can check the nesting.
         let mut open: Vec<&str> = Vec::new();
         for tag in text.split('<').skip(2).map(|part| part.split_once('>').unwrap().0) {
             match tag.strip_prefix('/') {

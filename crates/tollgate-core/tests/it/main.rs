@@ -1,4 +1,4 @@
-//! What the formats promise, tested from outside.
+//! Tests of the public interface: formats, answers, line maps.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

@@ -1,4 +1,4 @@
-//! Reviews as Markdown, there and back.
+//! Reviews as Markdown: round trips and damaged documents.
 
 use proptest::prelude::*;
 use serde_json::json as value;
@@ -17,7 +17,7 @@ fn read_strict(text: &str) -> Review {
     }
 }
 
-/// Writes a review, reads it back and gives the text.
+/// Writes a review, parses it back and returns the text.
 #[track_caller]
 fn check(review: &Review) -> String {
     let text = markdown::write(review);
@@ -42,7 +42,7 @@ fn the_example_of_the_description_is_read() {
 }
 
 #[test]
-fn what_the_template_has_no_place_for_stands_in_extra_lines_and_comments() {
+fn extra_fields_are_written_as_extra_lines_and_comments() {
     let mut finding = sample::finding(Severity::High, "src/a.rs:3", "Use `Vec<u8>` not <b>");
     finding.location.lines = LineRange::new(3, 5).unwrap();
     finding.location.side = Side::Left;
@@ -193,7 +193,7 @@ fn one_broken_finding_does_not_lose_the_others() {
 }
 
 #[test]
-fn a_megabyte_of_fences_is_read_in_a_moment() {
+fn a_megabyte_of_fences_is_parsed() {
     let text: String = (3..1400).map(|len| format!("{}x\n", "`".repeat(len))).collect();
     let mut finding = sample::finding(Severity::High, "a.rs:1", "x");
     finding.reason = Some(text + &"``` `\n".repeat(20_000));
@@ -204,14 +204,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn every_review_comes_back_as_it_was(review in arbitrary::review()) {
+    fn every_review_round_trips(review in arbitrary::review()) {
         check(&review);
     }
 
     #[test]
-    fn what_is_left_of_a_damaged_document_is_a_valid_review(review in arbitrary::review(), seed in any::<u64>()) {
+    fn the_rest_of_a_damaged_document_is_a_valid_review(review in arbitrary::review(), seed in any::<u64>()) {
         let text = markdown::write(&review);
-        // Each bit of the seed decides over one line.
+        // Each bit of the seed keeps or drops one line.
         let kept = text.split_inclusive('\n').enumerate().filter(|(index, _)| (seed.rotate_left(*index as u32 % 64) & 7) != 0);
         let damaged: String = kept.map(|(_, line)| line).collect();
         if let Ok(read) = markdown::read(&damaged, Strictness::Lenient) {

@@ -1,4 +1,4 @@
-//! rdjson and rdjsonl, out to reviewdog and in from any tool.
+//! rdjson and rdjsonl: export to reviewdog and import from any tool.
 
 use serde_json::{Value, json};
 use tollgate_core::finding::{Finding, Fix, LineRange, Severity, Side};

@@ -1,4 +1,4 @@
-//! SARIF, out to GitHub's code scanning and in from any tool.
+//! SARIF: export to GitHub code scanning and import from any tool.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::sample;
 
 fn validator() -> jsonschema::Validator {
     let mut schema: Value = serde_json::from_str(include_str!("schemas/sarif-2.1.0.json")).unwrap();
-    // The published pattern of both fields has a bracket too many; we never write them.
+    // The published pattern of both fields has an extra bracket; we never write these fields.
     for name in ["run", "toolComponent"] {
         schema["definitions"][name]["properties"]["language"] = json!({ "type": "string" });
     }
@@ -44,7 +44,7 @@ fn no_empty_text(value: &Value, at: &str) {
     }
 }
 
-/// Reads a run with these results and rules.
+/// Parses a run with these results and rules.
 fn read(rules: Value, results: Value) -> Read {
     let run = json!({
         "tool": { "driver": { "name": "Linter", "rules": rules } },
@@ -66,7 +66,7 @@ fn line(number: u32) -> Value {
     at("a.c", json!({ "startLine": number }))
 }
 
-/// The findings of one result, one a line.
+/// The findings of one result, one per line.
 fn shown(read: Read) -> String {
     let notes: Vec<_> = read.notes.iter().map(ToString::to_string).collect();
     let (findings, withheld) = read.into_findings();
@@ -82,7 +82,7 @@ fn shown(read: Read) -> String {
 }
 
 #[test]
-fn a_review_is_written_as_code_scanning_wants_it() {
+fn a_review_is_written_for_code_scanning() {
     let mut finding = sample::finding(Severity::High, "src/a b.rs:2", "Query is built from input");
     finding.category = Category::Security;
     finding.origin.rule = Some("sql-injection".to_owned());
@@ -370,7 +370,7 @@ fn an_absolute_path_is_made_relative_to_the_repository() {
 }
 
 #[test]
-fn findings_keep_what_matters_on_the_way_out_and_in() {
+fn findings_keep_their_main_fields_in_a_round_trip() {
     let review = sample::review();
     let text = sarif::write(&review, Options::default());
     let (findings, _) = sarif::read(text.as_bytes(), Strictness::Strict, None).unwrap().into_findings();
@@ -378,7 +378,7 @@ fn findings_keep_what_matters_on_the_way_out_and_in() {
 }
 
 #[test]
-fn what_is_not_sarif_is_refused() {
+fn other_documents_are_refused() {
     for text in ["{}", "[]", "{\"runs\": 3}", "nothing"] {
         assert!(sarif::read(text.as_bytes(), Strictness::Lenient, None).is_err(), "{text}");
     }

@@ -1,4 +1,4 @@
-//! The comment on a pull request.
+//! The summary comment on a pull request.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -30,7 +30,7 @@ fn of_review(review: &Review) -> Comment<'_> {
     }
 }
 
-/// Writes a comment, which must keep every rule.
+/// Writes a comment and validates it.
 #[track_caller]
 fn written(comment: &Comment<'_>) -> String {
     let text = summary::write(comment).unwrap();
@@ -47,7 +47,7 @@ fn assert_valid(text: &str, comment: &Comment<'_>) {
     assert_eq!(sections(text), expected_sections(comment), "{text}");
 }
 
-/// The second-level headings that a reader of GitHub's Markdown sees, after checking that nothing else is structure.
+/// The second-level headings of the rendered Markdown, after checking that there is no other structure.
 #[track_caller]
 fn sections(text: &str) -> Vec<String> {
     let options = Options::ENABLE_TABLES
@@ -121,7 +121,7 @@ fn expected_sections(comment: &Comment<'_>) -> Vec<String> {
             add("h3 Major", has(&[Severity::High]));
             add("h3 Medium", has(&[Severity::Medium]));
             add("h3 Minor", has(&[Severity::Low, Severity::Nit]));
-            // Whether there are suggestions depends on words; if there are, they are here.
+            // Suggestions depend on the wording; if there are any, they are here.
             let text = summary::write(comment).unwrap();
             add("h2 Suggestions", text.contains("\n## Suggestions\n"));
             add("h2 Verdict", true);
@@ -241,7 +241,7 @@ fn a_first_review_has_five_sections() {
 }
 
 #[test]
-fn a_re_review_tells_new_resolved_and_still_open_apart() {
+fn a_re_review_separates_new_resolved_and_still_open() {
     let review = sample::with(vec![
         finding(Severity::Medium, "src/retry.ts:42", "The delay grows without end", "It is doubled each time."),
         sample::finding(Severity::Low, "src/name.ts:3", "A name says nothing"),
@@ -316,7 +316,7 @@ fn the_figures_stand_alone_where_there_is_nothing_to_report() {
     ");
 }
 
-/// What is said of the size of a change of which one file was too much.
+/// Checks the size line of a change with one file over the limit.
 #[track_caller]
 fn check_size(diff: &str, what: &str, figures: &str) {
     let review = partly(sample::with(vec![sample::finding(Severity::Low, "a.ts:1", "A name says nothing")]));
@@ -327,7 +327,7 @@ fn check_size(diff: &str, what: &str, figures: &str) {
 }
 
 #[test]
-fn files_that_were_too_much_to_be_read_are_counted() {
+fn files_over_the_limit_are_counted() {
     let small = "--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-a\n+b\n";
     check_size(small, "2 files changed, 1 of them read, 1 line added and 1 removed.", "2 changed, 0 reviewed");
     check_size("", "1 file changed, 0 of them read, 0 lines added and 0 removed.", "1 changed, 0 reviewed");
@@ -432,7 +432,7 @@ fn check_update(new: &[Severity], resolved: &[Severity], still_open: &[Severity]
 }
 
 #[test]
-fn the_verdict_update_tells_what_became_of_the_blockers() {
+fn the_verdict_update_reports_the_blockers() {
     use Severity::{Critical, High, Low, Medium};
     check_update(
         &[High],
@@ -491,7 +491,7 @@ fn the_reviewed_line_names_the_categories_that_have_files() {
 }
 
 #[test]
-fn what_was_compared_is_said_once() {
+fn the_comparison_is_stated_once() {
     let mut review = sample::with(vec![sample::finding(Severity::Low, "a.rs:1", "x")]);
     let commits = format!("{} against {}", review.reviewed.short(), review.base.short());
     let line = |review: &Review| line_of(&written(&of_review(review)), "- Commit").to_owned();
@@ -502,7 +502,7 @@ fn what_was_compared_is_said_once() {
 }
 
 #[test]
-fn work_in_progress_gets_early_feedback_and_is_told_so() {
+fn work_in_progress_gets_early_feedback_with_a_note() {
     let review = sample::with(vec![sample::finding(Severity::Medium, "a.rs:1", "x")]);
     let text = written(&Comment { early_feedback: true, ..of_review(&review) });
     assert!(text.contains("\nEarly feedback: this is work in progress"), "{text}");
@@ -568,7 +568,7 @@ fn the_configured_name_stands_in_the_summary() {
 }
 
 #[test]
-fn blockers_are_listed_however_many_remarks_there_are() {
+fn blockers_are_listed_for_any_number_of_findings() {
     let long = "word ".repeat(2000);
     let remark = |index: u32| finding(Severity::Low, &format!("src/{index}.rs:1"), &format!("Remark {index}"), &long);
     let blocker =
@@ -593,7 +593,7 @@ fn blockers_are_listed_however_many_remarks_there_are() {
 }
 
 #[test]
-fn what_cannot_fit_at_all_is_counted() {
+fn findings_that_do_not_fit_are_counted() {
     let review = sample::with(
         (0..5000)
             .map(|index| {
@@ -620,7 +620,7 @@ fn equal_findings_of_a_file_are_one_entry_with_several_lines() {
     assert!(line_of(&text, "a.rs (1, 2, 3,").ends_with("19, 20): Same (and 30 more places)"));
 }
 
-/// Text that is structure in a comment.
+/// Text that has structural meaning in a comment.
 const PIECES: [&str; 58] = [
     "## Verdict",
     "## Verdict Update",
@@ -700,7 +700,7 @@ fn hostile_finding() -> impl Strategy<Value = Finding> {
             let file = file.replace(['\\', '\r', '\n'], "");
             finding.location.file = FilePath::parse(&file).unwrap_or_else(|_| FilePath::parse(plain).unwrap());
             if same == 0 {
-                // Equal titles in equal files meet, too.
+                // Also covers equal titles in equal files.
                 finding.location.file = FilePath::parse(plain).unwrap();
                 finding.summary = Summary::shorten(&title.chars().take(4).collect::<String>()).0;
             }
@@ -721,7 +721,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_the_findings_say_a_first_review_keeps_every_rule(
+    fn a_first_review_is_valid_for_any_findings(
         review in hostile_review(), what in of(hostile()), keywords in of(hostile()), details in vec(hostile(), 0..4),
         bot in hostile(), cap in of(0_usize..4), early_feedback in any::<bool>(), known in any::<bool>(),
     ) {
@@ -742,7 +742,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_findings_say_a_re_review_keeps_every_rule(
+    fn a_re_review_is_valid_for_any_findings(
         review in hostile_review(), resolved in vec(hostile_finding(), 0..4), fates in vec(0..3_u8, 6),
         cap in of(0_usize..4),
         details in vec(hostile(), 0..3), what in of(hostile()), repeat in any::<bool>(),

@@ -11,7 +11,7 @@ use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::delta::classify::{ReviewedScope, classify};
 use tollgate_core::delta::convergence::{HoldReason, LateFindings, hold_back};
-use tollgate_core::delta::identity::{ComparedFinding, join};
+use tollgate_core::delta::identity::{ComparedFinding, match_findings};
 use tollgate_core::delta::line_map::{LineMap, Mapped};
 use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::delta::unseen::{self, UnseenLines};
@@ -295,7 +295,7 @@ impl MappedPrior {
         }
         let then: Vec<ComparedFinding<'_>> = doubtful.iter().copied().map(ComparedFinding::from).collect();
         let now: Vec<ComparedFinding<'_>> = found.iter().map(ComparedFinding::from).collect();
-        let joined = join(&then, &now, &self.map);
+        let joined = match_findings(&then, &now, &self.map);
         let settled = classify(&then, now.len(), &joined, &self.map, ReviewedScope::at(&is_reviewed));
         let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
         carried.extend(open.map(|open| moved(doubtful[open.prior], open.at)));
@@ -385,7 +385,7 @@ impl MappedPrior {
     ) -> Vec<(usize, usize)> {
         let now = kept.iter().chain(withheld.iter().map(|withheld| &withheld.finding));
         let now: Vec<ComparedFinding<'_>> = now.map(ComparedFinding::from).collect();
-        join(then, &now, &self.map).pairs
+        match_findings(then, &now, &self.map).pairs
     }
 
     /// New findings that contradict the prior review or are about lines that it passed, with the reason.

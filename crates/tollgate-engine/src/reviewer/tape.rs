@@ -209,7 +209,7 @@ pub struct ToldReply {
     pub text: String,
     /// The model that says it answered.
     pub model: Option<String>,
-    /// True when the answer was cut off or refused.
+    /// True when the answer was truncated or refused.
     pub is_cut: bool,
     /// Tokens of the question and of the answer.
     pub tokens: (u64, u64),

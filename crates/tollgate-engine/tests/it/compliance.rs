@@ -124,7 +124,7 @@ fn a_part_can_show_that_something_is_there_and_another_reviewer_that_it_is_not()
     });
     assert_eq!(told(&reviewed), ["C1 yes: c.txt:1", "C2 no: no key at all"]);
     let notes = reviewed.review.notes.as_deref().unwrap();
-    assert!(notes.contains("one: it answers 1 criterion that nobody asked about"), "{notes}");
+    assert!(notes.contains("one: it answers 1 criterion not asked for"), "{notes}");
     assert!(notes.contains("one: said APPROVED and that 1 criterion is not met; the criteria count"), "{notes}");
     assert_eq!(n_missed(&reviewed), 0);
 }

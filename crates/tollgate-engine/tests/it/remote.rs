@@ -146,7 +146,7 @@ fn attributes_of_the_base_are_fetched_from_all_parent_directories() {
     let says: Vec<String> = change
         .files
         .iter()
-        .map(|file| format!("{} {:?}", file.path(), change.generated.says(file.path().as_bytes())))
+        .map(|file| format!("{} {:?}", file.path(), change.generated.attribute(file.path().as_bytes())))
         .collect();
     assert_eq!(
         says,
@@ -168,7 +168,7 @@ fn attributes_where_a_pull_request_began_are_ignored() {
     world.scratch.git(&["switch", "-q", "main"]);
     world.base = world.commit(".gitattributes", "other.* linguist-generated\n");
     let change = world.change(&head);
-    assert_eq!((files(&change), change.generated.says(b"made.txt")), (vec!["made.txt (1, 0)".to_owned()], None));
+    assert_eq!((files(&change), change.generated.attribute(b"made.txt")), (vec!["made.txt (1, 0)".to_owned()], None));
 }
 
 #[test]

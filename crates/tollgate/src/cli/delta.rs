@@ -76,7 +76,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let map = LineMap::of_diff(files.as_deref().unwrap_or_default(), &args.rename);
     let prior: Vec<ComparedFinding<'_>> = prior.iter().map(ListedFinding::claim).collect();
     let current: Vec<ComparedFinding<'_>> = current.iter().map(ListedFinding::claim).collect();
-    let joined = identity::join(&prior, &current, &map);
+    let joined = identity::match_findings(&prior, &current, &map);
     if joined.n_not_compared > 0 {
         let n_not_compared = joined.n_not_compared;
         output::say(&format!("note: too many findings in one place; skipped {n_not_compared} comparisons"));

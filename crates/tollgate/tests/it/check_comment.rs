@@ -38,7 +38,7 @@ fn an_invalid_comment_is_told_by_section_rule_and_line() {
     scratch.write("c.md", &text);
     insta::assert_snapshot!(scratch.tollgate(&["check-comment", "c.md", "--format", "pretty"]).expect(1), @"
     c.md:2: in `What Changed`: the section `## What Changed` is missing (missing-section)
-    c.md:4: in `What`: there is no section `What` in this kind of summary (unknown-section)
+    c.md:4: in `What`: unknown section `What` for this kind of summary (unknown-section)
     c.md:13: in `Verdict`: the verdict is green, but a finding that blocks is listed (verdict-mismatch)
     3 problems
     ");
@@ -58,7 +58,7 @@ fn an_invalid_comment_is_told_by_section_rule_and_line() {
           "rule": "unknown-section",
           "section": "What",
           "line": 4,
-          "message": "there is no section `What` in this kind of summary"
+          "message": "unknown section `What` for this kind of summary"
         },
         {
           "rule": "verdict-mismatch",
@@ -108,7 +108,7 @@ fn unrepairable_comments_are_left_alone() {
     scratch.write("c.md", &broken);
     let stderr = scratch.tollgate(&["check-comment", "c.md", "--fix", "-o", "c.md"]).expect_refused(1);
     insta::assert_snapshot!(stderr, @"
-    c.md:3: a blank line is missing after `</summary>`, so this is shown as it is written (blank-line-after-summary)
+    c.md:3: a blank line is missing after `</summary>`, so the Markdown below it is not rendered (blank-line-after-summary)
     c.md:12: in `Verdict`: the verdict is green, but a finding that blocks is listed (verdict-mismatch)
     not repaired: some problems cannot be repaired without changing the meaning
     ");

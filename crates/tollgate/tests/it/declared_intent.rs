@@ -83,7 +83,7 @@ fn a_tag_in_a_commit_counts_but_never_skips_the_review() {
     scratch.write("a.js", CODE).commit("[strict-review] [no-review] add");
     let ran = scratch.tollgate(&["review", "--no-store"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("reviewed in spite of [no-review] in commit"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("reviewed despite [no-review] in commit"), "{}", ran.stderr);
     assert!(ran.stderr.contains("profile strict from [strict-review] in commit"), "{}", ran.stderr);
 }
 

@@ -104,7 +104,7 @@ fn people_read_counts_lists_and_what_became_of_the_blockers() {
       High      src/api.rs: Missing rate limiting
     Still open
       Medium    src/list.rs:12: missing NULL check.
-      Critical  src/auth.rs:3: Hard-coded key (not looked at again)
+      Critical  src/auth.rs:3: Hard-coded key (not reviewed again)
 
     New blockers found: Address 1 new issue(s)
     ");

@@ -88,7 +88,7 @@ fn wrong_use_is_said_and_ends_with_two() {
         scratch.tollgate(&args).expect_refused(2)
     };
     assert_snapshot!(refused(&["--commits", "text"]), @r"
-    error: `text` is not a list of commits: line 1: expected the name of a commit and its title, as `git log --oneline` prints them
+    error: `text` is not a list of commits: line 1: expected a commit id and a title, as printed by `git log --oneline`
     hint: Create one with `git log --oneline main..HEAD`, or give a range such as `main..HEAD`.
     ");
     assert_snapshot!(refused(&["--commits", "broken.jsonl"]), @r"

@@ -43,7 +43,7 @@ fn an_answer_is_told_in_words() {
     [Medium/Test] (no file): Nothing tests it
 
     2 findings
-    note: finding 2: the severity `banana` is unknown and taken as Medium
+    note: finding 2: the severity `banana` is unknown and treated as Medium
     ");
 }
 
@@ -54,7 +54,7 @@ fn an_answer_is_told_as_json() {
     assert_eq!(found["form"], "text");
     assert_eq!(found["truncated"], false);
     assert_eq!(found["summary"], "One bug.");
-    assert_eq!(found["problems"], json!(["finding 2: the severity `banana` is unknown and taken as Medium"]));
+    assert_eq!(found["problems"], json!(["finding 2: the severity `banana` is unknown and treated as Medium"]));
     let mut first = found["findings"][0].clone();
     first.as_object_mut().unwrap().remove("x_fingerprint").unwrap();
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_place_without_a_line_is_the_first_line_and_said_so() {
             {"severity": "High", "category": "Logic", "file": "src/b.rs", "title": "no line", "side": "LEFT"}]}"#,
     );
     assert_eq!(found["findings"][0]["location"], json!({ "file": "src/b.rs", "line_start": 1, "side": "LEFT" }));
-    assert_eq!(found["problems"], json!(["finding 1: it names no line, so line 1 stands there"]));
+    assert_eq!(found["problems"], json!(["finding 1: it names no line; line 1 is assumed"]));
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn other_outputs_are_rejected_by_name() {
     let scratch = Scratch::folder();
     let refused = |text: &[u8]| scratch.tollgate_with(&["parse-answer"], text, &[]).expect_refused(2);
     assert_snapshot!(refused(b"I'm sorry, but I can't help with that."), @"
-    error: `standard input`: the answer is no review but a refusal
+    error: `standard input`: the answer is not a review but a refusal
     hint: Ask for the review again once this is resolved.
     ");
     assert_snapshot!(refused(b"Nice change."), @"
-    error: `standard input`: the answer cannot be read: it has neither a decision nor a finding in any form that is understood
+    error: `standard input`: the answer cannot be read: it has neither a decision nor a finding in any known form
     hint: Supported are the answer schema, JSON with `findings` and a `decision`, `**[APPROVED]**` or `**[REJECTED]**` with a list of issues, the Markdown of a review, and comments such as `src/a.rs (12): title` under a severity.
     ");
     assert_snapshot!(refused(b" \n"), @"

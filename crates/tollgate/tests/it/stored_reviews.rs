@@ -369,7 +369,7 @@ fn a_dismissed_finding_is_not_heard_again_while_its_code_is_the_same() {
     scratch.write("a.js", &RUN.replace("eval(input)", "eval(input + \"\")")).commit("change");
     let ran = scratch.tollgate(&["review"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    assert!(ran.stderr.contains("no longer holds, since the code changed"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no longer applies because the code changed"), "{}", ran.stderr);
 
     let listed = scratch.tollgate(&["history", "dismissals"]).expect(0);
     let print = listed.split_whitespace().next().unwrap();

@@ -32,13 +32,13 @@ fn map() -> LineMap {
     LineMap::of_diff(&diff::parse(text.into()).0, &[])
 }
 
-/// What became of one prior finding that was not reported again.
+/// Classifies one prior finding that was not reported again.
 #[track_caller]
-fn check(file: &str, line: u32, looked: bool, quoted: Option<bool>, expected: &str) {
+fn check(file: &str, line: u32, reviewed: bool, quoted: Option<bool>, expected: &str) {
     let file = path(file);
     let prior = [claim(&file, line, "Bad", Severity::High)];
-    let looked = ReviewedScope { at: &|_, _| looked, quoted: &|_, _| quoted };
-    let delta = classify(&prior, 0, &FindingPairs::default(), &map(), looked);
+    let reviewed = ReviewedScope { at: &|_, _| reviewed, quoted: &|_, _| quoted };
+    let delta = classify(&prior, 0, &FindingPairs::default(), &map(), reviewed);
     let shown = match (&delta.still_open[..], &delta.resolved[..]) {
         ([StillOpen { prior: 0, current: None, at: Some(at) }], []) => format!("open at {}:{}", at.file, at.lines),
         ([StillOpen { prior: 0, current: None, at: None }], []) => "open".to_owned(),
@@ -49,14 +49,14 @@ fn check(file: &str, line: u32, looked: bool, quoted: Option<bool>, expected: &s
 }
 
 #[test]
-fn a_finding_on_untouched_lines_that_nobody_looked_at_is_still_open_at_its_new_lines() {
+fn a_finding_on_untouched_lines_is_still_open_at_its_new_lines() {
     check("a", 5, false, None, "open at a:8");
     check("other", 5, false, None, "open at other:5");
     check("old", 5, false, None, "open at new:5");
 }
 
 #[test]
-fn a_finding_on_changed_lines_is_resolved_only_if_its_reviewer_looked() {
+fn a_finding_on_changed_lines_is_resolved_only_if_its_reviewer_saw_them() {
     check("a", 9, true, None, "resolved");
     check("a", 9, false, None, "open");
     check("a", 20, true, None, "resolved");
@@ -86,13 +86,13 @@ fn a_finding_without_lines_is_open_while_its_file_is_untouched() {
     check("a", 0, true, None, "resolved");
     check("gone", 0, false, None, "resolved");
     let file = path("other");
-    let looked = ReviewedScope::at(&|_, mapped| !matches!(mapped, Mapped::At(_)));
-    let delta = classify(&[claim(&file, 0, "Bad", Severity::Low)], 0, &FindingPairs::default(), &map(), looked);
+    let reviewed = ReviewedScope::at(&|_, mapped| !matches!(mapped, Mapped::At(_)));
+    let delta = classify(&[claim(&file, 0, "Bad", Severity::Low)], 0, &FindingPairs::default(), &map(), reviewed);
     assert!(delta.resolved.is_empty());
 }
 
 #[test]
-fn what_is_reported_again_is_still_open_and_the_rest_is_new() {
+fn a_finding_reported_again_is_still_open_and_others_are_new() {
     let file = path("a");
     let prior = [claim(&file, 20, "Gone", Severity::Low), claim(&file, 5, "Bad", Severity::Low)];
     let joined = FindingPairs { pairs: vec![(1, 2)], n_not_compared: 0 };
@@ -105,13 +105,13 @@ fn what_is_reported_again_is_still_open_and_the_rest_is_new() {
 fn check_update(prior: Severity, now: Severity, expected: &str) {
     let file = path("a");
     let (prior, current) = ([claim(&file, 1, "Bad", prior)], [claim(&file, 1, "Bad", now)]);
-    let joined = identity::join(&prior, &current, &LineMap::identity());
+    let joined = identity::match_findings(&prior, &current, &LineMap::identity());
     let delta = classify(&prior, 1, &joined, &LineMap::identity(), ReviewedScope::at(&|_, _| true));
     assert_eq!(delta.verdict_update(&prior, &current).as_str(), expected);
 }
 
 #[test]
-fn a_finding_that_got_worse_does_not_hide_behind_its_milder_self() {
+fn a_finding_counts_with_the_higher_of_both_severities() {
     check_update(Severity::Low, Severity::Critical, "blockers_remain");
     check_update(Severity::High, Severity::Low, "blockers_remain");
     check_update(Severity::Low, Severity::Medium, "still_ready");
@@ -125,7 +125,7 @@ fn check_required(fixed: &[Severity], n_added: u64, changed: &[&str], expected: 
 }
 
 #[test]
-fn a_review_speaks_for_the_change_until_much_has_changed() {
+fn a_review_stays_valid_while_little_has_changed() {
     check_required(&[Severity::High, Severity::High, Severity::Medium], 100, &["a"], false);
     check_required(&[], 0, &[], false);
 }
@@ -155,7 +155,7 @@ proptest! {
     fn every_finding_is_in_exactly_one_class(
         prior in prop::collection::vec((0usize..4, 0u32..30, 0usize..4), 0..15),
         current in prop::collection::vec((0usize..4, 0u32..30, 0usize..4), 0..15),
-        looked: bool,
+        reviewed: bool,
     ) {
         let files = ["a", "old", "gone", "new"].map(path);
         let titles = ["Bad", "bad", "SQL injection here", "Here is an SQL injection"];
@@ -163,8 +163,8 @@ proptest! {
             seeds.iter().map(|&(file, line, title)| claim(&files[file], line, titles[title], Severity::High)).collect()
         };
         let (prior, current) = (claims(&prior), claims(&current));
-        let joined = identity::join(&prior, &current, &map());
-        let delta = classify(&prior, current.len(), &joined, &map(), ReviewedScope::at(&|_, _| looked));
+        let joined = identity::match_findings(&prior, &current, &map());
+        let delta = classify(&prior, current.len(), &joined, &map(), ReviewedScope::at(&|_, _| reviewed));
         let mut seen: Vec<usize> = delta.new.clone();
         seen.extend(delta.still_open.iter().filter_map(|open| open.current));
         seen.sort_unstable();

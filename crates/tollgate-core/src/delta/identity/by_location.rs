@@ -1,8 +1,8 @@
-//! Findings in one place that say the same in other words.
+//! Matches reworded findings at the same location.
 //!
-//! Two titles are compared as vectors of stems, each weighted by how rare it is among the findings that are left
-//! (TF-IDF), by the cosine of their angle. Titles that reach [`SIMILAR`] share one of the heaviest stems, so candidates
-//! are looked up by stem and by lines; nothing is compared that cannot be similar.
+//! Titles are compared by cosine similarity of TF-IDF vectors of their stems, weighted among the unmatched findings. Titles
+//! that reach [`SIMILAR`] share one of the heaviest stems, so candidates are looked up by stem and by lines; titles that
+//! cannot be similar are never compared.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,13 +13,13 @@ use crate::delta::title_words::{self, TitleWords};
 use crate::finding::{LineRange, Location, Side};
 use crate::path::FilePath;
 
-/// The cosine from which on two titles say the same.
+/// The similarity at which two titles mean the same.
 const SIMILAR: f64 = 0.5;
 /// The most findings that one finding is compared with, rarest stem first.
 pub(super) const MAX_COMPARED: usize = 256;
 
-/// Joins what overlaps and says the same; gives the number of comparisons that were too many.
-pub(super) fn by_place(open: &mut Unmatched<'_>, map: &LineMap) -> usize {
+/// Matches overlapping findings with similar titles; returns the number of comparisons skipped.
+pub(super) fn by_location(open: &mut Unmatched<'_>, map: &LineMap) -> usize {
     let mapped: Vec<(usize, Location)> = open
         .prior_left()
         .into_iter()
@@ -51,18 +51,18 @@ pub(super) fn by_place(open: &mut Unmatched<'_>, map: &LineMap) -> usize {
     n_not_compared
 }
 
-/// Findings that say the same in the same words, of the same lines.
+/// Findings with the same words on the same lines.
 struct Class<'a> {
     file: &'a FilePath,
     side: Side,
     lines: LineRange,
     rule: Option<&'a str>,
     words: TitleWords,
-    /// In an order that does not depend on where they came from.
+    /// Sorted, so that the input order makes no difference.
     members: Vec<usize>,
 }
 
-/// Puts findings in order and equal ones together.
+/// Sorts findings and groups equal ones.
 fn classes<'a>(
     claims: &[ComparedFinding<'a>],
     placed: impl Iterator<Item = (usize, &'a FilePath, LineRange)>,
@@ -88,7 +88,7 @@ fn classes<'a>(
     classes
 }
 
-/// Two classes that are similar, by their places in the sorted lists.
+/// Two similar classes, by their indices in the sorted lists.
 struct Candidate {
     cosine: f64,
     distance: u32,
@@ -96,7 +96,7 @@ struct Candidate {
     current: usize,
 }
 
-/// Joins the best first, as many of two classes as there are in both.
+/// Matches the best candidates first, as many of two classes as there are in both.
 fn classify(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate>, prior: &[Class<'_>], current: &[Class<'_>]) {
     candidates.sort_by(|a, b| {
         let order = b.cosine.total_cmp(&a.cosine).then(a.distance.cmp(&b.distance));
@@ -114,7 +114,7 @@ fn classify(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate>, prior: &[C
     }
 }
 
-/// Words that so many findings have that sharing them says little, also when only a few findings are left to count.
+/// Words so common in findings that sharing them means little, even among few findings.
 const FREQUENT: &[&str] = &[
     "api",
     "call",
@@ -149,10 +149,10 @@ const FREQUENT: &[&str] = &[
     "variable",
     "wrong",
 ];
-/// How much less those count.
+/// The weight factor of frequent words.
 const FREQUENT_FACTOR: f64 = 0.6;
 
-/// How much each stem weighs, and each title as a vector of length 1.
+/// The weight of each stem, and each title as a unit vector.
 struct Weights<'a> {
     ids: HashMap<&'a str, usize>,
     of_stem: Vec<f64>,
@@ -175,8 +175,8 @@ impl<'a> Weights<'a> {
             counts
         };
         let n_titles = |classes: &[Class<'_>]| classes.iter().map(|class| class.members.len()).sum::<usize>();
-        // By the side where it is more frequent: a stem that one title of each side has is as rare as one that only
-        // one side has, or else sharing a word would make it count for less.
+        // Counted on the side where the stem is more frequent: otherwise a stem shared by one title of each side would weigh
+        // less than one that occurs on one side only.
         let n_titles = n_titles(prior).max(n_titles(current)) as f64;
         let counts = count(prior).into_iter().zip(count(current)).map(|(a, b): (f64, f64)| a.max(b));
         let mut of_stem: Vec<f64> = counts.map(|count| (1.0 + n_titles / count).ln()).collect();
@@ -186,7 +186,7 @@ impl<'a> Weights<'a> {
         Self { ids, of_stem }
     }
 
-    /// In order of the stems, so that sums come out the same whatever the order of the findings.
+    /// Sorted by stem, so that floating-point sums do not depend on the order of the findings.
     fn vector(&self, words: &TitleWords) -> Vector {
         let mut vector: Vector = Vec::with_capacity(words.stems.len());
         for stem in &words.stems {
@@ -217,9 +217,9 @@ fn cosine(a: &Vector, b: &Vector) -> f64 {
     sum
 }
 
-/// The stems without which a title cannot be similar to this one, rarest first.
+/// The stems of which a similar title must share at least one, rarest first.
 ///
-/// What is left out is too short a vector to reach the bound with any other.
+/// The other stems together are too light to reach the threshold.
 fn needed(vector: &Vector) -> Vec<usize> {
     let mut by_weight = vector.clone();
     by_weight.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -232,17 +232,17 @@ fn needed(vector: &Vector) -> Vec<usize> {
     heavy.map(|(id, _)| id).collect()
 }
 
-/// The prior findings by file and stem, each list in order of the first line.
+/// The prior findings by file and stem, sorted by first line.
 struct Index<'a> {
     lists: HashMap<(&'a FilePath, Side, usize), List>,
     vectors: Vec<Vector>,
 }
 
-/// Findings in order of their first lines, for asking which overlap some lines.
+/// Findings sorted by first line, for overlap queries.
 #[derive(Default)]
 struct List {
     members: Vec<(u32, u32, usize)>,
-    /// A binary tree over the members: the last line of all below a node.
+    /// A segment tree over the members: the last line below each node.
     last: Vec<u32>,
 }
 
@@ -273,12 +273,12 @@ impl List {
         }
     }
 
-    /// Visits what overlaps, in order, until the visitor has enough.
+    /// Visits overlapping members in order until the visitor returns false.
     fn overlapping(&self, lines: LineRange, visit: &mut impl FnMut(usize) -> bool) {
         let n_leaves = self.last.len() / 2;
         let n_before = self.members.partition_point(|(start, _, _)| *start <= lines.end());
         let mut pending = vec![(1, 0, n_leaves)];
-        // Earlier members are pushed last, so that they come first.
+        // Earlier members are pushed last, so that they are popped first.
         while let Some((node, from, len)) = pending.pop() {
             if from >= n_before || self.last[node] < lines.start() {
                 continue;
@@ -298,12 +298,12 @@ impl List {
 struct Search<'a> {
     prior: &'a [Class<'a>],
     index: Index<'a>,
-    /// Which current class each prior one was last compared with.
+    /// The current class that each prior class was last compared with.
     seen: Vec<usize>,
 }
 
 impl Search<'_> {
-    /// Compares one current class with what shares its place and a heavy stem.
+    /// Compares one current class with prior classes that share its location and a heavy stem.
     fn candidates(&mut self, at: usize, class: &Class<'_>, weights: &Weights<'_>, found: &mut Vec<Candidate>) -> usize {
         let vector = weights.vector(&class.words);
         let (mut n_compared, mut n_not_compared) = (0, 0);

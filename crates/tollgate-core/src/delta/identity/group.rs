@@ -1,7 +1,7 @@
-//! Which of several findings that say the same is which.
+//! Pairs equal findings within a group.
 //!
-//! Two equal findings, one fixed, leave one open: the question is only which. Those with the same evidence, severity
-//! and side go first, then the nearest lines.
+//! Of two equal findings one may be fixed; the question is which. Those with the same evidence, severity and side are
+//! paired first, then those on the nearest lines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,10 +10,10 @@ use crate::delta::identity::{ComparedFinding, Unmatched, equal_runs, indices, wi
 use crate::delta::title_words::TitleWords;
 use crate::finding::Severity;
 
-/// Groups of no more pairs than this are joined by their words where they can be.
+/// Groups up to this number of pairs are matched by words where possible.
 const MAX_COMPARED: usize = 256;
 
-/// Joins findings that say the same, as many as there are on both sides.
+/// Pairs equal findings, as many as there are on both sides.
 pub(super) fn pair(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let evidence = |claim: &ComparedFinding<'_>| (claim.severity, claim.side, without_space(claim.evidence));
     pair_where(open, prior, current, evidence);
@@ -21,7 +21,7 @@ pub(super) fn pair(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize])
     pair_where(open, prior, current, |_| ());
 }
 
-/// Joins findings with the same evidence: by the same rule, else in the same category unless two rules say otherwise.
+/// Pairs findings with the same evidence: by the same rule, else in the same category unless their rules differ.
 pub(super) fn pair_by_rule_or_category(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     for (of_prior, of_current) in
         [(With::Rule, With::Rule), (With::NoRule, With::NoRule), (With::Rule, With::NoRule), (With::NoRule, With::Rule)]
@@ -58,7 +58,7 @@ fn in_category(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     pair_where(open, prior, current, |claim| claim.category);
 }
 
-/// One place may have several findings of one category, so the words say which is which.
+/// Pairs findings of one category at one location by their words.
 fn by_words(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     if prior.len() * current.len() <= 1 {
         return;
@@ -92,7 +92,7 @@ fn by_words(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     }
 }
 
-/// Joins findings for which something is the same, the nearest first.
+/// Pairs findings with equal keys, nearest first.
 fn pair_where<K: Ord>(
     open: &mut Unmatched<'_>,
     prior: &[usize],
@@ -114,7 +114,7 @@ fn pair_where<K: Ord>(
     }
 }
 
-/// Everything about a finding, so that the order of equals does not depend on the order they came in.
+/// All fields of a finding, so that the order of equal ones does not depend on the input order.
 type Rank<'a> = (u32, u32, Severity, crate::finding::Side, crate::finding::Category, Option<&'a str>, &'a str, &'a str);
 
 pub(super) fn rank<'a>(claim: &ComparedFinding<'a>) -> Rank<'a> {
@@ -123,9 +123,9 @@ pub(super) fn rank<'a>(claim: &ComparedFinding<'a>) -> Rank<'a> {
     (lines.0, lines.1, severity, side, category, rule, title, evidence)
 }
 
-/// Joins two lists, always the two that are nearest, until one list is used up.
+/// Pairs two lists, always the nearest two, until one list is used up.
 ///
-/// The nearest two stand side by side when both lists are put in one order, so a heap of neighbours is enough.
+/// The nearest two are neighbours in the merged order, so a heap of neighbours is enough.
 fn nearest(open: &Unmatched<'_>, prior: &[usize], current: &[usize]) -> Vec<(usize, usize)> {
     if let ([i], [j]) = (prior, current) {
         return vec![(*i, *j)];

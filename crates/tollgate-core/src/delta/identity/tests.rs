@@ -71,7 +71,7 @@ fn say(text: &str) -> OwnedFinding {
 fn joined(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap) -> FindingPairs {
     let prior: Vec<ComparedFinding<'_>> = prior.iter().map(OwnedFinding::claim).collect();
     let current: Vec<ComparedFinding<'_>> = current.iter().map(OwnedFinding::claim).collect();
-    join(&prior, &current, map)
+    match_findings(&prior, &current, map)
 }
 
 #[track_caller]
@@ -84,7 +84,7 @@ fn check_mapped(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap,
     assert_eq!(joined(prior, current, map), FindingPairs { pairs: expected.to_vec(), n_not_compared: 0 });
 }
 
-/// Three lines are put in before line 1 of `a.rs`, line 9 is edited, and `old.rs` is `new.rs` now.
+/// Three lines are inserted before line 1 of `a.rs`, line 9 is edited, and `old.rs` is renamed to `new.rs`.
 fn map() -> LineMap {
     let text = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -0,0 +1,3 @@\n+x\n+y\n+z\n@@ -9 +12 @@\n-p\n+q\n\
         diff --git a/old.rs b/new.rs\nsimilarity index 100%\nrename from old.rs\nrename to new.rs\n";
@@ -115,7 +115,7 @@ fn among_equals_evidence_then_severity_then_lines_decide() {
 }
 
 #[test]
-fn renames_are_followed() {
+fn renamed_files_are_followed() {
     check_mapped(&[say("old.rs:3 Bad")], &[say("new.rs:3 Bad")], &map(), &[(0, 0)]);
     check_mapped(&[say("old.rs:3 Bad")], &[say("old.rs:3 Bad")], &map(), &[]);
     let prior = say("old.rs:3 Query allows SQL injection");
@@ -136,22 +136,22 @@ fn the_same_evidence_and_rule_or_category_is_the_same_finding() {
 }
 
 #[test]
-fn evidence_that_is_everywhere_joins_nothing() {
+fn evidence_that_is_everywhere_matches_nothing() {
     check(&[say("a.rs:3 One thing").quoting("  }")], &[say("a.rs:80 Another").quoting("}")], &[]);
     check(&[say("a.rs:3 One thing")], &[say("a.rs:80 Another")], &[]);
 }
 
 #[test]
-fn words_tell_findings_with_the_same_evidence_apart() {
+fn words_distinguish_findings_with_the_same_evidence() {
     let prior = [say("a.rs:3 Off-by-one in the loop"), say("a.rs:3 Overflow of the sum")]
-        .map(|said| said.quoting("for i in x"));
-    let current =
-        [say("a.rs:3 The sum can overflow"), say("a.rs:3 Loop is off by one")].map(|said| said.quoting("for i in x"));
+        .map(|finding| finding.quoting("for i in x"));
+    let current = [say("a.rs:3 The sum can overflow"), say("a.rs:3 Loop is off by one")]
+        .map(|finding| finding.quoting("for i in x"));
     check(&prior, &current, &[(0, 1), (1, 0)]);
 }
 
 #[test]
-fn similar_words_join_only_in_one_place() {
+fn similar_words_match_only_at_one_location() {
     let prior = say("a.rs:10-12 SQL injection in login query");
     check(from_ref(&prior), &[say("a.rs:12 Login query is vulnerable to SQL injection")], &[(0, 0)]);
     check(from_ref(&prior), &[say("a.rs:13 Login query is vulnerable to SQL injection")], &[]);
@@ -161,13 +161,13 @@ fn similar_words_join_only_in_one_place() {
 }
 
 #[test]
-fn lines_that_changed_are_no_shared_place() {
+fn changed_lines_are_not_a_shared_location() {
     let current = [say("a.rs:12 Login query is vulnerable to SQL injection")];
     check_mapped(&[say("a.rs:9 SQL injection in login query")], &current, &map(), &[]);
 }
 
 #[test]
-fn another_number_name_or_denial_is_another_finding() {
+fn another_number_name_or_negation_is_another_finding() {
     check(&[say("a.rs:3 Waits 3 seconds for the lock")], &[say("a.rs:3 Waits 30 seconds for the lock")], &[]);
     check(&[say("a.rs:3 Result of `open` is ignored")], &[say("a.rs:3 Result of `close` is ignored")], &[]);
     check(&[say("a.rs:3 Error is shown to users")], &[say("a.rs:3 Error is not shown to users")], &[]);
@@ -183,7 +183,7 @@ fn the_best_pair_goes_first_and_each_finding_only_once() {
 }
 
 #[test]
-fn one_issue_worded_twice_is_known_again_and_two_issues_are_told_apart() {
+fn reworded_issues_match_and_different_issues_do_not() {
     let (mut n_same, mut n_found, mut n_wrong) = (0, 0, 0);
     let mut missed = String::new();
     for line in include_str!("tests/pairs.txt").lines().filter(|line| !line.starts_with('#')) {
@@ -202,7 +202,7 @@ fn one_issue_worded_twice_is_known_again_and_two_issues_are_told_apart() {
 }
 
 /// Findings that are likely to be confused with each other.
-fn said() -> impl Strategy<Value = OwnedFinding> {
+fn finding_strategy() -> impl Strategy<Value = OwnedFinding> {
     let titles =
         ["Bad", "bad!", "SQL injection in query", "Query with SQL injection", "Waits 3 s", "Waits 4 s", "…", ""];
     let rules = [None, Some("x"), Some("y")];
@@ -232,7 +232,7 @@ fn shuffled<T: Clone>(list: &[T], seed: u64) -> Vec<T> {
     keyed.into_iter().map(|(_, element)| element.clone()).collect()
 }
 
-/// Who was joined, in whatever order they were given.
+/// The matched findings, independent of the input order.
 fn outcome(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap) -> (Vec<OwnedFinding>, Vec<OwnedFinding>) {
     let pairs = joined(prior, current, map).pairs;
     let mut found: (Vec<OwnedFinding>, Vec<OwnedFinding>) =
@@ -247,7 +247,7 @@ proptest! {
 
     #[test]
     fn the_order_of_findings_does_not_matter(
-        prior in prop::collection::vec(said(), 0..14), current in prop::collection::vec(said(), 0..14), seed: u64,
+        prior in prop::collection::vec(finding_strategy(), 0..14), current in prop::collection::vec(finding_strategy(), 0..14), seed: u64,
     ) {
         let expected = outcome(&prior, &current, &map());
         let found = outcome(&shuffled(&prior, seed), &shuffled(&current, seed.rotate_left(7)), &map());
@@ -255,8 +255,8 @@ proptest! {
     }
 
     #[test]
-    fn each_finding_is_joined_at_most_once(
-        prior in prop::collection::vec(said(), 0..20), current in prop::collection::vec(said(), 0..20),
+    fn each_finding_is_matched_at_most_once(
+        prior in prop::collection::vec(finding_strategy(), 0..20), current in prop::collection::vec(finding_strategy(), 0..20),
     ) {
         let FindingPairs { pairs, n_not_compared } = joined(&prior, &current, &map());
         prop_assert_eq!(n_not_compared, 0);
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn a_review_is_found_again_in_full(findings in prop::collection::vec(said(), 0..20)) {
+    fn a_review_matches_itself_completely(findings in prop::collection::vec(finding_strategy(), 0..20)) {
         let pairs = joined(&findings, &findings, &LineMap::identity()).pairs;
         prop_assert_eq!(pairs.len(), findings.len());
     }
@@ -286,7 +286,7 @@ fn check_many(prior: impl Fn(usize) -> OwnedFinding, current: impl Fn(usize) -> 
 }
 
 #[test]
-fn ten_thousand_equal_findings_are_joined_one_to_one() {
+fn ten_thousand_equal_findings_are_matched_one_to_one() {
     check_many(|_| say("a.rs:1 Bad"), |_| say("a.rs:1 Bad"), MANY);
     check_many(
         |index| say(&format!("a.rs:{} Bad", index + 1)),
@@ -296,7 +296,7 @@ fn ten_thousand_equal_findings_are_joined_one_to_one() {
 }
 
 #[test]
-fn ten_thousand_reworded_findings_on_one_line_are_joined() {
+fn ten_thousand_reworded_findings_on_one_line_are_matched() {
     check_many(|_| say("a.rs:1 SQL injection in query"), |_| say("a.rs:1 Query allows SQL injection"), MANY);
     let word = |index: usize| {
         let digit = |value: usize| char::from(b'a' + (value % 20) as u8);
@@ -310,7 +310,7 @@ fn ten_thousand_reworded_findings_on_one_line_are_joined() {
 }
 
 #[test]
-fn what_is_too_much_to_compare_is_counted() {
+fn skipped_comparisons_are_counted() {
     // Every title has eight of sixteen words, so that each is similar to thousands of others.
     let words: Vec<String> = (0..16u8).map(|index| format!("w{}q", char::from(b'a' + index))).collect();
     let titles: Vec<String> = (0u32..1 << 16)

@@ -59,7 +59,7 @@ fn check(map: &LineMap, file: &str, lines: (u32, u32), expected: &str) {
 }
 
 #[test]
-fn lines_that_did_not_change_keep_their_finding_at_its_new_place() {
+fn unchanged_lines_keep_their_finding_at_the_new_position() {
     let map = LineMap::of_diff(&patch(&[("a", "0123456789abcdef", "a", "xy0134Z6789abcdef!")]), &[]);
     check(&map, "a", (1, 2), "a:3-4");
     check(&map, "a", (3, 3), "gone");
@@ -72,7 +72,7 @@ fn lines_that_did_not_change_keep_their_finding_at_its_new_place() {
 }
 
 #[test]
-fn something_put_between_the_lines_of_a_finding_changes_them() {
+fn an_insertion_between_the_lines_of_a_finding_changes_them() {
     let map = LineMap::of_diff(&patch(&[("a", "0123", "a", "01x23")]), &[]);
     check(&map, "a", (2, 3), "changed");
     check(&map, "a", (1, 2), "a:1-2");
@@ -80,7 +80,7 @@ fn something_put_between_the_lines_of_a_finding_changes_them() {
 }
 
 #[test]
-fn diffs_without_context_count_insertions_behind_the_line_they_name() {
+fn diffs_without_context_insert_after_the_line_they_name() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -3,0 +4,2 @@\n+x\n+y\n@@ -7,2 +9,0 @@\n-p\n-q\n";
     let map = LineMap::of_diff(&diff::parse(text.into()).0, &[]);
     check(&map, "a", (3, 3), "a:3");
@@ -107,12 +107,12 @@ fn a_deleted_file_is_gone() {
 }
 
 #[test]
-fn renames_are_followed_when_git_was_not_asked_for_them() {
+fn renames_that_git_does_not_report_are_followed() {
     let files = patch(&[("a", "0123456", "", ""), ("", "", "b", "x012Y456"), ("", "", "z", "pqrs")]);
     let map = LineMap::of_diff(&files, &[]);
     check(&map, "a", (2, 2), "b:3");
     check(&map, "a", (4, 4), "changed");
-    // Unless somebody knows better.
+    // An explicit rename wins.
     let map = LineMap::of_diff(&files, &[(path("a"), path("z"))]);
     check(&map, "a", (2, 2), "changed");
     assert_eq!(map.path(&path("a"), Side::Right), Some(&path("z")));
@@ -158,7 +158,7 @@ fn between(old: &[(&str, &str, &str, &str)], new: &[(&str, &str, &str, &str)]) -
 fn a_rebase_moves_the_lines_of_a_patch_and_keeps_them() {
     let map = between(&[("a", "0123456", "a", "012AB3456")], &[("a", "xyz0123456", "a", "xyz012AB3456")]);
     check(&map, "a", (4, 5), "a:7-8");
-    // The last line is not in the patch: nobody knows what became of it.
+    // The last line is not in the patch, so its fate is unknown.
     check(&map, "a", (4, 9), "changed");
 }
 
@@ -175,7 +175,7 @@ fn an_amended_line_is_changed_and_a_dropped_one_gone() {
 }
 
 #[test]
-fn what_was_merged_is_no_longer_part_of_the_change() {
+fn merged_lines_are_no_longer_part_of_the_change() {
     let map = between(&[("a", "0123456", "a", "012AB3456")], &[("a", "012A3456", "a", "012AB3456")]);
     check(&map, "a", (4, 4), "gone");
     check(&map, "a", (5, 5), "a:5");
@@ -189,7 +189,7 @@ fn a_renamed_file_is_known_by_its_lines() {
     let map = between(&old, &[("", "", "z", "12345"), ("", "", "b", "xabcdefgY")]);
     check(&map, "a", (2, 3), "b:3-4");
     check(&map, "z", (1, 1), "z:1");
-    // Git's own word goes first.
+    // A rename reported by git wins.
     let map = between(&[("a", "0123456", "a", "012AB3456")], &[("a", "0123456", "b", "012AB3456")]);
     check(&map, "a", (4, 4), "b:4");
 }
@@ -200,7 +200,7 @@ fn removed_lines_are_followed_while_they_are_removed() {
     let map = between(&[("a", "0123456", "a", "01456")], &[("a", "xx0123456", "a", "xx012456")]);
     assert_eq!(map.locate(&left(3)), Mapped::Gone);
     assert_eq!(map.locate(&left(4)), Mapped::At(left(6)));
-    // A diff of what was reviewed says nothing of what that was compared with.
+    // A diff of the reviewed state does not describe its base.
     let map = LineMap::of_diff(&patch(&[("a", "0123", "a", "x0123")]), &[]);
     assert_eq!(map.locate(&left(3)), Mapped::At(left(3)));
 }
@@ -231,7 +231,7 @@ fn check_fresh(old: &[(&str, &str, &str, &str)], new: &[(&str, &str, &str, &str)
 }
 
 #[test]
-fn lines_beside_a_gap_are_looked_at_and_not_counted_as_new() {
+fn lines_next_to_a_gap_are_reviewed_but_not_counted_as_new() {
     let one = |text: &str| Snapshot::of(&patch(&[("", "", "a", text)]));
     let counts = |old: &str, new: &str| {
         let fresh = unseen_lines(&one(old), &one(new));
@@ -243,34 +243,34 @@ fn lines_beside_a_gap_are_looked_at_and_not_counted_as_new() {
 }
 
 #[test]
-fn a_pure_rebase_has_nothing_fresh() {
+fn a_pure_rebase_has_nothing_unseen() {
     check_fresh(&[("a", "0123456", "a", "012AB56")], &[("a", "xyz012345678", "a", "xyz012AB5678")], &[]);
     check_fresh(&[("", "", "a", "abcd")], &[("", "", "b", "abcd")], &[]);
 }
 
 #[test]
-fn lines_that_the_old_patch_did_not_have_are_fresh() {
+fn lines_that_the_old_patch_did_not_have_are_unseen() {
     check_fresh(&[("a", "0123", "a", "01A23")], &[("a", "0123", "a", "01AB2")], &[("a", 4), ("-a", 4)]);
     check_fresh(&[], &[("", "", "a", "AB")], &[("a", 1), ("a", 2)]);
 }
 
 #[test]
-fn lines_that_changed_places_are_fresh() {
+fn moved_lines_are_unseen() {
     check_fresh(&[("", "", "a", "ABCD")], &[("", "", "a", "ACBD")], &[("a", 1), ("a", 2), ("a", 3)]);
 }
 
 #[test]
-fn lines_beside_a_gap_are_fresh() {
+fn lines_next_to_a_gap_are_unseen() {
     check_fresh(&[("", "", "a", "ABCDE")], &[("", "", "a", "ABDE")], &[("a", 2), ("a", 3)]);
 }
 
 #[test]
-fn what_came_in_by_another_way_leaves_nothing_fresh() {
+fn lines_merged_into_the_base_leave_nothing_unseen() {
     check_fresh(&[("a", "0123456", "a", "012AB3456")], &[("a", "012A3456", "a", "012AB3456")], &[]);
 }
 
 #[test]
-fn a_hundred_thousand_equal_lines_are_mapped_in_no_time() {
+fn a_hundred_thousand_equal_lines_are_mapped() {
     let lines = "x".repeat(100_000);
     let map = between(&[("", "", "a", &lines)], &[("", "", "a", &format!("y{lines}z"))]);
     check(&map, "a", (500, 501), "a:501-502");
@@ -280,7 +280,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_found_again_has_the_same_content(
+    fn mapped_lines_have_the_same_content(
         old in "[a-f]{0,30}", new in "[a-f]{0,30}", base in "[a-f]{0,12}", start in 1u32..30, len in 0u32..4,
     ) {
         let line = |text: &str, number: u32| text.as_bytes().get(number as usize - 1).copied();

@@ -1,10 +1,10 @@
-//! Laws on input that nobody would write.
+//! Properties on hostile input.
 
 use proptest::prelude::*;
 
 use super::super::*;
 
-/// Lines that mean something to the reader, in whatever order.
+/// Lines that are significant to the parser.
 fn hostile_line() -> impl Strategy<Value = Vec<u8>> {
     let known: &[&[u8]] = &[
         b"diff --git a/x b/x",
@@ -54,7 +54,7 @@ fn read_all(text: &[u8]) {
         let n_removed = file.removed().count();
         assert_eq!((file.n_added as usize, file.n_removed as usize), (n_added, n_removed + unseen(file)));
     }
-    // Printing may make a broken input whole, but whatever was understood is understood the same way again.
+    // Printing may repair a broken input, but the parsed part is parsed the same way again.
     let again = parse(print(&files)).0;
     let counts = |files: &[FileDiff]| files.iter().map(|file| (file.n_added, file.n_removed)).collect::<Vec<_>>();
     assert_eq!(counts(&again), counts(&files));
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn an_intact_file_survives_whatever_follows(lines in prop::collection::vec(hostile_line(), 0..30)) {
+    fn an_intact_file_survives_any_text_after_it(lines in prop::collection::vec(hostile_line(), 0..30)) {
         let mut text = INTACT.to_vec();
         text.extend(lines.join(&b'\n'));
         let (files, _) = parse(text);
@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_a_megabyte_and_many_files_are_fine() {
+fn long_lines_and_many_files_are_parsed() {
     let mut text = b"diff --git a/long b/long\n--- a/long\n+++ b/long\n@@ -0,0 +1 @@\n+".to_vec();
     text.extend(std::iter::repeat_n(b'x', 1 << 20));
     text.push(b'\n');

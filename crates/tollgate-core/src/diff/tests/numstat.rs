@@ -1,6 +1,6 @@
-//! Real sources compared by the real git: our counts are those of `git apply --numstat`.
+//! Compares our counts on real sources with those of `git apply --numstat`.
 //!
-//! The sources are those of the crates we are built from, since they are on every machine that can run the tests.
+//! The sources are those of our dependencies, which are present on every machine that can run the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::super::*;
 
-/// How many files of each side take part.
+/// The number of compared files per side.
 const N_PAIRS: usize = 400;
 
 fn cargo(arguments: &[&str]) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn cargo(arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// The folders of the crates we are built from: those for other systems are not on a machine that never asked for them.
+/// The folders of our dependencies; those for other platforms may be missing.
 fn crate_folders() -> Vec<PathBuf> {
     let version = String::from_utf8(cargo(&["-vV"])).expect("cargo writes text");
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo says for which system it is");
@@ -34,7 +34,7 @@ fn crate_folders() -> Vec<PathBuf> {
     manifests.filter_map(|manifest| Path::new(manifest).parent()).map(Path::to_owned).collect()
 }
 
-/// Sources of modest size by their ending, so that like is compared with like.
+/// Sources of moderate size by extension, so that similar files are compared.
 fn sources() -> BTreeMap<String, Vec<PathBuf>> {
     let mut found = BTreeMap::<String, Vec<PathBuf>>::new();
     let mut folders = crate_folders();
@@ -56,14 +56,14 @@ fn sources() -> BTreeMap<String, Vec<PathBuf>> {
     found
 }
 
-/// Lays pairs of sources out as `a/<number>` and `b/<number>`; gives how many.
+/// Writes pairs of sources as `a/<number>` and `b/<number>`; returns their number.
 fn lay_out(dir: &Path) -> usize {
     for side in ["a", "b"] {
         fs::create_dir(dir.join(side)).expect("a folder in a temporary folder");
     }
     let mut n_pairs = 0;
     for (ending, paths) in sources() {
-        // Neighbours in the sorted list are often two versions or two dialects of one thing.
+        // Neighbours in the sorted list are often two versions of one file.
         for pair in paths.chunks_exact(2).take(N_PAIRS / 4) {
             for (side, path) in ["a", "b"].iter().zip(pair) {
                 let to = dir.join(side).join(format!("{n_pairs}.{ending}"));

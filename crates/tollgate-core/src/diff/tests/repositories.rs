@@ -1,4 +1,4 @@
-//! Laws on what the real git writes about random repositories.
+//! Properties on the output of git for random repositories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ enum Edit {
     Commit,
 }
 
-/// Names that are hard to tell apart in a `diff --git` line, or need quotes.
+/// Names that are ambiguous in a `diff --git` line, or need quotes.
 const NAMES: &[&str] = &[
     "plain.rs",
     "two words",
@@ -102,7 +102,7 @@ fn apply(dir: &Path, edit: &Edit) {
             let _ = fs::create_dir_all(parent);
         }
     };
-    // Edits that make no sense just now (a file that is not there, or is a folder) are left out.
+    // Inapplicable edits (a missing file, or a folder) are skipped.
     match edit {
         Edit::Write(index, content) => {
             make_room(*index);
@@ -144,7 +144,7 @@ fn set_executable(_: &Path) {}
 #[cfg(not(unix))]
 fn link(_: &Path) {}
 
-/// Reads what git wrote: nothing refused, printed back unchanged, and the paths git itself names.
+/// Parses the output of git: nothing is refused, it prints unchanged, and the paths match.
 fn check(dir: &Path, arguments: &[&str]) {
     let text = git(dir, arguments);
     let (files, refused) = parse(text.clone());
@@ -156,11 +156,11 @@ fn check(dir: &Path, arguments: &[&str]) {
     }
 }
 
-/// Compares paths and counts with what `git diff --numstat -z` says of the same change.
+/// Compares paths and counts with those of `git diff --numstat -z`.
 fn check_numbers(dir: &Path, flags: &[&str]) {
     let text = git(dir, &[&["diff", "--binary", "HEAD~1", "HEAD"], flags].concat());
     let (files, _) = parse(text);
-    // A file that becomes a link is two files in the diff, one in the figures.
+    // A file that becomes a symbolic link is two files in the diff, one in numstat.
     let mut figures = BTreeMap::<Vec<u8>, (bool, u32, u32)>::new();
     for file in &files {
         let (binary, n_added, n_removed) = figures.entry(file.path().as_bytes().to_vec()).or_default();
@@ -189,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_git_writes_is_printed_back_unchanged(edits in prop::collection::vec(edit(), 4..40)) {
+    fn the_output_of_git_is_printed_back_unchanged(edits in prop::collection::vec(edit(), 4..40)) {
         let dir = TempDir::new().expect("a temporary folder");
         let dir = dir.path();
         git(dir, &["init", "-q"]);

@@ -149,7 +149,7 @@ fn a_body_is_read_up_to_a_limit() {
     check(&"ü".repeat(MAX_BYTES), "");
 }
 
-/// Deep nesting makes the parser look at every level for every line, 160 s for the first two.
+/// Deep nesting makes the parser visit every level for every line: 160 s for the first two.
 #[test]
 fn hostile_bodies_are_read_all_the_same() {
     let n = MAX_BYTES / 4;
@@ -174,7 +174,7 @@ fn hostile_bodies_are_read_all_the_same() {
 
 proptest! {
     #[test]
-    fn what_is_ruled_out_unparsed_declares_nothing_parsed(
+    fn prefiltered_bodies_declare_nothing_when_parsed(
         words in prop::collection::vec(prop::sample::select(vec![
             "breaking", "Breaking", "change", "changes", "api", "this", "breaks", "no", "not", "a", "non-", "it", "none",
             "it breaks", " ", " ", " ", "\n", "\n\n", "\r\n", "\r", "- ", "- [ ] ", "- [x] ", "[ ] ", "[", "](u)", "`", "*", "**",

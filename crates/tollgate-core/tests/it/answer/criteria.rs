@@ -1,4 +1,4 @@
-//! What reviewers say of acceptance criteria, in every form of an answer.
+//! Answers to acceptance criteria, in every form of an answer.
 
 use serde_json::json;
 use tollgate_core::answer::{self, Answer, Form};
@@ -49,7 +49,7 @@ fn json_of_other_shapes_is_understood() {
         0,
         &BOTH,
     );
-    // Nobody knows what such a one would mean.
+    // Unknown ids and statuses are ignored.
     check(&with(r#"[{"id": "X1", "met": "yes", "evidence": "a"}, {"id": "C1", "met": "perhaps"}, 3]"#), 0, &[]);
 }
 
@@ -86,20 +86,20 @@ fn findings_with_names_like_those_of_criteria_stay_findings() {
 }
 
 #[test]
-fn lines_in_code_and_quotes_say_nothing() {
+fn lines_in_code_and_quotes_are_ignored() {
     let text = "**[REJECTED]** - see\n\n```\nC1: met – a\n```\n> C1: met – b\n<!--\nC1: met – c\n-->\n";
     check(text, 0, &[]);
 }
 
 #[test]
-fn an_answer_that_says_both_is_taken_at_its_worse_word() {
+fn of_contradicting_answers_the_worse_counts() {
     let text = "C1: not met – really not\n\n{\"decision\": \"approved\", \"criteria\": \
                 [{\"id\": \"C1\", \"met\": \"yes\", \"evidence\": \"a.rs:1\"}], \"findings\": []}";
     check(text, 0, &["C1 no: really not"]);
 }
 
 #[test]
-fn the_longer_schema_repeated_is_no_answer() {
+fn a_repeated_schema_with_criteria_is_not_an_answer() {
     let schema = answer::schema_with_criteria();
     assert!(answer::read(&schema.to_string()).is_err());
     assert!(answer::read_structured(&schema).is_err());

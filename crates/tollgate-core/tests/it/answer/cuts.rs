@@ -1,16 +1,16 @@
-//! Every sample, cut off at every point where something ends or begins.
+//! Every sample, truncated at every token boundary.
 
 use serde_json::Value;
 use tollgate_core::answer::{self, Answer, Claim, Decision, Form};
 
 use super::{samples, shown};
 
-/// Where a text may be cut: behind every bracket, comma and line.
+/// The offsets at which a text is truncated: after every bracket, comma and line.
 fn cuts(text: &str) -> impl Iterator<Item = usize> {
     text.match_indices(['{', '}', '[', ']', ',', '\n']).map(|(at, mark)| at + mark.len())
 }
 
-/// The samples that came whole and say something, with their readings.
+/// The complete samples with content, and their parsed answers.
 fn whole() -> Vec<(String, String, Answer)> {
     let read = samples().into_iter().filter_map(|(name, text)| {
         let answer = answer::read(&text).ok()?;
@@ -27,7 +27,7 @@ fn is_json(answer: &Answer) -> bool {
     matches!(answer.form, Form::Json | Form::Structured)
 }
 
-/// Where the objects of a text end that are findings, by counting brackets; strings are in plain double quotes.
+/// The ends of all finding objects in a text, by counting brackets; strings are in plain double quotes.
 fn finding_ends(text: &str) -> Vec<usize> {
     let (mut open, mut ends, mut quoted, mut escaped) = (Vec::new(), Vec::new(), false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -57,7 +57,7 @@ fn finding_ends(text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn a_cut_json_answer_keeps_exactly_the_findings_that_came_whole() {
+fn truncated_json_keeps_exactly_the_complete_findings() {
     let (mut n_samples, mut n_cuts) = (0, 0);
     for (name, text, answer) in whole().into_iter().filter(|(_, _, answer)| is_json(answer)) {
         let ends = finding_ends(&text);
@@ -75,7 +75,7 @@ fn a_cut_json_answer_keeps_exactly_the_findings_that_came_whole() {
 }
 
 #[test]
-fn a_cut_json_answer_never_has_other_findings_than_the_whole_one() {
+fn truncated_json_never_has_other_findings_than_the_whole() {
     for (name, text, answer) in whole().into_iter().filter(|(_, _, answer)| is_json(answer)) {
         let mut n_before = 0;
         for cut in cuts(&text) {
@@ -91,7 +91,7 @@ fn a_cut_json_answer_never_has_other_findings_than_the_whole_one() {
     }
 }
 
-/// Where each claim of a text begins, by its title; `None` when a title is not there word for word.
+/// The offset of each claim, by its title; `None` when a title does not occur verbatim.
 fn beginnings(text: &str, claims: &[Claim]) -> Option<Vec<usize>> {
     let mut from = 0;
     let mut starts = Vec::new();
@@ -104,7 +104,7 @@ fn beginnings(text: &str, claims: &[Claim]) -> Option<Vec<usize>> {
 }
 
 #[test]
-fn a_cut_text_keeps_exactly_the_findings_before_the_last_one() {
+fn truncated_text_keeps_exactly_the_findings_before_the_last_one() {
     let (mut n_samples, mut n_cuts) = (0, 0);
     for (name, text, answer) in
         whole().into_iter().filter(|(_, _, answer)| !is_json(answer) && !answer.claims.is_empty())
@@ -117,7 +117,7 @@ fn a_cut_text_keeps_exactly_the_findings_before_the_last_one() {
             n_cuts += 1;
             let found = claims(&text[..cut]);
             let n_begun = starts.iter().filter(|start| **start < cut).count();
-            // A line that was cut in the middle may still be read as part of the finding before it.
+            // A truncated line may still be parsed as part of the finding before it.
             let at_line_end = text[..cut].ends_with('\n');
             let n_whole = starts.iter().skip(1).filter(|start| **start <= cut).count();
             let n_whole = if at_line_end { n_whole } else { n_whole.saturating_sub(1) };
@@ -133,16 +133,17 @@ fn a_cut_text_keeps_exactly_the_findings_before_the_last_one() {
 }
 
 #[test]
-fn nothing_is_approved_that_was_not_approved_as_a_whole() {
+fn truncation_never_turns_an_answer_into_an_approval() {
     let mut n_cuts = 0;
     for (name, text) in samples() {
         let all = answer::read(&text);
         let says_approved = match &all {
             Ok(answer) => {
-                let both = |problem: &String| problem.contains("both approved") || problem.contains("it says approved");
+                let both =
+                    |problem: &String| problem.contains("both approved") || problem.contains("approval does not count");
                 answer.decision == Some(Decision::Approved) || answer.problems.iter().any(both)
             }
-            Err(none) => none.to_string().contains("it says approved"),
+            Err(none) => none.to_string().contains("approval does not count"),
         };
         for cut in cuts(&text) {
             n_cuts += 1;
@@ -151,7 +152,7 @@ fn nothing_is_approved_that_was_not_approved_as_a_whole() {
                 continue;
             }
             assert!(says_approved && !found.truncated, "{name} cut at {cut}: {}", &text[..cut]);
-            // JSON approves only when its last bracket was read.
+            // JSON approves only when it is complete.
             if is_json(&found) {
                 let is_whole = serde_json::from_str::<Value>(&text[..cut]).is_ok();
                 assert!(is_whole || !text[cut..].contains('}'), "{name} cut at {cut}: {}", &text[..cut]);

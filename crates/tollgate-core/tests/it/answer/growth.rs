@@ -1,4 +1,4 @@
-//! Answers made to be slow, and answers that are too large.
+//! Hostile answers: slow to parse, or too large.
 
 use tollgate_core::answer::{self, MAX_BYTES, MAX_CLAIMS, NoAnswer};
 
@@ -62,7 +62,7 @@ fn deep_nesting_overflows_nothing() {
         let _ = answer::read(&text);
         let _ = answer::read(&format!("{{\"decision\":\"rejected\",\"x\":{text}}}"));
     }
-    // Texts in texts in texts.
+    // Envelopes inside envelopes.
     let mut text = "{\"decision\":\"rejected\",\"summary\":\"deep\",\"findings\":[]}".to_owned();
     for _ in 0..3 {
         text = serde_json::json!({ "result": text }).to_string();
@@ -93,7 +93,7 @@ fn findings_beyond_the_limit_are_counted() {
 }
 
 #[test]
-fn very_long_texts_are_cut_and_half_a_replacement_is_dropped() {
+fn very_long_texts_are_cut_and_truncated_replacements_dropped() {
     let long = "ü".repeat(30_000);
     let text = serde_json::json!({ "decision": "rejected", "findings": [{
         "severity": "High", "category": "Logic", "file": "a.rs", "line_start": 1, "title": &long, "reason": &long, "replacement": &long,
@@ -106,9 +106,9 @@ fn very_long_texts_are_cut_and_half_a_replacement_is_dropped() {
     assert_eq!(
         read.problems,
         [
-            "finding 1: its replacement is very long and was left out",
-            "finding 1: its title is very long and was cut",
-            "finding 1: its reason is very long and was cut",
+            "finding 1: its replacement is too long and was dropped",
+            "finding 1: its title is too long and was truncated",
+            "finding 1: its reason is too long and was truncated",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Answers that are written in each form and read back, whole and spoilt.
+//! Round trips: answers written in each form and parsed back, intact and damaged.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tollgate_core::answer::{self, Answer, Claim, Decision, Form};
 use tollgate_core::finding::{Category, LineRange, Severity, Side};
 
-/// Pieces of any text in JSON, made to break readers.
+/// Fragments that are hard to parse inside JSON strings.
 const ANY: &[&str] = &[
     "a",
     "word",
@@ -133,12 +133,12 @@ fn answers(
     })
 }
 
-/// Answers whose texts are anything at all.
+/// Answers with arbitrary texts.
 fn any_answer() -> impl Strategy<Value = Answer> {
     answers(claim(any_text(), any_title()), any_text())
 }
 
-/// Answers whose texts are lines of prose.
+/// Answers with texts of plain prose.
 fn plain_answer() -> impl Strategy<Value = Answer> {
     answers(claim(line(), line()), line())
 }
@@ -178,7 +178,7 @@ fn in_envelope(answer: &Answer) -> String {
     json!({ "type": "result", "is_error": false, "result": as_json(answer).to_string() }).to_string()
 }
 
-/// The text form has no place for code and sides, and its categories are few.
+/// Writes the text form, which has no code and no sides, and few categories.
 fn as_text(answer: &mut Answer) -> String {
     answer.form = Form::Text;
     let mut text = format!("**[{}]**\n\n### Issues Found\n", word(answer.decision).to_uppercase());
@@ -223,7 +223,7 @@ fn as_markdown(answer: &mut Answer) -> String {
     text
 }
 
-/// A comment knows four severities and no categories.
+/// Writes a comment, which has four severities and no categories.
 fn as_comment(answer: &mut Answer) -> String {
     answer.form = Form::Comment;
     let mut text = "## What Changed\nThings.\n\n## Observations\n".to_owned();
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// Ways to spoil an approval so that it is none any more, or one that can be told from a whole answer.
+/// Kinds of damage after which an approval must not count.
 #[derive(Debug, Clone, Copy)]
 enum Spoil {
     Cut,
@@ -327,7 +327,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn spoilt_json_approves_nothing(mut given in any_answer(), spoil in select(SPOILS), part in 0.0..1.0_f64) {
+    fn damaged_json_never_approves(mut given in any_answer(), spoil in select(SPOILS), part in 0.0..1.0_f64) {
         given.decision = Some(Decision::Approved);
         let good = as_json(&given).to_string();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
@@ -335,7 +335,7 @@ proptest! {
         let approved = "\"decision\":\"approved\"";
         let bad = match spoil {
             Spoil::Cut => good[..at].to_owned(),
-            // Brackets, quotes and all that stands between: what is left does not fit together.
+            // A gap that leaves unbalanced brackets or quotes.
             Spoil::Hole => format!("{}{}", &good[..at], &good[boundary(&good, at + 20)..]),
             Spoil::Misspell | Spoil::Indent => good.replacen(approved, "\"decision\":\"aproved\"", 1),
             Spoil::Contradict | Spoil::Quote => good.replacen(approved, "\"decision\":\"approved\",\"verdict\":\"rejected\"", 1),
@@ -343,14 +343,14 @@ proptest! {
         };
         let Ok(read) = answer::read(&bad) else { return Ok(()) };
         if read.decision == Some(Decision::Approved) {
-            // Something inside a text was lost, and no finding.
+            // Only part of a string was lost, not a finding.
             prop_assert!(matches!(spoil, Spoil::Hole), "{spoil:?}: {bad}");
             prop_assert_eq!(read.claims.len(), given.claims.len(), "{}", bad);
         }
     }
 
     #[test]
-    fn spoilt_text_approves_nothing(mut given in plain_answer(), spoil in select(SPOILS)) {
+    fn damaged_text_never_approves(mut given in plain_answer(), spoil in select(SPOILS)) {
         given.decision = Some(Decision::Approved);
         let good = as_text(&mut given);
         let mark = "**[APPROVED]**";

@@ -1,4 +1,4 @@
-//! A repository with many pairs of states, made the same way every time.
+//! A deterministic generated repository with many pairs of states.
 //!
 //! Each pair is a change before and after more work: its author inserted, deleted, edited, moved, indented and renamed;
 //! other people's work came in below it (a rebase), and perhaps part of it was merged. Everything is written by one run
@@ -11,19 +11,19 @@ use std::path::Path;
 /// The commits of one pair.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
-    /// What the old change was compared with.
+    /// The base of the old change.
     pub(super) old_base: String,
     pub(super) old: String,
-    /// What the new change is compared with.
+    /// The base of the new change.
     pub(super) new_base: String,
     pub(super) new: String,
     /// The files of `new`, with `old` as the parent, so that blame can go from one to the other.
     pub(super) joined: String,
-    /// True when lines changed places.
+    /// True when lines were moved.
     pub(super) moved: bool,
 }
 
-/// A line, known by a number of its own while its text and place change.
+/// A line with a stable id while its text and position change.
 #[derive(Debug, Clone)]
 struct Line {
     id: u32,
@@ -36,7 +36,7 @@ struct File {
     lines: Vec<Line>,
 }
 
-/// Numbers that look random and never change.
+/// A deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -86,7 +86,7 @@ impl Generator {
         let old_base = self.commit(&base, None);
         let old = self.commit(&change, Some(&old_base));
 
-        // What other people do, to the lines that both have.
+        // Edits of other authors, on lines that both have.
         for _ in 0..self.dice.below(4) * usize::from(!index.is_multiple_of(3)) {
             self.edit_both(&mut base, &mut change);
         }
@@ -111,7 +111,7 @@ impl Generator {
         File { path: path.to_owned(), lines: (0..n_lines).map(|_| self.line()).collect() }
     }
 
-    /// Three of four lines are like no other.
+    /// Three of four lines are unique.
     fn line(&mut self) -> Line {
         self.n_lines += 1;
         let id = self.n_lines;
@@ -124,7 +124,7 @@ impl Generator {
         Line { id, text }
     }
 
-    /// One piece of work of the change's author; true when lines changed places.
+    /// One edit of the author; returns true when lines were moved.
     fn edit(&mut self, files: &mut [File], n_known: u32, may_move: bool) -> bool {
         let file = self.dice.below(files.len());
         let at = self.place(&files[file].lines, n_known);
@@ -152,7 +152,7 @@ impl Generator {
         false
     }
 
-    /// A place to work at, most often among the lines that the change itself added.
+    /// A position to edit, mostly among the lines that the change added.
     fn place(&mut self, lines: &[Line], n_known: u32) -> usize {
         let added: Vec<usize> = (0..lines.len()).filter(|&at| n_known > 0 && lines[at].id > n_known).collect();
         match added.get(self.dice.below(added.len() * 4 / 3)) {
@@ -161,7 +161,7 @@ impl Generator {
         }
     }
 
-    /// One piece of other people's work, where the change has not touched the line.
+    /// One edit of another author, where the change has not touched the line.
     fn edit_both(&mut self, base: &mut [File], change: &mut [File]) {
         let file = self.dice.below(base.len());
         let at = self.dice.below(base[file].lines.len());
@@ -199,7 +199,7 @@ impl Generator {
     }
 }
 
-/// Puts the first block of lines that only the change has into the base as well.
+/// Merges the first block of added lines into the base.
 fn merge_some(base: &mut [File], change: &[File]) {
     for (base, change) in base.iter_mut().zip(change) {
         let known = |line: &Line| base.lines.iter().position(|other| other.id == line.id);

@@ -95,8 +95,8 @@ mod tests {
             b"a\0linguist-generated\0set\0b\0linguist-generated\0unset\0c\0linguist-generated\0unspecified\0\
               d\0linguist-generated\0true\0e\0linguist-generated\0false\0f\nf\0linguist-generated\0set\0",
         );
-        let all = ["a", "b", "c", "d", "e", "f\nf", "g"].map(|path| said.says(path.as_bytes()));
+        let all = ["a", "b", "c", "d", "e", "f\nf", "g"].map(|path| said.attribute(path.as_bytes()));
         assert_eq!(all, [Some(true), Some(false), None, Some(true), Some(false), Some(true), None]);
-        assert_eq!(read(b"").says(b""), None);
+        assert_eq!(read(b"").attribute(b""), None);
     }
 }

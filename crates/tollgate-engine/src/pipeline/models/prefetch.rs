@@ -41,7 +41,7 @@ pub(super) fn prefetch(context: &ModelContext<'_>, change: &Change) -> Prefetche
         let guidance = scope.spawn(|| prompt_context::guidance(forge, change));
         let known = scope.spawn(|| surroundings(forge, change, &skipped, settings, executable));
         let files = mask::mask_files(&change.files);
-        let analysis = analysis::analyze_with(&files, &|path| change.generated.says(path));
+        let analysis = analysis::analyze_with(&files, &|path| change.generated.attribute(path));
         let known = known.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let guidance = guidance.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (files, analysis, known, guidance)

@@ -72,7 +72,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     - Coverage: 1 of 1 hunk reviewed, 0 skipped by a rule, 0 not reviewed
     - Conventional type: feat in title
     - Commits scanned: 1 of 1
-    - type feat in title: no breaking change is declared, so removed or changed public API counts one level more
+    - type feat in title: no breaking change is declared, so removed or changed public API is one severity higher
     - Reviewers: rules
 
     </details>
@@ -125,7 +125,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     - Since 9885bbf: 0 new, 1 resolved, 0 still open
     - Conventional type: feat in title
     - Commits scanned: 3 of 3
-    - type feat in title: no breaking change is declared, so removed or changed public API counts one level more
+    - type feat in title: no breaking change is declared, so removed or changed public API is one severity higher
     - Reviewers: rules
 
     </details>
