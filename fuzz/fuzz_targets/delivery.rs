@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tollgate_core::pull::ask::{About, Ask, What};
+use tollgate_core::pull::webhook_event::{PullEvent, WebhookEvent, WebhookEventKind};
 use tollgate_engine::forge::github::delivery::read;
 
 const EVENTS: [&str; 10] = [
@@ -40,12 +40,12 @@ fuzz_target!(|body: &[u8]| {
 });
 
 /// Compares the parsed request with the delivery as parsed by `serde_json`.
-fn check(event: &str, body: &[u8], ask: &Ask) {
+fn check(event: &str, body: &[u8], ask: &WebhookEvent) {
     // Ignored fields are skipped without validation, so `serde_json::Value` may refuse them.
     let Ok(said) = serde_json::from_slice::<Value>(body) else { return };
     assert_eq!(ask.installation, said["installation"]["id"].as_u64());
     match &ask.what {
-        What::Pull { repo, number, about } => {
+        WebhookEventKind::Pull { repo, number, about } => {
             assert_eq!(said["repository"]["full_name"].as_str(), Some(repo.to_string().as_str()));
             let named = match event {
                 "issue_comment" => &said["issue"]["number"],
@@ -53,11 +53,11 @@ fn check(event: &str, body: &[u8], ask: &Ask) {
                 _ => &said["pull_request"]["number"],
             };
             assert_eq!(named.as_u64(), Some(*number));
-            if let About::Said { by, .. } = about {
+            if let PullEvent::Commanded { by, .. } = about {
                 assert!(!by.is_bot, "{by:?}");
             }
         }
-        What::Pushed { branch, .. } => assert_eq!(said["ref"].as_str(), Some(format!("refs/heads/{branch}").as_str())),
-        What::Removed { .. } => assert!(ask.installation.is_some()),
+        WebhookEventKind::Pushed { branch, .. } => assert_eq!(said["ref"].as_str(), Some(format!("refs/heads/{branch}").as_str())),
+        WebhookEventKind::Removed { .. } => assert!(ask.installation.is_some()),
     }
 }

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use tollgate_core::finding::{LineRange, Severity};
-use tollgate_core::plan::{self, Enclosing, Known, Limits, Material, Piece, Plan};
-use tollgate_core::prompt::{self, AnswerForm, Boundary, Setting};
+use tollgate_core::plan::{self, Enclosing, FileContext, Limits, PlanInput, Piece, Plan};
+use tollgate_core::boundary::Boundary;
+use tollgate_core::prompt::{self, AnswerForm, PromptSettings};
 use tollgate_core::{analysis, diff, tokens};
 
 fuzz_target!(|input: &[u8]| {
@@ -27,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     let (files, _) = diff::parse(text.to_vec());
     let analysis = analysis::analyze(&files);
     let wanted = |file: usize, hunk: usize| wants >> ((file + hunk) % 8) & 1 == 1;
-    let known: Vec<Known> = files
+    let known: Vec<FileContext> = files
         .iter()
         .map(|file| {
             let enclosing = plan::places(file).into_iter().map(|place| {
@@ -35,11 +36,11 @@ fuzz_target!(|input: &[u8]| {
                 let lines = LineRange::new(start, place.end().saturating_add(u32::from(length)));
                 Some(Enclosing { lines, crumbs: vec![u32::from(crumb)] })
             });
-            Known::new([first, b'\n', last, b'\r', b'\n'].repeat(200), enclosing.collect())
+            FileContext::new([first, b'\n', last, b'\r', b'\n'].repeat(200), enclosing.collect())
         })
         .collect();
     let known = |file: usize| known.get(file).filter(|_| crumb % 2 == 0);
-    let material = Material { files: &files, wanted: &wanted, fresh: &|_, _| true, known: &known, findings: &[], analysis: &analysis, limits };
+    let material = PlanInput { files: &files, wanted: &wanted, fresh: &|_, _| true, known: &known, findings: &[], analysis: &analysis, limits };
     let plan = plan::plan(&material);
     hold(&files, &wanted, &plan, limits);
     write(&files, &plan, input);
@@ -50,7 +51,7 @@ fn hold(files: &[diff::FileDiff], wanted: &dyn Fn(usize, usize) -> bool, plan: &
     assert!(plan.calls.is_empty() || plan.tokens(limits) <= limits.total_tokens);
     let mut sent: HashMap<(usize, usize), (usize, bool)> = HashMap::new();
     for call in &plan.calls {
-        let text = prompt::change::render(call, files);
+        let text = plan::render::render(call, files);
         assert_eq!(call.tokens, tokens::estimate(text.as_bytes()));
         assert!(call.tokens <= limits.call_tokens);
         for unit in &call.units {
@@ -75,7 +76,7 @@ fn hold(files: &[diff::FileDiff], wanted: &dyn Fn(usize, usize) -> bool, plan: &
 fn write(files: &[diff::FileDiff], plan: &Plan, input: &[u8]) {
     let boundary = Boundary::new(*b"boundary");
     let title = String::from_utf8_lossy(input);
-    let setting = Setting {
+    let setting = PromptSettings {
         system: None,
         template: None,
         title: &title,

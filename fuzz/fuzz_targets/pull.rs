@@ -6,18 +6,18 @@
 
 use libfuzzer_sys::fuzz_target;
 use tollgate_core::pull::command;
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::reply::{self, To};
+use tollgate_core::pull::marker::Marker;
+use tollgate_core::pull::reply::{self, ReplyTarget};
 
 fuzz_target!(|text: &[u8]| {
     let text = String::from_utf8_lossy(text).replace('\r', "\n");
     let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
     let _ = command::parse(&text, "bot");
     assert_eq!(command::parse(&quoted, "bot"), None);
-    let _ = Mark::all_in(&text);
-    let to = To { comment: 7, mention: "bot" };
+    let _ = Marker::all_in(&text);
+    let to = ReplyTarget { comment: 7, mention: "bot" };
     for answer in [reply::unknown(&to, &text), reply::failed(&to, &text)] {
-        assert_eq!(Mark::all_in(&answer), [Mark::Reply { comment: 7 }]);
+        assert_eq!(Marker::all_in(&answer), [Marker::Reply { comment: 7 }]);
         assert_eq!(command::parse(&answer, "bot"), None);
     }
 });

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::wire::{AGENT_FINISHED, REVIEW_PROGRESS, REVIEW_STARTED};
+use tollgate_core::board::feature_event::{AGENT_FINISHED, REVIEW_PROGRESS, REVIEW_STARTED};
 use tollgate_engine::store::Database;
 
 use crate::board::{Desk, Server};

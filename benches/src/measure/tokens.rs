@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::LineRange;
-use tollgate_core::plan::{self, Enclosing, Known, Limits, Material, Plan};
-use tollgate_core::prompt::change;
+use tollgate_core::plan::render;
+use tollgate_core::plan::{self, Enclosing, FileContext, Limits, Plan, PlanInput};
 use tollgate_core::{analysis, diff, tokens};
 use tollgate_rules::{code, outline};
 
@@ -39,7 +39,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         let plan = plan_of(change);
         let n_before = sent;
         for call in &plan.calls {
-            let part = change::render(call, change);
+            let part = render::render(call, change);
             let exact = count(&part);
             sent += exact;
             if exact >= MIN_TOKENS {
@@ -79,11 +79,12 @@ fn with_context(dir: &Path) -> io::Result<(f64, f64)> {
     for commit in String::from_utf8_lossy(&commits).lines() {
         let text = corpus::git(dir, &["diff-tree", "-p", "-M", "--no-commit-id", "--root", commit])?;
         let (files, _) = diff::parse(text);
-        let known: Vec<Option<Known>> = files.iter().map(|file| known(dir, commit, file)).collect::<io::Result<_>>()?;
+        let known: Vec<Option<FileContext>> =
+            files.iter().map(|file| known(dir, commit, file)).collect::<io::Result<_>>()?;
         let analysis = analysis::analyze(&files);
         let generated = |file: usize| analysis.files.get(file).is_some_and(|file| file.generated);
         let (wanted, known) = (&|file, _| !generated(file), &|file: usize| known.get(file).and_then(Option::as_ref));
-        let material = Material {
+        let material = PlanInput {
             files: &files,
             wanted,
             fresh: &|_, _| true,
@@ -93,7 +94,7 @@ fn with_context(dir: &Path) -> io::Result<(f64, f64)> {
             limits: LIMITS,
         };
         let plan = plan::plan(&material);
-        sent += plan.calls.iter().map(|call| count(&change::render(call, &files))).sum::<usize>();
+        sent += plan.calls.iter().map(|call| count(&render::render(call, &files))).sum::<usize>();
         let (_, kept): (Vec<_>, Vec<_>) = files.iter().cloned().enumerate().partition(|(index, _)| generated(*index));
         let kept: Vec<FileDiff> = kept.into_iter().map(|(_, file)| file).collect();
         patch += count(&String::from_utf8_lossy(&diff::print(&kept)));
@@ -102,7 +103,7 @@ fn with_context(dir: &Path) -> io::Result<(f64, f64)> {
 }
 
 /// What encloses the hunks of a file.
-fn known(dir: &Path, commit: &str, file: &FileDiff) -> io::Result<Option<Known>> {
+fn known(dir: &Path, commit: &str, file: &FileDiff) -> io::Result<Option<FileContext>> {
     let places: Vec<(u32, u32)> = plan::places(file).iter().map(|place| (place.start(), place.end())).collect();
     let Some(grammar) = code::grammar_of(&file.path().to_string()).filter(|_| !places.is_empty()) else {
         return Ok(None);
@@ -114,13 +115,13 @@ fn known(dir: &Path, commit: &str, file: &FileDiff) -> io::Result<Option<Known>>
         let lines = enclosed.lines.and_then(|(start, end)| LineRange::new(start, end));
         Some(Enclosing { lines, crumbs: enclosed.crumbs })
     });
-    Ok(Some(Known::new(text, enclosing.collect())))
+    Ok(Some(FileContext::new(text, enclosing.collect())))
 }
 
 fn plan_of(files: &[FileDiff]) -> Plan {
     let analysis = analysis::analyze(files);
     let (wanted, known) = (&|_, _| true, &|_| None);
-    plan::plan(&Material {
+    plan::plan(&PlanInput {
         files,
         wanted,
         fresh: &|_, _| true,

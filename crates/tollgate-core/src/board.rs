@@ -1,21 +1,21 @@
-//! The gate of an agent pipeline, as data: features, what may happen to them, and what a review of one says.
+//! The Kanban board of the agent pipeline as data: features, their state machine, and their reviews.
 //!
-//! A feature is a card. An agent implements it, the result is committed and reviewed, and the review lets it through or
-//! sends it back with what was found, three times at most; then a person decides. [`machine::next`] is the one place
-//! that knows what may follow what.
+//! A feature is a card. An agent implements it, the board commits and reviews the result, and the review approves it or
+//! sends it back with its findings, three times at most; then a person decides. [`machine::next`] holds all
+//! transitions.
 //!
-//! Formats that others read (`feature.json`, events, commit messages) are kept to the byte here; files, processes and
-//! the database are elsewhere.
+//! The formats of `feature.json`, events and commit messages are fixed to the byte. Files, processes and the database
+//! are outside this crate.
 
-pub mod brief;
+pub mod agent_prompt;
+pub mod code_review_spec;
 pub mod commit;
 pub mod criteria;
 pub mod document;
+pub mod feature_event;
 pub mod id;
 pub mod iteration;
 pub mod machine;
-pub mod spec;
-pub mod wire;
 
 pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};

@@ -20,7 +20,7 @@
 //! After an hour every request waits a minute.
 //!
 //! ## Verdict
-//! :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+//! :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging
 //!
 //! </details>
 //! ```

@@ -1,14 +1,15 @@
-//! Whether a reviewed change may pass.
+//! The gate: decides whether a reviewed change may pass.
 
 use crate::finding::Severity;
+use crate::names::names;
 use crate::review::Review;
 
-/// From which severity on a finding closes the gate.
+/// The lowest severity that closes the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
     /// A finding of this severity or worse closes it, and so does a partial review.
     Severity(Severity),
-    /// Nothing closes it.
+    /// The gate never closes.
     Never,
 }
 
@@ -18,37 +19,25 @@ impl Default for FailOn {
     }
 }
 
-/// What the gate says of a review.
+/// The decision of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// The change may pass.
     Open,
     /// A finding closes it.
     Closed,
-    /// No finding closes it, but part of the change was not looked at.
+    /// No finding closes it, but part of the change was not reviewed.
     Partial,
-    /// Nobody looked, because the title of the change says so.
+    /// The author skipped the review by the title of the change.
     Skipped,
 }
 
-impl Gate {
-    /// The word that the formats use.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Closed => "closed",
-            Self::Partial => "partial",
-            Self::Skipped => "skipped",
-        }
-    }
-
-    /// Reads the word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Open, Self::Closed, Self::Partial, Self::Skipped].into_iter().find(|gate| gate.as_str() == word)
-    }
-}
+names!(Gate {
+    Open => "open",
+    Closed => "closed",
+    Partial => "partial",
+    Skipped => "skipped",
+});
 
 /// Decides whether a reviewed change may pass.
 #[must_use]

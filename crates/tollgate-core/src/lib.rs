@@ -1,14 +1,13 @@
 //! The review as data.
 //!
-//! Everything here is a pure function over plain values: no files, no clock,
-//! no environment, no logging. A change comes in as bytes of a unified diff
-//! ([`diff`]), findings are attached to it ([`finding`]), what was looked at is
-//! counted ([`coverage`]), a verdict follows ([`verdict`]) and the whole is
-//! written in one of many formats ([`report`]).
+//! All functions are pure: no files, no clock, no environment, no logging. A change comes in as a unified diff
+//! ([`diff`]), reviewers attach findings ([`finding`]), coverage is counted by hunk ([`coverage`]), the verdict is
+//! computed ([`verdict`]) and the review is rendered in one of many formats ([`report`]).
 
 pub mod analysis;
 pub mod answer;
 pub mod board;
+pub mod boundary;
 pub mod change;
 pub mod comment;
 pub mod coverage;
@@ -17,11 +16,13 @@ pub mod diff;
 pub mod finding;
 pub mod fingerprint;
 pub mod gate;
+pub mod html;
 pub mod intent;
 pub mod json;
 pub mod language;
 mod markdown;
 pub mod merge;
+mod names;
 pub mod path;
 pub mod plan;
 pub mod policy;

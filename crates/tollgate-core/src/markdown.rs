@@ -1,19 +1,22 @@
-//! Markdown that others wrote, made fit for the parser.
+//! Markdown: escaping of untrusted text, fences, and a bound on the cost of parsing.
 //!
-//! The parser looks at every open quote and list for each line, so that a text of deep nesting and many lines takes
-//! time that grows with its square: 64 kB of `> > > …` took most of a second, 640 kB minutes. Whoever parses what
-//! comes from outside asks [`flatten`] first, and sets a limit of its own on how much is read at all.
+//! The parser visits every open quote and list for each line, so deep nesting over many lines takes quadratic time:
+//! 64 kB of `> > > …` took most of a second, 640 kB minutes. Callers [`flatten`] untrusted text first and limit its
+//! length.
 
+pub(crate) mod escape;
+pub(crate) mod fence;
 pub(crate) mod html;
+pub(crate) mod prose;
 
 use std::borrow::Cow;
 
-/// The most bytes of marks and white space that a line may begin with. Nobody nests as deep as this.
+/// The most bytes of container marks and white space at the start of a line.
 const MAX_MARKS: usize = 64;
 
-/// The text with the beginnings of its lines cut to what the parser reads in linear time.
+/// Truncates container marks at the start of lines so that parsing takes linear time.
 ///
-/// Lines stay lines, and nothing but marks and white space is left out.
+/// Lines stay lines, and only marks and white space are removed.
 pub(crate) fn flatten(text: &str) -> Cow<'_, str> {
     if !text.split(['\n', '\r']).any(|line| marks(line) > MAX_MARKS) {
         return Cow::Borrowed(text);
@@ -27,7 +30,7 @@ pub(crate) fn flatten(text: &str) -> Cow<'_, str> {
     Cow::Owned(flat)
 }
 
-/// How many bytes of a line can open quotes and lists.
+/// The bytes at the start of a line that can open quotes and lists.
 fn marks(line: &str) -> usize {
     let opens = |byte: &u8| matches!(byte, b' ' | b'\t' | b'>' | b'-' | b'+' | b'*' | b'.' | b')' | b'0'..=b'9');
     line.bytes().take_while(opens).count()

@@ -1,12 +1,10 @@
-//! What of a change is sent to a model, and in how many calls.
+//! Plans which hunks a model is sent, with how much context, in how many calls.
 //!
-//! The unit is a hunk with what encloses it, rather than a file: whole files cost several times the patch. What is
-//! wanted is put into calls of limited size; when it is too much for the budget, what carries most risk for its tokens
-//! comes first. Context is given up before a hunk is. Every hunk that was wanted is either sent as a whole or named in
-//! [`Plan::left_out`] with the reason.
+//! The unit is a hunk with its enclosing definition, rather than a file: whole files cost several times the patch. Units
+//! are packed into calls of limited size; over the budget, units with the most risk per token come first. Context is
+//! dropped before hunks. Every selected hunk is either sent as a whole or named in [`Plan::left_out`] with the reason.
 //!
-//! Nothing here reads a file, parses code or counts tokens exactly: texts and definitions are passed in, and tokens
-//! are [estimated](crate::tokens).
+//! Texts and definitions are passed in, and tokens are [estimated](crate::tokens).
 
 use std::ops::Range;
 
@@ -15,77 +13,78 @@ use crate::diff::{FileDiff, Hunk, Line, LineKind};
 use crate::finding::{Finding, LineRange};
 use crate::visible::grouped;
 
+mod file_context;
 mod item;
-mod known;
 mod pack;
+pub mod render;
 mod risk;
 
-pub use known::{Enclosing, Known};
+pub use file_context::{Enclosing, FileContext};
 
-/// What a plan is made from.
+/// The inputs of a plan.
 #[derive(Clone, Copy)]
-pub struct Material<'a> {
+pub struct PlanInput<'a> {
     /// The files of the change, secrets masked.
     pub files: &'a [FileDiff],
-    /// True when the hunk with this index in the file with this index is to be sent.
+    /// True when a hunk is selected, by the indices of its file and itself.
     pub wanted: &'a dyn Fn(usize, usize) -> bool,
-    /// True when a line of the file with this index is new to the reviewer. Of a hunk of which it has seen most, only
-    /// what is around its new lines is sent.
+    /// True when a line of the file with this index is new to the reviewer. Of a partly seen hunk, only the new lines
+    /// and their surroundings are sent.
     pub fresh: &'a dyn Fn(usize, &Line<'_>) -> bool,
-    /// What is known of the file with this index beyond its diff, secrets masked.
-    pub known: &'a dyn Fn(usize) -> Option<&'a Known>,
-    /// What the rules say of the change.
+    /// Text and definitions of the file with this index, secrets masked.
+    pub known: &'a dyn Fn(usize) -> Option<&'a FileContext>,
+    /// The findings of the embedded rules.
     pub findings: &'a [Finding],
-    /// What the change is made of.
+    /// The diff analysis.
     pub analysis: &'a Analysis,
-    /// How much may be sent.
+    /// The token and call limits.
     pub limits: Limits,
 }
 
-/// How much may be sent.
+/// Token and call limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most tokens of the change in one call, without what all calls share.
+    /// The most tokens of the change in one call, without the overhead.
     pub call_tokens: usize,
-    /// The most tokens in all calls together, with what they share.
+    /// The most tokens in all calls together, with the overhead.
     pub total_tokens: usize,
     /// The most calls.
     pub max_calls: usize,
-    /// The tokens that each call has beside the change: system prompt, shared part, template.
+    /// The tokens of each call besides the change: system prompt, shared part, template.
     pub overhead: usize,
 }
 
-/// What is sent.
+/// The calls to a model, and the hunks that are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The calls, that with the most risk first.
+    /// The calls, the riskiest first.
     pub calls: Vec<Call>,
-    /// The wanted hunks that are not sent as a whole, in the order of paths.
+    /// The selected hunks that are not sent as a whole, in the order of paths.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is sent in one call.
+/// The units of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The parts of the change, in the order of paths and lines.
     pub units: Vec<Unit>,
-    /// About how many tokens they are, without what all calls share.
+    /// Their estimated tokens, without the overhead.
     pub tokens: usize,
 }
 
-/// Hunks of one definition and what is around them.
+/// Hunks of one definition with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     /// The file, by its index in the change.
     pub file: usize,
-    /// What is shown, in the order of lines.
+    /// The lines that are sent, in order.
     pub pieces: Vec<Piece>,
 }
 
 /// Lines of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Lines that are not under review, for orientation.
+    /// Context lines that are not under review.
     Around {
         /// The number of the first, after the change.
         first_line: u32,
@@ -98,7 +97,7 @@ pub enum Piece {
         hunk: usize,
         /// Which of its lines, counted from 0.
         lines: Range<usize>,
-        /// How many bytes are kept of the line, when it is a single one that is too long.
+        /// The bytes kept of a single line that is too long.
         cut: Option<usize>,
     },
 }
@@ -110,12 +109,12 @@ pub struct LeftOut {
     pub file: usize,
     /// The hunk, by its index in the file.
     pub hunk: usize,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
 }
 
 impl Plan {
-    /// About how many tokens are sent in all.
+    /// The estimated tokens of all calls.
     #[must_use]
     pub fn tokens(&self, limits: Limits) -> usize {
         self.calls.iter().fold(0, |sum: usize, call| sum.saturating_add(call.tokens).saturating_add(limits.overhead))
@@ -123,7 +122,7 @@ impl Plan {
 }
 
 impl Call {
-    /// The hunks of which lines are in this call, by file and hunk, each once.
+    /// The hunks in this call, by file and hunk index, each once.
     #[must_use]
     pub fn hunks(&self) -> Vec<(usize, usize)> {
         let pieces = self.units.iter().flat_map(|unit| unit.pieces.iter().map(|piece| (unit.file, piece)));
@@ -139,16 +138,16 @@ impl Call {
     }
 }
 
-/// Plans what is sent.
+/// Makes the plan.
 #[must_use]
-pub fn plan(material: &Material<'_>) -> Plan {
+pub fn plan(material: &PlanInput<'_>) -> Plan {
     pack::pack(item::items(material), material)
 }
 
-/// The places in a file of which one should know what encloses them, two for each hunk: its first and its last change.
+/// The lines whose enclosing definitions a plan needs, two for each hunk: its first and its last change.
 ///
-/// What is asked by these and answered in the same order goes into [`Known::new`]. Empty for a file that needs no
-/// context, since the diff has all of it.
+/// [`FileContext::new`] takes the definitions in the same order. Empty for a file without context: the diff has all of
+/// it.
 #[must_use]
 pub fn places(file: &FileDiff) -> Vec<LineRange> {
     if file.old_path.is_none() || file.new_path.is_none() || file.binary {
@@ -157,7 +156,7 @@ pub fn places(file: &FileDiff) -> Vec<LineRange> {
     file.hunks.iter().flat_map(|hunk| edges(file, hunk)).collect()
 }
 
-/// The first and the last change of a hunk, after the change. What only removes is where it was: between two lines.
+/// The first and the last change of a hunk in new line numbers; a removal counts at the next line.
 fn edges(file: &FileDiff, hunk: &Hunk) -> [LineRange; 2] {
     let mut next = hunk.new_start;
     let mut edges: Option<(u32, u32)> = None;

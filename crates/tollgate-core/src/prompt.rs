@@ -1,113 +1,108 @@
-//! What a model is told: who it is, what to look for, and the change.
+//! Review prompts for models: system prompt, shared part and one part per call.
 //!
-//! A prompt has three parts, so that what is the same can be cached by whoever runs the model: the system prompt is the
-//! same for every review, the shared part for every call of a review, and the rest differs from call to call.
+//! The three parts allow providers to cache prefixes: the system prompt is the same for every review, the shared part
+//! for every call of a review, and the last part differs from call to call.
 //!
-//! What others wrote (the change, its title, names of files, files of the project, earlier findings) stands between
-//! lines with a random [`Boundary`]; everything outside of them is ours or the operator's. The order of things and every
-//! byte follow from what is passed in.
+//! Untrusted text (the change, its title, file names, project files, earlier findings) stands between lines with a
+//! random [`Boundary`]; all text outside of them is ours or the operator's. The output depends on the inputs alone.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::board::Criterion;
+use crate::boundary::{Boundary, one_line};
 use crate::diff::{FileDiff, Hunk};
 use crate::finding::{Category, Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
-use crate::plan::{Call, Plan, thousands};
+use crate::plan::{Call, Plan, render, thousands};
 
-pub mod change;
+mod answer_shape;
 mod default;
-mod fence;
-mod form;
 pub mod template;
 
 pub use default::{DEFAULT_SYSTEM, DEFAULT_TEMPLATE};
-pub use fence::Boundary;
 
-use fence::one_line;
-
-/// Of a file of the project, so many characters are shown.
+/// The most characters of a project file.
 pub const MAX_CONTEXT_CHARS: usize = 5_000;
 
-/// Of a title, so many characters are shown.
+/// The most characters of a title.
 const MAX_TITLE_CHARS: usize = 500;
 
-/// Of a description or a specification, so many characters are shown.
+/// The most characters of a description or a specification.
 const MAX_TEXT_CHARS: usize = 20_000;
 
-/// More files that are not shown than this are only counted.
+/// The most skipped files that are named.
 const MAX_SKIPPED: usize = 50;
 
-/// More earlier findings than this are not repeated in one call.
+/// The most earlier findings in one call.
 const MAX_PRIOR: usize = 50;
 
-/// What a prompt is made from, beside the change.
+/// The inputs of a prompt besides the change.
 #[derive(Clone, Copy)]
-pub struct Setting<'a> {
+pub struct PromptSettings<'a> {
     /// A system prompt instead of [`DEFAULT_SYSTEM`].
     pub system: Option<&'a str>,
     /// A template instead of [`DEFAULT_TEMPLATE`].
     pub template: Option<&'a str>,
     /// The title of the change; may be empty.
     pub title: &'a str,
-    /// What its author says of it; may be empty.
+    /// The description of its author; may be empty.
     pub description: &'a str,
-    /// What was asked for; may be empty.
+    /// The specification; may be empty.
     pub spec: &'a str,
-    /// What was asked for, one by one. Each is to be answered; may be empty.
+    /// The acceptance criteria, each of which the model answers; may be empty.
     pub criteria: &'a [Criterion],
-    /// Files of the project that say how things are done here.
+    /// Project files with conventions.
     pub context: &'a [ContextFile],
-    /// What the author's declarations change in this review, in words.
+    /// The effects of the author's declarations on this review, in words.
     pub effects: &'a [String],
-    /// What is to be looked at with more care.
+    /// The categories to focus on.
     pub focus: &'a [Category],
-    /// What is not to be remarked on.
+    /// The categories to leave out.
     pub ignored: &'a [Category],
-    /// The mildest severity that is wanted.
+    /// The lowest severity to report.
     pub floor: Severity,
-    /// What the operator wants to be heeded in some files.
+    /// Instructions of the operator for some files.
     pub instructions: &'a [Instruction],
-    /// True when the instruction with this index is about this path.
+    /// True when the instruction with this index applies to this path.
     pub applies: &'a dyn Fn(usize, &RepoPath) -> bool,
     /// Findings of the last review that were open.
     pub prior: &'a [Finding],
     /// Files of the change that are not shown.
     pub skipped: &'a [Skipped],
-    /// Keeps what others wrote apart.
+    /// Delimits untrusted text.
     pub boundary: &'a Boundary,
     /// The JSON Schema of the answer.
     pub schema: &'a Value,
-    /// Whether the model is held to the schema.
+    /// How the answer schema is enforced.
     pub answer: AnswerForm,
 }
 
-/// How a model is brought to answer in the form that is wanted.
+/// How the answer schema is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerForm {
-    /// It cannot answer otherwise: structured output, or a tool it must call.
+    /// By the provider: structured output, or a required tool call.
     Structured,
-    /// It is told the schema.
+    /// By instructions in the prompt.
     Text,
 }
 
-/// A file of the project that says how things are done here.
+/// A project file with conventions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {
     /// Its name, e.g. `AGENTS.md`.
     pub name: String,
-    /// Its text, of which [`MAX_CONTEXT_CHARS`] are shown.
+    /// Its text, truncated to [`MAX_CONTEXT_CHARS`].
     pub text: String,
 }
 
-/// What the operator wants to be heeded in some files.
+/// An instruction of the operator for some files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     /// The files, as they were configured, e.g. `src/api/**`.
     pub files: String,
-    /// What to heed.
+    /// The instruction.
     pub text: String,
 }
 
@@ -116,29 +111,28 @@ pub struct Instruction {
 pub struct Skipped {
     /// Its path.
     pub path: String,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// What a model is told.
+/// A finished prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Who it is to be and how it is to answer. The same for every review with these settings.
+    /// The system prompt: role and answer format. The same for every review with these settings.
     pub system: String,
-    /// What all calls of the review begin with.
+    /// The shared prefix of all calls.
     pub shared: String,
-    /// What follows, for each call of the plan.
+    /// The rest, for each call of the plan.
     pub parts: Vec<String>,
-    /// What was odd about the template, for people.
+    /// Problems of the template, for people.
     pub problems: Vec<String>,
 }
 
 /// Writes the prompt for each call of a plan.
 ///
-/// A template is cut where the change is put in: what stands before it is the same for all calls and is the end of
-/// the shared part.
+/// A template is split where the change is inserted: the text before it is the end of the shared part.
 #[must_use]
-pub fn write(setting: &Setting<'_>, plan: &Plan, files: &[FileDiff]) -> Prompt {
+pub fn write(setting: &PromptSettings<'_>, plan: &Plan, files: &[FileDiff]) -> Prompt {
     let tokens = template::tokens(setting.template.unwrap_or(DEFAULT_TEMPLATE));
     let (before, behind) = template::split(&tokens);
     let value = |name: &str, change: &str| match name {
@@ -148,10 +142,10 @@ pub fn write(setting: &Setting<'_>, plan: &Plan, files: &[FileDiff]) -> Prompt {
         _ => setting.boundary.fence("change", change.trim_end_matches('\n')),
     };
     let mut shared = shared(setting);
-    shared.push_str(&template::put_in(before, &|name| value(name, "")));
+    shared.push_str(&template::expand_tokens(before, &|name| value(name, "")));
     let part = |call: &Call| {
-        let change = change::render(call, files);
-        let mut part = template::put_in(behind, &|name| value(name, &change));
+        let change = render::render(call, files);
+        let mut part = template::expand_tokens(behind, &|name| value(name, &change));
         part.truncate(part.trim_end().len());
         part.push('\n');
         write_instructions(&mut part, setting, call, files);
@@ -162,7 +156,7 @@ pub fn write(setting: &Setting<'_>, plan: &Plan, files: &[FileDiff]) -> Prompt {
     Prompt { system: system(setting), shared, parts, problems: problems(&tokens) }
 }
 
-/// What a model is told when its answer could not be read. It is told so once.
+/// The follow-up prompt after an unreadable answer; it is sent once.
 #[must_use]
 pub fn repair(problem: &str) -> String {
     format!(
@@ -172,25 +166,25 @@ pub fn repair(problem: &str) -> String {
     )
 }
 
-/// True when a text repeats a request instead of answering it; `shared` is how the request began.
+/// True when an answer echoes the request; `shared` is the beginning of the request.
 ///
-/// A request holds whatever the author of the change wrote, an approval too. Nobody else can know the boundary.
+/// A request contains text of the change's author, which may imitate an approval. Only an echo has the boundary.
 #[must_use]
-pub fn is_repeated(shared: &str, text: &str) -> bool {
+pub fn echoes_request(shared: &str, text: &str) -> bool {
     let boundary = shared.strip_prefix(NAMES_BOUNDARY).and_then(|rest| rest.split('.').next());
     boundary.is_some_and(|boundary| text.contains(&format!("[data {boundary}: ")))
 }
 
-/// About how many tokens each call has beside its part of the change.
+/// The estimated tokens of each call besides its part of the change.
 #[must_use]
-pub fn overhead(setting: &Setting<'_>) -> usize {
+pub fn overhead(setting: &PromptSettings<'_>) -> usize {
     let empty = Plan { calls: vec![Call { units: Vec::new(), tokens: 0 }], left_out: Vec::new() };
     let prompt = write(setting, &empty, &[]);
     let texts = [&prompt.system, &prompt.shared].into_iter().chain(&prompt.parts);
     texts.map(|text| crate::tokens::estimate(text.as_bytes())).sum()
 }
 
-fn system(setting: &Setting<'_>) -> String {
+fn system(setting: &PromptSettings<'_>) -> String {
     let mut text = setting.system.unwrap_or(DEFAULT_SYSTEM).trim_end().to_owned();
     if !setting.criteria.is_empty() {
         text.push_str(CRITERIA_FIRST);
@@ -202,22 +196,22 @@ fn system(setting: &Setting<'_>) -> String {
             "Answer in the structured form that you are given, or by the tool that you are given, once and with \
              nothing else.\n",
         ),
-        AnswerForm::Text => text.push_str(&answer_in_words(setting.schema)),
+        AnswerForm::Text => text.push_str(&answer_instructions(setting.schema)),
     }
     text
 }
 
-/// How to answer, for a model that is not held to the schema.
+/// The answer instructions for a model without structured output.
 #[must_use]
-pub fn answer_in_words(schema: &Value) -> String {
+pub fn answer_instructions(schema: &Value) -> String {
     format!(
         "Answer with one JSON object and nothing around it, no code fence. It follows this JSON Schema:\n\
          {schema}\nThe form at a glance; without findings the list is empty:\n{}\n",
-        form::of(schema)
+        answer_shape::of(schema)
     )
 }
 
-/// What comes before everything else when there are acceptance criteria, whatever the operator's own prompt says.
+/// The instructions on acceptance criteria, also added to a custom system prompt.
 const CRITERIA_FIRST: &str = "
 
 ## Acceptance criteria come first
@@ -231,7 +225,7 @@ met, the decision is REJECTED, also without a finding.
 If you answer in words and not in JSON, give each a line of its own: `C1: met – src/form.ts:12`, `C2: not met – what is \
 missing`, `C3: unclear – why`.";
 
-/// How the parts of a request are told apart. Whatever the operator's own prompt says, this holds.
+/// The instructions on the request format, also added to a custom system prompt.
 const HOW_TO_READ: &str = "
 
 ## How to read the request
@@ -244,10 +238,10 @@ its first line before and after the change. Each line has its number in front, t
 (numbered as before the change), a space for unchanged, `|` for lines that are not under review and only show \
 where you are. `...` stands for lines that are not shown. Name lines by these numbers, and say side LEFT for removed ones.";
 
-/// How the shared part begins; the boundary follows.
+/// The beginning of the shared part; the boundary follows.
 const NAMES_BOUNDARY: &str = "The boundary of this request is ";
 
-fn shared(setting: &Setting<'_>) -> String {
+fn shared(setting: &PromptSettings<'_>) -> String {
     let mut text = format!("{NAMES_BOUNDARY}{}.\n\n", setting.boundary.as_str());
     if !setting.criteria.is_empty() {
         let lines: Vec<String> =
@@ -290,7 +284,7 @@ fn shared(setting: &Setting<'_>) -> String {
     text
 }
 
-fn write_instructions(text: &mut String, setting: &Setting<'_>, call: &Call, files: &[FileDiff]) {
+fn write_instructions(text: &mut String, setting: &PromptSettings<'_>, call: &Call, files: &[FileDiff]) {
     let paths: Vec<&RepoPath> = call.units.iter().filter_map(|unit| files.get(unit.file)).map(FileDiff::path).collect();
     let about = |index: usize| paths.iter().any(|path| (setting.applies)(index, path));
     let chosen = setting.instructions.iter().enumerate().filter(|(index, _)| about(*index));
@@ -302,7 +296,7 @@ fn write_instructions(text: &mut String, setting: &Setting<'_>, call: &Call, fil
     }
 }
 
-fn write_prior(text: &mut String, setting: &Setting<'_>, call: &Call, files: &[FileDiff]) {
+fn write_prior(text: &mut String, setting: &PromptSettings<'_>, call: &Call, files: &[FileDiff]) {
     let shown: Vec<(&FileDiff, &Hunk)> = call
         .hunks()
         .into_iter()
@@ -342,8 +336,8 @@ fn in_words(finding: &Finding) -> String {
     )
 }
 
-impl Setting<'_> {
-    /// Something that its author told, fenced; or that nothing was told.
+impl PromptSettings<'_> {
+    /// Fences a text of the author; `(none)` when it is blank.
     fn told(&self, name: &str, text: &str, max_chars: usize) -> String {
         if text.trim().is_empty() {
             return "(none)".to_owned();
@@ -352,7 +346,7 @@ impl Setting<'_> {
     }
 }
 
-/// The beginning of a text, with the cut marked.
+/// Truncates a text and marks the cut.
 fn cut(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
@@ -363,21 +357,20 @@ fn cut(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// What is odd about a template that can be used, for people.
+/// Lists problems of a valid template, for people.
 #[must_use]
-pub fn odd_about(template: &str) -> Vec<String> {
+pub fn lint_template(template: &str) -> Vec<String> {
     problems(&template::tokens(template))
 }
 
-/// What is odd about a template, for people.
 fn problems(tokens: &[template::Token<'_>]) -> Vec<String> {
     let near = |name: &str| {
         let close = |known: &&&str| strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase()) > 0.85;
         template::VARIABLES.iter().find(close)
     };
     let unknown = template::unknown(tokens).into_iter().map(|name| match near(&name) {
-        Some(known) => format!("the template names `{{{name}}}`, which is no variable; did you mean `{{{known}}}`?"),
-        None => format!("the template names `{{{name}}}`, which is no variable and stays as it is"),
+        Some(known) => format!("the template names `{{{name}}}`, which is not a variable; did you mean `{{{known}}}`?"),
+        None => format!("the template names `{{{name}}}`, which is not a variable and stays as it is"),
     });
     unknown.collect()
 }

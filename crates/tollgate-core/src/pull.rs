@@ -1,25 +1,26 @@
-//! Pull requests on a code host, as data: which one, what is asked of us, and what shall be seen there.
+//! Pull requests on a forge as data: webhook events, bot commands, and the comments and checks of a review.
 //!
 //! ```text
-//! delivery ─► Ask ─► (work) ─► Review ─► posts: summary, inline comments, check
+//! delivery ─► WebhookEvent ─► (job) ─► Review ─► Surface: summary, inline comments, check run
 //! ```
 //!
-//! Nothing here talks to anybody; [`Repo`] and [`PullRef`] are names that are safe to put into an address.
+//! [`Repo`] and [`PullRef`] are validated names that are safe in URLs. The network client is outside this crate.
 
-pub mod ask;
+pub mod anchor;
+pub mod check_run;
 pub mod command;
+pub mod finding_key;
 #[cfg(test)]
 mod hostile;
-pub mod key;
+pub mod inline_comment;
 mod link;
-pub mod mark;
-pub mod note;
-pub mod place;
-pub mod post;
+pub mod marker;
+pub mod not_reviewed;
 pub mod reply;
 #[cfg(test)]
 mod sample;
 pub mod surface;
+pub mod webhook_event;
 
 use std::fmt;
 
@@ -29,25 +30,25 @@ use crate::visible::visible;
 const MAX_OWNER: usize = 39;
 const MAX_NAME: usize = 100;
 
-/// A repository on a code host: `owner/name`.
+/// A repository on a forge: `owner/name`.
 ///
-/// Hosts do not tell upper from lower case in these, so neither does equality; it is shown as it was written.
+/// Comparison ignores case, as forges do; the spelling is kept.
 #[derive(Debug, Clone)]
 pub struct Repo {
     owner: String,
     name: String,
 }
 
-/// What is not a name of a repository.
+/// A text is not a repository name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not the name of a repository, which is `owner/name`", visible(.found))]
 pub struct RepoError {
-    /// What was found instead.
+    /// The text.
     pub found: String,
 }
 
 impl Repo {
-    /// Reads `owner/name`. Nothing that means something in an address or to a file system passes.
+    /// Parses `owner/name`; refuses characters that are special in URLs or file systems.
     pub fn parse(text: &str) -> Result<Self, RepoError> {
         let wrong = || RepoError { found: text.chars().take(200).collect() };
         let (owner, name) = text.split_once('/').ok_or_else(wrong)?;
@@ -63,19 +64,19 @@ impl Repo {
         if fits { Ok(Self { owner: owner.to_owned(), name: name.to_owned() }) } else { Err(wrong()) }
     }
 
-    /// Whose it is.
+    /// The owner.
     #[must_use]
     pub fn owner(&self) -> &str {
         &self.owner
     }
 
-    /// What it is called.
+    /// The name without the owner.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same for all ways to write it: `owner/name` in lower case.
+    /// The normalised form: `owner/name` in lower case.
     #[must_use]
     pub fn key(&self) -> String {
         self.to_string().to_ascii_lowercase()
@@ -96,10 +97,10 @@ impl PartialEq for Repo {
 
 impl Eq for Repo {}
 
-/// A pull request, by the address that people copy: `https://github.com/owner/name/pull/12`.
+/// A pull request by its URL: `https://github.com/owner/name/pull/12`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRef {
-    /// Where the host is, without a slash at the end: `https://github.com`.
+    /// The base URL of the forge without a final slash: `https://github.com`.
     pub host: String,
     /// The repository.
     pub repo: Repo,
@@ -107,16 +108,16 @@ pub struct PullRef {
     pub number: u64,
 }
 
-/// What is not the address of a pull request.
+/// A text is not the URL of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not the address of a pull request, as `https://github.com/owner/name/pull/12` is", visible(.found))]
 pub struct PullRefError {
-    /// What was found instead.
+    /// The text.
     pub found: String,
 }
 
 impl PullRef {
-    /// Reads an address; whatever follows the number (`/files`, `#issuecomment-1`) is left out.
+    /// Parses a URL; a suffix behind the number (`/files`, `#issuecomment-1`) is ignored.
     pub fn parse(text: &str) -> Result<Self, PullRefError> {
         let wrong = || PullRefError { found: text.chars().take(200).collect() };
         let (scheme, rest) = text.trim().split_once("://").ok_or_else(wrong)?;
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repository_has_an_owner_and_a_name_that_mean_nothing_else() {
+    fn repository_names_with_special_characters_are_refused() {
         for good in ["a/b", "Octo-Org/hello.world", "octo_cat/_x", "a/b.git", "a/.github"] {
             assert_eq!(Repo::parse(good).map(|repo| repo.to_string()).as_deref(), Ok(good));
         }
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_said_without_what_cannot_be_seen() {
+    fn errors_show_invisible_characters() {
         let text = "a\u{1b}[2J\u{202e}\n";
         let said = [
             Repo::parse(text).unwrap_err().to_string(),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pull_request_is_named_by_the_address_that_people_copy() {
+    fn pull_request_urls_are_parsed() {
         let of = |text: &str| PullRef::parse(text).map(|pull| pull.to_string());
         let plain = "https://github.com/a/b/pull/12";
         for text in [

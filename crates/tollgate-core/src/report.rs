@@ -1,18 +1,15 @@
-//! A review made presentable, and reviews read back.
+//! Report formats: renders a review and reads reviews and findings of other tools, one module per format.
 //!
-//! One file per format. What is written comes from a [`Review`] alone (the HTML
-//! page also takes the diff); what is read becomes a review or loose findings,
-//! with every repair named. Nothing here touches files or terminals.
+//! Writers take a [`Review`] alone (the HTML page also takes the diff); readers return a review or findings, with a note
+//! for every repair.
 
-pub(crate) mod escape;
-mod foreign;
 pub mod github;
 pub mod html;
+pub(crate) mod import;
 pub mod iteration;
 pub mod json;
 pub mod junit;
 pub mod markdown;
-pub(crate) mod prose;
 pub mod rdjson;
 pub mod sarif;
 pub mod summary;
@@ -26,71 +23,7 @@ use crate::finding::Finding;
 use crate::review::{Review, WithheldFinding};
 use crate::sha::Sha;
 
-/// The formats a review is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// For people at a terminal.
-    Pretty,
-    /// [`json`].
-    Json,
-    /// [`markdown`].
-    Markdown,
-    /// [`sarif`].
-    Sarif,
-    /// [`rdjson`].
-    Rdjson,
-    /// [`rdjson`], one finding a line.
-    Rdjsonl,
-    /// [`github`] workflow annotations.
-    Github,
-    /// [`junit`].
-    Junit,
-    /// [`html`].
-    Html,
-    /// The comment on a pull request.
-    Summary,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Self; 10] = [
-        Self::Pretty,
-        Self::Json,
-        Self::Markdown,
-        Self::Sarif,
-        Self::Rdjson,
-        Self::Rdjsonl,
-        Self::Github,
-        Self::Junit,
-        Self::Html,
-        Self::Summary,
-    ];
-
-    /// The name on the command line.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pretty => "pretty",
-            Self::Json => "json",
-            Self::Markdown => "markdown",
-            Self::Sarif => "sarif",
-            Self::Rdjson => "rdjson",
-            Self::Rdjsonl => "rdjsonl",
-            Self::Github => "github",
-            Self::Junit => "junit",
-            Self::Html => "html",
-            Self::Summary => "summary",
-        }
-    }
-
-    /// Reads the name on the command line.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == text)
-    }
-}
-
-/// The formats findings are read from.
+/// The formats that findings are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InputFormat {
     /// [`json`]: a review, a finding or a list of findings.
@@ -106,7 +39,7 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
-    /// The name for people.
+    /// The name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -119,10 +52,10 @@ impl InputFormat {
     }
 }
 
-/// The largest input that is read, in bytes.
+/// The largest accepted input, in bytes.
 pub const MAX_INPUT: usize = 64 << 20;
 
-/// Tells the format of an input by its content; `None` when it is none of ours.
+/// Detects the format of an input by its content.
 #[must_use]
 pub fn detect(bytes: &[u8]) -> Option<InputFormat> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
@@ -166,7 +99,7 @@ fn detect_object(text: &[u8]) -> Option<InputFormat> {
 pub fn read(bytes: &[u8], format: InputFormat, strictness: Strictness, root: Option<&str>) -> Result<Read, ReadError> {
     if bytes.len() > MAX_INPUT {
         let message = format!("the input has {} bytes, at most {MAX_INPUT} are read", bytes.len());
-        return Err(ReadError::one(Place::Pointer(String::new()), "size", "", message));
+        return Err(ReadError::one(InputPosition::Pointer(String::new()), "size", "", message));
     }
     match format {
         InputFormat::Json => json::read(bytes, strictness),
@@ -177,24 +110,24 @@ pub fn read(bytes: &[u8], format: InputFormat, strictness: Strictness, root: Opt
             Ok(text) => markdown::read(text, strictness),
             Err(error) => {
                 let line_number = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-                Err(ReadError::one(Place::Line(line_number), "utf-8", "", "not valid UTF-8"))
+                Err(ReadError::one(InputPosition::Line(line_number), "utf-8", "", "not valid UTF-8"))
             }
         },
     }
 }
 
-/// How closely what is read must keep to its format.
+/// How strictly an input must follow its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// Any violation refuses the whole.
+    /// Any violation is an error.
     Strict,
-    /// What can be made sense of is read, and every repair is reported.
+    /// Violations are repaired where possible, and every repair is reported.
     Lenient,
 }
 
-/// Where in the input a problem is.
+/// The position of a problem in the input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum InputPosition {
     /// A JSON pointer; empty for the whole document.
     Pointer(String),
     /// A line, counted from 1.
@@ -203,7 +136,7 @@ pub enum Place {
     LinePointer(usize, String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InputPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pointer(pointer) if pointer.is_empty() => f.write_str("the document"),
@@ -217,13 +150,13 @@ impl fmt::Display for Place {
 /// One violation of a format, or one repair that lenient reading made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is.
-    pub place: Place,
-    /// The rule that is broken, a stable name: `line-start`, `unique-id`.
+    /// Its position.
+    pub place: InputPosition,
+    /// The violated rule, a stable name: `line-start`, `unique-id`.
     pub rule: &'static str,
-    /// The value found there, shortened.
+    /// The value, truncated.
     pub found: String,
-    /// What is wrong, for people.
+    /// The message for people.
     pub message: String,
 }
 
@@ -234,7 +167,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Says why nothing could be read: every problem, never none.
+/// Why an input could not be read: all problems, at least one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ReadError {
     /// The problems, in the order of the input.
@@ -244,7 +177,7 @@ pub struct ReadError {
 impl ReadError {
     /// An error with a single cause.
     #[must_use]
-    pub fn one(place: Place, rule: &'static str, found: &str, message: impl Into<String>) -> Self {
+    pub fn one(place: InputPosition, rule: &'static str, found: &str, message: impl Into<String>) -> Self {
         Self { problems: vec![Problem { place, rule, found: shorten(found), message: message.into() }] }
     }
 }
@@ -259,26 +192,26 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// What was read.
+/// The content of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A whole review.
     Review(Box<Review>),
-    /// Findings of a tool that does not know what a review is.
+    /// Findings of another tool, without a review.
     Findings(Vec<Finding>, Vec<WithheldFinding>),
 }
 
-/// What was read, and what had to be said about it.
+/// A parsed input with notes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     /// The review or the findings.
     pub content: Content,
-    /// What lenient reading repaired or had to leave out.
+    /// The repairs and omissions of lenient reading.
     pub notes: Vec<Problem>,
 }
 
 impl Read {
-    /// The findings that count and those that do not.
+    /// The findings and the withheld findings.
     #[must_use]
     pub fn into_findings(self) -> (Vec<Finding>, Vec<WithheldFinding>) {
         match self.content {
@@ -287,7 +220,7 @@ impl Read {
         }
     }
 
-    /// A review of what was read; loose findings get one that names no commit.
+    /// A review; loose findings get one without commits.
     #[must_use]
     pub fn into_review(self) -> Review {
         match self.content {
@@ -314,10 +247,10 @@ impl Read {
     }
 }
 
-/// The most characters of a found value that a message repeats.
+/// The most characters of a value in a message.
 const MAX_FOUND_CHARS: usize = 80;
 
-/// Cuts a value for a message.
+/// Truncates a value for a message.
 fn shorten(text: &str) -> String {
     if text.chars().count() <= MAX_FOUND_CHARS {
         return text.to_owned();

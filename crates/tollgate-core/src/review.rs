@@ -1,4 +1,4 @@
-//! A finished review: findings that count, findings that do not and why, and what was looked at.
+//! A finished review: findings, withheld findings and coverage.
 
 use std::fmt;
 
@@ -10,37 +10,37 @@ use crate::path::FilePath;
 use crate::sha::Sha;
 use crate::verdict::{self, BlockingCount, Verdict};
 
-/// Why a finding is kept out of the verdict.
+/// Why a finding does not count for the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Withheld {
-    /// Somebody decided so: a comment in the code or a line of the configuration.
+    /// Suppressed by a comment in the code or by configuration.
     Suppressed {
-        /// What suppressed it, for people: `tollgate:ignore at line 3`, `suppress #2 in .tollgate.toml`.
+        /// The suppression, for people: `tollgate:ignore at line 3`, `suppress #2 in .tollgate.toml`.
         by: String,
-        /// The reason that was given.
+        /// The reason of the suppression.
         reason: Option<String>,
     },
     /// It is on lines that the change does not touch.
     OutsideChange,
-    /// Its place or evidence is not in the change; the reason, for people.
+    /// Its location or evidence is not in the change; the reason, for people.
     Unverified(String),
-    /// It is milder than the floor of the profile or the configuration.
+    /// Its severity is below the floor of the profile or the configuration.
     BelowFloor,
-    /// It is about something that the profile or the author's tags leave out.
+    /// The profile or the author's tags leave its category out.
     IgnoredArea(Category),
-    /// An earlier review of the same change passed this; the reason, for people.
+    /// An earlier review of the same change passed these lines; the reason, for people.
     HeldBack(String),
-    /// Fewer models or passes of a model say so than the configuration asks for.
+    /// Fewer reviewers agree than the configured consensus.
     NoConsensus {
-        /// How many say so.
+        /// The reviewers that agree.
         voices: usize,
-        /// How many must.
+        /// The required number.
         needed: usize,
     },
 }
 
 impl Withheld {
-    /// The word that the formats use.
+    /// The name in all formats.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Withheld {
 }
 
 impl fmt::Display for Withheld {
-    /// Says it to people, as the end of a sentence. What others wrote in it is not made harmless here.
+    /// The reason for people, as a clause. It is not escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Suppressed { by, reason: Some(reason) } => write!(f, "suppressed by {by}: {reason}"),
@@ -74,12 +74,12 @@ impl fmt::Display for Withheld {
     }
 }
 
-/// A finding that does not count, and why.
+/// A withheld finding and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithheldFinding {
     /// The finding.
     pub finding: Finding,
-    /// Why it does not count.
+    /// The reason.
     pub why: Withheld,
 }
 
@@ -90,23 +90,23 @@ pub struct Review {
     pub title: Option<String>,
     /// The commit that was reviewed.
     pub reviewed: Sha,
-    /// What it was compared with.
+    /// The commit it was compared with.
     pub base: Sha,
-    /// What was compared, in words: `main…HEAD with uncommitted work`.
+    /// The compared range, in words: `main…HEAD with uncommitted work`.
     pub compared: Option<String>,
-    /// The files a reviewer looked at.
+    /// The reviewed files.
     pub files_reviewed: Vec<FilePath>,
     /// The findings that count, numbered in order.
     pub findings: Vec<Finding>,
     /// The findings that do not count.
     pub withheld: Vec<WithheldFinding>,
-    /// What was looked at; `None` when the review came from a tool that does not say.
+    /// The coverage; `None` for reviews of tools that do not report it.
     pub coverage: Option<Coverage>,
-    /// True when the change moved on so far that this review no longer speaks for it.
+    /// True when the change has outgrown this review.
     pub re_review_required: bool,
-    /// What the reviewer has to say beside the findings.
+    /// Notes of the reviewer.
     pub notes: Option<String>,
-    /// Fields another tool wrote that we do not know: kept and written out again.
+    /// Unknown fields of other tools, kept for a round trip.
     pub extra: Map<String, Value>,
 }
 
@@ -123,7 +123,7 @@ impl Review {
         BlockingCount::of(&self.findings)
     }
 
-    /// True unless something that should have been looked at was not.
+    /// True when no hunk was left unreviewed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.coverage.as_ref().is_none_or(Coverage::is_complete)

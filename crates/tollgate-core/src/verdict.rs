@@ -1,42 +1,30 @@
-//! What the findings mean for the merge.
+//! The verdict rule: computes the verdict of a review from its findings and coverage.
 
 use std::fmt;
 
 use crate::finding::{Finding, Severity};
+use crate::names::names;
 
-/// The three answers of a review.
+/// The verdict of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Nothing to say against the change.
+    /// No findings except praise.
     Approved,
-    /// Remarks, none of them blocking.
+    /// Findings, none of them blocking, or an incomplete review.
     Commented,
     /// At least one blocker.
     ChangesRequested,
 }
 
-impl Verdict {
-    /// The exact word of the formats.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "APPROVED",
-            Self::Commented => "COMMENTED",
-            Self::ChangesRequested => "CHANGES_REQUESTED",
-        }
-    }
-
-    /// Reads the exact word of the formats.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Approved, Self::Commented, Self::ChangesRequested].into_iter().find(|verdict| verdict.as_str() == text)
-    }
-}
+names!(Verdict {
+    Approved => "APPROVED",
+    Commented => "COMMENTED",
+    ChangesRequested => "CHANGES_REQUESTED",
+});
 
 /// Decides what the findings mean for the merge.
 ///
-/// A change that was not looked at in full is never plainly approved: with
-/// `complete` false the best verdict is [`Verdict::Commented`].
+/// An incomplete review never approves: with `complete` false the best verdict is [`Verdict::Commented`].
 #[must_use]
 pub fn decide(findings: &[Finding], complete: bool) -> Verdict {
     match findings.iter().map(|finding| finding.severity).max() {
@@ -46,7 +34,7 @@ pub fn decide(findings: &[Finding], complete: bool) -> Verdict {
     }
 }
 
-/// How many blockers there are of each kind.
+/// The number of blockers by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockingCount {
     /// Findings of severity Critical.
@@ -64,21 +52,21 @@ impl BlockingCount {
     }
 }
 
-/// What the findings mean, in the words of a pull request comment.
+/// The verdict of a summary comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommentVerdict {
     /// At least one Critical.
     Block,
     /// A High or a Medium, nothing worse.
     NeedsChanges,
-    /// Remarks of little weight.
+    /// Low findings and nits only.
     ApproveWithNotes,
-    /// Nothing to say against the change. Never posted: a clean review is silent.
+    /// No findings except praise. Never posted: a clean review is silent.
     Approve,
 }
 
 impl CommentVerdict {
-    /// The worst finding decides.
+    /// Decides by the worst finding.
     #[must_use]
     pub fn of(severities: impl IntoIterator<Item = Severity>) -> Self {
         match severities.into_iter().max() {
@@ -102,21 +90,21 @@ impl fmt::Display for CommentVerdict {
     }
 }
 
-/// What became of the blockers since the last review.
+/// The verdict of a re-review: the blockers since the last review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VerdictUpdate {
-    /// This many blockers are new, whatever was resolved.
+    /// The number of new blockers, also when others were resolved.
     NewBlockers(usize),
-    /// No blocker is new, some are resolved and none is left.
+    /// No new blocker, some resolved, none left.
     BlockersResolved,
-    /// No blocker is new, and this many of the last review are still open.
+    /// No new blocker, and the number of those still open.
     BlockersRemain(usize),
-    /// There was no blocker and there is none.
+    /// No blocker before or now.
     StillReady,
 }
 
 impl VerdictUpdate {
-    /// The word in JSON.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,7 +115,7 @@ impl VerdictUpdate {
         }
     }
 
-    /// The short code of the emoji.
+    /// The emoji short code.
     #[must_use]
     pub fn emoji(self) -> &'static str {
         match self {
@@ -148,7 +136,7 @@ impl VerdictUpdate {
         }
     }
 
-    /// What to do about it, for people.
+    /// The explanation behind the label.
     #[must_use]
     pub fn explanation(self) -> String {
         match self {
@@ -167,7 +155,7 @@ impl fmt::Display for VerdictUpdate {
     }
 }
 
-/// Decides what became of the blockers, from the severities of new, resolved and still open findings.
+/// Decides the verdict of a re-review from the severities of new, resolved and still open findings.
 #[must_use]
 pub fn update(
     new: impl IntoIterator<Item = Severity>,
@@ -195,7 +183,7 @@ fn n_blocking(severities: impl IntoIterator<Item = Severity>) -> usize {
 mod tests {
     use super::*;
 
-    /// What a part of the delta can hold: nothing, remarks, blockers, both.
+    /// The possible contents of a part of the delta: nothing, mild findings, blockers, both.
     const NONE: &[Severity] = &[];
     const MILD: &[Severity] = &[Severity::Medium, Severity::Low, Severity::Nit, Severity::Praise];
     const BLOCKING: &[Severity] = &[Severity::High, Severity::Critical];
@@ -214,7 +202,7 @@ mod tests {
         const REMAIN_2: &str = ":yellow_circle: **Blockers remain** -- 2 blocking issue(s) still open";
         const REMAIN_1: &str = ":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open";
         const READY: &str = ":large_blue_circle: **Still ready** -- No new issues";
-        // The columns: nothing, remarks, blockers, both still open.
+        // The columns: nothing, mild findings, blockers, both still open.
         let table = [
             (NONE, NONE, [READY, READY, REMAIN_2, REMAIN_1]),
             (NONE, MILD, [READY, READY, REMAIN_2, REMAIN_1]),
@@ -241,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_have_stable_words() {
+    fn updates_have_stable_names() {
         let all = [
             (VerdictUpdate::NewBlockers(1), "new_blockers"),
             (VerdictUpdate::BlockersResolved, "blockers_resolved"),

@@ -1,20 +1,18 @@
-//! Untrusted text made visible, for every place where people read it.
+//! Makes invisible characters of untrusted text visible (terminal escapes, bidi overrides).
 //!
-//! A diff, a file name or another tool's message may hold characters that move
-//! the cursor, turn the reading direction or show nothing at all. They are
-//! shown as escapes, so that what is read is what is there:
+//! A diff, a file name or a message may hold characters that move the cursor, turn the reading direction or show nothing
+//! at all. They are shown as escapes:
 //!
 //! ```text
 //! if admin\u{202e} { \u{1b}[2J
 //! ```
 //!
-//! Line feeds and tabs stay. This is for showing text, not for storing it: the
-//! escapes are not read back.
+//! Line feeds and tabs stay. The escapes are for display and are not parsed back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Shows characters that cannot be seen, or that change how others are seen, as `\u{…}`.
+/// Replaces invisible and direction-changing characters by `\u{…}`.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
@@ -39,7 +37,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 pub fn is_hidden(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
-        // By far the most characters end here.
+        // The fast path for most characters.
         ' '..='~' => false,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
         // Soft hyphen, grapheme joiner, and fillers that look like a space or like nothing.
@@ -49,7 +47,7 @@ pub fn is_hidden(character: char) -> bool {
         // Zero-width characters, line and paragraph separators, annotation marks.
         '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' => true,
         '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
-        // Tag characters and the variation selectors that smuggle whole texts.
+        // Tag characters and variation selectors, which can smuggle whole texts.
         '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_shows_nothing_is_shown() {
+    fn zero_width_characters_are_shown() {
         check("a\u{200b}\u{feff}\u{e0041}\u{ad}\u{2028}b", "a\\u{200b}\\u{feff}\\u{e0041}\\u{ad}\\u{2028}b");
     }
 }

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::board::machine::{self, Act, Effect, Event, Illegal, Rules, Status};
-use tollgate_core::board::wire::Announced;
+use tollgate_core::board::feature_event::FeatureEvent;
+use tollgate_core::board::machine::{self, Action, Effect, Event, IllegalTransition, Rules, Status};
 use tollgate_core::board::{Document, FeatureId, Override, StepId};
 
 use crate::config::{self, Layer, Settings};
@@ -111,7 +111,7 @@ pub enum Refused {
     /// The review has no such finding.
     NoFinding(String),
     /// The operation is not available in the feature's state.
-    Illegal(Illegal),
+    Illegal(IllegalTransition),
     /// The feature was changed concurrently; its current revision.
     Stale(u64),
     /// The request is invalid.
@@ -313,10 +313,10 @@ impl Board {
 
     /// Moves a feature to another column, where that is available.
     pub fn move_to(&self, project: i64, id: &FeatureId, who: &str, status: &Status) -> Result<FeatureRow, Refused> {
-        let act = Act::Move(status.clone());
+        let act = Action::Move(status.clone());
         let event = act.event().map_err(Refused::Illegal)?;
         self.act(project, id, event, who, PersonNote::nothing()).map_err(|refused| match refused {
-            Refused::Illegal(illegal) => Refused::Illegal(act.said_of(illegal)),
+            Refused::Illegal(illegal) => Refused::Illegal(act.reword(illegal)),
             refused => refused,
         })
     }
@@ -505,7 +505,7 @@ struct Change<'a> {
     overridden: Option<Override>,
     set: Changes,
     /// Events to announce before those of the transition.
-    first: Vec<Announced<'a>>,
+    first: Vec<FeatureEvent<'a>>,
 }
 
 impl Change<'_> {

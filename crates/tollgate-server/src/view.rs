@@ -625,7 +625,7 @@ mod tests {
     fn a_feature_has_the_names_of_its_file() {
         let whole = FeatureBody::whole(Feature { description: "Users can sign in".to_owned(), ..feature() });
         assert_eq!(whole.etag(), "\"9\"");
-        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","costUsd":0.5,"tokens":1200,"rev":9}"#);
+        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","costUsd":0.5,"tokens":1200,"rev":9}"#);
     }
 
     #[test]
@@ -653,7 +653,7 @@ mod tests {
             ..tollgate_engine::store::board::Card::new(feature.id, feature.state, facts)
         };
         let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
-        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"it was rejected as often as it may be without a person"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
+        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
     }
 
     #[test]

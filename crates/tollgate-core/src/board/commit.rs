@@ -1,4 +1,4 @@
-//! The messages of the commits that the board makes.
+//! Commit messages of the board, with trailers.
 //!
 //! ```text
 //! feat: Add user authentication
@@ -11,8 +11,8 @@
 //! Tollgate-Attempt: 7f3a
 //! ```
 //!
-//! The last paragraph is how a commit is known again after a crash. Anybody can write such lines, so whoever finds them
-//! compares the attempt with its own records; nothing is believed because it stands in a message.
+//! The trailers identify a commit after a crash, so that it is not made twice. Any commit can carry such lines: recovery
+//! compares the attempt with the stored one and trusts nothing else in a message.
 
 use crate::board::FeatureId;
 use crate::visible::is_hidden;
@@ -21,52 +21,41 @@ use crate::visible::is_hidden;
 pub const MAX_TITLE_CHARS: usize = 72;
 /// The longest name of a pipeline or of a step, in characters.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest name of an attempt, in characters.
+/// The longest attempt id, in characters.
 const MAX_ATTEMPT_CHARS: usize = 128;
-/// The name that existing projects have in their history.
+/// The default pipeline name, which existing projects have in their history.
 const PIPELINE: &str = "Automaker";
 
 const FEATURE: &str = "Tollgate-Feature";
 const ITERATION: &str = "Tollgate-Iteration";
 const ATTEMPT: &str = "Tollgate-Attempt";
 
-/// What a commit is of.
+/// The inputs of a commit message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commit<'a> {
     /// The title of the feature; may be empty.
     pub title: &'a str,
-    /// Its description, whose first line stands in for a title that is missing.
+    /// Its description, whose first line replaces a missing title.
     pub description: &'a str,
     /// The feature.
     pub feature: &'a FeatureId,
-    /// What was done.
+    /// The kind of work that is committed.
     pub work: Work<'a>,
     /// The iteration, from 1.
     pub iteration: u32,
-    /// What the pipeline calls itself.
+    /// The configured name of the pipeline.
     pub pipeline: &'a str,
-    /// The name of this try to make the commit: letters, digits and `._-`; others are left out.
+    /// The id of this attempt: letters, digits and `._-`; other characters are left out.
     pub attempt: &'a str,
 }
 
-/// What was done in a commit.
+/// The kind of work in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work<'a> {
-    /// An agent implemented the feature, or repaired it after a review.
+    /// An implementation, or a fix after a review.
     Implementation,
-    /// An agent did a step behind the gate; its name.
+    /// A pipeline step, by its name.
     Step(&'a str),
-}
-
-/// What the last paragraph of a message says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trailers {
-    /// The feature.
-    pub feature: FeatureId,
-    /// The iteration.
-    pub iteration: u32,
-    /// The try to make the commit.
-    pub attempt: String,
 }
 
 /// Writes the message of a commit.
@@ -91,24 +80,7 @@ pub fn message(commit: &Commit<'_>) -> String {
     )
 }
 
-/// Reads the last paragraph of a message; `None` when it is not one of ours, or says something twice.
-#[must_use]
-pub fn parse_trailers(message: &str) -> Option<Trailers> {
-    let message = message.trim_end();
-    let start = message.rfind("\n\n").map_or(0, |at| at + 2);
-    let value = |wanted: &str| {
-        let pairs = message[start..].lines().filter_map(|line| line.split_once(':'));
-        let mut values = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value);
-        values.next().map(str::trim).filter(|_| values.next().is_none())
-    };
-    let feature = FeatureId::parse(value(FEATURE)?).ok()?;
-    let iteration = value(ITERATION)?.parse().ok().filter(|number| *number > 0)?;
-    let attempt = value(ATTEMPT)?;
-    let is_name = !attempt.is_empty() && attempt.len() <= MAX_ATTEMPT_CHARS && attempt.chars().all(is_of_attempt);
-    is_name.then(|| Trailers { feature, iteration, attempt: attempt.to_owned() })
-}
-
-/// The title, or what stands in for one.
+/// The title of the feature, else the first line of its description, else its id.
 fn subject(commit: &Commit<'_>) -> String {
     let title = one_line(commit.title, MAX_TITLE_CHARS);
     // A description may begin with a heading or the item of a list.
@@ -117,7 +89,7 @@ fn subject(commit: &Commit<'_>) -> String {
     titles.into_iter().find(|title| !title.is_empty()).unwrap_or_else(|| commit.feature.to_string())
 }
 
-/// A text of others on one line, without what cannot be seen, and cut.
+/// Untrusted text on one line, without invisible characters, truncated.
 fn one_line(text: &str, max_chars: usize) -> String {
     let spaced: String = text.chars().map(|part| if part.is_whitespace() { ' ' } else { part }).collect();
     let shown: String = spaced.chars().filter(|part| !is_hidden(*part)).collect();
@@ -140,6 +112,29 @@ mod tests {
 
     use super::*;
 
+    /// The trailers of a message, parsed as git does.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    struct Trailers {
+        feature: FeatureId,
+        iteration: u32,
+        attempt: String,
+    }
+
+    fn parse_trailers(message: &str) -> Option<Trailers> {
+        let message = message.trim_end();
+        let start = message.rfind("\n\n").map_or(0, |at| at + 2);
+        let value = |wanted: &str| {
+            let pairs = message[start..].lines().filter_map(|line| line.split_once(':'));
+            let mut values = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value);
+            values.next().map(str::trim).filter(|_| values.next().is_none())
+        };
+        let feature = FeatureId::parse(value(FEATURE)?).ok()?;
+        let iteration = value(ITERATION)?.parse().ok().filter(|number| *number > 0)?;
+        let attempt = value(ATTEMPT)?;
+        let is_name = !attempt.is_empty() && attempt.len() <= MAX_ATTEMPT_CHARS && attempt.chars().all(is_of_attempt);
+        is_name.then(|| Trailers { feature, iteration, attempt: attempt.to_owned() })
+    }
+
     fn id() -> FeatureId {
         FeatureId::parse("user-auth").unwrap()
     }
@@ -157,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_iteration_says_what_was_done() {
+    fn the_first_iteration_names_feature_iteration_and_attempt() {
         assert_snapshot!(message(&commit(&id(), "Add user authentication", "", 1)), @r"
         feat: Add user authentication
 
@@ -170,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn later_iterations_say_what_they_repair() {
+    fn later_iterations_name_the_review_they_fix() {
         let feature = id();
         let commit = Commit { pipeline: "Acme", ..commit(&feature, "Add user authentication", "", 3) };
         assert_snapshot!(message(&commit), @r"
@@ -186,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_their_name_in_it() {
+    fn a_step_commit_names_the_step() {
         let feature = id();
         let commit = Commit { work: Work::Step("Doc\numentation"), ..commit(&feature, "Add login", "", 2) };
         assert_snapshot!(message(&commit), @r"
@@ -201,21 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_one_line_of_what_can_be_seen() {
+    fn a_title_is_one_line_of_visible_characters() {
         check_subject(" Add\n\nlogin\t now\u{1b}\u{202e} ", "", "feat: Add login now");
         check_subject(&"ü".repeat(80), "", &format!("feat: {}…", "ü".repeat(71)));
         check_subject(&"ü".repeat(72), "", &format!("feat: {}", "ü".repeat(72)));
     }
 
     #[test]
-    fn a_missing_title_is_the_first_line_of_the_description_or_the_name() {
+    fn a_missing_title_falls_back_to_the_description_then_to_the_id() {
         check_subject("", "\n\n## Add login\nwith a form", "feat: Add login");
         check_subject("\u{200b}", "- \n> Add `rm -rf $(x)`", "feat: Add `rm -rf $(x)`");
         check_subject("", " \n", "feat: user-auth");
     }
 
     #[test]
-    fn only_the_last_paragraph_tells_what_a_commit_is_of() {
+    fn trailers_are_parsed_from_the_last_paragraph_only() {
         let ours = "Tollgate-Feature: a\nTollgate-Iteration: 2\nTollgate-Attempt: x";
         let read = |text: &str| parse_trailers(text).map(|found| (found.feature.to_string(), found.iteration));
         let a = Some(("a".to_owned(), 2));
@@ -232,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_title_can_change_what_a_message_says_of_itself(
+        fn no_title_or_step_name_can_forge_a_trailer(
             title in "(\\PC|[\\r\\n\\u{85}\\u{2028}]|Tollgate-Iteration: 9){0,12}",
             step in proptest::option::of("(\\PC|\n\n|Tollgate-Feature: b){0,8}"),
             iteration in 1u32..,

@@ -1,4 +1,4 @@
-//! What a feature asks for, as a checklist.
+//! Extracts acceptance criteria from the description and the specification of a feature.
 //!
 //! ```text
 //! Implement login with:                  C1 User registration endpoint
@@ -8,9 +8,9 @@
 //! Errors must not show which part was wrong.
 //! ```
 //!
-//! Taken are the items of lists, sentences that say what must or should be, and everything below a heading such as
-//! `Acceptance criteria`. Code, quotes, comments, what is struck out and what is said to be out of scope ask for nothing.
-//! What a sentence means is not looked into: it is for a reviewer to answer each.
+//! List items, sentences with `must` or `should`, and all text below a heading such as `Acceptance criteria` become
+//! criteria. Code, quotes, comments, struck text and out-of-scope sections do not. The meaning of a sentence is not
+//! analysed: a reviewer answers each criterion.
 
 use std::collections::HashSet;
 
@@ -24,17 +24,17 @@ mod sentence;
 
 /// The most criteria of a feature.
 pub const MAX_CRITERIA: usize = 50;
-/// The most characters of one.
+/// The most characters of one criterion.
 pub const MAX_CHARS: usize = 300;
 /// The most bytes of each text that are read.
 const MAX_BYTES: usize = 256 * 1024;
-/// Of what is said for all of a list, so many characters are put before each item: its end.
+/// The most characters of the lead sentence of a list that are put before each item: its end.
 const MAX_LEAD_CHARS: usize = 150;
-/// A heading or a label with more words than this is a sentence.
+/// A heading or a label with more words than this is read as a sentence.
 const MAX_LABEL_WORDS: usize = 6;
 
-/// Headings below which everything is asked for have one of these words in them.
-const ASKED: [&str; 11] = [
+/// Phrases in headings below which all text is a criterion.
+const REQUIRED: [&str; 11] = [
     "acceptance criteria",
     "acceptance criterion",
     "acceptance",
@@ -47,8 +47,8 @@ const ASKED: [&str; 11] = [
     "expected behavior",
     "expected behaviour",
 ];
-/// Headings below which nothing is asked for have one of these words in them.
-const REFUSED: [&str; 14] = [
+/// Phrases in headings below which no text is a criterion.
+const OUT_OF_SCOPE: [&str; 14] = [
     "out of scope",
     "not in scope",
     "non goal",
@@ -65,7 +65,7 @@ const REFUSED: [&str; 14] = [
     "steps to reproduce",
 ];
 
-/// Reads what the description and the specification of a feature ask for.
+/// Extracts the criteria of a description and a specification, without duplicates.
 #[must_use]
 pub fn read(description: &str, spec: &str) -> Vec<Criterion> {
     let mut known = HashSet::new();
@@ -78,10 +78,10 @@ pub fn read(description: &str, spec: &str) -> Vec<Criterion> {
             reader.take(event);
         }
         reader.end_block();
-        for asked in reader.asked {
-            let key = normalise(&asked);
+        for text in reader.criteria {
+            let key = normalise(&text);
             if criteria.len() < MAX_CRITERIA && !key.is_empty() && known.insert(key) {
-                criteria.push(Criterion { id: format!("C{}", criteria.len() + 1), text: cut(&asked) });
+                criteria.push(Criterion { id: format!("C{}", criteria.len() + 1), text: cut(&text) });
             }
         }
     }
@@ -104,46 +104,46 @@ fn cut(text: &str) -> String {
     format!("{}…", head.trim_end())
 }
 
-/// What stands below a heading.
+/// How text below a heading is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Section {
-    /// Lists and sentences that ask for something count.
+    /// List items and requirement sentences are criteria.
     #[default]
     Plain,
-    /// Everything counts.
-    Asked,
-    /// Nothing counts.
-    Refused,
+    /// All text is a criterion.
+    Required,
+    /// No text is a criterion.
+    OutOfScope,
 }
 
-/// An item of a list whose end has not come.
+/// An open list item.
 #[derive(Debug, Default)]
 struct Item {
-    /// What it says for all below it: `The form must not:`.
+    /// Its lead for the nested list: `The form must not:`.
     lead: Option<String>,
-    /// True when it asked for something itself.
-    has_asked: bool,
+    /// True when the item is a criterion itself.
+    is_criterion: bool,
 }
 
 #[derive(Debug, Default)]
 struct Reader {
-    asked: Vec<String>,
-    /// The headings that are open: their level and what stands below them.
+    criteria: Vec<String>,
+    /// The open headings: their level and how text below them is read.
     sections: Vec<(HeadingLevel, Section)>,
     items: Vec<Item>,
-    /// What the paragraph before a list says for all of it.
+    /// The lead sentence before a list, which applies to each item.
     lead: Option<String>,
-    /// True when the paragraph before a list says that none of it counts.
-    refuses_list: bool,
+    /// True when the paragraph before a list puts the list out of scope.
+    is_list_out_of_scope: bool,
     is_heading: Option<HeadingLevel>,
     /// How many quotes, blocks of code, pictures and struck texts are open.
     n_hidden: usize,
     n_links: usize,
     text: String,
-    /// True when something of the text is no link.
+    /// True when the text has words outside links.
     is_more_than_links: bool,
     n_strong: usize,
-    /// True when something of the text is not set in bold.
+    /// True when the text has words that are not bold.
     is_more_than_bold: bool,
 }
 
@@ -157,7 +157,6 @@ impl Reader {
             Event::SoftBreak | Event::HardBreak => self.push("\n"),
             Event::Rule => self.end_block(),
             Event::TaskListMarker(_) | Event::Html(_) | Event::InlineHtml(_) => {}
-            // None of these is asked for.
             Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
     }
@@ -199,7 +198,7 @@ impl Reader {
             TagEnd::List(_) => {
                 self.end_block();
                 if self.items.is_empty() {
-                    (self.lead, self.refuses_list) = (None, false);
+                    (self.lead, self.is_list_out_of_scope) = (None, false);
                 }
             }
             TagEnd::TableRow => self.row(),
@@ -234,7 +233,7 @@ impl Reader {
     }
 
     fn heading(&mut self, level: HeadingLevel, text: &str) {
-        (self.lead, self.refuses_list) = (None, false);
+        (self.lead, self.is_list_out_of_scope) = (None, false);
         self.sections.retain(|(open, _)| *open < level);
         let around = self.section();
         self.sections.push((level, named(text).unwrap_or(around)));
@@ -245,7 +244,7 @@ impl Reader {
     }
 
     fn item(&mut self, text: &str) {
-        if self.section() == Section::Refused || self.refuses_list {
+        if self.section() == Section::OutOfScope || self.is_list_out_of_scope {
             return;
         }
         let (text, is_lead) = (sentence::joined(text), text.ends_with(':'));
@@ -257,49 +256,49 @@ impl Reader {
             .collect();
         let whole = leads.into_iter().chain([text.as_str()]).collect::<Vec<_>>().join(" ");
         let Some(item) = self.items.last_mut() else { return };
-        if is_lead && !item.has_asked {
+        if is_lead && !item.is_criterion {
             item.lead = Some(end_of(&text));
-        } else if !item.has_asked {
-            item.has_asked = true;
-            self.asked.push(whole);
+        } else if !item.is_criterion {
+            item.is_criterion = true;
+            self.criteria.push(whole);
         } else {
-            // Further paragraphs of an item explain it.
-            self.asked.extend(sentence::asking(&text));
+            // Further paragraphs of an item explain it; only requirement sentences count.
+            self.criteria.extend(sentence::requirements(&text));
         }
     }
 
     fn paragraph(&mut self, text: &str, is_bold: bool) {
-        (self.lead, self.refuses_list) = (None, false);
+        (self.lead, self.is_list_out_of_scope) = (None, false);
         let label = if is_bold || text.ends_with(':') { named(text) } else { None };
         if label.is_some() {
-            self.refuses_list = label == Some(Section::Refused);
+            self.is_list_out_of_scope = label == Some(Section::OutOfScope);
             return;
         }
         let text = match text.ends_with(':').then(|| sentence::last(text)) {
             Some((before, lead)) => {
-                let is_said_of_all = sentence::asks(lead) || sentence::denies(lead);
-                self.lead = is_said_of_all.then(|| end_of(&sentence::joined(lead)));
+                let applies_to_items = sentence::is_requirement(lead) || sentence::is_negation(lead);
+                self.lead = applies_to_items.then(|| end_of(&sentence::joined(lead)));
                 before
             }
             None => text,
         };
         match self.section() {
-            Section::Plain => self.asked.extend(sentence::asking(text)),
-            Section::Asked => self.asked.extend(sentence::all(text)),
-            Section::Refused => {}
+            Section::Plain => self.criteria.extend(sentence::requirements(text)),
+            Section::Required => self.criteria.extend(sentence::all(text)),
+            Section::OutOfScope => {}
         }
     }
 
-    /// A row of a table counts only where everything does: most tables are no lists of wishes.
+    /// A table row is a criterion only below a requirements heading: most tables hold other data.
     fn row(&mut self) {
         let text = std::mem::take(&mut self.text);
-        if self.section() == Section::Asked && std::mem::take(&mut self.is_more_than_links) {
-            self.asked.push(sentence::joined(&text));
+        if self.section() == Section::Required && std::mem::take(&mut self.is_more_than_links) {
+            self.criteria.push(sentence::joined(&text));
         }
     }
 }
 
-/// The end of what is said for all of a list, which has the `not`.
+/// The end of a lead sentence, where a `not` stands.
 fn end_of(lead: &str) -> String {
     match lead.char_indices().rev().nth(MAX_LEAD_CHARS) {
         Some((start, first)) => format!("…{}", &lead[start + first.len_utf8()..]),
@@ -307,7 +306,7 @@ fn end_of(lead: &str) -> String {
     }
 }
 
-/// What stands below a heading of these words; `None` when they tell nothing.
+/// How text below a heading of these words is read; `None` for an ordinary heading.
 fn named(heading: &str) -> Option<Section> {
     let words = normalise(heading);
     let n_words = words.split(' ').count();
@@ -315,10 +314,10 @@ fn named(heading: &str) -> Option<Section> {
     if words.is_empty() || n_words > MAX_LABEL_WORDS {
         return None;
     }
-    if REFUSED.iter().any(&has) {
-        return Some(Section::Refused);
+    if OUT_OF_SCOPE.iter().any(&has) {
+        return Some(Section::OutOfScope);
     }
-    ASKED.iter().any(has).then_some(Section::Asked)
+    REQUIRED.iter().any(has).then_some(Section::Required)
 }
 
 #[cfg(test)]

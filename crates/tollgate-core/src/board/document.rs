@@ -1,19 +1,19 @@
-//! `feature.json` and its neighbours: JSON objects that other programs own, of which a few keys are ours.
+//! `feature.json` and related files: JSON objects that other programs own, edited in place.
 //!
-//! A document keeps the text it was read from. What is not touched comes back byte for byte: keys nobody here knows,
-//! their order, numbers like `1e+21`, escapes like `"\ud83d"` that are no character, line ends, indentation, a missing
-//! line end at the end. A value is replaced where it stands; a new key goes to the end, written the way the file is.
+//! A document keeps the text it was read from. All else survives byte for byte: unknown keys, their order, numbers like
+//! `1e+21`, lone surrogates like `"\ud83d"`, line ends, indentation, a missing final line end. A value is replaced where
+//! it stands; a new key goes to the end, in the layout of the file.
 //!
 //! ```json
 //! {
 //!   "id": "feature-1767960000000-x7k2m9qpa",
 //!   "title": "Add login",
 //!   "status": "code_review",
-//!   "somebodyElsesKey": 1e+21
+//!   "unknownKey": 1e+21
 //! }
 //! ```
 //!
-//! What an outer key holds is read only when it is asked for. Files, and who else writes them, are elsewhere.
+//! Values are parsed on demand. Reading and writing files is outside this crate.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -37,55 +37,55 @@ pub const MAX_DEPTH: usize = 128;
 pub const MAX_KEYS: usize = 4096;
 /// The most items of a list that are read.
 pub const MAX_ITEMS: usize = 10_000;
-/// The most characters of a key that are shown.
+/// The most characters of a key in an error message.
 const MAX_SHOWN: usize = 64;
-/// The most keys that are carried over into somebody else's version.
+/// The most keys that [`Document::adopt`] merges.
 const MAX_CARRIED: usize = 64;
 
-/// A text is no document, and where that shows.
+/// Why a text is not a document, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Something else was expected.
+    /// The JSON is malformed.
     #[error("line {line}, column {column}: expected {expected}")]
     Syntax {
         /// The line, from 1.
         line: usize,
         /// The column in characters, from 1.
         column: usize,
-        /// What should be there.
+        /// The token that was expected.
         expected: &'static str,
     },
-    /// It is nested too deeply.
+    /// The nesting exceeds [`MAX_DEPTH`].
     #[error("line {line}: it is nested more than {MAX_DEPTH} deep")]
     TooDeep {
         /// The line, from 1.
         line: usize,
     },
-    /// It is too large.
+    /// The text exceeds [`MAX_BYTES`].
     #[error("it has {0} bytes, and {MAX_BYTES} are the most")]
     TooLarge(usize),
-    /// It has too many keys.
+    /// The object has more than [`MAX_KEYS`] keys.
     #[error("it has more than {MAX_KEYS} keys")]
     TooManyKeys,
-    /// It is text in another encoding.
+    /// The bytes are not UTF-8.
     #[error("line {line}: it is not UTF-8")]
     NotUtf8 {
         /// The line, from 1.
         line: usize,
     },
-    /// There is nothing, as while somebody writes it anew.
+    /// The text is empty, as while another program rewrites the file.
     #[error("it is empty")]
     Empty,
-    /// It is a list, a text, a number.
+    /// The text is a list, a string or a number.
     #[error("it is not an object")]
     NotAnObject,
-    /// Programs disagree about which of the two counts.
+    /// A key occurs twice; programs disagree about which one counts.
     #[error("it has the key `{0}` twice")]
     Twice(String),
-    /// There is no id.
+    /// The `id` is missing.
     #[error("it has no `id`")]
     NoId,
-    /// The id cannot be one.
+    /// The `id` is invalid.
     #[error("its `id` cannot be used: {0}")]
     BadId(IdError),
 }
@@ -97,16 +97,16 @@ pub struct Document {
     object: Object,
 }
 
-/// An object in a text.
+/// The position of an object in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Object {
-    /// From its first bracket to behind its last.
+    /// From its opening bracket to behind its closing one.
     body: Range<usize>,
     members: Vec<Member>,
 }
 
 impl Document {
-    /// Reads a document.
+    /// Parses a document.
     pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
         if bytes.len() > MAX_BYTES {
             return Err(DocumentError::TooLarge(bytes.len()));
@@ -120,7 +120,7 @@ impl Document {
         }
     }
 
-    /// A new document of keys and their JSON, laid out as `JSON.stringify(x, null, 2)` does it.
+    /// Builds a document from keys and their JSON, in the layout of `JSON.stringify(x, null, 2)`.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, DocumentError> {
         let mut text = String::from("{");
         for (index, (key, json)) in pairs.into_iter().enumerate() {
@@ -138,7 +138,7 @@ impl Document {
         if text.len() > MAX_BYTES {
             return Err(DocumentError::TooLarge(text.len()));
         }
-        // A mark of the byte order is not JSON, but editors put it there.
+        // A byte order mark is not JSON, but some editors write one.
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let mut reader = Reader::new(&text, start);
         reader.skip_space();
@@ -159,7 +159,7 @@ impl Document {
         Ok(Self { text, object })
     }
 
-    /// The document as bytes: those it was read from, but for what was set since.
+    /// The document as bytes: the original ones, except for edited values.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.text.as_bytes().to_vec()
@@ -176,7 +176,7 @@ impl Document {
         self.object.members.iter().map(|member| member.key.as_str())
     }
 
-    /// The JSON of a value.
+    /// The raw JSON of a value.
     #[must_use]
     pub fn raw(&self, key: &str) -> Option<&str> {
         self.object.find(key).map(|index| &self.text[self.object.members[index].value.clone()])
@@ -188,19 +188,19 @@ impl Document {
         self.raw(key).and_then(|json| Self::parse(json.as_bytes()).ok())
     }
 
-    /// The JSON of the items of a list, [`MAX_ITEMS`] at most; empty when it is none.
+    /// The raw JSON of list items, [`MAX_ITEMS`] at most; empty for another type.
     #[must_use]
     pub fn items(&self, key: &str) -> Vec<&str> {
         self.raw(key).map(items).unwrap_or_default()
     }
 
-    /// A text, if it is one. Half a character, which `JSON.stringify` can write, is U+FFFD.
+    /// A string value. A lone surrogate, which `JSON.stringify` can write, becomes U+FFFD.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         self.raw(key).and_then(unquote)
     }
 
-    /// True or false, if it is one of them.
+    /// A boolean value.
     #[must_use]
     pub fn flag(&self, key: &str) -> Option<bool> {
         match self.raw(key)? {
@@ -210,24 +210,24 @@ impl Document {
         }
     }
 
-    /// A whole number, if it is one.
+    /// An integer value.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<i64> {
         self.raw(key).and_then(number)
     }
 
-    /// The texts of a list; what is no text is passed by.
+    /// The strings of a list; other items are skipped.
     #[must_use]
     pub fn texts(&self, key: &str) -> Vec<String> {
         self.items(key).into_iter().filter_map(unquote).collect()
     }
 
-    /// Sets a key to a JSON value, laid out as the file is. Equal values are left as they are written.
+    /// Sets a key to a JSON value in the layout of the file. An equal value keeps its formatting.
     pub fn set_raw(&mut self, key: &str, json: &str) -> Result<(), DocumentError> {
         self.set_at(&[key], json)
     }
 
-    /// Sets a key to a text.
+    /// Sets a key to a string.
     pub fn set_text(&mut self, key: &str, text: &str) -> Result<(), DocumentError> {
         if self.text(key).is_some_and(|found| found == text) {
             return Ok(());
@@ -235,7 +235,7 @@ impl Document {
         self.set_raw(key, &quote(text))
     }
 
-    /// Sets a key of an object in an object, by the keys that lead to it; objects that are missing are made.
+    /// Sets a nested key by its path; missing objects are created.
     pub fn set_at(&mut self, path: &[&str], json: &str) -> Result<(), DocumentError> {
         Reader::whole_value(json).map_err(|problem| problem.in_text(json))?;
         if let Some((span, replacement)) = self.change(path, json)? {
@@ -244,7 +244,7 @@ impl Document {
         Ok(())
     }
 
-    /// Removes a key. What is not there is not missed.
+    /// Removes a key, if it is there.
     pub fn remove(&mut self, key: &str) {
         let Object { body, members } = &self.object;
         let Some(index) = self.object.find(key) else {
@@ -255,13 +255,13 @@ impl Document {
             (None, Some(last)) => (last.value.end..members[index].value.end, ""),
             (None, None) => (body.clone(), "{}"),
         };
-        // Without a key it is as much a document as before.
+        // Removing a key cannot make a valid document invalid.
         let _ = self.replace(span, replacement);
     }
 
-    /// Takes over what `mine` changed in `base`, in keys that this version left as they are in `base`.
+    /// Three-way merge: applies the changes from `base` to `mine` to keys that this version did not change.
     ///
-    /// So two programs that wrote at the same time both find what they wrote.
+    /// Two programs that write concurrently thus both keep their changes.
     pub fn adopt(&mut self, base: &Self, mine: &Self) {
         let (before, here) = (base.by_key(), self.by_key());
         let is_carried = |key: &str, value: Option<&str>| {
@@ -272,7 +272,7 @@ impl Document {
         let now = mine.by_key();
         let gone: Vec<&str> = base.keys().filter(|key| !now.contains_key(key) && is_carried(key, None)).collect();
         for (key, json) in set.into_iter().take(MAX_CARRIED) {
-            // What would make the document too large stays away.
+            // A value that would make the document too large is dropped.
             let _ = self.set_raw(key, json);
         }
         for key in gone.into_iter().take(MAX_CARRIED) {
@@ -288,7 +288,7 @@ impl Document {
         self.entries().collect()
     }
 
-    /// The place that changes when a value is set, and what comes there.
+    /// The edit that sets a value: the span to replace and its replacement.
     fn change(&self, path: &[&str], json: &str) -> Result<Option<(Range<usize>, String)>, DocumentError> {
         let layout = Layout::of(&self.text, &self.object);
         let (mut object, mut path) = (self.object.clone(), path);
@@ -317,7 +317,7 @@ impl Document {
     fn replace(&mut self, span: Range<usize>, replacement: &str) -> Result<(), DocumentError> {
         let mut text = self.text.clone();
         text.replace_range(span, replacement);
-        // Read again as a whole: what was set is then held to the same limits as what is read.
+        // Parsing the result again applies the same limits to edits as to input.
         *self = Self::of_text(text)?;
         Ok(())
     }
@@ -351,7 +351,7 @@ impl Object {
     }
 }
 
-/// The JSON of a text.
+/// Encodes a string as JSON.
 #[must_use]
 pub fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -375,7 +375,7 @@ fn number(json: &str) -> Option<i64> {
 fn items(json: &str) -> Vec<&str> {
     let mut found = Vec::new();
     if json.starts_with('[') {
-        // It was read before as part of the document, so it is a list.
+        // The value was parsed as part of the document, so it is a valid list.
         let _ = Reader::new(json, 0).list(0, &mut |span| {
             if found.len() < MAX_ITEMS {
                 found.push(&json[span]);
@@ -385,7 +385,7 @@ fn items(json: &str) -> Vec<&str> {
     found
 }
 
-/// A value in the objects that lead to it.
+/// Wraps a value in the objects of its path.
 fn wrap(path: &[&str], json: &str) -> String {
     path.iter().rev().fold(json.to_owned(), |json, key| format!("{{{}:{json}}}", quote(key)))
 }

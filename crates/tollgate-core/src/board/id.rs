@@ -1,75 +1,65 @@
-//! Names of features and of steps, which become names of folders, branches and arguments.
+//! Ids of features and pipeline steps: safe as names of folders, branches and arguments.
 
 use std::fmt;
 
-/// The longest name.
+/// The longest id.
 const MAX_CHARS: usize = 64;
 
-/// A name cannot be used, and why.
+/// Why a text is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// There is nothing.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// There is too much.
+    /// The text is too long.
     #[error("it has {0} characters, and {MAX_CHARS} are the most")]
     TooLong(usize),
-    /// A program could take it for an option.
+    /// A leading `-`, which programs take for an option.
     #[error("it begins with `-`")]
     Option,
-    /// A character that would mean something to a file system, a shell or git.
+    /// A character that is special to a file system, a shell or git.
     #[error("it has a character other than `A-Z`, `a-z`, `0-9`, `_` and `-`")]
     Character,
 }
 
-/// The name of a feature: `feature-1767960000000-x7k2m9qpa`, `user-auth`.
-///
-/// It is also the name of its folder, so it holds nothing that could lead elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FeatureId(String);
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
 
-impl FeatureId {
-    /// Takes a name that is safe.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        check(text)?;
-        Ok(Self(text.to_owned()))
-    }
+        impl $name {
+            /// Parses an id.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                check(text)?;
+                Ok(Self(text.to_owned()))
+            }
 
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
 }
 
-impl fmt::Display for FeatureId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+id! {
+    /// The id of a feature: `feature-1767960000000-x7k2m9qpa`, `user-auth`.
+    ///
+    /// It is also the name of the feature's folder and branch, so it holds nothing that could lead elsewhere.
+    FeatureId
 }
 
-/// The name of a step that a team put behind the review: `step_lx3k_a1b2c3`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StepId(String);
-
-impl StepId {
-    /// Takes a name that is safe.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        check(text)?;
-        Ok(Self(text.to_owned()))
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for StepId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+id! {
+    /// The id of a pipeline step behind the review: `step_lx3k_a1b2c3`.
+    StepId
 }
 
 fn check(text: &str) -> Result<(), IdError> {
@@ -94,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_could_lead_elsewhere_are_refused() {
+    fn ids_that_could_escape_a_folder_are_refused() {
         let bad =
             ["", ".", "..", "a/b", "a\\b", "-rf", "--output=x", "a b", "a\n", "a\0", "é", "a%2fb", "a.b", "~", "$(x)"];
         for text in bad {
@@ -105,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn names_as_boards_make_them_are_taken() {
+    fn ids_as_boards_generate_them_are_accepted() {
         for text in ["feature-1767960000000-x7k2m9qpa", "user-auth", "A_1", "_x", &"x".repeat(64)] {
             assert_eq!(FeatureId::parse(text).unwrap().as_str(), text);
         }

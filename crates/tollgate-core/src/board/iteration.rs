@@ -1,81 +1,70 @@
-//! What one review of a feature said.
+//! The result of one review of a feature.
 
 use std::collections::HashSet;
 
 use crate::board::StepId;
 use crate::finding::{Category, Finding, Severity};
 use crate::fingerprint::Fingerprint;
+use crate::names::names;
 
 /// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The feature may go on.
+    /// The feature passes the gate.
     Approved,
-    /// It goes back.
+    /// The feature goes back to the agent.
     Rejected,
-    /// There is no answer that could be believed.
+    /// The reviewer gave no valid answer.
     Failed,
 }
 
-impl Outcome {
-    /// The word in files and events.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Reads the word.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Approved, Self::Rejected, Self::Failed].into_iter().find(|outcome| outcome.as_str() == text)
-    }
-}
+names!(Outcome {
+    Approved => "approved",
+    Rejected => "rejected",
+    Failed => "failed",
+});
 
 /// One finished review of a feature: implementation N, commit N, review N.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Iteration {
-    /// N, from 1.
+    /// The iteration, counted from 1.
     pub number: u32,
     /// How the review ended.
     pub outcome: Outcome,
-    /// When, as `2026-01-09T14:22:00.000Z`.
+    /// The time of the review, as `2026-01-09T14:22:00.000Z`.
     pub reviewed_at: String,
     /// The model that reviewed; `tollgate/offline` when only rules did.
     pub model: String,
-    /// Who provides it, e.g. `anthropic`; `tollgate` when only rules did.
+    /// The provider of the model, e.g. `anthropic`; `tollgate` when only rules did.
     pub provider: String,
     /// The commit that was reviewed; `None` when there was nothing to commit.
     pub commit: Option<String>,
-    /// What it was compared with.
+    /// The commit it was compared with.
     pub base: Option<String>,
-    /// What counts, worst first.
+    /// The findings that count, worst first.
     pub findings: Vec<Remark>,
-    /// What was said too late to reject: new remarks on lines that the last review passed.
+    /// New findings on lines that the last review passed; they do not count.
     pub late: Vec<Remark>,
-    /// One or two sentences.
+    /// A summary of one or two sentences.
     pub summary: String,
-    /// What must be fixed, when it was rejected; why there is no answer, when it failed.
+    /// The reason of a rejection or of a failure.
     pub reason: Option<String>,
-    /// What was asked for, and whether it is there.
+    /// The acceptance criteria and their answers.
     pub compliance: Compliance,
-    /// What else is to be known: files nobody looked at, an approval that was overruled.
+    /// Notes, e.g. on files that were not reviewed or on an overruled approval.
     pub notes: Vec<String>,
-    /// True when the branch moved on while it was reviewed, so that nothing follows from it.
+    /// True when the branch moved during the review, so that its outcome is void.
     pub outdated: bool,
-    /// The step whose changes were reviewed, when it was not an agent's implementation.
+    /// The pipeline step whose changes were reviewed, unless it was an implementation.
     pub after_step: Option<StepId>,
-    /// A person let the feature pass all the same.
+    /// A manual approval against the review.
     pub overridden: Option<Override>,
-    /// What the person who sent the feature back with this review said to the agent.
+    /// The note to the agent of the person who sent the feature back.
     pub note: Option<String>,
 }
 
 impl Iteration {
-    /// How many findings are new since an earlier review, and how many of its findings are gone.
+    /// Counts findings that are new since an earlier review, and findings of it that are gone.
     #[must_use]
     pub fn progress_since(&self, prior: &Self) -> (usize, usize) {
         let keys = |iteration: &Self| iteration.findings.iter().map(Remark::key).collect::<HashSet<String>>();
@@ -87,87 +76,87 @@ impl Iteration {
     }
 }
 
-/// A person let a feature pass against its review.
+/// A manual approval of a feature against its review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// Who.
+    /// The name of the person.
     pub who: String,
-    /// Why.
+    /// The reason that the person gave.
     pub reason: String,
-    /// When, as `2026-01-09T14:22:00.000Z`.
+    /// The time, as `2026-01-09T14:22:00.000Z`.
     pub at: String,
 }
 
-/// Whether what was asked for is there. In the order in which it was asked for.
+/// The answers to the acceptance criteria, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Compliance {
     /// Each criterion with its answer.
     pub criteria: Vec<(Criterion, Met)>,
 }
 
-/// Something the description or the specification asks for.
+/// An acceptance criterion from the description or the specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criterion {
-    /// Its name in questions and answers: `C1`.
+    /// Its id in prompts and answers: `C1`.
     pub id: String,
-    /// What is asked for, in the author's words.
+    /// The text of the author.
     pub text: String,
 }
 
-/// Whether a criterion is met.
+/// The answer to a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Met {
-    /// It is, as the evidence shows.
+    /// The criterion is met.
     Yes {
-        /// Where one sees it.
+        /// The location that shows it.
         evidence: String,
     },
-    /// It is not.
+    /// The criterion is not met.
     No {
-        /// What is missing.
+        /// The missing part.
         evidence: String,
     },
-    /// Nobody said, or could say.
+    /// The reviewer gave no answer, or could not tell.
     Unclear {
-        /// Why, if somebody said.
+        /// The reason, if the reviewer gave one.
         evidence: Option<String>,
     },
 }
 
-/// One remark of a review, as the board's files and events have it.
+/// A finding in the shape of the board's files and events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// What it is about.
+    /// Its category.
     pub category: Category,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// A short title.
     pub title: String,
-    /// What is wrong.
+    /// The defect and its consequence.
     pub description: String,
-    /// How to fix it.
+    /// The suggested fix.
     pub suggestion: Option<String>,
     /// The file.
     pub file: Option<String>,
     /// The line.
     pub line: Option<u32>,
-    /// The code it is about.
+    /// The quoted code.
     pub evidence: Option<String>,
-    /// Its number within the review, e.g. `F003`, and its key across reviews; `None` for one that no finding stands behind.
+    /// Its id and fingerprint; `None` when it does not come from a finding.
     pub identity: Option<Identity>,
 }
 
-/// Which finding a remark is.
+/// The identity of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Its number within the review.
+    /// Its id within the review, e.g. `F003`.
     pub id: String,
-    /// Its key across reviews.
+    /// Its fingerprint across reviews.
     pub fingerprint: String,
 }
 
 impl Remark {
-    /// A finding as a remark.
+    /// Converts a finding.
     #[must_use]
     pub fn of(finding: &Finding) -> Self {
         Self {
@@ -183,7 +172,7 @@ impl Remark {
         }
     }
 
-    /// What it is known by across reviews: its fingerprint, or file and title when no finding stands behind it.
+    /// The key across reviews: its fingerprint, else file and title.
     #[must_use]
     pub fn key(&self) -> String {
         match &self.identity {
@@ -192,7 +181,7 @@ impl Remark {
         }
     }
 
-    /// The word for its severity in files and events.
+    /// The name of its severity in files and events.
     #[must_use]
     pub fn severity_word(&self) -> &'static str {
         match self.severity {
@@ -202,7 +191,7 @@ impl Remark {
         }
     }
 
-    /// The word for its category in files and events.
+    /// The name of its category in files and events.
     #[must_use]
     pub fn category_word(&self) -> &'static str {
         match self.category {

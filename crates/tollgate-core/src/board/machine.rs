@@ -1,8 +1,8 @@
-//! What may happen to a feature, and what follows.
+//! The state machine of a feature: states, events and transitions.
 //!
-//! [`next`] is the only way from one state to another. It is pure: whoever calls it stores the new state, the record of
-//! what happened and the announcements in one transaction, and does the work that is owed ([`Work`]) afterwards. The
-//! work that is owed is part of the state, so that after a crash it is still known.
+//! [`next`] is the only transition function. It is pure: the caller stores the new state, the transition record and the
+//! events in one transaction and runs the pending job ([`Work`]) afterwards. The pending job is part of the state, so it
+//! survives a crash.
 //!
 //! ```text
 //! backlog ─► in_progress ─► code_review ─► step … ─► waiting_approval | verified ─► completed
@@ -14,127 +14,127 @@ use std::fmt;
 
 use crate::board::StepId;
 
-mod acts;
-mod words;
+mod actions;
+mod labels;
 
-pub use acts::{Act, Offer, acts, way_to};
+pub use actions::{Action, AvailableAction, action_towards, available_actions};
 
-/// How many automatic rounds there are until a person decides.
+/// The iterations without a person until one decides.
 pub const MAX_ROUNDS: u32 = 3;
-/// How often a review is tried that brings no answer.
+/// The attempts at a review that fails.
 pub const MAX_TRIES: u32 = 3;
-/// How often an agent is started anew for one iteration, because the server ended while it was at work.
+/// The restarts of an agent within one iteration after the server was interrupted.
 pub const MAX_RESTARTS: u32 = 20;
 
 /// The column of a feature.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Nobody works on it.
+    /// Not started.
     Backlog,
-    /// It is being implemented, or waits for somebody to do so.
+    /// An agent implements it, is queued, or another program works on it.
     InProgress,
-    /// It is at the gate.
+    /// It is reviewed by the gate.
     CodeReview,
-    /// A step that the team put behind the gate.
+    /// A pipeline step after the gate.
     Step(StepId),
-    /// It passed, and a person looks at it.
+    /// It passed the gate and needs manual approval.
     WaitingApproval,
-    /// It passed, and nobody has to look at it.
+    /// It passed the gate and needs no manual approval.
     Verified,
-    /// It is over.
+    /// A person accepted it.
     Completed,
-    /// A word of another program, which is left alone.
+    /// A status of another program, which is left alone.
     Other(String),
 }
 
-/// The work that is owed to a feature.
+/// The pending job of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Work {
-    /// None: somebody else's turn.
+    /// No job is pending.
     Nothing,
-    /// An agent is to be started, as soon as there is room and what it depends on is done.
+    /// An agent is queued until a slot is free and all dependencies are done.
     Queued,
-    /// An agent is at work.
+    /// An agent is running.
     Implementing,
-    /// What the agent did is to be committed.
+    /// The changes of the agent are to be committed.
     Committing,
     /// The commit is to be reviewed.
     Reviewing,
-    /// An agent works on a step behind the gate.
+    /// An agent runs a pipeline step.
     Stepping,
-    /// What a step changed is to be committed.
+    /// The changes of a step are to be committed.
     CommittingStep,
 }
 
-/// Why a feature waits for a person.
+/// Why a feature is paused until a person acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pause {
-    /// It was rejected as often as it may be.
+    /// The iteration limit is reached.
     MaxIterations,
-    /// The agent changed nothing, or the same remarks came back.
+    /// The agent changed nothing, or the same findings came back.
     NoProgress,
     /// The agent failed.
     AgentFailed,
-    /// The commit failed, or its hooks twice.
+    /// The commit failed, or its hooks refused it twice.
     CommitFailed,
-    /// The review brought no answer.
+    /// The review failed [`MAX_TRIES`] times.
     ReviewFailed,
-    /// The server ended too often while the agent was at work.
+    /// The server was interrupted [`MAX_RESTARTS`] times while the agent ran.
     Interrupted,
     /// A person stopped it.
     Stopped,
-    /// It has cost what it may.
+    /// The budget is exhausted.
     Budget,
 }
 
-/// What the last review says, as far as there is one.
+/// The state of the review of the current iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Review {
-    /// There is none yet for this iteration.
+    /// Not started.
     Pending,
-    /// It is being made.
+    /// Running.
     Reviewing,
-    /// It approved.
+    /// The review approved.
     Approved,
-    /// It rejected.
+    /// The review rejected.
     Rejected,
-    /// It brought no answer.
+    /// The review failed.
     Failed,
 }
 
-/// Where a feature is.
+/// The state of a feature.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     /// Its column.
     pub status: Status,
-    /// The work that is owed to it.
+    /// The pending job.
     pub work: Work,
-    /// Why it waits for a person, if it does.
+    /// Why it is paused, if it is.
     pub pause: Option<Pause>,
-    /// The number of the iteration that is worked on or was last; 0 before the first.
+    /// The current or last iteration; 0 before the first.
     pub iteration: u32,
-    /// How many iterations were begun without a person since one last decided.
+    /// The iterations since a person last decided.
     pub round: u32,
-    /// What the last review says.
+    /// The state of the review.
     pub review: Review,
-    /// How often the review of this iteration brought no answer.
+    /// The failed review attempts of this iteration.
     pub tries: u32,
-    /// How often the agent of this iteration was started anew because the server ended.
+    /// The restarts of the agent in this iteration.
     pub restarts: u32,
-    /// True when the hooks refused the commit of this iteration once.
+    /// True when a hook refused the commit of this iteration once.
     pub hook_failed: bool,
     /// The last commit.
     pub commit: Option<String>,
-    /// True when it is the commit of this iteration.
+    /// True when `commit` belongs to this iteration.
     pub committed: bool,
-    /// True when steps behind the gate changed something that no review has seen.
+    /// True when pipeline steps made changes that no review has seen.
     pub stale: bool,
-    /// True when the steps behind the gate are done.
+    /// True when all pipeline steps are done.
     pub stepped: bool,
 }
 
 impl State {
-    /// A feature that nobody has worked on.
+    /// The state of a new feature.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -161,14 +161,14 @@ impl Default for State {
     }
 }
 
-/// What the project wants.
+/// The settings of the project that transitions depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// True when a person looks at the feature in the end.
+    /// True when the feature requires manual approval.
     pub skip_tests: bool,
-    /// The steps behind the gate.
+    /// The pipeline steps.
     pub steps: Vec<StepId>,
-    /// How many automatic rounds there are.
+    /// The iterations without a person.
     pub max_rounds: u32,
 }
 
@@ -178,74 +178,74 @@ impl Default for Rules {
     }
 }
 
-/// Something that happened to a feature.
+/// An input of the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A person wants it to be done.
+    /// A person starts the feature.
     Start,
-    /// A person wants the work on it to end.
+    /// A person stops the running job.
     Stop,
-    /// A person wants it to go on, with more rounds.
+    /// A person resumes it with a fresh iteration budget.
     Resume,
-    /// A person lets it pass, whatever the review says. Who and why is recorded beside it.
+    /// A person approves it against the review; name and reason are recorded with the transition.
     Approve,
     /// A person sends it back to the agent.
     SendBack,
-    /// A person wants to have tried again what failed, or have reviewed again what was rejected.
+    /// A person retries a failed job, or the review of a rejected commit.
     Retry,
-    /// A person puts it back where nobody works on it.
+    /// A person moves it to the backlog.
     Shelve,
-    /// A person is done with it.
+    /// A person accepts it.
     Complete,
-    /// A person or another program gave it another status in its file.
+    /// The status was edited in `feature.json`.
     Edited(Status),
     /// An agent was started.
     AgentStarted,
-    /// The agent has done what it could.
+    /// The agent finished.
     AgentDone,
-    /// The agent failed, or was over its limits.
+    /// The agent failed, or exceeded its limits.
     AgentFailed,
-    /// The server ended while the agent was at work.
+    /// The server was interrupted while the agent ran.
     Interrupted,
-    /// What it may cost is used up.
+    /// The budget is exhausted.
     OverBudget,
-    /// What the agent did is committed.
+    /// The changes of the agent were committed.
     Committed(String),
     /// The agent changed nothing.
     NothingChanged,
     /// The project's hooks refused the commit.
     HookRefused,
-    /// The commit could not be made.
+    /// The commit failed.
     CommitFailed,
-    /// The review of this commit lets it pass.
+    /// The review of this commit approved.
     Approved(String),
-    /// The review of this commit sends it back.
+    /// The review of this commit rejected.
     Rejected {
         /// The commit.
         commit: String,
-        /// True when the review before said the very same.
+        /// True when the previous review had the same findings.
         same_again: bool,
     },
-    /// The review brought no answer.
+    /// The review failed.
     ReviewFailed,
-    /// The branch has another commit than the one that was reviewed.
+    /// The branch moved to another commit during the review.
     HeadMoved(String),
-    /// The step is done.
+    /// The pipeline step finished.
     StepDone,
-    /// The step failed.
+    /// The pipeline step failed.
     StepFailed,
-    /// What the step changed is committed.
+    /// The changes of the step were committed.
     StepCommitted(String),
 }
 
-/// What is to be announced and done besides the work that is owed.
+/// An output of the state machine besides the pending job: an event to publish or a side effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Whatever runs for the feature has to end.
+    /// Cancels the running job.
     EndWork,
-    /// The work tree is not needed any more.
+    /// Removes the work tree.
     Clean,
-    /// The iteration ended without a review, because nothing was changed.
+    /// Records an iteration that changed nothing and has no review.
     RecordNothing,
     /// `feature:code-review-started`.
     ReviewStarted,
@@ -259,23 +259,23 @@ pub enum Effect {
     ReviewFailed,
     /// `feature:code-review-max-iterations`.
     MaxIterations,
-    /// The feature waits for a person.
+    /// `feature:paused`.
     Paused(Pause),
 }
 
-/// Something cannot happen to a feature that is where it is.
+/// A refused event: the state has no such transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{event} is not possible: {why}")]
-pub struct Illegal {
-    /// What was to happen, in words.
+#[error("cannot {event}: {why}")]
+pub struct IllegalTransition {
+    /// The event, as an infinitive.
     pub event: &'static str,
-    /// Why it cannot, in words.
+    /// The reason, as a clause.
     pub why: String,
 }
 
-/// What follows when something happens to a feature: its new state, and what is to be announced and done.
-pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<Effect>), Illegal> {
-    let mut step = Step { state: state.clone(), effects: Vec::new(), rules };
+/// The transition function: the state after an event, and the effects to carry out.
+pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<Effect>), IllegalTransition> {
+    let mut step = Transition { state: state.clone(), effects: Vec::new(), rules };
     let done = match event {
         Event::Start => step.start(),
         Event::Stop => step.stop(),
@@ -292,14 +292,14 @@ pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<E
         Event::OverBudget => step.over_budget(),
         Event::Interrupted => step.interrupted(),
         Event::Committed(commit) => step.when(&[Work::Committing], |step| step.committed(commit)),
-        Event::NothingChanged => step.when(&[Work::Committing], Step::nothing_changed),
-        Event::HookRefused => step.when(&[Work::Committing], Step::hook_refused),
+        Event::NothingChanged => step.when(&[Work::Committing], Transition::nothing_changed),
+        Event::HookRefused => step.when(&[Work::Committing], Transition::hook_refused),
         Event::CommitFailed => {
             step.when(&[Work::Committing, Work::CommittingStep], |step| step.pause(Pause::CommitFailed))
         }
-        Event::Approved(commit) => step.reviewed(commit, Step::approved),
+        Event::Approved(commit) => step.reviewed(commit, Transition::approved),
         Event::Rejected { commit, same_again } => step.reviewed(commit, |step| step.rejected(*same_again)),
-        Event::ReviewFailed => step.when(&[Work::Reviewing], Step::review_failed),
+        Event::ReviewFailed => step.when(&[Work::Reviewing], Transition::review_failed),
         Event::HeadMoved(commit) => step.when(&[Work::Reviewing], |step| step.state.commit = Some(commit.clone())),
         Event::StepDone => step.when(&[Work::Stepping], |step| step.state.work = Work::CommittingStep),
         Event::StepFailed => step.when(&[Work::Stepping], |step| step.pause(Pause::AgentFailed)),
@@ -307,19 +307,19 @@ pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<E
     };
     match done {
         Ok(()) => Ok((step.state, step.effects)),
-        Err(why) => Err(Illegal { event: event.in_words(), why }),
+        Err(why) => Err(IllegalTransition { event: event.in_words(), why }),
     }
 }
 
-/// One transition on its way.
-struct Step<'a> {
+/// A transition in progress.
+struct Transition<'a> {
     state: State,
     effects: Vec<Effect>,
     rules: &'a Rules,
 }
 
-impl Step<'_> {
-    // What people do.
+impl Transition<'_> {
+    // Events of people.
 
     fn start(&mut self) -> Result<(), String> {
         // Another program may have left it in progress.
@@ -337,7 +337,7 @@ impl Step<'_> {
         }
         self.effects.push(Effect::EndWork);
         if self.state.iteration == 1 && self.state.commit.is_none() {
-            // Nothing has come of it yet: it is where it was before.
+            // The first iteration left no commit: the feature is as good as new.
             self.state.status = Status::Backlog;
             self.state.work = Work::Nothing;
         } else {
@@ -347,7 +347,7 @@ impl Step<'_> {
     }
 
     fn resume(&mut self) -> Result<(), String> {
-        self.need_pause()?;
+        self.require_pause()?;
         match self.state.status {
             Status::InProgress => self.begin_anew(),
             _ => self.again(),
@@ -356,30 +356,28 @@ impl Step<'_> {
     }
 
     fn retry(&mut self) -> Result<(), String> {
-        match self.need_pause()? {
+        match self.require_pause()? {
             Pause::AgentFailed | Pause::CommitFailed | Pause::ReviewFailed | Pause::Interrupted | Pause::Stopped => {
                 self.again();
             }
-            // What sent it back may not count any more: a finding that was dismissed, another rule, another reviewer.
+            // The rejection may be obsolete by now: a dismissed finding, a changed rule, another reviewer.
             Pause::MaxIterations | Pause::NoProgress if self.state.is_reviewable() => {
                 self.state.pause = None;
-                // An iteration in which nothing was changed stands on the commit before it.
+                // An iteration without changes is reviewed at the commit before it.
                 self.state.committed = true;
                 self.review();
             }
             Pause::MaxIterations | Pause::NoProgress => {
-                return Err("there is no commit that could be reviewed again; resume it or send it back".to_owned());
+                return Err("it has no commit to review again; resume it or send it back".to_owned());
             }
             Pause::Budget => {
-                return Err(
-                    "nothing failed that could be tried again; resume it, approve it or send it back".to_owned()
-                );
+                return Err("no failed job to retry; resume it, approve it or send it back".to_owned());
             }
         }
         Ok(())
     }
 
-    /// Does once more what was under way when it was paused.
+    /// Restarts the job that was interrupted by the pause.
     fn again(&mut self) {
         self.state.pause = None;
         self.state.tries = 0;
@@ -397,17 +395,17 @@ impl Step<'_> {
     }
 
     fn approve(&mut self) -> Result<(), String> {
-        self.need_pause()?;
+        self.require_pause()?;
         if self.state.commit.is_none() {
-            return Err("there is no commit yet that could be approved".to_owned());
+            return Err("it has no commit yet".to_owned());
         }
         if self.state.is_uncommitted() {
-            return Err("the agent's last work is not committed; resume it, or put it back into the backlog".to_owned());
+            return Err("the agent's last changes are not committed; resume it, or move it to the backlog".to_owned());
         }
         self.state.pause = None;
         self.state.review = Review::Approved;
         self.state.stale = false;
-        // Whoever approves at a step does not want it any more.
+        // An approval during a step skips the remaining steps.
         self.state.stepped |= matches!(self.state.status, Status::Step(_));
         self.go_on();
         Ok(())
@@ -423,8 +421,8 @@ impl Step<'_> {
     }
 
     fn shelve(&mut self) -> Result<(), String> {
-        let is_others = matches!(self.state.status, Status::Backlog | Status::Other(_));
-        if is_others || self.state.work != Work::Nothing {
+        let is_external = matches!(self.state.status, Status::Backlog | Status::Other(_));
+        if is_external || self.state.work != Work::Nothing {
             return Err(self.state.in_words());
         }
         self.put(Status::Backlog)
@@ -439,7 +437,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Somebody edited the status in the file. What cannot be is refused, and the file is put right.
+    /// Applies a status that was edited in the file. After a refusal the caller restores the file.
     fn edited(&mut self, status: &Status) -> Result<(), String> {
         if *status == self.state.status {
             return Ok(());
@@ -447,13 +445,13 @@ impl Step<'_> {
         if self.state.work != Work::Nothing {
             return Err(self.state.in_words());
         }
-        let is_taken = self.state.status != Status::Backlog || *status == Status::InProgress;
-        if self.state.iteration == 0 && is_taken {
-            // Another program works on it, which never brought it to the gate, and moves it as it likes.
+        let is_external = self.state.status != Status::Backlog || *status == Status::InProgress;
+        if self.state.iteration == 0 && is_external {
+            // Another program works on this feature; it never entered the gate, so any status is accepted.
             return self.put(status.clone());
         }
-        // A feature that was here before, and that another program took away, may come back to where it was. What steps
-        // changed since its review has not passed.
+        // A feature that passed the gate may return to a passed status after another program moved it away. Unreviewed
+        // changes of steps void the pass.
         let passed = matches!(self.state.status, Status::WaitingApproval | Status::Verified | Status::Other(_))
             && self.state.review == Review::Approved
             && self.state.stepped
@@ -465,7 +463,7 @@ impl Step<'_> {
                 self.effects.push(Effect::Clean);
                 self.put(Status::Completed)
             }
-            _ => Err("the gate decides about that".to_owned()),
+            _ => Err("only the gate sets this status".to_owned()),
         }
     }
 
@@ -475,7 +473,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    // What happens by itself.
+    // Events of jobs.
 
     fn interrupted(&mut self) -> Result<(), String> {
         self.when(&[Work::Implementing, Work::Stepping], |step| {
@@ -518,7 +516,7 @@ impl Step<'_> {
         if self.state.iteration > 1 {
             self.pause(Pause::NoProgress);
         } else {
-            self.back();
+            self.next_iteration();
         }
     }
 
@@ -531,7 +529,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes the result of a review, if it is one of the commit that is to be reviewed.
+    /// Applies the result of a review, if it is for the current commit.
     fn reviewed(&mut self, commit: &str, then: impl FnOnce(&mut Self)) -> Result<(), String> {
         if self.state.work == Work::Reviewing && self.state.commit.as_deref() != Some(commit) {
             return Err("another commit is under review".to_owned());
@@ -553,12 +551,12 @@ impl Step<'_> {
         if same_again {
             self.pause(Pause::NoProgress);
         } else {
-            self.back();
+            self.next_iteration();
         }
     }
 
-    /// Back to the agent, or to a person when that was tried often enough.
-    fn back(&mut self) {
+    /// Starts the next iteration, or pauses at the iteration limit.
+    fn next_iteration(&mut self) {
         if self.state.round >= self.rules.max_rounds {
             self.effects.push(Effect::MaxIterations);
             self.pause(Pause::MaxIterations);
@@ -586,13 +584,13 @@ impl Step<'_> {
             Status::Step(id) => self.rules.steps.iter().position(|step| step == id),
             _ => None,
         };
-        // A step that is not configured any more is the last one.
+        // A step that was removed from the configuration counts as the last one.
         match current.and_then(|index| self.rules.steps.get(index + 1)) {
             Some(step) => self.begin_step(step),
             None => {
                 self.state.stepped = true;
                 if self.state.stale {
-                    // What the steps made is another implementation, though nobody's round.
+                    // Changes of steps are reviewed as an iteration, which does not use up the limit.
                     self.state.iteration += 1;
                     self.state.committed = true;
                     self.review();
@@ -603,9 +601,9 @@ impl Step<'_> {
         }
     }
 
-    // Where things go.
+    // Shared transitions.
 
-    /// Queues the agent, for another iteration when the last one was committed or reviewed, else for the same.
+    /// Queues the agent: for a new iteration when the current one was committed or reviewed, else for the same.
     fn begin(&mut self) {
         let state = &mut self.state;
         let is_over = state.committed || matches!(state.review, Review::Approved | Review::Rejected);
@@ -624,13 +622,13 @@ impl Step<'_> {
         state.stale = false;
     }
 
-    /// The same, by a person's decision, which gives all the rounds anew.
+    /// The same with a fresh iteration budget, after a person decided.
     fn begin_anew(&mut self) {
         self.begin();
         self.state.round = 1;
     }
 
-    /// Beyond the gate: the first step, or the end.
+    /// Continues after the gate: with the first step, or to the final status.
     fn go_on(&mut self) {
         match self.rules.steps.first().filter(|_| !self.state.stepped) {
             Some(step) => self.begin_step(step),
@@ -667,26 +665,26 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn need_pause(&self) -> Result<Pause, String> {
+    fn require_pause(&self) -> Result<Pause, String> {
         self.state.pause.filter(|_| self.state.work == Work::Nothing).ok_or_else(|| self.state.in_words())
     }
 }
 
 impl State {
-    /// True when there may be work of the current iteration that is not in the commit.
+    /// True when the current iteration may have uncommitted changes.
     #[must_use]
     pub fn is_uncommitted(&self) -> bool {
         !self.committed && self.review == Review::Pending
     }
 
-    /// True when there is a commit that speaks for the feature as it is.
+    /// True when the commit holds all changes of the feature.
     fn is_reviewable(&self) -> bool {
         self.commit.is_some() && !self.is_uncommitted()
     }
 }
 
 impl fmt::Display for Status {
-    /// The word in `feature.json`.
+    /// The name in `feature.json`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Step(step) => write!(f, "pipeline_{step}"),
@@ -702,13 +700,13 @@ impl fmt::Display for Status {
 }
 
 impl Status {
-    /// True when features that depend on one with this status need not wait for it any more.
+    /// True when a dependency with this status is met.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Verified | Self::Completed)
     }
 
-    /// Reads the word of `feature.json`.
+    /// Parses the name in `feature.json`.
     #[must_use]
     pub fn parse(word: &str) -> Self {
         match word {

@@ -36,11 +36,6 @@ pub(super) fn tokens(html: &str) -> Vec<(Token<'_>, Range<usize>)> {
     tokens
 }
 
-/// Decodes character references in a name.
-pub(super) fn unescape(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&")
-}
-
 fn push_text<'a>(tokens: &mut Vec<(Token<'a>, Range<usize>)>, html: &'a str, range: Range<usize>) {
     let text = &html[range.clone()];
     let shown = text.trim();

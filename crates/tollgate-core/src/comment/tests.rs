@@ -30,7 +30,7 @@ src/b.ts (3): A name says nothing
 - Consider a shared helper
 
 ## Verdict
-:red_circle: **Block** -- 1 critical finding must be dealt with before merging
+:red_circle: **Block** -- 1 critical finding must be fixed before merging
 
 </details>
 ";
@@ -167,7 +167,7 @@ fn sections_must_not_be_empty() {
     review("- Consider a shared helper", "_None._", &["empty-section at 21 in Suggestions"]);
     review("- Consider a shared helper", "- None\n- None", &["empty-section at 21 in Suggestions"]);
     review(
-        ":red_circle: **Block** -- 1 critical finding must be dealt with before merging",
+        ":red_circle: **Block** -- 1 critical finding must be fixed before merging",
         "",
         &["empty-section at 24 in Verdict"],
     );
@@ -275,7 +275,7 @@ fn only_markers_and_review_details_may_stand_outside() {
 
 #[test]
 fn there_is_exactly_one_verdict_line() {
-    let line = ":red_circle: **Block** -- 1 critical finding must be dealt with before merging";
+    let line = ":red_circle: **Block** -- 1 critical finding must be fixed before merging";
     review(line, &format!("{line}\nA following sentence is fine."), &[]);
     review(line, &format!("{line}\n{line}"), &["verdict-line at 26 in Verdict"]);
     review(line, &format!("{line}\n\n:yellow_circle: **Wait** -- x"), &["verdict-line at 27 in Verdict"]);
@@ -286,7 +286,7 @@ fn there_is_exactly_one_verdict_line() {
 
 #[test]
 fn a_verdict_line_has_its_format() {
-    let line = ":red_circle: **Block** -- 1 critical finding must be dealt with before merging";
+    let line = ":red_circle: **Block** -- 1 critical finding must be fixed before merging";
     let wrong = [
         ":red_circle: Block -- x",
         ":red_circle: **Block** - x",

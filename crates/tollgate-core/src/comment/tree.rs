@@ -388,7 +388,7 @@ impl<'a> Reader<'a> {
     fn close_summary(&mut self) {
         if let Some(mut summary) = self.summary.take() {
             let words: Vec<&str> = summary.text.split_whitespace().collect();
-            summary.text = html::unescape(&words.join(" "));
+            summary.text = crate::html::unescape(&words.join(" "));
             self.tree.summaries.push(summary);
         }
     }

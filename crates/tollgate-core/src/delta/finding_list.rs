@@ -16,7 +16,7 @@ use crate::finding::{Category, Finding, LineRange, Severity, Side};
 use crate::path::{FilePath, RepoPath};
 use crate::report::json::fields::{Fields, Reader, brief};
 use crate::report::json::parse;
-use crate::report::{self, InputFormat, Place, Problem, ReadError, Strictness};
+use crate::report::{self, InputFormat, InputPosition, Problem, ReadError, Strictness};
 
 /// A finding read for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,12 +113,12 @@ fn read_json(bytes: &[u8]) -> Result<(Vec<ListedFinding>, Vec<Problem>), ReadErr
     Ok((stated, reader.into_problems()))
 }
 
-fn whole() -> Place {
-    Place::Pointer(String::new())
+fn whole() -> InputPosition {
+    InputPosition::Pointer(String::new())
 }
 
-fn at_pointer(pointer: &str) -> Place {
-    Place::Pointer(pointer.to_owned())
+fn at_pointer(pointer: &str) -> InputPosition {
+    InputPosition::Pointer(pointer.to_owned())
 }
 
 fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {

@@ -1,20 +1,18 @@
-//! HTML inside of Markdown, as far as it hides or shows text.
+//! Strips HTML from Markdown: comments, tags, and the text of `<code>`, `<pre>`, `<blockquote>` and similar elements.
 //!
-//! Comments and tags go, and so does what stands in `<code>`, `<pre>`,
-//! `<blockquote>` and the like: `<p>a <b>breaking</b> change</p><!-- no -->`
-//! reads `a breaking change`.
+//! `<p>a <b>breaking</b> change</p><!-- no -->` reads `a breaking change`.
 
 /// Elements whose text is quoted, retracted or not shown.
 const HIDING: [&str; 9] = ["blockquote", "code", "del", "pre", "s", "samp", "script", "strike", "style"];
 
-/// What is open.
+/// The open hiding elements.
 #[derive(Debug, Default)]
 pub(crate) struct Markup {
-    /// Hiding elements that were opened in a block of HTML, and are open until one closes them.
+    /// Hiding elements opened in a block of HTML, open until they are closed.
     n_block: usize,
-    /// Hiding elements that were opened inside of text, and are open until the text ends.
+    /// Hiding elements opened inside of text, open until the text ends.
     n_inline: usize,
-    /// What ends the comment or the tag that goes on in the next line.
+    /// The end of a comment or a tag that continues on the next line.
     until: Option<&'static str>,
 }
 
@@ -24,7 +22,7 @@ impl Markup {
         self.n_block + self.n_inline > 0
     }
 
-    /// The text or the block of HTML ends, and with it what was opened inside of it.
+    /// Ends the block, and with it the elements opened inside of it.
     pub(crate) fn end_block(&mut self) {
         self.n_inline = 0;
         self.until = None;
@@ -35,7 +33,7 @@ impl Markup {
         count(html, &mut self.n_inline);
     }
 
-    /// Reads a line of a block of HTML and adds what of it is shown.
+    /// Reads a line of a block of HTML and appends its visible text.
     pub(crate) fn take_line(&mut self, line: &str, shown: &mut String) {
         let mut rest = line;
         loop {
@@ -56,7 +54,7 @@ impl Markup {
     }
 }
 
-/// Counts a hiding element that is opened or closed.
+/// Counts the opening or closing tag of a hiding element.
 fn count(tag: &str, n_open: &mut usize) {
     let inside = tag.trim_start_matches('<');
     let (closing, inside) = inside.strip_prefix('/').map_or((false, inside), |inside| (true, inside));

@@ -1,40 +1,40 @@
-//! What can be sent: each wanted hunk, or some of one definition, with and without what is around it.
+//! The items to pack: selected hunks, grouped by definition, with and without context.
 
 use std::ops::Range;
 
-use super::known::{Extent, Known, span};
+use super::file_context::{Extent, FileContext, span};
 use super::risk::Risks;
-use super::{Material, Piece, Unit};
+use super::{Piece, PlanInput, Unit};
 use crate::diff::{FileDiff, Line, LineKind};
-use crate::prompt::change::{Endings, Position, head, write_line, write_unit};
+use crate::plan::render::{Endings, Position, head, write_line, write_unit};
 use crate::tokens::{weigh, weight};
 
-/// A call that has less room than so many tokens for a hunk is not worth making.
+/// A call with fewer tokens left for a hunk is not worth making.
 const MIN_ROOM: usize = 50;
 
-/// So many lines of a hunk are shown before and after those that are new to the reviewer.
+/// Context lines of a hunk before and after new lines.
 const MARGIN: usize = 10;
 
-/// Something that is sent as a whole or not at all.
+/// Hunks that are sent together or not at all.
 #[derive(Debug)]
 pub(super) struct Item {
     /// The file, by its index in the change.
     pub(super) file: usize,
     /// The hunks.
     pub(super) hunks: Vec<usize>,
-    /// How much there is to lose.
+    /// The risk of not reviewing it.
     pub(super) risk: u64,
-    /// What the header of the file weighs.
+    /// The weight of the file header.
     pub(super) head: u64,
-    /// The hunks alone: one shape or, where they are too large for a call, several. None if a call has no room at all.
+    /// The hunks without context: one shape, several when they exceed a call, none when no call has room.
     pub(super) plain: Vec<Shape>,
-    /// With what is around them, where something is known and it fits into a call.
+    /// The hunks with context, when it is known and fits into a call.
     pub(super) full: Option<Shape>,
-    /// Why the hunk is not sent as a whole even if all shapes are.
+    /// Why the hunk is incomplete even if all shapes are sent.
     pub(super) cut: Option<String>,
 }
 
-/// One way to show something.
+/// One rendering of an item.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) pieces: Vec<Piece>,
@@ -42,14 +42,14 @@ pub(super) struct Shape {
 }
 
 impl Item {
-    /// What the hunks weigh alone.
+    /// The weight without context.
     pub(super) fn weight(&self) -> u64 {
         self.plain.iter().map(|shape| shape.weight).sum()
     }
 }
 
-/// Everything that is wanted, in the order of paths and lines.
-pub(super) fn items(material: &Material<'_>) -> Vec<Item> {
+/// All items, in the order of paths and lines.
+pub(super) fn items(material: &PlanInput<'_>) -> Vec<Item> {
     let risks = Risks::new(material.findings, material.analysis);
     let mut order: Vec<usize> = (0..material.files.len()).collect();
     order.sort_by_key(|&index| material.files[index].path());
@@ -72,12 +72,12 @@ pub(super) fn items(material: &Material<'_>) -> Vec<Item> {
     items
 }
 
-/// Makes the items of one file.
+/// Builds the items of one file.
 struct Maker<'a> {
     file_index: usize,
     file: &'a FileDiff,
-    known: Option<&'a Known>,
-    /// How much a call can hold beside the header of the file.
+    known: Option<&'a FileContext>,
+    /// The room of a call besides the file header.
     room: u64,
     head: u64,
     risks: &'a Risks<'a>,
@@ -105,7 +105,7 @@ impl Maker<'_> {
         }
     }
 
-    /// How many of the first hunks belong to one definition: what is around one reaches the next.
+    /// How many of the first hunks belong to one definition: the context of one reaches the next.
     fn n_neighbours(&self, hunks: &[usize]) -> usize {
         let joins = |pair: &&[usize]| match (self.extent(pair[0]), self.extent(pair[1])) {
             (Some(first), Some(second)) => second.start <= first.end.saturating_add(1),
@@ -140,12 +140,12 @@ impl Maker<'_> {
         Shape { pieces: unit.pieces, weight: weigh(self.scratch.as_bytes()) }
     }
 
-    /// The lines of a hunk that are shown.
+    /// The lines of a hunk to send.
     fn pieces(&self, hunk: usize) -> Vec<Piece> {
         self.windows(hunk).into_iter().map(|lines| Piece::Lines { hunk, lines, cut: None }).collect()
     }
 
-    /// The lines of a hunk that are new to the reviewer, with some around them: all of it, unless it was seen before.
+    /// The line ranges of a hunk around its new lines: all of it, unless parts were seen before.
     fn windows(&self, hunk: usize) -> Vec<Range<usize>> {
         let Some(hunk) = self.file.hunks.get(hunk) else { return Vec::new() };
         let n_lines = self.file.lines(hunk).count();
@@ -162,7 +162,7 @@ impl Maker<'_> {
                 _ => windows.push(start..end),
             }
         }
-        // What is all new is shown whole, and so is what is wanted for another reason than a new line.
+        // A new hunk is sent whole, and so is one that was selected for another reason than a new line.
         if windows.is_empty() || !was_seen {
             windows.clear();
             windows.push(0..n_lines);
@@ -170,7 +170,7 @@ impl Maker<'_> {
         windows
     }
 
-    /// The hunks with what is around them, as far as it does not belong to other hunks.
+    /// The hunks with the context that does not belong to other hunks.
     fn full(&mut self, hunks: &[usize]) -> Option<Shape> {
         let known = self.known?;
         let extents: Vec<Extent> = hunks.iter().map(|&hunk| self.extent(hunk)).collect::<Option<_>>()?;
@@ -179,7 +179,7 @@ impl Maker<'_> {
             let text = if first <= last { known.lines(first, last) } else { None };
             text.map(|text| Piece::Around { first_line: first, text })
         };
-        // The last line that is shown, here or with the hunk before.
+        // The last line that is sent, here or with the previous hunk.
         let mut shown = span_of(hunks.first()?.checked_sub(1)).map_or(0, |(_, last)| last);
         let (mut pieces, mut crumbed) = (Vec::new(), 0);
         for (&hunk, extent) in hunks.iter().zip(&extents) {
@@ -199,7 +199,7 @@ impl Maker<'_> {
         Some(self.shape(pieces))
     }
 
-    /// Cuts a hunk that is too large for a call at line boundaries; says when a single line had to be cut.
+    /// Splits a hunk that exceeds a call between lines; gives the reason when a single line was truncated.
     fn divide(&mut self, hunk_index: usize) -> (Vec<Shape>, Option<String>) {
         let (mut shapes, mut cut_line) = (Vec::new(), None);
         let Some(hunk) = self.file.hunks.get(hunk_index) else { return (shapes, None) };
@@ -249,9 +249,9 @@ impl Maker<'_> {
         (shapes, cut_line)
     }
 
-    /// How many bytes to keep of a line that is too long for a call.
+    /// The bytes to keep of a line that exceeds a call.
     fn cut(&mut self, line: &Line<'_>, endings: Endings, weight: u64) -> usize {
-        // A line this long was not written by hand: its beginning tells what it is.
+        // A line this long is generated: its beginning is enough.
         let most = self.room / 4;
         let share = u128::from(most) * line.text.len() as u128 / u128::from(weight.max(1));
         let mut kept = usize::try_from(share).unwrap_or(0);

@@ -1,20 +1,20 @@
-//! Items into calls.
+//! Packs items into calls (bin packing by risk).
 //!
-//! While everything fits, files stay together in the order of their paths. When it does not, items are taken by risk
-//! for each token until the budget is used up. Nothing depends on the order in which files came in.
+//! While all items fit, files stay together in the order of their paths. Otherwise items are taken by risk per token
+//! until the budget is used up. The result does not depend on the order of the input.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::item::{Item, Shape};
-use super::{Call, LeftOut, Limits, Material, Piece, Plan, Unit, thousands};
+use super::{Call, LeftOut, Limits, Piece, Plan, PlanInput, Unit, thousands};
 use crate::tokens::{tokens, weight};
 
-/// How many calls are tried for an item before a new one is made.
+/// The calls tried for an item before a new one is opened.
 const MAX_TRIED: usize = 64;
 
-/// Puts items, given in the order of paths, into calls.
-pub(super) fn pack(items: Vec<Item>, material: &Material<'_>) -> Plan {
+/// Packs items, given in the order of paths.
+pub(super) fn pack(items: Vec<Item>, material: &PlanInput<'_>) -> Plan {
     let limits = material.limits;
     let everything: Vec<usize> = (0..items.len()).collect();
     let by_risk = by_risk(&items);
@@ -30,7 +30,7 @@ pub(super) fn pack(items: Vec<Item>, material: &Material<'_>) -> Plan {
     Plan { calls: calls(items, bins), left_out }
 }
 
-/// With what is around the hunks, or without.
+/// With context or without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Full,
@@ -45,7 +45,7 @@ struct Placed {
     form: Form,
 }
 
-/// What is in one call.
+/// The items of one call.
 #[derive(Debug, Default)]
 struct Bin {
     placed: Vec<Placed>,
@@ -53,7 +53,7 @@ struct Bin {
     weight: u64,
 }
 
-/// The calls so far, and what they take of the budget.
+/// The calls so far, and their share of the budget.
 #[derive(Debug)]
 struct Bins {
     limits: Limits,
@@ -66,7 +66,7 @@ impl Bins {
         Self { limits, bins: Vec::new(), spent: 0 }
     }
 
-    /// These items in their order, each in the last call or a new one; `None` when not all of them fit.
+    /// Packs items in order, each into the last call or a new one; `None` when not all fit.
     fn in_order(items: &[Item], chosen: &[usize], limits: Limits, form: Form) -> Option<Self> {
         let mut bins = Self::new(limits);
         for &index in chosen {
@@ -87,7 +87,7 @@ impl Bins {
         Some(bins)
     }
 
-    /// As many items as fit, those with the most risk for their tokens first.
+    /// Packs as many items as fit, the most risk per token first.
     fn by_risk(items: &[Item], by_risk: &[usize], limits: Limits) -> Self {
         let mut bins = Self::new(limits);
         let (mut chosen, mut large) = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ impl Bins {
             }
         }
         chosen.sort_unstable();
-        // In the order of paths the same items may need no more calls, and are better read together.
+        // In the order of paths the same items may need no more calls, and files stay together.
         let mut bins = Self::in_order(items, &chosen, limits, Form::Plain).unwrap_or(bins);
         for index in large {
             bins.take_some(items, index);
@@ -127,7 +127,7 @@ impl Bins {
         true
     }
 
-    /// Places the first parts of an item, as many as the budget allows.
+    /// Places as many parts of an item as the budget allows.
     fn take_some(&mut self, items: &[Item], index: usize) {
         for part in 0..items[index].plain.len() {
             let placed = Placed { item: index, part, form: Form::Plain };
@@ -138,7 +138,7 @@ impl Bins {
         }
     }
 
-    /// A call with room for this: one that has the file already, any other, or a new one.
+    /// A call with room: one that has the file already, any other, or a new one.
     fn find(&mut self, items: &[Item], placed: Placed) -> Option<usize> {
         let first = self.bins.len().saturating_sub(MAX_TRIED);
         let fitting = || (first..self.bins.len()).filter(|&at| self.fits(&self.bins[at], items, placed));
@@ -147,7 +147,7 @@ impl Bins {
         at.or_else(|| self.open(placed.cost(items)).then(|| self.bins.len() - 1))
     }
 
-    /// Makes a new call for something of this weight, unless that is over the limits.
+    /// Opens a call for an item of this weight, unless the limits are exceeded.
     fn open(&mut self, weight_of_first: u64) -> bool {
         let overhead = self.overhead();
         let allowed = self.bins.len() < self.limits.max_calls
@@ -165,7 +165,7 @@ impl Bins {
         bin.weight.saturating_add(cost) <= weight(self.limits.call_tokens) && cost <= self.left()
     }
 
-    /// What a call takes beside the change; one token more, since each call is rounded up.
+    /// The overhead of a call; one token more, since each call is rounded up.
     fn overhead(&self) -> u64 {
         weight(self.limits.overhead.saturating_add(1))
     }
@@ -183,7 +183,7 @@ impl Bins {
         bin.placed.push(placed);
     }
 
-    /// Shows what is around hunks where there is room left, the most risk first.
+    /// Adds context where there is room left, the most risk first.
     fn add_context(&mut self, items: &[Item], by_risk: &[usize]) {
         let mut places = vec![None; items.len()];
         for (at, bin) in self.bins.iter().enumerate() {
@@ -205,7 +205,7 @@ impl Bins {
 }
 
 impl Bin {
-    /// What this would add to the call.
+    /// The weight that an item adds to the call.
     fn cost(&self, items: &[Item], placed: Placed) -> u64 {
         let item = &items[placed.item];
         let head = if self.files.contains(&item.file) { 0 } else { item.head };
@@ -222,14 +222,14 @@ impl Placed {
         shape.map_or(0, |shape| shape.weight)
     }
 
-    /// What it weighs alone in a call.
+    /// The weight alone in a call.
     fn cost(self, items: &[Item]) -> u64 {
         let item = &items[self.item];
         self.weight(item).saturating_add(item.head)
     }
 }
 
-/// The items with the most risk for their tokens first; of equal ones, in the order of paths.
+/// The items by risk per token, then in the order of paths.
 fn by_risk(items: &[Item]) -> Vec<usize> {
     let cost = |item: &Item| u128::from(item.weight().saturating_add(item.head).max(1));
     let more = |a: &Item, b: &Item| -> Ordering { (u128::from(b.risk) * cost(a)).cmp(&(u128::from(a.risk) * cost(b))) };
@@ -274,11 +274,11 @@ fn last_line(piece: &Piece) -> Option<usize> {
     }
 }
 
-/// The calls, that with the most risk first.
+/// The calls, the riskiest first.
 fn calls(mut items: Vec<Item>, bins: Bins) -> Vec<Call> {
     let mut calls = Vec::new();
     for mut bin in bins.bins {
-        // Items are in the order of paths, so this puts units into that order, too.
+        // Items are in the order of paths, so units are, too.
         bin.placed.sort_by_key(|placed| (placed.item, placed.part));
         let risk: u64 = bin.placed.iter().map(|placed| items[placed.item].risk).sum();
         let units = bin.placed.iter().map(|placed| {
@@ -292,7 +292,7 @@ fn calls(mut items: Vec<Item>, bins: Bins) -> Vec<Call> {
         let units = units.collect();
         calls.push((risk, Call { units, tokens: tokens(bin.weight) }));
     }
-    // A stable sort: of equal calls, that of the first paths comes first.
+    // The sort is stable: equal calls stay in the order of paths.
     calls.sort_by_key(|(risk, _)| std::cmp::Reverse(*risk));
     calls.into_iter().map(|(_, call)| call).collect()
 }

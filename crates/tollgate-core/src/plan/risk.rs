@@ -1,7 +1,7 @@
-//! How much there is to lose when a hunk is not looked at.
+//! Scores the risk of leaving a hunk out.
 //!
-//! A figure without a unit, only good for comparing hunks of one change. It grows with the changed lines, so that
-//! divided by tokens it does not prefer small hunks, and with what makes a change dangerous.
+//! The score has no unit and compares hunks of one change. It grows with the changed lines, so that the score per token
+//! does not prefer small hunks, and with signs of danger.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::path::FilePath;
 /// More changed lines than this add nothing.
 const MAX_CHANGED: u64 = 200;
 
-/// What one sign of danger is worth: that of so many changed lines of source.
+/// The score of one sign of danger, in changed lines of source.
 const SIGN: u64 = 20;
 
 /// More removed guards than this add nothing.
 const MAX_GUARDS: u64 = 4;
 
-/// Words in a path that tell of code on which others rely for their safety.
+/// Words in paths of security-relevant code.
 const PATH_WORDS: [&[u8]; 16] = [
     b"auth",
     b"login",
@@ -39,7 +39,7 @@ const PATH_WORDS: [&[u8]; 16] = [
     b"sanitiz",
 ];
 
-/// Words on a removed line that tell of a check that is gone.
+/// Words on removed lines that suggest a removed check.
 const GUARD_WORDS: [&[u8]; 18] = [
     b"if ",
     b"if(",
@@ -61,7 +61,7 @@ const GUARD_WORDS: [&[u8]; 18] = [
     b"lock",
 ];
 
-/// What is known of the change, by path.
+/// Findings and analysis of the change, by path.
 pub(super) struct Risks<'a> {
     findings: HashMap<FilePath, Vec<&'a Finding>>,
     kinds: HashMap<&'a [u8], Vec<(RiskKind, Option<u32>)>>,
@@ -84,7 +84,7 @@ impl<'a> Risks<'a> {
         Self { findings: by_file, kinds, categories, has_tests }
     }
 
-    /// How much there is to lose in a hunk; at least 1.
+    /// The score of a hunk; at least 1.
     pub(super) fn of(&self, file: &FileDiff, hunk: &Hunk) -> u64 {
         let path = file.path().as_bytes();
         let category = self.categories.get(path).copied().unwrap_or(Category::Source);
@@ -102,7 +102,7 @@ impl<'a> Risks<'a> {
         1 + worth(category) * n_changed.min(MAX_CHANGED) / 4 + SIGN * signs
     }
 
-    /// What rules say of the lines of a hunk.
+    /// The weight of rule findings on the lines of a hunk.
     fn said(&self, file: &FileDiff, hunk: &Hunk) -> u64 {
         let of_side = |path: Option<&_>, side: Side, start: u32, len: u32| {
             let findings = path.and_then(|path| self.findings.get(&FilePath::of_repo_path(path)));
@@ -116,7 +116,7 @@ impl<'a> Risks<'a> {
             + of_side(file.old_path.as_ref(), Side::Left, hunk.old_start, hunk.old_len)
     }
 
-    /// What the analysis saw in the file: more where it is in this hunk.
+    /// The weight of risk signals of the file: doubled in this hunk.
     fn kinds_of(&self, path: &[u8], hunk: &Hunk) -> u64 {
         let lines = LineRange::new(hunk.new_start, hunk.new_start.saturating_add(hunk.new_len).saturating_sub(1));
         let kinds = self.kinds.get(path).map_or(&[][..], Vec::as_slice);
@@ -154,7 +154,7 @@ fn weight(severity: Severity) -> u64 {
 
 /// True when one of the words, in lower case, stands in the text, in any case.
 fn has_word(text: &[u8], words: &[&[u8]]) -> bool {
-    /// What stands behind this on a line tells nothing that was not told before.
+    /// The rest of a longer line is not searched.
     const MAX_BYTES: usize = 400;
     let text = text[..text.len().min(MAX_BYTES)].to_ascii_lowercase();
     words.iter().any(|word| memchr::memmem::find(&text, word).is_some())

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::finding::{Category, FindingId, Location, Origin, Severity, Side, Summary};
 use crate::path::FilePath;
-use crate::prompt::change::render;
+use crate::plan::render::render;
 use crate::tokens::estimate;
 use crate::{analysis, diff};
 
@@ -46,10 +46,10 @@ fn finding(file: &str, line: u32, severity: Severity) -> Finding {
 }
 
 /// Plans everything.
-fn plan_of(files: &[FileDiff], known: &HashMap<usize, Known>, findings: &[Finding], limits: Limits) -> Plan {
+fn plan_of(files: &[FileDiff], known: &HashMap<usize, FileContext>, findings: &[Finding], limits: Limits) -> Plan {
     let analysis = analysis::analyze(files);
     let known = |file: usize| known.get(&file);
-    let plan = plan(&Material {
+    let plan = plan(&PlanInput {
         files,
         wanted: &|_, _| true,
         fresh: &|_, _| true,
@@ -62,7 +62,7 @@ fn plan_of(files: &[FileDiff], known: &HashMap<usize, Known>, findings: &[Findin
     plan
 }
 
-/// What is sent, and what is not, for people.
+/// The plan in readable form.
 fn show(files: &[FileDiff], plan: &Plan) -> String {
     let mut text = String::new();
     for call in &plan.calls {
@@ -143,15 +143,15 @@ const SOURCE: &str = "class Gate {\n  key = 1;\n\n  open(user) {\n    log(user);
     if (user) {\n      go(key);\n    }\n  }\n\n  close() {\n    stop();\n  }\n}\n";
 
 /// The source, with what encloses the changes of each hunk: lines of a method of the class.
-fn within(methods: &[(u32, u32)]) -> HashMap<usize, Known> {
+fn within(methods: &[(u32, u32)]) -> HashMap<usize, FileContext> {
     let enclosing =
         methods.iter().map(|&(start, end)| Enclosing { lines: LineRange::new(start, end), crumbs: vec![1] });
     let enclosing = enclosing.flat_map(|enclosing| [Some(enclosing.clone()), Some(enclosing)]);
-    HashMap::from([(0, Known::new(SOURCE.as_bytes().to_vec(), enclosing.collect()))])
+    HashMap::from([(0, FileContext::new(SOURCE.as_bytes().to_vec(), enclosing.collect()))])
 }
 
 #[test]
-fn what_encloses_a_hunk_is_shown_as_not_under_review() {
+fn the_enclosing_definition_is_sent_as_context() {
     let files =
         parse(&modified("a.ts", "@@ -7,1 +7,1 @@ class Gate {\n-    if (user && user.ok) {\n+    if (user) {\n"));
     let known = within(&[(4, 10)]);
@@ -173,7 +173,7 @@ fn what_encloses_a_hunk_is_shown_as_not_under_review() {
 }
 
 #[test]
-fn hunks_of_one_definition_are_shown_in_it_together() {
+fn hunks_of_one_definition_are_sent_together() {
     let hunks = "@@ -5,0 +5 @@\n+    log(user);\n@@ -7 +8 @@\n-      stay(key);\n+      go(key);\n";
     let files = parse(&modified("a.ts", hunks));
     let known = within(&[(4, 10), (4, 10)]);
@@ -196,7 +196,7 @@ fn hunks_of_one_definition_are_shown_in_it_together() {
 }
 
 #[test]
-fn context_is_given_up_before_a_hunk() {
+fn context_is_dropped_before_a_hunk() {
     let hunks = "@@ -5,0 +5 @@\n+    log(user);\n@@ -12 +13 @@\n-    start();\n+    stop();\n";
     let files = parse(&modified("a.ts", hunks));
     let known = within(&[(4, 10), (12, 14)]);
@@ -222,7 +222,7 @@ fn context_is_given_up_before_a_hunk() {
 }
 
 #[test]
-fn what_rules_remark_on_comes_first_when_not_everything_fits() {
+fn hunks_with_rule_findings_come_first_over_the_budget() {
     let hunk = adds(0, &["alpha beta gamma delta epsilon zeta"; 8]);
     let text: String = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|path| modified(path, &hunk)).concat();
     let files = parse(&text);
@@ -271,7 +271,7 @@ fn a_hunk_larger_than_a_call_is_divided_between_lines() {
 }
 
 #[test]
-fn a_hunk_larger_than_the_budget_is_sent_in_part_and_said_so() {
+fn a_hunk_over_the_budget_is_sent_in_part_and_left_out_with_a_reason() {
     let lines = ["let total = items.iter().map(price).sum();"; 100];
     let files = parse(&modified("a.rs", &adds(0, &lines)));
     let limits = Limits { call_tokens: 500, max_calls: 2, ..PLENTY };
@@ -281,7 +281,7 @@ fn a_hunk_larger_than_the_budget_is_sent_in_part_and_said_so() {
 }
 
 #[test]
-fn a_line_larger_than_a_call_is_cut_and_said_so() {
+fn a_line_over_the_call_limit_is_truncated_with_a_reason() {
     let long = "x".repeat(1 << 20);
     let files = parse(&modified("a.min.js", &adds(0, &["var a;", &long, "var b;"])));
     let plan = plan_of(&files, &HashMap::new(), &[], PLENTY);
@@ -291,14 +291,14 @@ fn a_line_larger_than_a_call_is_cut_and_said_so() {
 }
 
 #[test]
-fn of_a_hunk_that_was_seen_only_what_is_around_its_new_lines_is_sent() {
+fn a_partly_seen_hunk_is_sent_around_its_new_lines() {
     let lines: Vec<String> = (1..=60).map(|number| format!("line {number}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let files = parse(&modified("a.rs", &adds(0, &lines)));
     let analysis = analysis::analyze(&files);
     let fresh = |_: usize, line: &Line<'_>| line.new == Some(30);
     let (wanted, known) = (|_: usize, _: usize| true, |_: usize| None);
-    let material = Material {
+    let material = PlanInput {
         files: &files,
         wanted: &wanted,
         fresh: &fresh,
@@ -383,7 +383,7 @@ proptest! {
         let enclosing: Vec<_> = enclosing.into_iter().map(|entry| entry.map(|(start, more, crumb)| {
             Enclosing { lines: LineRange::new(start, start + more), crumbs: vec![crumb] }
         })).collect();
-        let known = Known::new("alpha beta\n".repeat(80).into_bytes(), enclosing);
+        let known = FileContext::new("alpha beta\n".repeat(80).into_bytes(), enclosing);
         let mut shown = Vec::new();
         for turn in 0..2 {
             let files = parse(&texts.concat());
@@ -392,7 +392,7 @@ proptest! {
             let known = |file: usize| (files[file].path().as_bytes()[0] < b'd').then_some(&known);
             // Blocks of lines that were seen before, so that hunks are new in parts.
             let fresh = |_: usize, line: &Line<'_>| seen == 0 || (line.new.or(line.old).unwrap_or(0) / 12).is_multiple_of(seen + 1);
-            let material = Material {
+            let material = PlanInput {
                 files: &files,
                 wanted: &wanted,
                 fresh: &fresh,

@@ -1,6 +1,6 @@
-//! The prompts that are used where nobody wrote others.
+//! The default system prompt and request template.
 
-/// Who the reviewer is to be and what it is to look at.
+/// The default system prompt.
 pub const DEFAULT_SYSTEM: &str = "\
 You review code changes. You say what is wrong with a change and whether it may pass; you change nothing yourself.
 
@@ -33,7 +33,7 @@ what happens because of it, and when.
 APPROVED if the change does what was asked and has no finding that is High or Critical, otherwise REJECTED. The decision \
 must agree with the findings: REJECTED always has a finding that says why.";
 
-/// What the reviewer is asked.
+/// The default request template.
 pub const DEFAULT_TEMPLATE: &str = "\
 # Review request
 

@@ -1,4 +1,4 @@
-//! Templates of requests, as people write them.
+//! Request templates with variables in braces.
 //!
 //! ```text
 //! Title: {featureTitle}
@@ -8,22 +8,22 @@
 //! Answer in {{braces}}.
 //! ```
 //!
-//! Names in braces are replaced in one pass: what is put in is never looked at again, so that a diff with `{gitDiff}`
-//! in it stays as it is. An unknown name stays, too, and is reported. `{{` and `}}` stand for a brace.
+//! Variables are replaced in one pass and values are never expanded again, so a diff with `{gitDiff}` in it stays as it
+//! is. An unknown name stays, too, and is reported. `{{` and `}}` stand for a brace.
 
 /// The names that are replaced.
 pub const VARIABLES: [&str; 4] = ["featureTitle", "featureDescription", "gitDiff", "featureSpec"];
 
-/// The variable that no template can be without.
+/// The required variable.
 const CHANGE: &str = "gitDiff";
 
-/// Says why a template cannot be used.
+/// Why a template is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// Nothing, or nothing but white space.
+    /// The template is blank.
     #[error("a prompt must not be empty")]
     Empty,
-    /// The change is not in it, so that nothing could be reviewed.
+    /// The template lacks the change.
     #[error("the template must contain `{{gitDiff}}`, or the reviewer would not see the change")]
     NoChange,
 }
@@ -35,11 +35,11 @@ pub(super) enum Token<'a> {
     Text(&'a str),
     /// A name that is replaced.
     Variable(&'a str),
-    /// A name in braces that is none of ours, without the braces.
+    /// An unknown name, without the braces.
     Unknown(&'a str),
 }
 
-/// Refuses a template that cannot be used.
+/// Validates a template.
 pub fn check(template: &str) -> Result<(), TemplateError> {
     if template.trim().is_empty() {
         return Err(TemplateError::Empty);
@@ -51,7 +51,7 @@ pub fn check(template: &str) -> Result<(), TemplateError> {
 }
 
 /// Replaces the variables of a part of a template.
-pub(super) fn put_in(tokens: &[Token<'_>], value: &dyn Fn(&str) -> String) -> String {
+pub(super) fn expand_tokens(tokens: &[Token<'_>], value: &dyn Fn(&str) -> String) -> String {
     let mut text = String::new();
     for token in tokens {
         match token {
@@ -63,7 +63,7 @@ pub(super) fn put_in(tokens: &[Token<'_>], value: &dyn Fn(&str) -> String) -> St
     text
 }
 
-/// The names in braces that are none of ours, each once.
+/// The unknown names, each once.
 pub(super) fn unknown(tokens: &[Token<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for token in tokens {
@@ -76,13 +76,13 @@ pub(super) fn unknown(tokens: &[Token<'_>]) -> Vec<String> {
     names
 }
 
-/// The template before the change is put in, and the rest.
+/// Splits a template before the change.
 pub(super) fn split<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], &'t [Token<'a>]) {
     let at = tokens.iter().position(|token| *token == Token::Variable(CHANGE)).unwrap_or(tokens.len());
     tokens.split_at(at)
 }
 
-/// Reads a template.
+/// Tokenizes a template.
 pub(super) fn tokens(template: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = template;
@@ -101,7 +101,7 @@ pub(super) fn tokens(template: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// What begins with a brace, and how long it is.
+/// The token at a brace, and its length.
 fn at_brace(text: &str) -> (Token<'_>, usize) {
     if text.starts_with("{{") || text.starts_with("}}") {
         return (Token::Text(&text[..1]), 2);
@@ -128,7 +128,7 @@ mod tests {
     /// The template with its variables replaced, and the unknown names.
     fn expand(template: &str, value: &dyn Fn(&str) -> String) -> (String, Vec<String>) {
         let tokens = tokens(template);
-        (put_in(&tokens, value), unknown(&tokens))
+        (expand_tokens(&tokens, value), unknown(&tokens))
     }
 
     #[track_caller]

@@ -7,7 +7,7 @@ use crate::diff;
 use crate::finding::{FindingId, Location, Origin, Summary};
 use crate::plan::{Piece, Unit};
 
-/// What others wrote, of everything that is shown.
+/// The untrusted inputs of a prompt.
 #[derive(Debug, Clone)]
 struct Written {
     title: String,
@@ -104,7 +104,7 @@ fn prompt_of(written: &Written, system: Option<&str>, template: Option<&str>, an
     let schema = json!({ "type": "object", "properties": { "decision": { "enum": ["APPROVED", "REJECTED"] } } });
     let criterion = |text: &String| Criterion { id: "C1".to_owned(), text: text.clone() };
     let criteria: Vec<Criterion> = written.criteria.iter().map(criterion).collect();
-    let setting = Setting {
+    let setting = PromptSettings {
         system,
         template,
         title: &written.title,
@@ -128,7 +128,7 @@ fn prompt_of(written: &Written, system: Option<&str>, template: Option<&str>, an
 }
 
 #[test]
-fn the_default_prompt_reads_well() {
+fn the_default_prompt_has_all_parts_in_order() {
     let prompt = prompt_of(&Written::plain(), None, None, AnswerForm::Structured);
     assert_eq!(prompt.problems, [""; 0]);
     assert_snapshot!(prompt.shared + "=====\n" + &prompt.parts[0], @r"
@@ -257,12 +257,12 @@ fn the_system_prompt_is_the_same_for_every_review() {
 }
 
 #[test]
-fn a_template_is_cut_where_the_change_comes() {
+fn a_template_is_split_at_the_change() {
     let template = "Look at {featureTitle}\n```diff\n{gitDiff}\n```\n{title} and {gitdiff}, {{gitDiff}}";
     let prompt = prompt_of(&Written::plain(), None, Some(template), AnswerForm::Structured);
     assert_snapshot!(prompt.problems.join("\n"), @r"
-    the template names `{title}`, which is no variable and stays as it is
-    the template names `{gitdiff}`, which is no variable; did you mean `{gitDiff}`?
+    the template names `{title}`, which is not a variable and stays as it is
+    the template names `{gitdiff}`, which is not a variable; did you mean `{gitDiff}`?
     ");
     let shared = prompt.shared.split_once("Look at").unwrap().1;
     assert_snapshot!(format!("Look at{shared}=====\n{}", prompt.parts[0]), @r"
@@ -309,7 +309,7 @@ fn long_texts_are_cut_and_the_cut_is_marked() {
 fn files_that_are_not_shown_are_named_up_to_a_limit() {
     let skipped: Vec<Skipped> =
         (0..1_060).map(|index| Skipped { path: format!("f{index}"), why: "binary".to_owned() }).collect();
-    let setting = Setting {
+    let setting = PromptSettings {
         system: None,
         template: None,
         title: "",
@@ -351,7 +351,7 @@ fn a_changed_line_ending_is_shown_and_an_unchanged_one_is_not() {
         let (files, _) = diff::parse(text.into_bytes());
         let piece = Piece::Lines { hunk: 0, lines: 0..2, cut: None };
         let call = Call { units: vec![Unit { file: 0, pieces: vec![piece] }], tokens: 0 };
-        change::render(&call, &files)
+        render::render(&call, &files)
     };
     assert_snapshot!(show("@@ -1 +1 @@\n-a\r\n+b\r\n"), @r"
     === modified: a
@@ -374,7 +374,7 @@ fn a_changed_line_ending_is_shown_and_an_unchanged_one_is_not() {
     ");
 }
 
-/// What stands between the boundaries, by name, and everything else with the data left out.
+/// The fenced data by name, and the text outside of the fences.
 #[track_caller]
 fn take_apart(prompt: &Prompt) -> (Vec<(String, String)>, String) {
     let boundary = Boundary::new(BOUNDARY);
@@ -395,7 +395,7 @@ fn take_apart(prompt: &Prompt) -> (Vec<(String, String)>, String) {
     (data, outside)
 }
 
-/// Whatever others write, what is outside of the boundaries stays the same, and what is inside is what they wrote.
+/// Asserts that untrusted text changes nothing outside of the fences and is complete inside.
 #[track_caller]
 fn check_contained(written: &Written) {
     let expected = |text: &str| crate::visible::visible(text).replace(Boundary::new(BOUNDARY).as_str(), "[boundary]");
@@ -424,7 +424,7 @@ fn check_contained(written: &Written) {
 }
 
 #[test]
-fn nothing_gets_out_of_its_fence() {
+fn hostile_text_stays_in_its_fence() {
     let boundary = Boundary::new(BOUNDARY);
     let boundary = boundary.as_str();
     for text in [
@@ -444,7 +444,7 @@ fn nothing_gets_out_of_its_fence() {
 
 proptest! {
     #[test]
-    fn no_text_gets_out_of_its_fence(parts in prop::collection::vec(prop_oneof![
+    fn any_text_stays_in_its_fence(parts in prop::collection::vec(prop_oneof![
         Just("[end ".to_owned()), Just("[data ".to_owned()), Just("tollgate-".to_owned()), Just("\n".to_owned()),
         Just("0123456789abcdef".to_owned()), Just("tollgate-0123456789abcdef".to_owned()), Just("]".to_owned()),
         Just("{gitDiff}".to_owned()), Just("...".to_owned()), "\\PC{1,5}", "[\\x00-\\x7f]{1,5}",

@@ -1,55 +1,54 @@
-//! What people tell the bot in comments.
+//! Bot commands in comments.
 //!
 //! ```text
 //! @tollgate review
 //! @tollgate dismiss F003 the input is a constant
 //! ```
 //!
-//! The name stands at the beginning of a line of plain text: not in code, quotes, lists or HTML, and not in the middle
-//! of a sentence. The first such line is the command, the others are talk. Whether somebody may say it is not known
-//! here.
+//! The mention stands at the beginning of a line of plain text: not in code, quotes, lists or HTML, and not in the middle
+//! of a sentence. The first such line is the command. Permissions are checked by the caller.
 
-mod line;
-mod words;
+mod mention;
+mod parse;
 
-/// The most characters of a reason, and of words that mean nothing, that are kept.
+/// The most characters of a reason and of an unknown command.
 const MAX_REASON: usize = 1000;
 const MAX_WORDS: usize = 200;
 
-/// What the bot is told to do.
+/// A bot command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Review what is new.
+    /// Review the commits since the last review.
     Review,
-    /// Review all of the change, as if for the first time.
+    /// Review the whole change again.
     FullReview,
-    /// No more reviews by themselves.
+    /// Pause automatic reviews.
     Pause,
-    /// Reviews by themselves again.
+    /// Resume automatic reviews.
     Resume,
-    /// A finding is not wanted.
+    /// Dismiss a finding.
     Dismiss {
-        /// Which: `F003`, or a fingerprint; `None` in the thread of a finding, which is meant then.
+        /// The finding, `F003` or a fingerprint; `None` means the finding of the thread.
         finding: Option<String>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// More about a finding.
+    /// Explain a finding.
     Explain {
-        /// Which, as above.
+        /// The finding, as above.
         finding: Option<String>,
     },
-    /// What can be said.
+    /// List the commands.
     Help,
-    /// The bot was spoken to in words that mean nothing to it.
+    /// The bot was mentioned with an unknown command.
     Unknown {
-        /// The words.
+        /// The text behind the mention.
         words: String,
     },
 }
 
 impl Command {
-    /// True for what changes something, which only those may do who may write to the repository.
+    /// True for commands that need write access to the repository.
     #[must_use]
     pub fn needs_write(&self) -> bool {
         match self {
@@ -59,11 +58,11 @@ impl Command {
     }
 }
 
-/// Reads the command in a comment; `None` when nobody spoke to the bot. `mention` is its name behind the `@`.
+/// Parses the command of a comment; `None` when it does not mention the bot. `mention` is the name behind the `@`.
 #[must_use]
 pub fn parse(body: &str, mention: &str) -> Option<Command> {
     let mention = mention.strip_suffix("[bot]").unwrap_or(mention);
-    line::addressed(body, mention).map(|words| words::understand(&words))
+    mention::addressed(body, mention).map(|words| parse::command(&words))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Texts that want to be more than text, and what a code host would make of what we write with them.
+//! Hostile texts for tests, and assertions that a rendered body is inert.
 
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -6,13 +6,13 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use crate::comment::MAX_CHARS;
 use crate::finding::{Finding, Fix, LineRange, Summary};
 use crate::path::FilePath;
-use crate::pull::mark::Mark;
+use crate::pull::marker::Marker;
 use crate::pull::sample::finding;
 
-/// Where our own links lead.
+/// The only host that links may point to.
 pub(super) const HOST: &str = "https://host.example/";
 
-/// Texts that are commands, mentions or references where somebody reads them as such.
+/// Texts with bot commands, mentions or references.
 pub(super) const COMMANDS: [&str; 30] = [
     "@octocat",
     "@octocat please merge",
@@ -46,7 +46,7 @@ pub(super) const COMMANDS: [&str; 30] = [
     "@\u{200b}octocat #\u{200b}2 @octocat",
 ];
 
-/// Texts that want to be markup.
+/// Texts with markup.
 pub(super) const MARKUP: [&str; 40] = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -95,7 +95,7 @@ pub(super) fn texts() -> impl Iterator<Item = &'static str> {
     COMMANDS.into_iter().chain(MARKUP)
 }
 
-/// Any of them, cut and put together.
+/// Random concatenations of them.
 pub(super) fn mixture() -> impl Strategy<Value = String> {
     let whole: Vec<&'static str> = texts().chain(PIECES).collect();
     proptest::collection::vec(proptest::sample::select(whole), 0..6).prop_map(|pieces| pieces.concat())
@@ -106,7 +106,7 @@ const PIECES: [&str; 34] = [
     "#", "@", "!", "[", "](", "<", ">", "\\", "- ", "1. ", "> ", "/", ":", "=", "<!--",
 ];
 
-/// A finding in which everything says this.
+/// A finding with this text in every field.
 pub(super) fn saying(text: &str, place: &str) -> Finding {
     let mut finding = finding(place, "Critical", text);
     if let Ok(file) = FilePath::parse(text) {
@@ -122,11 +122,11 @@ pub(super) fn saying(text: &str, place: &str) -> Finding {
     finding
 }
 
-/// Asserts that nothing in a body acts but what is ours.
+/// Asserts that a body has no active markup but ours.
 #[track_caller]
 pub(super) fn assert_harmless(body: &str) {
     assert!(body.chars().count() <= MAX_CHARS, "too long: {}", body.chars().count());
-    assert!(Mark::all_in(body).len() <= 1, "{body}");
+    assert!(Marker::all_in(body).len() <= 1, "{body}");
     for line in body.lines() {
         assert!(!line.starts_with(['/', '@']), "{line:?} in {body}");
     }
@@ -148,7 +148,7 @@ pub(super) fn assert_harmless(body: &str) {
                         && [" more finding</summary>", " more findings</summary>"]
                             .iter()
                             .any(|end| html.ends_with(end))
-                    || Mark::parse(html).is_some();
+                    || Marker::parse(html).is_some();
                 assert!(is_ours, "{html} in {body}");
             }
             Event::Start(Tag::Link { dest_url, .. }) => assert!(dest_url.starts_with(HOST), "{dest_url} in {body}"),
@@ -173,7 +173,7 @@ pub(super) fn assert_harmless(body: &str) {
     assert_inert(&text);
 }
 
-/// Asserts that plain text notifies nobody and links nothing.
+/// Asserts that plain text has no mentions and no links.
 #[track_caller]
 pub(super) fn assert_inert(text: &str) {
     let lower = text.to_lowercase();

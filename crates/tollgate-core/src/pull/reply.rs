@@ -1,27 +1,26 @@
-//! What the bot answers to those who speak to it.
+//! Replies of the bot to commands.
 //!
 //! ```text
-//! Dismissed: **Input is run as code** in src/a.js (3). It stays so while its code does.
+//! Dismissed: **Input is run as code** in src/a.js (3). It stays dismissed while its code is unchanged.
 //!
 //! <!-- tollgate:reply comment=123 -->
 //! ```
 //!
-//! Each answer carries the number of the comment it is for, so that there is never a second one. Words of people and
-//! reviewers are shown as they are and mean nothing: an answer must not be a way to make the bot notify others.
+//! The marker of a reply names the comment with the command, which makes replies idempotent. Text of people and reviewers
+//! is escaped: a reply must not make the bot notify others.
 
 use std::fmt::Write as _;
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity};
 use crate::fingerprint::Fingerprint;
-use crate::pull::key::Key;
-use crate::pull::mark::Mark;
-use crate::report::escape::{literal, literal_at_start, shown, shown_path};
-use crate::report::markdown::escape::{code_span, visible_lines};
-use crate::report::prose;
+use crate::markdown::escape::{code_span, literal, literal_at_start, shown, shown_path, visible_lines};
+use crate::markdown::prose;
+use crate::pull::finding_key::FindingKey;
+use crate::pull::marker::Marker;
 use crate::sha::Sha;
 
-/// The most characters of a title, a path, words of people, and of an explanation.
+/// The most characters of a title, a path, quoted text and an explanation.
 const MAX_TITLE: usize = 200;
 const MAX_PATH: usize = 200;
 const MAX_WORDS: usize = 300;
@@ -29,29 +28,29 @@ const MAX_TEXT: usize = 8000;
 /// The most findings that are named.
 const MAX_LISTED: usize = 30;
 
-/// Whom an answer is for.
+/// The comment that a reply is for.
 #[derive(Debug, Clone, Copy)]
-pub struct To<'a> {
-    /// The comment that is answered.
+pub struct ReplyTarget<'a> {
+    /// The comment with the command.
     pub comment: u64,
-    /// The name that people put behind `@`.
+    /// The name behind `@`.
     pub mention: &'a str,
 }
 
-/// What can be said, and what it does.
+/// The commands and their effects.
 const COMMANDS: [(&str, &str); 7] = [
-    ("review", "review what is new since the last review"),
-    ("full review", "review all of the change again"),
-    ("pause", "leave pushes alone until `resume`"),
+    ("review", "review the commits since the last review"),
+    ("full review", "review the whole change again"),
+    ("pause", "stop reviewing pushes until `resume`"),
     ("resume", "review every push again"),
-    ("dismiss <id> <reason>", "say that a finding is not wanted; in its thread without the id"),
-    ("explain <id>", "read more about a finding; in its thread without the id"),
-    ("help", "see this list"),
+    ("dismiss <id> <reason>", "dismiss a finding; omit the id in its thread"),
+    ("explain <id>", "explain a finding; omit the id in its thread"),
+    ("help", "show this list"),
 ];
 
-impl To<'_> {
+impl ReplyTarget<'_> {
     fn answer(&self, text: &str) -> String {
-        Mark::Reply { comment: self.comment }.below(text)
+        Marker::Reply { comment: self.comment }.below(text)
     }
 
     fn say(&self, command: &str) -> String {
@@ -61,14 +60,14 @@ impl To<'_> {
 
 /// Lists the commands.
 #[must_use]
-pub fn help(to: &To<'_>) -> String {
-    to.answer(&format!("{}{}", table(to), WHO))
+pub fn help(to: &ReplyTarget<'_>) -> String {
+    to.answer(&format!("{}{}", table(to), ACCESS_NOTE))
 }
 
-const WHO: &str = "\nWhat changes something takes the right to write to this repository.";
+const ACCESS_NOTE: &str = "\nAll commands except `explain` and `help` need write access to this repository.";
 
-fn table(to: &To<'_>) -> String {
-    let mut text = String::from("| write, at the beginning of a line | to |\n|---|---|\n");
+fn table(to: &ReplyTarget<'_>) -> String {
+    let mut text = String::from("| command, at the beginning of a line | effect |\n|---|---|\n");
     for (command, what) in COMMANDS {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "| {} | {what} |", to.say(command));
@@ -76,9 +75,9 @@ fn table(to: &To<'_>) -> String {
     text
 }
 
-/// Says more about a finding; `rule` is the explanation of the rule that found it.
+/// Explains a finding; `rule` is the explanation of its rule.
 #[must_use]
-pub fn explain(to: &To<'_>, finding: &Finding, rule: Option<&str>) -> String {
+pub fn explain(to: &ReplyTarget<'_>, finding: &Finding, rule: Option<&str>) -> String {
     let label = Label::of(finding.severity).map_or("Praise", Label::heading);
     let mut parts = vec![format!("**{label}: {}**", title(finding)), format!("At {}.", place(finding))];
     let said = |text: Option<&str>| text.map(|text| prose::render(&cut(text))).filter(|text| !text.trim().is_empty());
@@ -88,46 +87,47 @@ pub fn explain(to: &To<'_>, finding: &Finding, rule: Option<&str>) -> String {
     }
     parts.extend(said(rule));
     if let Some(suggestion) = said(finding.suggestion.as_deref()) {
-        parts.push(format!("What to do:\n\n{suggestion}"));
+        parts.push(format!("Suggested fix:\n\n{suggestion}"));
     }
     let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
     let by = rule.map_or_else(String::new, |rule| format!("Found by the rule {}. ", code_span(&rule)));
-    let dismiss = to.say(&format!("dismiss {} <reason>", Key::of(finding)));
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
     parts.push(format!("<sub>{by}If this is wrong, write {dismiss}.</sub>"));
     to.answer(&parts.join("\n\n"))
 }
 
-/// A finding was dismissed.
+/// Confirms a dismissal.
 #[must_use]
-pub fn dismissed(to: &To<'_>, finding: &Finding, reason: &str) -> String {
+pub fn dismissed(to: &ReplyTarget<'_>, finding: &Finding, reason: &str) -> String {
     let reason = words(reason).map_or_else(String::new, |reason| format!(" Reason: {reason}"));
     let what = format!("**{}** at {}", title(finding), place(finding));
-    to.answer(&format!("Dismissed: {what}. It stays so while its code does.{reason}"))
+    to.answer(&format!("Dismissed: {what}. It stays dismissed while its code is unchanged.{reason}"))
 }
 
-/// A finding that must not be dismissed without a reason.
+/// Asks for the reason of a dismissal.
 #[must_use]
-pub fn needs_reason(to: &To<'_>, finding: &Finding) -> String {
-    let dismiss = to.say(&format!("dismiss {} <reason>", Key::of(finding)));
+pub fn needs_reason(to: &ReplyTarget<'_>, finding: &Finding) -> String {
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
     let why = if finding.severity == Severity::Critical { "A critical finding" } else { "A finding" };
-    to.answer(&format!("{why} is dismissed only with a reason: {dismiss}"))
+    to.answer(&format!("{why} needs a reason to be dismissed: {dismiss}"))
 }
 
-/// There is no such finding, or there are several; `findings` are those that there are.
+/// Reports an unknown or ambiguous finding; `findings` are the known ones.
 #[must_use]
-pub fn no_such_finding(to: &To<'_>, asked: Option<&str>, findings: &[Finding]) -> String {
-    let is_several = asked.and_then(Fingerprint::parse).is_some_and(|asked| Key::alike(findings, asked).len() > 1);
+pub fn no_such_finding(to: &ReplyTarget<'_>, asked: Option<&str>, findings: &[Finding]) -> String {
+    let is_several =
+        asked.and_then(Fingerprint::parse).is_some_and(|asked| FindingKey::alike(findings, asked).len() > 1);
     let mut text = match asked.and_then(words) {
-        Some(asked) if is_several => format!("{asked} is not one finding but several. Name one by its own id."),
-        Some(asked) => format!("There is no finding {asked} here."),
-        None => "Which finding is meant? Name it by its id, or write in its thread.".to_owned(),
+        Some(asked) if is_several => format!("{asked} matches several findings. Name one by its id."),
+        Some(asked) => format!("No finding matches {asked}."),
+        None => "Name a finding by its id, or reply in its thread.".to_owned(),
     };
     if findings.is_empty() {
-        text.push_str(" The last review found nothing.");
+        text.push_str(" The last review has no findings.");
         return to.answer(&text);
     }
-    text.push_str(" There are:\n\n");
-    for (finding, key) in findings.iter().zip(Key::all(findings)).take(MAX_LISTED) {
+    text.push_str(" Findings:\n\n");
+    for (finding, key) in findings.iter().zip(FindingKey::all(findings)).take(MAX_LISTED) {
         let key = code_span(&key.to_string());
         let _ = writeln!(text, "- {} or {key}: {} at {}", finding.id, title(finding), place(finding));
     }
@@ -137,68 +137,65 @@ pub fn no_such_finding(to: &To<'_>, asked: Option<&str>, findings: &[Finding]) -
     to.answer(&text)
 }
 
-/// There is no review to speak of.
+/// Reports that there is no review yet.
 #[must_use]
-pub fn no_review(to: &To<'_>) -> String {
-    to.answer(&format!("There is no review of this pull request yet. Write {} to have one.", to.say("review")))
+pub fn no_review(to: &ReplyTarget<'_>) -> String {
+    to.answer(&format!("This pull request has no review yet. Write {} to request one.", to.say("review")))
 }
 
-/// Reviews are paused now.
+/// Confirms that reviews are paused.
 #[must_use]
-pub fn paused(to: &To<'_>) -> String {
+pub fn paused(to: &ReplyTarget<'_>) -> String {
     let (resume, review) = (to.say("resume"), to.say("review"));
-    to.answer(&format!(
-        "Paused: pushes are not reviewed, and the check says so. Write {resume} to go on, or {review} for a single \
-         review."
-    ))
+    to.answer(&format!("Paused: pushes are not reviewed until you write {resume}. Write {review} for a single review."))
 }
 
-/// Reviews are no longer paused.
+/// Confirms that reviews are resumed.
 #[must_use]
-pub fn resumed(to: &To<'_>) -> String {
-    to.answer("Resumed: every push is reviewed again, beginning with what is here now.")
+pub fn resumed(to: &ReplyTarget<'_>) -> String {
+    to.answer("Resumed: every push is reviewed again, starting with the current head.")
 }
 
-/// A review was asked for and begins.
+/// Confirms that a review starts.
 #[must_use]
-pub fn begun(to: &To<'_>, head: Option<&Sha>, is_full: bool) -> String {
+pub fn review_started(to: &ReplyTarget<'_>, head: Option<&Sha>, is_full: bool) -> String {
     let head = head.map_or_else(String::new, |head| format!(" of {}", head.short()));
     let what = if is_full { "A full review" } else { "A review" };
-    to.answer(&format!("{what}{head} begins. Its check tells how it ends."))
+    to.answer(&format!("{what}{head} has started. The check shows its result."))
 }
 
-/// Somebody may not do this.
+/// Reports missing write access.
 #[must_use]
-pub fn no_permission(to: &To<'_>) -> String {
+pub fn no_permission(to: &ReplyTarget<'_>) -> String {
     to.answer(&format!(
-        "Only those who may write to this repository can do that. Everybody can write {} and {}.",
+        "This command needs write access to this repository. {} and {} work without it.",
         to.say("explain <id>"),
         to.say("help")
     ))
 }
 
-/// The words mean nothing.
+/// Reports an unknown command.
 #[must_use]
-pub fn unknown(to: &To<'_>, said: &str) -> String {
+pub fn unknown(to: &ReplyTarget<'_>, said: &str) -> String {
     let text = match words(said) {
-        None => "What shall I do?".to_owned(),
+        None => "No command given.".to_owned(),
         Some(words) => match nearest(said) {
-            Some(command) => format!("I do not understand {words}. Did you mean {}?", to.say(command)),
-            None => format!("I do not understand {words}."),
+            Some(command) => format!("Unknown command {words}. Did you mean {}?", to.say(command)),
+            None => format!("Unknown command {words}."),
         },
     };
     to.answer(&format!("{text}\n\n{}", table(to)))
 }
 
-/// What was asked could not be done.
+/// Reports a failed command.
 #[must_use]
-pub fn failed(to: &To<'_>, reason: &str) -> String {
+pub fn failed(to: &ReplyTarget<'_>, reason: &str) -> String {
     let reason = shown(reason, MAX_WORDS);
     let reason = if reason.is_empty() { String::new() } else { format!("\n\n{}", literal_at_start(&reason)) };
-    to.answer(&format!("That did not work.{reason}"))
+    to.answer(&format!("The command failed.{reason}"))
 }
 
-/// The command that words are most like, if they are like one.
+/// The most similar command (fuzzy match).
 fn nearest(said: &str) -> Option<&'static str> {
     let said = said.to_lowercase();
     let first = said.split_whitespace().next()?;
@@ -212,7 +209,7 @@ fn nearest(said: &str) -> Option<&'static str> {
     scored.filter(|(distance, _)| *distance <= 2).min_by_key(|(distance, _)| *distance).map(|(_, command)| command)
 }
 
-/// Words of people, as code; `None` when there are none.
+/// Quoted text as a code span; `None` when it is blank.
 fn words(text: &str) -> Option<String> {
     Some(shown(text, MAX_WORDS)).filter(|text| !text.is_empty()).map(|text| code_span(&text))
 }

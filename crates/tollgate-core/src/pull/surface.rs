@@ -1,148 +1,140 @@
-//! What a review looks like on a pull request: a summary, comments at lines, and a check.
+//! Renders a review for a pull request: summary comment, inline comments and check run.
 //!
 //! ```text
-//! findings ─► new and not yet commented ─► at lines │ at files │ in the text of the review
+//! findings ─► new and not yet commented ─► at lines │ at files │ in the review body
 //!          └► all ─► annotations of the check, its conclusion
 //! ```
 //!
-//! Every finding that is to be commented on stands in exactly one of the three places. Nothing is posted here, and what
-//! reviewers said means nothing but itself: no mention, no link, no markup.
+//! Every reported finding stands in exactly one of the three places. Text of reviewers is escaped: no mention, no link,
+//! no markup. Publishing is up to the caller.
 
 mod check;
 mod inline;
-mod listed;
+mod review_body;
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::diff::FileDiff;
 use crate::finding::{Finding, LineRange, Severity, Side};
 use crate::gate::Gate;
+use crate::names::names;
 use crate::path::FilePath;
-use crate::pull::key::Key;
-use crate::pull::mark::Mark;
-use crate::pull::place::{Placed, Places};
-use crate::pull::post::{CheckText, Conclusion, Inline};
+use crate::pull::anchor::{Anchor, AnchorIndex};
+use crate::pull::check_run::{CheckOutput, Conclusion};
+use crate::pull::finding_key::FindingKey;
+use crate::pull::inline_comment::InlineComment;
+use crate::pull::marker::Marker;
 use crate::review::{Review, Withheld};
 use crate::sha::Sha;
 use crate::verdict::CommentVerdict;
 
 pub use check::conclusion;
 
-/// The most comments at lines in one review, and at files.
+/// The most inline comments in one review.
 pub const MAX_INLINE: usize = 30;
-/// The most comments at files.
+/// The most comments at whole files.
 pub const MAX_AT_FILES: usize = 10;
 
-/// Everything that is shown of a review is made of this.
+/// The inputs of a surface.
 #[derive(Clone, Copy)]
-pub struct Input<'a> {
+pub struct SurfaceInput<'a> {
     /// The reviewer's name, for people.
     pub bot: &'a str,
-    /// The name that people put behind `@`.
+    /// The name behind `@`.
     pub mention: &'a str,
     /// The commit that was reviewed.
     pub head: &'a Sha,
     /// The review.
     pub review: &'a Review,
-    /// The diff that the host shows: from the merge base to the head.
+    /// The diff on the forge: from the merge base to the head.
     pub files: &'a [FileDiff],
-    /// What the gate says.
+    /// The decision of the gate.
     pub gate: Gate,
     /// The text of the summary, by [`report::summary`](crate::report::summary); `None` when there is nothing to report.
     pub summary: Option<&'a str>,
-    /// The findings that are new, by their index; `None` when all are.
+    /// The indices of new findings; `None` when all are new.
     pub new: Option<&'a [usize]>,
-    /// The keys of findings that have a comment of ours.
+    /// The keys of findings that have an inline comment already.
     pub known: &'a BTreeSet<String>,
-    /// How many findings get a comment of their own, the worst first. Criticals always do.
+    /// The most findings with an inline comment, the worst first. Criticals always have one.
     pub cap: Option<usize>,
-    /// Where the host shows lines of a file.
+    /// The URL of lines of a file.
     pub url_of: &'a dyn Fn(&FilePath, Option<LineRange>, Side) -> String,
-    /// Where people read all of the review.
+    /// The URL of the full review.
     pub details_url: Option<&'a str>,
-    /// Which surfaces are wanted.
+    /// The configured surfaces.
     pub mode: Mode,
-    /// Whether a change that has nothing against it is approved.
+    /// Whether a clean change is approved.
     pub auto_approve: bool,
 }
 
-/// Which surfaces are wanted.
+/// The configured surfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// A summary, and comments at lines.
+    /// Summary comment and inline comments.
     #[default]
     Standard,
-    /// Comments at lines alone.
+    /// Inline comments only.
     Enhanced,
 }
 
-impl Mode {
-    /// The word of the configuration.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Enhanced => "enhanced",
-        }
-    }
+names!(Mode {
+    Standard => "standard",
+    Enhanced => "enhanced",
+});
 
-    /// Reads the word of the configuration.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Standard, Self::Enhanced].into_iter().find(|mode| mode.as_str() == word)
-    }
-}
-
-/// What a review does to a pull request.
+/// The action of a review on the forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// Says something.
+pub enum ReviewAction {
+    /// Comments.
     Comment,
     /// Approves.
     Approve,
-    /// Asks for changes.
+    /// Requests changes.
     RequestChanges,
 }
 
-/// What shall be seen on a pull request.
+/// The comments and the check of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surface {
-    /// The summary, with its mark.
+    /// The summary comment with its marker.
     pub summary: Option<String>,
-    /// What a summary that is there already shall say where there is none to write: it must not go on about findings
-    /// that are gone.
+    /// The replacement of an existing summary when there is no new one: an old summary must not keep resolved findings.
     pub settled: Option<String>,
-    /// The review with its comments at lines.
-    pub review: Option<ReviewText>,
-    /// Comments at files, which cannot be part of a review.
-    pub at_files: Vec<Inline>,
-    /// How the check ends, and what it says.
-    pub check: (Conclusion, CheckText),
+    /// The review with its inline comments.
+    pub review: Option<ReviewPost>,
+    /// Comments at whole files, which cannot be part of a review.
+    pub at_files: Vec<InlineComment>,
+    /// The conclusion and output of the check.
+    pub check: (Conclusion, CheckOutput),
 }
 
-/// A review to be written.
+/// A review to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReviewText {
-    /// Its text, with its mark. Never empty.
+pub struct ReviewPost {
+    /// Its body with its marker. Never empty.
     pub body: String,
-    /// What it does.
-    pub act: Act,
-    /// Its comments at lines.
-    pub inline: Vec<Inline>,
+    /// Its action.
+    pub act: ReviewAction,
+    /// Its inline comments.
+    pub inline: Vec<InlineComment>,
 }
 
-/// Makes what is seen of a review.
+/// Renders a review.
 #[must_use]
-pub fn surface(input: &Input<'_>) -> Surface {
-    let places = Places::new(input.files);
+pub fn surface(input: &SurfaceInput<'_>) -> Surface {
+    let places = AnchorIndex::new(input.files);
     let parts = Parts::of(input, &places);
     let act = act(input);
-    let mark = Mark::Review { head: input.head.clone() };
+    let mark = Marker::Review { head: input.head.clone() };
     let has_words = !parts.inline.is_empty() || !parts.nowhere.is_empty() || !parts.more.is_empty();
-    let body = if has_words { listed::body(input, &parts, &places) } else { String::new() };
-    let review =
-        (has_words || act == Act::Approve).then(|| ReviewText { body: mark.below(&body), act, inline: parts.inline });
-    let mark = Mark::Summary { head: input.head.clone() };
+    let body = if has_words { review_body::body(input, &parts, &places) } else { String::new() };
+    let review = (has_words || act == ReviewAction::Approve).then(|| ReviewPost {
+        body: mark.below(&body),
+        act,
+        inline: parts.inline,
+    });
+    let mark = Marker::Summary { head: input.head.clone() };
     let is_wanted = input.mode == Mode::Standard;
     let summary = input.summary.filter(|_| is_wanted).map(|text| mark.below(text));
     let settled = (is_wanted && summary.is_none()).then(|| mark.below(&settled(input)));
@@ -150,25 +142,25 @@ pub fn surface(input: &Input<'_>) -> Surface {
     Surface { summary, settled, review, at_files: parts.at_files, check }
 }
 
-/// What a review does. Approving takes an open gate, every hunk looked at, nothing worth more than a note, and nothing
-/// left out. Where approving is wanted, a closed gate asks for changes: an earlier approval must not outlive it.
-fn act(input: &Input<'_>) -> Act {
+/// The action of a review. An approval needs an open gate, full coverage, only minor findings and none withheld. With
+/// auto-approval, a closed gate requests changes, so that an earlier approval does not outlive it.
+fn act(input: &SurfaceInput<'_>) -> ReviewAction {
     let review = input.review;
     let verdict = CommentVerdict::of(review.findings.iter().map(|finding| finding.severity));
     let is_fine = matches!(verdict, CommentVerdict::Approve | CommentVerdict::ApproveWithNotes)
         && review.withheld.iter().all(|withheld| withheld.why == Withheld::OutsideChange);
     match conclusion(input.gate, review) {
-        _ if !input.auto_approve => Act::Comment,
-        Conclusion::Success if is_fine => Act::Approve,
-        Conclusion::Failure => Act::RequestChanges,
-        Conclusion::Success | Conclusion::ActionRequired | Conclusion::Neutral => Act::Comment,
+        _ if !input.auto_approve => ReviewAction::Comment,
+        Conclusion::Success if is_fine => ReviewAction::Approve,
+        Conclusion::Failure => ReviewAction::RequestChanges,
+        Conclusion::Success | Conclusion::ActionRequired | Conclusion::Neutral => ReviewAction::Comment,
     }
 }
 
-fn settled(input: &Input<'_>) -> String {
+fn settled(input: &SurfaceInput<'_>) -> String {
     let head = input.head.short();
     match conclusion(input.gate, input.review) {
-        Conclusion::Success => format!(":green_circle: Nothing is left to say against {head}."),
+        Conclusion::Success => format!(":green_circle: No open findings at {head}."),
         Conclusion::Failure | Conclusion::ActionRequired | Conclusion::Neutral => {
             format!(":yellow_circle: No findings at {head} so far, but not all of it was reviewed.")
         }
@@ -179,24 +171,24 @@ fn settled(input: &Input<'_>) -> String {
 #[derive(Clone, Copy)]
 struct Keyed<'a> {
     finding: &'a Finding,
-    key: Key,
+    key: FindingKey,
 }
 
-/// Where the findings go that are to be commented on.
+/// The reported findings by their place.
 #[derive(Default)]
 struct Parts<'a> {
-    inline: Vec<Inline>,
-    at_files: Vec<Inline>,
-    /// Those that have no place in the diff.
+    inline: Vec<InlineComment>,
+    at_files: Vec<InlineComment>,
+    /// Findings without an anchor in the diff.
     nowhere: Vec<Keyed<'a>>,
-    /// Those that there is no room for.
+    /// Findings over the limits.
     more: Vec<Keyed<'a>>,
-    /// All of them.
+    /// The severities of all of them.
     severities: Vec<Severity>,
 }
 
 impl<'a> Parts<'a> {
-    fn of(input: &Input<'a>, places: &Places<'_>) -> Self {
+    fn of(input: &SurfaceInput<'a>, places: &AnchorIndex<'_>) -> Self {
         let reported = reported(input);
         let n_critical = reported.iter().filter(|keyed| keyed.finding.severity == Severity::Critical).count();
         let cap = input.cap.map_or(usize::MAX, |cap| cap.max(n_critical).max(1));
@@ -206,27 +198,27 @@ impl<'a> Parts<'a> {
         for (index, keyed) in reported.into_iter().enumerate() {
             let placed = places.of(&keyed.finding.location);
             match placed {
-                Placed::Nowhere => parts.nowhere.push(keyed),
+                Anchor::Outside => parts.nowhere.push(keyed),
                 _ if index >= cap => parts.more.push(keyed),
-                Placed::File if parts.at_files.len() < MAX_AT_FILES => {
+                Anchor::File if parts.at_files.len() < MAX_AT_FILES => {
                     parts.at_files.extend(writer.write(keyed, placed));
                 }
-                Placed::At(_) | Placed::Near(_) if parts.inline.len() < MAX_INLINE => {
+                Anchor::Exact(_) | Anchor::Nearest(_) if parts.inline.len() < MAX_INLINE => {
                     parts.inline.extend(writer.write(keyed, placed));
                 }
-                Placed::File | Placed::At(_) | Placed::Near(_) => parts.more.push(keyed),
+                Anchor::File | Anchor::Exact(_) | Anchor::Nearest(_) => parts.more.push(keyed),
             }
         }
         parts
     }
 }
 
-/// The findings to be commented on, the worst first. Praise stands in the summary.
-fn reported<'a>(input: &Input<'a>) -> Vec<Keyed<'a>> {
+/// The findings to comment on, the worst first. Praise stands in the summary.
+fn reported<'a>(input: &SurfaceInput<'a>) -> Vec<Keyed<'a>> {
     let findings = &input.review.findings;
     let new: Option<HashSet<usize>> = input.new.map(|new| new.iter().copied().collect());
     let is_new = |index: usize| new.as_ref().is_none_or(|new| new.contains(&index));
-    let keys = Key::numbered(findings, |index| new.is_some() && is_new(index));
+    let keys = FindingKey::numbered(findings, |index| new.is_some() && is_new(index));
     let keyed = findings.iter().zip(keys).map(|(finding, key)| Keyed { finding, key });
     let mut reported: Vec<Keyed<'_>> = keyed
         .enumerate()

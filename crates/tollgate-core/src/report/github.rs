@@ -1,27 +1,26 @@
-//! Annotations of a GitHub workflow, printed to its log.
+//! GitHub workflow annotations, printed to the log.
 //!
 //! ```text
 //! ::error file=src/a.rs,line=3,endLine=5,title=High/Security%3A SQL injection::The id is pasted in.
 //! ```
 //!
-//! Needs no token, so it also works for forks. GitHub shows ten errors, ten
-//! warnings and ten notices of a step; the rest stays in the log, and the caller
-//! is told so.
+//! Annotations need no token, so they also work for forks. GitHub shows ten errors, ten warnings and ten notices of a
+//! step; a note says when there are more.
 
 use crate::coverage::HunkStatus;
 use crate::finding::{Finding, Severity, Side};
 use crate::review::Review;
 use crate::visible::visible;
 
-/// How many annotations of one kind GitHub shows for a step.
+/// The most annotations of one level that GitHub shows for a step.
 const MAX_SHOWN: usize = 10;
 
-/// Annotations, and what the reader of the log should know.
+/// Annotations and a note on GitHub's limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotations {
     /// One annotation a line, the worst first.
     pub text: String,
-    /// Says that GitHub shows fewer than there are.
+    /// A note that GitHub shows fewer than there are.
     pub note: Option<String>,
 }
 
@@ -48,7 +47,7 @@ fn annotation(finding: &Finding) -> String {
     let location = &finding.location;
     let title = format!("{}/{}: {}", finding.severity, finding.category, finding.summary);
     let mut message = finding.reason.clone().filter(|reason| !reason.trim().is_empty());
-    // GitHub counts lines after the change, so a removed line is named in words.
+    // GitHub counts new lines, so a removed line is named in the message.
     let place = match location.side {
         Side::Right => format!(",line={},endLine={}", location.lines.start(), location.lines.end()),
         Side::Left => {

@@ -1,8 +1,7 @@
-//! A review as one page that stands alone.
+//! HTML report: a self-contained page.
 //!
-//! No script, no external requests, light and dark, readable on a phone and on
-//! paper. The verdict and what was not looked at come first, then the findings in
-//! the diff, under the lines they are about.
+//! No script, no external requests, light and dark, readable on a phone and on paper. The verdict and unreviewed hunks
+//! come first, then the findings in the diff, under their lines.
 //!
 //! ```html
 //! <section class="verdict bad"><h2>Changes requested</h2> … </section>
@@ -10,11 +9,10 @@
 //! <article class="finding high" id="F001"> … </article>
 //! ```
 //!
-//! Everything that comes from the change is escaped, and characters that hide or
-//! turn text are shown as escapes.
+//! All text of the change is escaped, and invisible characters are made visible.
 
 mod diff;
-mod escape;
+mod prose;
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,9 +23,10 @@ use crate::diff::{FileDiff, Status};
 use crate::finding::{Finding, FindingId, Severity, Side};
 use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
+use crate::html::escape;
 use crate::path::{FilePath, RepoPath};
 use crate::report::html::diff::{Budget, FileView, grouped, lines_in_words};
-use crate::report::html::escape::{address, code, inline, prose, text};
+use crate::report::html::prose::{address, code, inline, prose};
 use crate::review::{Review, WithheldFinding};
 use crate::verdict::Verdict;
 use crate::visible;
@@ -47,7 +46,7 @@ pub fn write(review: &Review, files: &[FileDiff], gate: Option<Gate>) -> String 
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n<title>{title} · {verdict}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n",
-        title = text(title),
+        title = escape(title),
         verdict = verdict_in_words(review, gate).1,
     );
     page.push_str(&header(review, title));
@@ -66,7 +65,7 @@ pub fn write(review: &Review, files: &[FileDiff], gate: Option<Gate>) -> String 
 }
 
 fn header(review: &Review, title: &str) -> String {
-    let compared = review.compared.as_deref().map(|compared| format!("{} · ", text(compared))).unwrap_or_default();
+    let compared = review.compared.as_deref().map(|compared| format!("{} · ", escape(compared))).unwrap_or_default();
     let shas = if review.reviewed.is_null() {
         "no commit named".to_owned()
     } else {
@@ -75,11 +74,11 @@ fn header(review: &Review, title: &str) -> String {
     format!(
         "<header class=\"top\">\n<p class=\"product\">tollgate review</p>\n<h1>{}</h1>\n\
          <p class=\"compared\">{compared}{shas}</p>\n</header>\n",
-        text(title)
+        escape(title)
     )
 }
 
-/// The sign, the words and the class of the verdict.
+/// The sign, the label and the CSS class of the verdict.
 fn verdict_in_words(review: &Review, gate: Option<Gate>) -> (&'static str, &'static str, &'static str) {
     match (review.verdict(), gate) {
         (Verdict::ChangesRequested, _) => ("✖", "Changes requested", "bad"),
@@ -96,12 +95,12 @@ fn verdict(review: &Review, gate: Option<Gate>) -> String {
     let n_blockers = count.critical + count.high;
     let n_remarks = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count();
     let sentence = match (n_blockers, n_remarks, review.is_complete()) {
-        (1, ..) => "One finding must be dealt with before merging.".to_owned(),
-        (2.., ..) => format!("{} findings must be dealt with before merging.", grouped(n_blockers)),
-        (0, _, false) => "Nothing blocking was found, but part of the change was not looked at.".to_owned(),
-        (0, 0, true) => "Nothing to say against this change.".to_owned(),
-        (0, 1, true) => "One remark, not blocking.".to_owned(),
-        (0, n_remarks, true) => format!("{} remarks, none of them blocking.", grouped(n_remarks)),
+        (1, ..) => "One finding must be fixed before merging.".to_owned(),
+        (2.., ..) => format!("{} findings must be fixed before merging.", grouped(n_blockers)),
+        (0, _, false) => "No blocking findings, but part of the change was not reviewed.".to_owned(),
+        (0, 0, true) => "No findings.".to_owned(),
+        (0, 1, true) => "One finding, not blocking.".to_owned(),
+        (0, n_remarks, true) => format!("{} findings, none blocking.", grouped(n_remarks)),
     };
     let mut chips = String::new();
     for severity in Severity::ALL {
@@ -121,18 +120,18 @@ fn verdict(review: &Review, gate: Option<Gate>) -> String {
     )
 }
 
-/// Which models and agents were asked, and what that took.
+/// The models and agents that reviewed, with tokens and cost.
 fn asked(review: &Review) -> String {
     let entries = review.extra.get("x_reviewers").and_then(Value::as_array).into_iter().flatten();
     let words = entries.filter_map(|entry| {
         let tokens = |name: &str| visible::grouped(entry["tokens"][name].as_u64().unwrap_or(0));
-        let model = entry["model"].as_str().map(|model| format!(" ({})", text(model))).unwrap_or_default();
+        let model = entry["model"].as_str().map(|model| format!(" ({})", escape(model))).unwrap_or_default();
         let cost = entry["cost_usd"].as_f64().map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
         let (input, output) = (tokens("input"), tokens("output"));
-        Some(format!("{}{model}, {input} tokens read, {output} written{cost}", text(entry["name"].as_str()?)))
+        Some(format!("{}{model}, {input} tokens read, {output} written{cost}", escape(entry["name"].as_str()?)))
     });
     let words: Vec<String> = words.collect();
-    if words.is_empty() { String::new() } else { format!("<p class=\"asked\">Asked: {}</p>\n", words.join("; ")) }
+    if words.is_empty() { String::new() } else { format!("<p class=\"asked\">Reviewers: {}</p>\n", words.join("; ")) }
 }
 
 fn coverage(review: &Review) -> String {
@@ -167,14 +166,14 @@ fn not_reviewed(review: &Review) -> String {
     }
     format!(
         "<section class=\"missed-list\" aria-labelledby=\"missed\">\n<h2 id=\"missed\">Not reviewed</h2>\n\
-         <p>These parts of the change should have been looked at and were not.</p>\n<ul>\n{items}</ul>\n</section>\n"
+         <p>These parts of the change were not reviewed.</p>\n<ul>\n{items}</ul>\n</section>\n"
     )
 }
 
 fn covered_items(review: &Review, reason: impl Fn(&HunkStatus) -> Option<&String>) -> String {
     let item = |covered: &CoveredHunk, reason: &str| {
         let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
-        format!("<li><code>{}{lines}</code>: {}</li>\n", code(covered.file.as_str()), text(reason))
+        format!("<li><code>{}{lines}</code>: {}</li>\n", code(covered.file.as_str()), escape(reason))
     };
     let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
     hunks.filter_map(|covered| Some(item(covered, reason(&covered.status)?))).collect()
@@ -190,7 +189,7 @@ fn skipped(review: &Review) -> String {
     }
     let n_items = items.lines().count();
     format!(
-        "<h2>Skipped by rule</h2>\n<details class=\"folded\">\n<summary>{} that need not be looked at</summary>\n\
+        "<h2>Skipped by rule</h2>\n<details class=\"folded\">\n<summary>{} skipped</summary>\n\
          <ul class=\"plain\">\n{items}</ul>\n</details>\n",
         if n_items == 1 { "1 part".to_owned() } else { format!("{} parts", grouped(n_items)) }
     )
@@ -230,14 +229,14 @@ fn index(review: &Review) -> String {
     )
 }
 
-/// The findings in the change they are about, then the rest of the change.
+/// The findings in their diff, then the rest of the change.
 fn change(review: &Review, files: &[FileDiff]) -> String {
     let mut by_path: HashMap<&FilePath, Vec<&Finding>> = HashMap::new();
     for finding in &review.findings {
         by_path.entry(&finding.location.file).or_default().push(finding);
     }
     let mut views: Vec<FileView<'_>> = files.iter().map(|file| FileView::new(file, &mut by_path)).collect();
-    // The worst file first; files alike stay in the order of the change.
+    // The worst file first; the sort is stable.
     views.sort_by_key(|view| std::cmp::Reverse(view.worst()));
     let shown: HashSet<FindingId> = views.iter().flat_map(FileView::findings).map(|finding| finding.id).collect();
     let left: Vec<&Finding> = review.findings.iter().filter(|finding| !shown.contains(&finding.id)).collect();
@@ -260,7 +259,7 @@ fn change(review: &Review, files: &[FileDiff]) -> String {
     html + &rest_of_change(&views, &mut budget)
 }
 
-/// Findings on files that the diff does not have.
+/// Findings in files outside the diff.
 fn loose(findings: &[&Finding]) -> String {
     let mut files: Vec<&FilePath> = findings.iter().map(|finding| &finding.location.file).collect();
     let mut seen = HashSet::new();
@@ -308,7 +307,7 @@ fn file_head(file: &FileDiff) -> String {
     format!("<code>{path}</code> <span class=\"stat\">+{} −{}</span>{what}", file.n_added, file.n_removed)
 }
 
-/// One finding; `alone` when its lines are not shown above it.
+/// One finding; `alone` when its lines are not shown above.
 fn card(finding: &Finding, file: Option<&FileDiff>, alone: bool) -> String {
     let class = class_of(finding.severity);
     let location = &finding.location;
@@ -369,7 +368,7 @@ fn origin(finding: &Finding) -> String {
         });
     }
     if let Some(reviewer) = origin.reviewer.as_deref().filter(|reviewer| !reviewer.is_empty()) {
-        parts.push(format!("found by {}", text(reviewer)));
+        parts.push(format!("found by {}", escape(reviewer)));
     }
     parts.push(Fingerprint::of(finding).to_string());
     format!("<p class=\"meta\">{}</p>\n", parts.join(" · "))
@@ -392,7 +391,7 @@ fn withheld(review: &Review) -> String {
 
 fn withheld_item(withheld: &WithheldFinding) -> String {
     let finding = &withheld.finding;
-    let why = text(&withheld.why.to_string());
+    let why = escape(&withheld.why.to_string());
     format!(
         "<article class=\"withheld {}\">\n<p><span class=\"badge\">{}</span> {}</p>\n\
          <p class=\"meta\"><code>{}:{}</code> · {why}</p>\n</article>\n",
@@ -408,7 +407,7 @@ fn footer(review: &Review) -> String {
     let outdated = if review.re_review_required { " · outdated: a new review is required" } else { "" };
     format!(
         "<footer>\nReviewed <code>{}</code>, base <code>{}</code>{outdated}. \
-         Made by tollgate; this page loads nothing from elsewhere.\n</footer>\n",
+         Generated by tollgate.\n</footer>\n",
         review.reviewed, review.base
     )
 }

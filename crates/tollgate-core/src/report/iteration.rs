@@ -1,4 +1,4 @@
-//! One review of a feature as a file for people: `code-review-iteration-1.md`.
+//! `code-review-iteration-N.md`: one review of a feature as Markdown for people.
 //!
 //! ```text
 //! # Code Review - Feature: Add user authentication
@@ -27,20 +27,19 @@
 //! …
 //! ```
 //!
-//! It is written from data and never read back. What reviewers said is shown as it is and means nothing: no HTML, no
-//! links, no mentions, no headings of its own; only code and plain lists stay what they are.
+//! The file is never parsed back. Text of reviewers is sanitized: no HTML, links, mentions or headings; code and plain
+//! lists are kept.
 
 use std::fmt::Write as _;
 
 use crate::board::{Criterion, Iteration, Met, Outcome, Remark};
 use crate::finding::Category;
 use crate::language::Language;
-use crate::report::escape::{literal, literal_at_start, shown, shown_path};
-use crate::report::markdown::escape::visible_lines;
-use crate::report::markdown::fence;
-use crate::report::prose;
+use crate::markdown::escape::{literal, literal_at_start, shown, shown_path, visible_lines};
+use crate::markdown::fence;
+use crate::markdown::prose;
 
-/// The most characters of a title, of a path, and of what stands on one line.
+/// The most characters of a title, of a path, and of one line.
 const MAX_TITLE: usize = 200;
 const MAX_PATH: usize = 200;
 const MAX_LINE: usize = 2_000;
@@ -64,7 +63,7 @@ pub fn render(feature_title: &str, iteration: &Iteration, max: u32) -> String {
         let lines: Vec<String> = iteration.notes.iter().map(|note| format!("- {}", at_start(note))).collect();
         write_section(&mut text, "Notes", &lines.join("\n"));
     }
-    // The blank line behind the last section is not wanted at the end.
+    // The file ends without the blank line behind the last section.
     write_section(&mut text, "Action Required", &action(iteration));
     text.pop();
     text
@@ -74,7 +73,7 @@ fn head(title: &str, iteration: &Iteration, max: u32) -> String {
     let title = Some(in_line(title, MAX_TITLE)).filter(|title| !title.is_empty());
     let title = title.as_deref().unwrap_or("(no title)");
     let number = iteration.number;
-    // A person may allow more rounds than there are without one.
+    // A person may allow more iterations than the limit.
     let of = if number <= max { format!(" of {max}") } else { String::new() };
     let status = match iteration.outcome {
         Outcome::Approved => "✅ APPROVED",
@@ -163,7 +162,7 @@ fn suggested(suggestion: &str, remark: &Remark) -> String {
     }
 }
 
-/// What was said too late to reject, in short.
+/// Late findings, one line each.
 fn late(remarks: &[Remark]) -> String {
     if remarks.is_empty() {
         return String::new();
@@ -192,13 +191,13 @@ fn action(iteration: &Iteration) -> String {
     }
 }
 
-/// The file, as it is shown.
+/// The escaped file name.
 fn file(remark: &Remark) -> Option<String> {
     let file = remark.file.as_deref().map(|file| literal(&shown_path(file, MAX_PATH)));
     file.filter(|file| !file.is_empty())
 }
 
-/// ` (src/a.ts:45)`, as far as it is known.
+/// ` (src/a.ts:45)`, as far as known.
 fn place(remark: &Remark) -> String {
     match (file(remark), remark.line) {
         (Some(file), Some(line)) => format!(" ({file}:{line})"),
@@ -207,7 +206,7 @@ fn place(remark: &Remark) -> String {
     }
 }
 
-/// What a category is called in headings.
+/// The category in headings.
 fn category(category: Category) -> &'static str {
     match category {
         Category::Compliance => "Compliance",
@@ -224,7 +223,7 @@ fn title(remark: &Remark) -> String {
     Some(in_line(&remark.title, MAX_TITLE)).filter(|title| !title.is_empty()).unwrap_or_else(|| "(no title)".to_owned())
 }
 
-/// Code, behind a fence that nothing in it can close.
+/// Fenced code.
 fn fenced(code: &str, remark: &Remark) -> String {
     let code = visible_lines(code);
     let fence = fence::around(&code);
@@ -232,7 +231,7 @@ fn fenced(code: &str, remark: &Remark) -> String {
     format!("{fence}{}\n{code}\n{fence}", language.map_or("", Language::fence))
 }
 
-/// `2026-01-09 14:22:00 UTC`, when it is a time as we write it.
+/// `2026-01-09 14:22:00 UTC`, if the text is a timestamp of ours.
 fn time(text: &str) -> String {
     let parts = text.strip_suffix('Z').and_then(|text| text.split_once('T'));
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b":-.".contains(&byte));

@@ -1,4 +1,4 @@
-//! A finding and a review as JSON.
+//! The JSON format of reviews and findings.
 //!
 //! ```json
 //! {
@@ -13,9 +13,8 @@
 //! }
 //! ```
 //!
-//! What the schema has no field for travels in fields beginning `x_`. Fields
-//! that nobody here knows are kept in `extra` and written again behind the known
-//! ones; inside a known object (say `location`) they are kept under its name.
+//! Extension fields begin with `x_`. Unknown fields are kept in `extra` and written again behind the known ones; inside a
+//! known object (say `location`) they are kept under its name.
 
 mod check;
 pub(crate) mod fields;
@@ -30,22 +29,22 @@ use crate::gate::Gate;
 use crate::report::{Content, Read, ReadError, Strictness};
 use crate::review::Review;
 
-/// How much is written.
+/// The verbosity of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// Without what a reader assumes anyway.
+    /// Without default values.
     #[default]
     Short,
     /// With `side` also when it is RIGHT.
     Full,
 }
 
-/// What is written beside the review.
+/// Options of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// How much is written.
+    /// The verbosity.
     pub form: Form,
-    /// Whether the change may pass.
+    /// The decision of the gate.
     pub gate: Option<Gate>,
 }
 
@@ -89,7 +88,7 @@ pub fn read(bytes: &[u8], strictness: Strictness) -> Result<Read, ReadError> {
     read_value(value, doubles, strictness)
 }
 
-/// Reads a review from a JSON value, with what its text already had wrong.
+/// Reads a review from a JSON value; `problems` are those of its text.
 pub(crate) fn read_value(
     value: Value,
     problems: Vec<crate::report::Problem>,
@@ -106,13 +105,13 @@ pub(crate) fn read_value(
     }
 }
 
-/// Reads a review as the formats demand it.
+/// Reads a review in strict mode.
 pub fn read_strict(bytes: &[u8]) -> Result<Review, ReadError> {
     let read = read(bytes, Strictness::Strict)?;
     match read.content {
         Content::Review(review) => Ok(*review),
         Content::Findings(..) => {
-            let place = crate::report::Place::Pointer(String::new());
+            let place = crate::report::InputPosition::Pointer(String::new());
             Err(ReadError::one(place, "review", "", "expected a review, found loose findings"))
         }
     }
@@ -140,12 +139,12 @@ fn add_each<'a>(
     }
 }
 
-/// Puts fields of other tools behind our own, which they never replace.
+/// Appends unknown fields; they never replace ours.
 fn add(value: &mut Value, extra: &Map<String, Value>) {
     let Value::Object(map) = value else { return };
     for (key, more) in extra {
         match (map.get_mut(key), more) {
-            // Known fields that are absent stay absent, whatever another tool had there.
+            // Known fields that are absent stay absent.
             (None, _) if v1::KNOWN.contains(&key.as_str()) => {}
             (None, _) => {
                 map.insert(key.clone(), more.clone());

@@ -1,4 +1,4 @@
-//! JUnit's XML, which most build servers show.
+//! JUnit XML, which most build servers display.
 //!
 //! ```xml
 //! <testsuites name="tollgate" tests="2" failures="1" errors="0" skipped="0">
@@ -11,9 +11,8 @@
 //! </testsuites>
 //! ```
 //!
-//! A test case is a file. It has one failure with all its findings, because
-//! several readers show only the first. A file that was not reviewed in full is an
-//! error, one that was skipped by a rule is skipped.
+//! A test case is a file. It has one failure with all its findings, because several tools show only the first. A file
+//! that was not fully reviewed is an error, one that was skipped by a rule is skipped.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ use crate::path::FilePath;
 use crate::review::Review;
 use crate::visible::visible;
 
-/// What is known about one file.
+/// The findings and coverage of one file.
 #[derive(Default)]
 struct Case<'a> {
     findings: Vec<&'a Finding>,
@@ -32,7 +31,7 @@ struct Case<'a> {
     reviewed: bool,
 }
 
-/// Writes a review as JUnit's XML.
+/// Writes a review as JUnit XML.
 #[must_use]
 pub fn write(review: &Review) -> String {
     let cases = cases(review);
@@ -124,13 +123,13 @@ fn element(name: &str, message: &str, kind: &str, text: &str) -> String {
     format!("      <{name} message=\"{message}\" type=\"{kind}\">{text}</{name}>\n")
 }
 
-/// Text of an attribute.
+/// Escapes an attribute.
 fn escape(text: &str) -> String {
     // A line break in an attribute would be read as a space.
     escape_text(text).replace('\n', "&#10;").replace('\t', "&#9;")
 }
 
-/// Text between tags. What XML 1.0 cannot hold is shown as an escape or replaced.
+/// Escapes text between tags; characters that XML 1.0 forbids are replaced.
 fn escape_text(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut escaped = String::with_capacity(text.len());

@@ -30,15 +30,11 @@
 //! ```
 //! ````
 //!
-//! Reading what was written gives the same review, whatever its texts hold.
-//! Lines that would mean something to a reader get a backslash; what the
-//! template has no place for, or what plain text cannot carry (carriage returns,
-//! blank edges, invisible characters), stands in `<!-- tollgate: {json} -->`
-//! behind the finding or at the end. The writer reads back what it wrote to find
-//! out which fields those are.
+//! Reading the output gives the same review for any text. Lines that would be structure get a backslash; fields that the
+//! template lacks, or that plain text cannot carry (carriage returns, blank edges, invisible characters), stand in
+//! `<!-- tollgate: {json} -->` behind the finding or at the end. The writer parses its output to find those fields.
 
-pub(crate) mod escape;
-pub(crate) mod fence;
+mod escape;
 mod read;
 mod write;
 

@@ -1,4 +1,4 @@
-//! rdjson and rdjsonl, the formats of reviewdog, out and in.
+//! Reads and writes rdjson and rdjsonl, the formats of reviewdog.
 //!
 //! ```json
 //! {
@@ -13,18 +13,17 @@
 //! }
 //! ```
 //!
-//! rdjsonl has one diagnostic a line. Lines and columns count from 1, columns in
-//! bytes with the end exclusive; without columns whole lines are meant. There is
-//! no side: a finding on removed lines names its file only, so that reviewdog
-//! does not show it at an innocent line. Praise and withheld findings are left out.
+//! rdjsonl has one diagnostic a line. Lines and columns count from 1, columns in bytes with the end exclusive; without
+//! columns whole lines are meant. There is no side: a finding on removed lines names its file only, so that reviewdog
+//! does not show it at an unrelated line. Praise and withheld findings are left out.
 
 use serde_json::{Map, Value, json};
 
 use crate::finding::{Category, Finding, Fix, LineRange, Origin, Severity, Side};
-use crate::report::foreign::{self, Remark};
+use crate::report::import::{self, ToolFinding};
 use crate::report::json::fields::Reader;
 use crate::report::json::parse;
-use crate::report::{Content, Place, Problem, Read, ReadError, Strictness};
+use crate::report::{Content, InputPosition, Problem, Read, ReadError, Strictness};
 use crate::review::Review;
 
 /// Writes a review as rdjson, indented, with a line break at the end.
@@ -45,7 +44,7 @@ pub fn read(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> Result<
     let (document, problems) = parse::parse(bytes)?;
     let mut reader = Reader::new(problems);
     let Some(diagnostics) = document["diagnostics"].as_array() else {
-        let place = Place::Pointer("/diagnostics".to_owned());
+        let place = InputPosition::Pointer("/diagnostics".to_owned());
         return Err(ReadError::one(place, "required", "", "rdjson has a list of `diagnostics`"));
     };
     let roots: Vec<String> = root.map(str::to_owned).into_iter().collect();
@@ -53,7 +52,7 @@ pub fn read(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> Result<
         .iter()
         .enumerate()
         .filter_map(|(index, value)| finding(&mut reader, &format!("/diagnostics/{index}"), value, &document, &roots));
-    let findings = foreign::numbered(findings.collect());
+    let findings = import::numbered(findings.collect());
     finish(findings, reader.into_problems(), strictness)
 }
 
@@ -76,17 +75,22 @@ pub fn read_lines(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> R
         problems.extend(found.into_iter().take(500).map(|problem| on_line(index + 1, problem)));
         if problems.len() > 1000 {
             let message = "too many broken lines".to_owned();
-            problems.push(Problem { place: Place::Line(index + 1), rule: "more", found: String::new(), message });
+            problems.push(Problem {
+                place: InputPosition::Line(index + 1),
+                rule: "more",
+                found: String::new(),
+                message,
+            });
             break;
         }
     }
-    finish(foreign::numbered(findings), problems, strictness)
+    finish(import::numbered(findings), problems, strictness)
 }
 
 fn on_line(number: usize, problem: Problem) -> Problem {
     let place = match problem.place {
-        Place::Pointer(pointer) if !pointer.is_empty() => Place::LinePointer(number, pointer),
-        _ => Place::Line(number),
+        InputPosition::Pointer(pointer) if !pointer.is_empty() => InputPosition::LinePointer(number, pointer),
+        _ => InputPosition::Line(number),
     };
     Problem { place, ..problem }
 }
@@ -152,16 +156,16 @@ fn finding(reader: &mut Reader, at: &str, value: &Value, result: &Value, roots: 
     if message.trim().is_empty() {
         reader.report(at, "message", "", "this diagnostic says nothing");
     }
-    let file = foreign::relative(reader, &format!("{at}/location/path"), path, roots)?;
+    let file = import::relative(reader, &format!("{at}/location/path"), path, roots)?;
     let (start, end) = lines(&location["range"]).unwrap_or((1, 1));
     let severity = read_severity(&value["severity"]).or_else(|| read_severity(&result["severity"]));
     let original = value["original_output"].as_str().or_else(|| value["originalOutput"].as_str());
     let source = value["source"]["name"].as_str().or_else(|| result["source"]["name"].as_str());
     let (fix, suggestion) = fix(&value["suggestions"]);
-    let remark = Remark {
+    let remark = ToolFinding {
         severity: severity.unwrap_or(Severity::Medium),
         category: Category::Logic,
-        location: foreign::place(file, start, end),
+        location: import::place(file, start, end),
         message: message.to_owned(),
         explanation: None,
         evidence: original.map(str::to_owned),

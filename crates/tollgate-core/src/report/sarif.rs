@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, the exchange format of static analysis tools, out and in.
+//! Reads and writes SARIF 2.1.0, the exchange format of static analysis tools.
 //!
 //! ```json
 //! {
@@ -11,15 +11,13 @@
 //! }
 //! ```
 //!
-//! What is written is what GitHub's code scanning accepts: rules with
-//! descriptions and help, no empty text, `primaryLocationLineHash`. Findings that
-//! do not count are results with `suppressions`. What is read may come from any
-//! tool; what has no place in a file is named in the notes.
+//! The output fits GitHub code scanning: rules with descriptions and help, no empty text, `primaryLocationLineHash`.
+//! Withheld findings are results with `suppressions`. The reader accepts any tool; results without a file are reported
+//! in the notes.
 
 mod hash;
 mod read;
 mod write;
 
-pub use hash::line_hashes;
 pub use read::read;
 pub use write::{Options, Rule, write};

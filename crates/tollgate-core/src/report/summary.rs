@@ -1,4 +1,4 @@
-//! The comment on a pull request: five sections for a first review, what changed for a later one.
+//! The summary comment: five sections for a first review, the delta for a re-review.
 //!
 //! ```markdown
 //! <details>
@@ -16,7 +16,7 @@
 //! After an hour every request waits a minute.
 //!
 //! ## Verdict
-//! :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+//! :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging
 //!
 //! </details>
 //!
@@ -25,18 +25,18 @@
 //! …
 //! ```
 //!
-//! What is written keeps every rule of [`comment::check`](crate::comment::check), whatever the findings say: their
-//! text is shown as it is and means nothing. It also stays within what a code host takes: words are shortened first,
-//! then long lists are folded into counts, findings that block last of all.
+//! The output passes [`comment::check`](crate::comment::check) for any findings: their text is escaped. It also stays
+//! within the size limit of forges: explanations are shortened first, then lists are folded into counts, blocking
+//! findings last.
 //!
-//! Nothing is decided here about posting or approving; a review with nothing to report gives no comment.
+//! A review without findings has no comment. Publishing and approving are decided elsewhere.
 
 pub(crate) mod details;
 pub(crate) mod draft;
 mod entry;
-pub(crate) mod first;
+pub(crate) mod first_review;
+pub(crate) mod phrases;
 mod re_review;
-pub(crate) mod words;
 
 use std::collections::HashSet;
 
@@ -45,73 +45,74 @@ use crate::comment::section::is_placeholder;
 use crate::comment::{Kind, summary_text};
 use crate::coverage::HunkStatus;
 use crate::finding::Finding;
+use crate::html::escape_markup;
+use crate::markdown::escape::{literal_at_start, shown, with_tags};
 use crate::path::FilePath;
-use crate::report::escape::{html, literal_at_start, shown, with_tags};
 use crate::report::summary::draft::Draft;
-use crate::report::summary::words::{plural, sentences};
+use crate::report::summary::phrases::{plural, sentences};
 use crate::review::Review;
 use crate::sha::Sha;
 
-/// The most bytes that are written. A code host takes 65,536 characters; what is left is for marks that others add.
+/// The most bytes. Forges accept 65,536 characters; the rest is for the marker.
 pub const MAX_LEN: usize = 65_000;
 
-/// Everything that a comment is made of.
+/// The inputs of a summary comment.
 #[derive(Debug, Clone, Copy)]
 pub struct Comment<'a> {
     /// The reviewer's name, in front of `Review Summary`.
     pub bot: &'a str,
     /// The review.
     pub review: &'a Review,
-    /// What the change is made of.
+    /// The diff analysis.
     pub analysis: Option<&'a Analysis>,
-    /// One or two sentences about the change; made of its figures where there are none.
+    /// One or two sentences about the change; its size is used when there are none.
     pub what: Option<&'a str>,
-    /// The brief line about what the author declared.
+    /// The line on keywords that the author declared.
     pub keywords: Option<&'a str>,
     /// True for work in progress, which gets early feedback.
     pub early_feedback: bool,
-    /// How many findings are shown, the worst first; the others are listed among the figures. Criticals always are.
+    /// The most findings in the sections, the worst first; others are listed in Review Details. Criticals always count.
     pub commented: Option<usize>,
-    /// Further lines for the figures.
+    /// Further lines for Review Details.
     pub details: &'a [String],
-    /// What changed since the last review, if there was one that found something.
+    /// The delta to the last review, if that had findings.
     pub since: Option<Since<'a>>,
 }
 
-/// What changed since the last review.
+/// The delta to the last review.
 #[derive(Debug, Clone, Copy)]
 pub struct Since<'a> {
     /// The commit of the last review.
     pub head: &'a Sha,
-    /// Findings of the review that are new, by their index.
+    /// The indices of new findings.
     pub new: &'a [usize],
-    /// Findings of the last review that are resolved.
+    /// The resolved findings of the last review.
     pub resolved: &'a [Finding],
-    /// Findings of the review that were there before, by their index.
+    /// The indices of findings that are still open.
     pub still_open: &'a [usize],
-    /// How many lines of the change the last review had not seen.
+    /// The lines of the change that are new since the last review.
     pub n_fresh: usize,
-    /// How many remarks were held back because earlier reviews passed those lines.
+    /// The findings held back because earlier reviews passed their lines.
     pub held_back: usize,
 }
 
-/// Writes the comment; `None` when there is nothing to report.
+/// Writes the comment; `None` without findings.
 #[must_use]
 pub fn write(comment: &Comment<'_>) -> Option<String> {
     let mut draft = Draft::default();
     let kind = if comment.since.is_some() { Kind::ReReview } else { Kind::Review };
     let summary = summary_text(kind, comment.bot).unwrap_or_default();
-    draft.push(format!("<details>\n<summary>{}</summary>\n\n", html(&summary)));
+    draft.push(format!("<details>\n<summary>{}</summary>\n\n", escape_markup(&summary)));
     match &comment.since {
         Some(since) => re_review::write(&mut draft, comment, since)?,
-        None => first::write(&mut draft, comment)?,
+        None => first_review::write(&mut draft, comment)?,
     }
     draft.push("\n</details>\n\n");
     details::write(&mut draft, comment);
     Some(draft.finish(MAX_LEN))
 }
 
-/// Writes the block of figures alone.
+/// Writes Review Details alone.
 #[must_use]
 pub fn write_details(comment: &Comment<'_>) -> String {
     let mut draft = Draft::default();
@@ -119,8 +120,8 @@ pub fn write_details(comment: &Comment<'_>) -> String {
     draft.finish(MAX_LEN)
 }
 
-/// The section on what changed.
-fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
+/// Writes `## What Changed`.
+fn write_what_changed(draft: &mut Draft, comment: &Comment<'_>) {
     let told = comment.what.map(|what| shown(&sentences(what, 2), 500)).filter(|what| !is_placeholder(what, true));
     let what = told.unwrap_or_else(|| figures(comment));
     let mut lines = Vec::new();
@@ -139,7 +140,7 @@ fn what_changed(draft: &mut Draft, comment: &Comment<'_>) {
     draft.push(format!("## What Changed\n{}\n{lines}", literal_at_start(&what)));
 }
 
-/// The size of the change and of what is new in it, in a sentence each.
+/// The size of the change and of its new part, in a sentence each.
 fn figures(comment: &Comment<'_>) -> String {
     if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) && n_left_out(comment) == 0 {
         return "The change is empty: nothing differs from its base.".to_owned();
@@ -170,7 +171,7 @@ fn size(comment: &Comment<'_>) -> String {
     }
 }
 
-/// How many files of the change were too much to be read: they are not reviewed, and not in the analysis.
+/// The files that exceeded the diff limit: they are neither reviewed nor in the analysis.
 fn n_left_out(comment: &Comment<'_>) -> u64 {
     let files = comment.analysis.map(|analysis| analysis.files.as_slice()).unwrap_or_default();
     let read: HashSet<FilePath> = files.iter().map(|file| FilePath::of_repo_path(&file.path)).collect();

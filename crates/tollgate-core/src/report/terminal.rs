@@ -1,4 +1,4 @@
-//! A review for people at a terminal.
+//! Terminal report.
 //!
 //! ```text
 //! src/auth.js
@@ -10,17 +10,16 @@
 //!    > 12 │   return eval(input);
 //!      13 │ }
 //!
-//!      Why  Whoever controls the input controls the process.
+//!      Why  Attackers can run arbitrary code.
 //!
 //! ✖ Changes requested: 1 High
-//!   Looked at all 3 hunks in 1 file
+//!   Coverage: complete (3 hunks in 1 file)
 //! ```
 //!
-//! Frames are drawn here and not by a diagnostics crate: rules and other tools
-//! know lines rather than columns, findings can be on removed lines, and the
-//! crates that draw spans panic on spans that do not fit.
+//! Code frames are drawn here rather than by a diagnostics crate: findings have lines but no columns, can be on removed
+//! lines, and those crates panic on spans that do not fit.
 //!
-//! All text of the change is shown through [`visible`], so that it cannot speak to the terminal.
+//! All text of the change is passed through [`visible`], so that it cannot emit terminal escapes.
 
 mod frame;
 mod paint;
@@ -34,38 +33,39 @@ use crate::diff::FileDiff;
 use crate::finding::{Finding, FindingId, Severity};
 use crate::gate::Gate;
 use crate::report::summary::Since;
+use crate::report::summary::phrases::plural;
 use crate::review::{Review, Withheld};
 use crate::verdict::{self, Verdict};
 use crate::visible::visible;
 
-pub use paint::{Paint, percent_encode};
+pub use paint::Paint;
 use wrap::wrap;
 
-/// How the terminal looks.
+/// Options of the terminal report.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// Colours and links, or none.
+    /// Colours and links.
     pub paint: Paint,
     /// Columns of the terminal.
     pub width: usize,
-    /// True to list the withheld findings and the skipped hunks too.
+    /// True to list withheld findings and skipped hunks.
     pub verbose: bool,
-    /// True to show in full only findings that the last review did not have.
+    /// True to show only new findings in full.
     pub only_new: bool,
 }
 
 impl Look {
-    /// Breaks a text into lines that fit the terminal.
+    /// Wraps a text to the width of the terminal.
     #[must_use]
     pub fn wrap(&self, text: &str) -> Vec<String> {
         wrap(text, self.width)
     }
 }
 
-/// The most entries of a list that is not the findings themselves.
+/// The most entries of secondary lists.
 const MAX_LISTED: usize = 10;
 
-/// Renders a review, and what changed since the last one where that is known.
+/// Renders a review, and the delta to the last one if there is one.
 #[must_use]
 pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Since<'_>>, look: &Look) -> String {
     let mut out = String::new();
@@ -98,9 +98,9 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
             review.withheld.iter().filter(|held| is_one(&held.why)).map(|held| &held.finding).collect()
         };
         let mild = those(|why| matches!(why, Withheld::BelowFloor | Withheld::IgnoredArea(_)));
-        list(&mut out, "Not counted here, `--profile strict` counts more", &mild, look);
+        list(&mut out, "Below the floor; `--profile strict` reports more", &mild, look);
         let doubtful = those(|why| matches!(why, Withheld::Unverified(_) | Withheld::NoConsensus { .. }));
-        list(&mut out, "Not counted: not verified, or said by too few; `--verbose` tells why", &doubtful, look);
+        list(&mut out, "Not counted: unverified or without consensus; `--verbose` gives the reasons", &doubtful, look);
     }
     verdict_line(&mut out, review, gate, look);
     if let Some(since) = since {
@@ -110,7 +110,7 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
     out
 }
 
-/// What changed since the last review, in one line.
+/// The delta to the last review, in one line.
 fn since_line(out: &mut String, review: &Review, since: &Since<'_>, look: &Look) {
     let severities = |indices: &[usize]| -> Vec<Severity> {
         indices.iter().filter_map(|&index| Some(review.findings.get(index)?.severity)).collect()
@@ -160,8 +160,8 @@ fn head(out: &mut String, review: &Review, files: &[FileDiff], look: &Look) {
         let removed: u64 = files.iter().map(|file| u64::from(file.n_removed)).sum();
         let text = format!(
             "{} changed, {} added, {} removed",
-            count(files.len() as u64, "file"),
-            count(added, "line"),
+            plural(files.len() as u64, "file"),
+            plural(added, "line"),
             removed
         );
         for line in wrap(&text, look.width) {
@@ -252,7 +252,7 @@ fn withheld(out: &mut String, review: &Review, look: &Look) {
     if review.withheld.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}\n", look.paint.bold("Findings that do not count"));
+    let _ = writeln!(out, "{}\n", look.paint.bold("Withheld findings"));
     for withheld in &review.withheld {
         let finding = &withheld.finding;
         let (severity, category, why) = (finding.severity, finding.category, &withheld.why);
@@ -280,7 +280,7 @@ fn verdict_line(out: &mut String, review: &Review, gate: Gate, look: &Look) {
         (Verdict::Commented, true) => ("Commented", Severity::Medium),
         (Verdict::Approved, true) => ("Approved", Severity::Praise),
     };
-    let counts = if counts.is_empty() { "nothing to report".to_owned() } else { counts.join(", ") };
+    let counts = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
     let words = format!("{mark} {words}");
     let _ = writeln!(out, "{}: {counts}", look.paint.severity(severity, &words));
 }
@@ -291,11 +291,11 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
     if let Some(coverage) = &review.coverage {
         let figures = coverage.count();
         let total = figures.reviewed + figures.skipped + figures.not_reviewed;
-        let n_files = count(review.files_reviewed.len() as u64, "file");
+        let n_files = plural(review.files_reviewed.len() as u64, "file");
         let mut line = if figures.reviewed == total {
-            format!("Looked at all of it: {} in {n_files}", count(total as u64, "hunk"))
+            format!("Coverage: complete ({} in {n_files})", plural(total as u64, "hunk"))
         } else {
-            format!("Looked at {} of {} in {n_files}", figures.reviewed, count(total as u64, "hunk"))
+            format!("Coverage: {} of {} in {n_files}", figures.reviewed, plural(total as u64, "hunk"))
         };
         for (n, words) in [(figures.skipped, "skipped by rule"), (figures.not_reviewed, "not reviewed")] {
             if n > 0 {
@@ -304,7 +304,7 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
         }
         for (n, words) in [(suppressed, "suppressed"), (others, "withheld")] {
             if n > 0 {
-                let _ = write!(line, ", {} {words}", count(n as u64, "finding"));
+                let _ = write!(line, ", {} {words}", plural(n as u64, "finding"));
             }
         }
         for line in wrap(&line, look.width.saturating_sub(2)) {
@@ -343,10 +343,6 @@ fn list_hunks<'a>(
     if rows.len() > shown {
         let _ = writeln!(out, "  and {} more files; `--verbose` lists them", rows.len() - shown);
     }
-}
-
-fn count(number: u64, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn a_finding_stands_under_its_line() {
     finding.origin.rule = Some("no-new".to_owned());
     insta::assert_snapshot!(shown(&page(vec![finding], DIFF)), @"
     ✖ Changes requested
-    One finding must be dealt with before merging.
+    One finding must be fixed before merging.
     1 High
     Findings
     HighUses newa.rs:2

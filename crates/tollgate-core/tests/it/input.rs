@@ -1,6 +1,6 @@
 //! Detection of input formats.
 
-use tollgate_core::report::{self, Content, Format, InputFormat, MAX_INPUT, Strictness, markdown, rdjson, sarif};
+use tollgate_core::report::{self, Content, InputFormat, MAX_INPUT, Strictness, markdown, rdjson, sarif};
 
 use crate::sample;
 
@@ -55,12 +55,4 @@ fn oversized_and_wrongly_encoded_input_is_refused_with_its_position() {
     assert_eq!(error.problems[0].rule, "size");
     let error = report::read(b"# Code Review\n\xff", InputFormat::Markdown, Strictness::Lenient, None).unwrap_err();
     assert_eq!(error.to_string(), "line 2: not valid UTF-8 (utf-8)");
-}
-
-#[test]
-fn every_format_has_a_name_that_is_read_back() {
-    for format in Format::ALL {
-        assert_eq!(Format::parse(format.as_str()), Some(format));
-    }
-    assert_eq!(Format::parse("xml"), None);
 }

@@ -221,7 +221,7 @@ fn a_first_review_has_five_sections() {
     - src/name.ts (3): Call it `delay`.
 
     ## Verdict
-    :red_circle: **Block** -- 1 critical and 2 major findings must be dealt with before merging; also 1 minor finding
+    :red_circle: **Block** -- 1 critical and 2 major findings must be fixed before merging; also 1 minor finding
 
     </details>
 
@@ -380,18 +380,14 @@ fn the_verdict_line_counts() {
     check_verdict(
         &[Critical, High, High, Low],
         true,
-        ":red_circle: **Block** -- 1 critical and 2 major findings must be dealt with before merging; \
+        ":red_circle: **Block** -- 1 critical and 2 major findings must be fixed before merging; \
          also 1 minor finding",
     );
-    check_verdict(
-        &[High],
-        true,
-        ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging",
-    );
+    check_verdict(&[High], true, ":yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging");
     check_verdict(
         &[Medium, Nit],
         true,
-        ":yellow_circle: **Needs changes** -- 1 medium and 1 minor finding should be dealt with before merging",
+        ":yellow_circle: **Needs changes** -- 1 medium and 1 minor finding should be fixed before merging",
     );
     check_verdict(&[Low, Nit], true, ":green_circle: **Approve with notes** -- 2 minor findings, none blocking");
 }
@@ -408,7 +404,7 @@ fn a_partial_review_never_reads_as_approval() {
     check_verdict(
         &[High],
         false,
-        ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging; \
+        ":yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging; \
          1 of 2 hunks was not reviewed",
     );
 }

@@ -3,19 +3,19 @@
 //! The order of a review's events is fixed: completed, then approved, rejected or failed, then the iteration limit.
 //! The status change comes last, since the events before it are its causes.
 
+use tollgate_core::board::feature_event::{self, FeatureEvent};
 use tollgate_core::board::machine::{Effect, State};
-use tollgate_core::board::wire::{self, Announced};
 use tollgate_core::board::{FeatureId, Iteration};
 
 use crate::store::board::NewEvent;
 
 /// Builds one event about a feature.
-pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &Announced<'_>) -> NewEvent {
+pub(super) fn event(project: i64, path: &str, feature: &FeatureId, announced: &FeatureEvent<'_>) -> NewEvent {
     NewEvent {
         project: Some(project),
         feature: Some(feature.clone()),
         kind: announced.name().to_owned(),
-        payload: wire::payload(path, feature.as_str(), announced).to_string(),
+        payload: feature_event::payload(path, feature.as_str(), announced).to_string(),
     }
 }
 
@@ -42,9 +42,9 @@ impl TransitionEvents<'_> {
         if before.status != after.status {
             let reason = after.pause.map(|pause| pause.in_words());
             let (status, previous) = (&after.status, &before.status);
-            events.push(self.event(&Announced::StatusChanged { status, previous, reason }));
+            events.push(self.event(&FeatureEvent::StatusChanged { status, previous, reason }));
         } else if events.is_empty() {
-            events.push(self.event(&Announced::Changed));
+            events.push(self.event(&FeatureEvent::Changed));
         }
         events
     }
@@ -55,33 +55,33 @@ impl TransitionEvents<'_> {
         let reason = iteration.and_then(|iteration| iteration.reason.as_deref()).or(self.problem);
         let announced = match effect {
             Effect::EndWork | Effect::Clean => return None,
-            Effect::ReviewStarted => Announced::ReviewStarted { iteration: after.iteration },
+            Effect::ReviewStarted => FeatureEvent::ReviewStarted { iteration: after.iteration },
             Effect::RecordNothing => {
-                Announced::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
+                FeatureEvent::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
             }
             Effect::ReviewCompleted => {
                 let iteration = iteration?;
-                Announced::ReviewCompleted {
+                FeatureEvent::ReviewCompleted {
                     iteration: number,
                     outcome: iteration.outcome,
                     findings: &iteration.findings,
                     summary: &iteration.summary,
                 }
             }
-            Effect::ReviewApproved(next) => Announced::ReviewApproved { next },
+            Effect::ReviewApproved(next) => FeatureEvent::ReviewApproved { next },
             Effect::ReviewRejected => {
-                Announced::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
+                FeatureEvent::ReviewRejected { iteration: number, reason: reason.unwrap_or_default() }
             }
-            Effect::ReviewFailed => Announced::ReviewFailed { error: reason.unwrap_or("no answer") },
-            Effect::MaxIterations => Announced::MaxIterations,
+            Effect::ReviewFailed => FeatureEvent::ReviewFailed { error: reason.unwrap_or("no answer") },
+            Effect::MaxIterations => FeatureEvent::MaxIterations,
             Effect::Paused(why) => {
-                Announced::Paused { why: *why, message: self.problem.unwrap_or_else(|| why.in_words()) }
+                FeatureEvent::Paused { why: *why, message: self.problem.unwrap_or_else(|| why.in_words()) }
             }
         };
         Some(self.event(&announced))
     }
 
-    fn event(&self, announced: &Announced<'_>) -> NewEvent {
+    fn event(&self, announced: &FeatureEvent<'_>) -> NewEvent {
         event(self.project, self.path, self.feature, announced)
     }
 }

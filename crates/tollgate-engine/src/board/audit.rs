@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use tollgate_core::board::brief::{self, Begun, History, Task};
-use tollgate_core::board::wire::Announced;
+use tollgate_core::board::agent_prompt::{self, History, PriorWork, Task};
+use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::{Document, FeatureId, Iteration, Remark, criteria};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
@@ -149,14 +149,14 @@ impl Board {
         let criteria = if finding.is_some() { Vec::new() } else { criteria::read(&description, &spec) };
         let title = if feature.facts.title.is_empty() { &feature.facts.first_line } else { &feature.facts.title };
         let boundary = boundary();
-        let (note, hook, begun) = (None, None, Begun::No);
+        let (note, hook, prior_work) = (None, None, PriorWork::Nothing);
         let (description, spec) = (&*description, &*spec);
-        let task = Task { title, description, spec, criteria: &criteria, note, hook, begun, boundary: &boundary };
-        Ok(brief::fix(&task, &History { reviews: &reviews, agent_output: "" }))
+        let task = Task { title, description, spec, criteria: &criteria, note, hook, prior_work, boundary: &boundary };
+        Ok(agent_prompt::fix(&task, &History { reviews: &reviews, agent_output: "" }))
     }
 
     fn changed(&self, project: &ProjectRow, id: &FeatureId) -> crate::store::board::NewEvent {
-        announce::event(project.id, &project.path.to_string_lossy(), id, &Announced::Changed)
+        announce::event(project.id, &project.path.to_string_lossy(), id, &FeatureEvent::Changed)
     }
 }
 

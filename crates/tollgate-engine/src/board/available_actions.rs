@@ -2,18 +2,18 @@
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::document::Step;
-use tollgate_core::board::machine::{self, Illegal, Offer, Rules, State};
+use tollgate_core::board::machine::{self, AvailableAction, IllegalTransition, Rules, State};
 
 use super::{Board, Refused};
 
 impl Board {
     /// The available actions of a feature, each with its target status, or the reason why it is not available.
-    pub fn available_actions(&self, project: i64, id: &FeatureId) -> Result<Vec<Offer>, Refused> {
+    pub fn available_actions(&self, project: i64, id: &FeatureId) -> Result<Vec<AvailableAction>, Refused> {
         let row = self.feature(project, id)?;
         let project = self.project(project)?;
         if let Err(elsewhere) = self.check_here(&project) {
             let rules = Rules { skip_tests: true, steps: Vec::new(), max_rounds: self.settings().pipeline.rounds };
-            return Ok(refused(machine::acts(&row.state, &rules), &elsewhere.message));
+            return Ok(refused(machine::available_actions(&row.state, &rules), &elsewhere.message));
         }
         let folder = self.folder(&project)?;
         Ok(available_actions(&row.state, &self.rules(&folder, &row.document), row.broken.as_deref()))
@@ -29,8 +29,8 @@ impl Board {
 
 /// The available actions in a state; none when the feature's file is broken.
 #[must_use]
-pub fn available_actions(state: &State, rules: &Rules, broken: Option<&str>) -> Vec<Offer> {
-    let offers = machine::acts(state, rules);
+pub fn available_actions(state: &State, rules: &Rules, broken: Option<&str>) -> Vec<AvailableAction> {
+    let offers = machine::available_actions(state, rules);
     match broken {
         Some(why) => refused(offers, &format!("its file cannot be read: {why}")),
         None => offers,
@@ -38,10 +38,10 @@ pub fn available_actions(state: &State, rules: &Rules, broken: Option<&str>) -> 
 }
 
 /// Marks all actions as not available for this reason.
-fn refused(mut offers: Vec<Offer>, why: &str) -> Vec<Offer> {
+fn refused(mut offers: Vec<AvailableAction>, why: &str) -> Vec<AvailableAction> {
     for offer in &mut offers {
-        let event = offer.act.event().map_or("moving it there", |event| event.in_words());
-        offer.leads = Err(Illegal { event, why: why.to_owned() });
+        let event = offer.action.event().map_or("move it there", |event| event.in_words());
+        offer.target = Err(IllegalTransition { event, why: why.to_owned() });
     }
     offers
 }
@@ -55,7 +55,7 @@ mod tests {
         let offers = available_actions(&State::new(), &Rules::default(), Some("line 1: expected `{`"));
         assert!(!offers.is_empty());
         for offer in offers {
-            let why = offer.leads.unwrap_err().why;
+            let why = offer.target.unwrap_err().why;
             assert_eq!(why, "its file cannot be read: line 1: expected `{`");
         }
     }

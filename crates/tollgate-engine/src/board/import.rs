@@ -9,10 +9,10 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use serde_json::{Value, json};
 use tollgate_core::board::document::quote;
+use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::id::IdError;
 use tollgate_core::board::machine::{Status, Work};
-use tollgate_core::board::wire::Announced;
-use tollgate_core::board::{Document, FeatureId, spec};
+use tollgate_core::board::{Document, FeatureId, code_review_spec};
 
 use super::folder::{Broken, FeatureFile, Folder};
 use super::{Board, Refused, announce, failure, iso};
@@ -189,7 +189,7 @@ impl Board {
     }
 
     fn hide(&self, project: &ProjectRow, id: &FeatureId, who: &str) -> Result<(), Failure> {
-        let event = announce::event(project.id, &project.path.to_string_lossy(), id, &Announced::Changed);
+        let event = announce::event(project.id, &project.path.to_string_lossy(), id, &FeatureEvent::Changed);
         self.database().hide_feature(project.id, id, who, self.now(), vec![event]).map(drop)
     }
 
@@ -200,7 +200,7 @@ impl Board {
         if row.is_none_or(|row| row.broken.as_deref() == Some(&broken.why)) {
             return Ok(());
         }
-        let announced = Announced::Broken { error: &broken.why };
+        let announced = FeatureEvent::Broken { error: &broken.why };
         let event = announce::event(project.id, &project.path.to_string_lossy(), &id, &announced);
         self.database().set_broken(project.id, &id, Some(&broken.why), self.now(), vec![event]).map(drop)
     }
@@ -237,7 +237,7 @@ impl Board {
         }
         if row.broken.is_some() {
             let path = project.path.to_string_lossy();
-            let event = announce::event(project.id, &path, &row.id, &Announced::Changed);
+            let event = announce::event(project.id, &path, &row.id, &FeatureEvent::Changed);
             self.database().set_broken(project.id, &row.id, None, self.now(), vec![event])?;
         }
         let status = file.document.status();
@@ -304,16 +304,16 @@ impl Board {
         let now = self.now();
         let reviews = file.document.raw("codeReviewSpec").and_then(|raw| serde_json::from_str::<Value>(raw).ok());
         let reviews = reviews.unwrap_or(Value::Null);
-        let event = announce::event(project.id, &project.path.to_string_lossy(), &file.id, &Announced::Changed);
+        let event = announce::event(project.id, &project.path.to_string_lossy(), &file.id, &FeatureEvent::Changed);
         NewRow {
             project: project.id,
             id: file.id.clone(),
-            state: spec::read_state(&reviews, &file.document.status()),
+            state: code_review_spec::read_state(&reviews, &file.document.status()),
             facts: facts(&file.document),
             document: file.document.to_bytes(),
             file_hash: Some(file.hash),
             broken: None,
-            iterations: spec::read(&reviews),
+            iterations: code_review_spec::read(&reviews),
             set: Changes { branch: file.document.branch().map_or(Field::Keep, Field::Set), ..Changes::default() },
             created_ms: now,
             who: FILE.to_owned(),

@@ -3,8 +3,8 @@
 //! Review files are written first, then `feature.json`, which names them. A file newer than the row is left alone, so
 //! concurrent writers do no harm.
 
+use tollgate_core::board::code_review_spec::{self, CodeReviewSpec, DiffRef};
 use tollgate_core::board::machine::{State, Status, Work};
-use tollgate_core::board::spec::{self, DiffRef, Spec};
 use tollgate_core::board::{Document, DocumentError, FeatureId, Iteration};
 use tollgate_core::report;
 
@@ -70,7 +70,7 @@ impl Board {
 
     fn review_json(&self, row: &FeatureRow, iterations: &[(Iteration, DiffRef)]) -> Option<String> {
         let at = iso(row.updated_ms);
-        let spec = Spec {
+        let spec = CodeReviewSpec {
             state: &row.state,
             max: self.settings().pipeline.rounds,
             iterations,
@@ -78,7 +78,7 @@ impl Board {
             review_started_at: (row.state.work == Work::Reviewing).then_some(&*at),
             rev: row.rev,
         };
-        spec::write(&spec).map(|value| value.to_string())
+        code_review_spec::write(&spec).map(|value| value.to_string())
     }
 }
 

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::{Annotation, Conclusion, Inline};
+use tollgate_core::pull::check_run::{Annotation, Conclusion};
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::sha::Sha;
 
 mod error;
@@ -53,7 +54,7 @@ pub trait Host: Send + Sync {
     /// Writes a review with its line comments in one request; comments at whole files cannot be part of it.
     fn review(&self, repo: &Repo, number: u64, review: &NewReview<'_>) -> HostResult<u64>;
     /// Writes one review comment at lines or at a file.
-    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> HostResult<u64>;
+    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &InlineComment) -> HostResult<u64>;
     /// Deletes a review comment of ours.
     fn delete_line_comment(&self, repo: &Repo, comment: u64) -> HostResult<()>;
     /// Replies in the thread of a review comment.
@@ -237,7 +238,7 @@ pub struct NewReview<'a> {
     /// The review event.
     pub act: ReviewEvent,
     /// Its line comments.
-    pub comments: &'a [Inline],
+    pub comments: &'a [InlineComment],
 }
 
 /// The event of a review.

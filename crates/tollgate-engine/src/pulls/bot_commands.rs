@@ -5,11 +5,11 @@
 
 use tollgate_core::finding::{Finding, FindingId, Severity};
 use tollgate_core::gate;
-use tollgate_core::pull::ask::Place;
 use tollgate_core::pull::command::Command;
-use tollgate_core::pull::key::Key;
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::reply::{self, To};
+use tollgate_core::pull::finding_key::FindingKey;
+use tollgate_core::pull::marker::Marker;
+use tollgate_core::pull::reply::{self, ReplyTarget};
+use tollgate_core::pull::webhook_event::CommentRef;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::suppress::Dismissal;
@@ -56,15 +56,15 @@ fn execute(
     job: &PullJob<'_>,
     row: &PullRow,
     told: &BotCommandRow,
-    place: Place,
+    place: CommentRef,
     command: &Command,
 ) -> Result<CommandResult, JobError> {
-    let to = To { comment: place.comment(), mention: &job.me.mention };
+    let to = ReplyTarget { comment: place.comment(), mention: &job.me.mention };
     let answer = |effect: BotEffect, body: String| CommandResult { effect, posts: vec![reply_to(row, place, body)] };
     if command.needs_write() && !may_write(job, &told.who)? {
         return Ok(answer(BotEffect::Nothing, reply::no_permission(&to)));
     }
-    let review = |whole| answer(BotEffect::Review { whole }, reply::begun(&to, None, whole));
+    let review = |whole| answer(BotEffect::Review { whole }, reply::review_started(&to, None, whole));
     Ok(match command {
         Command::Review => review(false),
         Command::FullReview => review(true),
@@ -114,7 +114,7 @@ fn thread(
     }
     let Some(run) = last_run(job, row)? else { return Ok(CommandResult::nothing()) };
     let findings = run.review.as_ref().map(|review| review.findings.as_slice()).unwrap_or_default();
-    let finding = Key::find(findings, &key.to_string()).and_then(|index| findings.get(index));
+    let finding = FindingKey::find(findings, &key.to_string()).and_then(|index| findings.get(index));
     // Dismissing a Critical finding needs a reason, which a click does not give.
     let Some(finding) = finding.filter(|finding| finding.severity != Severity::Critical) else {
         return Ok(CommandResult::nothing());
@@ -133,7 +133,7 @@ fn may_write(job: &PullJob<'_>, who: &str) -> Result<bool, JobError> {
     }
 }
 
-fn reply_to(row: &PullRow, place: Place, body: String) -> NewPost {
+fn reply_to(row: &PullRow, place: CommentRef, body: String) -> NewPost {
     // A reply belongs to its comment; the commit is only informative.
     Post::reply(&row.head.clone().unwrap_or_else(Sha::null), place, body).stored()
 }
@@ -148,18 +148,18 @@ fn last_run(job: &PullJob<'_>, row: &PullRow) -> Result<Option<Run>, JobError> {
 fn found(
     job: &PullJob<'_>,
     row: &PullRow,
-    place: Place,
+    place: CommentRef,
     named: Option<&str>,
-    to: &To<'_>,
+    to: &ReplyTarget<'_>,
 ) -> Result<Result<(Run, Finding), String>, JobError> {
     let Some(run) = last_run(job, row)? else { return Ok(Err(reply::no_review(to))) };
     let findings = run.review.as_ref().map(|review| review.findings.clone()).unwrap_or_default();
     let named = match (named, place) {
         (Some(named), _) => Some(named.to_owned()),
-        (None, Place::Thread { root, .. }) => key_of(job, root)?.map(|key| key.to_string()),
-        (None, Place::Conversation(_)) => None,
+        (None, CommentRef::Thread { root, .. }) => key_of(job, root)?.map(|key| key.to_string()),
+        (None, CommentRef::Conversation(_)) => None,
     };
-    let index = named.as_deref().and_then(|named| Key::find(&findings, named));
+    let index = named.as_deref().and_then(|named| FindingKey::find(&findings, named));
     Ok(match index.and_then(|index| findings.get(index).cloned()) {
         Some(finding) => Ok((run, finding)),
         None => Err(reply::no_such_finding(to, named.as_deref(), &findings)),
@@ -167,13 +167,13 @@ fn found(
 }
 
 /// The finding of one of our review comments.
-fn key_of(job: &PullJob<'_>, comment: u64) -> Result<Option<Key>, JobError> {
+fn key_of(job: &PullJob<'_>, comment: u64) -> Result<Option<FindingKey>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let root = comments.iter().find(|known| known.id == comment && job.me.wrote(&known.author));
-    let marks = root.map(|root| Mark::all_in(&root.body)).unwrap_or_default();
+    let marks = root.map(|root| Marker::all_in(&root.body)).unwrap_or_default();
     Ok(marks.into_iter().find_map(|mark| match mark {
-        Mark::Finding { key } => Some(key),
-        Mark::Summary { .. } | Mark::Review { .. } | Mark::Reply { .. } | Mark::Note { .. } => None,
+        Marker::Finding { key } => Some(key),
+        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
     }))
 }
 

@@ -8,8 +8,8 @@ use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::key::Key;
-use tollgate_core::pull::surface::{self, Input, Mode, Surface};
+use tollgate_core::pull::finding_key::FindingKey;
+use tollgate_core::pull::surface::{self, Mode, Surface, SurfaceInput};
 use tollgate_core::report::summary;
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
@@ -76,7 +76,7 @@ fn surface_of(inputs: &PostInputs<'_>) -> Surface {
         };
         permalink(inputs.site_url, inputs.repo, commit, file, lines)
     };
-    surface::surface(&Input {
+    surface::surface(&SurfaceInput {
         bot: &settings.bot,
         mention: inputs.mention,
         head,
@@ -110,7 +110,7 @@ impl ReevaluatedReview<'_> {
         let Self { review, gate, settings, .. } = *self;
         let head = &review.reviewed;
         let summary = summary::write(&pipeline::bare_comment(review, &settings.bot));
-        let surface = surface::surface(&Input {
+        let surface = surface::surface(&SurfaceInput {
             bot: &settings.bot,
             mention: self.mention,
             head,
@@ -156,24 +156,24 @@ fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Opti
 
 /// The keys of resolved findings whose threads can be resolved.
 fn resolved(inputs: &PostInputs<'_>) -> Vec<String> {
-    let now: BTreeSet<Key> = Key::all(&inputs.reviewed.review.findings).into_iter().collect();
+    let now: BTreeSet<FindingKey> = FindingKey::all(&inputs.reviewed.review.findings).into_iter().collect();
     let resolved = inputs.reviewed.since.iter().flat_map(|since| &since.resolved);
-    let before = Key::all(inputs.before);
+    let before = FindingKey::all(inputs.before);
     let key_of = |finding: &Finding| {
         let place = inputs.before.iter().position(|before| before == finding);
-        place.and_then(|place| before.get(place).copied()).unwrap_or_else(|| Key::of(finding))
+        place.and_then(|place| before.get(place).copied()).unwrap_or_else(|| FindingKey::of(finding))
     };
-    let keys: BTreeSet<Key> = resolved.map(key_of).filter(|key| !now.contains(key)).collect();
+    let keys: BTreeSet<FindingKey> = resolved.map(key_of).filter(|key| !now.contains(key)).collect();
     keys.into_iter().map(|key| key.to_string()).filter(|key| inputs.known.contains(key)).collect()
 }
 
 /// The host's event for a review.
 #[must_use]
-pub fn act(act: surface::Act) -> ReviewEvent {
+pub fn act(act: surface::ReviewAction) -> ReviewEvent {
     match act {
-        surface::Act::Comment => ReviewEvent::Comment,
-        surface::Act::Approve => ReviewEvent::Approve,
-        surface::Act::RequestChanges => ReviewEvent::RequestChanges,
+        surface::ReviewAction::Comment => ReviewEvent::Comment,
+        surface::ReviewAction::Approve => ReviewEvent::Approve,
+        surface::ReviewAction::RequestChanges => ReviewEvent::RequestChanges,
     }
 }
 

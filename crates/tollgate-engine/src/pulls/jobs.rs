@@ -2,7 +2,7 @@
 //!
 //! A job of a feature follows the feature's state machine; cancelling a job of a pull request completes its check run.
 
-use tollgate_core::pull::note;
+use tollgate_core::pull::not_reviewed;
 
 use super::post::Post;
 use crate::board::{Board, Refused};
@@ -25,7 +25,7 @@ pub fn cancel(board: &Board, id: &JobId, who: &str) -> Asked {
     match id {
         JobId::Pull(pull) => {
             let head = board.database().pull(*pull)?.and_then(|row| row.head);
-            let note = note::cancelled(who);
+            let note = not_reviewed::cancelled(who);
             let ends: Option<NewPost> =
                 head.map(|head| Post::check(&head, Some(note.conclusion), note.check, None).stored());
             board.database().cancel_pull(*pull, now_ms, ends)

@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::finding::Side;
-use tollgate_core::pull::ask::Place;
-use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
+use tollgate_core::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
+use tollgate_core::pull::inline_comment::{InlineComment, LineSpan};
+use tollgate_core::pull::webhook_event::CommentRef;
 use tollgate_core::sha::Sha;
 
 use crate::forge::host::ReviewEvent;
@@ -36,16 +37,16 @@ pub enum PostContent {
         /// Its review event.
         act: ReviewEvent,
         /// Its line comments.
-        inline: Vec<Inline>,
+        inline: Vec<InlineComment>,
     },
     /// One review comment at lines or at a file.
-    Inline(Inline),
+    Inline(InlineComment),
     /// A note in the conversation.
     Note(String),
     /// A reply to a comment.
     Reply {
         /// The comment.
-        to: Place,
+        to: CommentRef,
         /// The text.
         body: String,
     },
@@ -56,7 +57,7 @@ pub enum PostContent {
         /// The conclusion; `None` while in progress.
         conclusion: Option<Conclusion>,
         /// The title, summary and annotations.
-        text: CheckText,
+        text: CheckOutput,
         /// The page with details.
         details_url: Option<String>,
     },
@@ -71,13 +72,13 @@ impl Post {
 
     /// The review of a commit.
     #[must_use]
-    pub fn review(head: &Sha, body: String, act: ReviewEvent, inline: Vec<Inline>) -> Self {
+    pub fn review(head: &Sha, body: String, act: ReviewEvent, inline: Vec<InlineComment>) -> Self {
         Self { head: head.clone(), key: head.to_string(), what: PostContent::Review { body, act, inline } }
     }
 
     /// One review comment.
     #[must_use]
-    pub fn inline(head: &Sha, inline: Inline) -> Self {
+    pub fn inline(head: &Sha, inline: InlineComment) -> Self {
         Self { head: head.clone(), key: inline.key.clone(), what: PostContent::Inline(inline) }
     }
 
@@ -89,10 +90,10 @@ impl Post {
 
     /// A reply.
     #[must_use]
-    pub fn reply(head: &Sha, to: Place, body: String) -> Self {
+    pub fn reply(head: &Sha, to: CommentRef, body: String) -> Self {
         let key = match to {
-            Place::Conversation(comment) => format!("conversation {comment}"),
-            Place::Thread { comment, .. } => format!("thread {comment}"),
+            CommentRef::Conversation(comment) => format!("conversation {comment}"),
+            CommentRef::Thread { comment, .. } => format!("thread {comment}"),
         };
         Self { head: head.clone(), key, what: PostContent::Reply { to, body } }
     }
@@ -105,7 +106,7 @@ impl Post {
 
     /// The check run of a commit.
     #[must_use]
-    pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckText, details_url: Option<&str>) -> Self {
+    pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckOutput, details_url: Option<&str>) -> Self {
         let details_url = details_url.map(str::to_owned);
         Self { head: head.clone(), key: head.to_string(), what: PostContent::Check { conclusion, text, details_url } }
     }
@@ -139,8 +140,8 @@ impl PostContent {
             Self::Inline(inline) => (PostKind::Inline, json(&InlineV1::from(inline))),
             Self::Reply { to, body } => {
                 let root = match to {
-                    Place::Conversation(_) => None,
-                    Place::Thread { root, .. } => Some(*root),
+                    CommentRef::Conversation(_) => None,
+                    CommentRef::Thread { root, .. } => Some(*root),
                 };
                 (PostKind::Reply, json(&ReplyV1 { comment: to.comment(), root, body: body.clone() }))
             }
@@ -170,12 +171,12 @@ impl PostContent {
                     "request-changes" => ReviewEvent::RequestChanges,
                     _ => ReviewEvent::Comment,
                 };
-                Self::Review { body, act, inline: inline.into_iter().map(Inline::from).collect() }
+                Self::Review { body, act, inline: inline.into_iter().map(InlineComment::from).collect() }
             }
             PostKind::Inline => Self::Inline(serde_json::from_str::<InlineV1>(body)?.into()),
             PostKind::Reply => {
                 let ReplyV1 { comment, root, body } = serde_json::from_str(body)?;
-                let to = root.map_or(Place::Conversation(comment), |root| Place::Thread { comment, root });
+                let to = root.map_or(CommentRef::Conversation(comment), |root| CommentRef::Thread { comment, root });
                 Self::Reply { to, body }
             }
             PostKind::Resolve => Self::Resolve,
@@ -187,7 +188,7 @@ impl PostContent {
                     known.into_iter().find(|known| known.as_str() == word).unwrap_or(Conclusion::ActionRequired)
                 });
                 let annotations = annotations.into_iter().map(Annotation::from).collect();
-                Self::Check { conclusion, text: CheckText { title, summary, annotations }, details_url }
+                Self::Check { conclusion, text: CheckOutput { title, summary, annotations }, details_url }
             }
         })
     }
@@ -254,17 +255,17 @@ struct AnnotationV1 {
     message: String,
 }
 
-impl From<&Inline> for InlineV1 {
-    fn from(inline: &Inline) -> Self {
+impl From<&InlineComment> for InlineV1 {
+    fn from(inline: &InlineComment) -> Self {
         let at = inline.at.map(|at| SpanV1 { start: at.start, line: at.line, left: at.side == Side::Left });
         Self { path: inline.path.clone(), at, body: inline.body.clone(), key: inline.key.clone() }
     }
 }
 
-impl From<InlineV1> for Inline {
+impl From<InlineV1> for InlineComment {
     fn from(inline: InlineV1) -> Self {
         let side = |left| if left { Side::Left } else { Side::Right };
-        let at = inline.at.map(|at| Span { start: at.start, line: at.line, side: side(at.left) });
+        let at = inline.at.map(|at| LineSpan { start: at.start, line: at.line, side: side(at.left) });
         Self { path: inline.path, at, body: inline.body, key: inline.key }
     }
 }
@@ -285,9 +286,9 @@ impl From<&Annotation> for AnnotationV1 {
 impl From<AnnotationV1> for Annotation {
     fn from(annotation: AnnotationV1) -> Self {
         let level = match annotation.level.as_str() {
-            "notice" => Level::Notice,
-            "warning" => Level::Warning,
-            _ => Level::Failure,
+            "notice" => AnnotationLevel::Notice,
+            "warning" => AnnotationLevel::Warning,
+            _ => AnnotationLevel::Failure,
         };
         Self {
             path: annotation.path,
@@ -308,8 +309,8 @@ mod tests {
         Sha::parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").unwrap()
     }
 
-    fn inline(at: Option<Span>) -> Inline {
-        Inline { path: "a \"b\".rs".to_owned(), at, body: "x\r\ny\u{0}".to_owned(), key: "fp-1".to_owned() }
+    fn inline(at: Option<LineSpan>) -> InlineComment {
+        InlineComment { path: "a \"b\".rs".to_owned(), at, body: "x\r\ny\u{0}".to_owned(), key: "fp-1".to_owned() }
     }
 
     #[track_caller]
@@ -320,16 +321,16 @@ mod tests {
     #[test]
     fn stored_posts_round_trip() {
         let head = head();
-        let at = Some(Span { start: 2, line: 5, side: Side::Left });
+        let at = Some(LineSpan { start: 2, line: 5, side: Side::Left });
         let annotation = Annotation {
             path: "a".to_owned(),
             start_line: 1,
             end_line: 2,
-            level: Level::Warning,
+            level: AnnotationLevel::Warning,
             title: "t".to_owned(),
             message: "m".to_owned(),
         };
-        let text = CheckText { title: "t".to_owned(), summary: "s".to_owned(), annotations: vec![annotation] };
+        let text = CheckOutput { title: "t".to_owned(), summary: "s".to_owned(), annotations: vec![annotation] };
         check(&Post::summary(&head, "# a\n".to_owned()));
         check(&Post::note(&head, "skipped", "b".to_owned()));
         check(&Post::resolve(&head, "fp-1"));
@@ -337,7 +338,7 @@ mod tests {
             check(&Post::review(&head, "b".to_owned(), act, vec![inline(at), inline(None)]));
         }
         check(&Post::inline(&head, inline(at)));
-        for place in [Place::Conversation(1), Place::Thread { comment: 2, root: 1 }] {
+        for place in [CommentRef::Conversation(1), CommentRef::Thread { comment: 2, root: 1 }] {
             check(&Post::reply(&head, place, "b".to_owned()));
         }
         for conclusion in [None, Some(Conclusion::Neutral), Some(Conclusion::Success), Some(Conclusion::Failure)] {
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_conclusion_that_nobody_knows_lets_nothing_pass() {
-        let text = CheckText { title: String::new(), summary: String::new(), annotations: Vec::new() };
+        let text = CheckOutput { title: String::new(), summary: String::new(), annotations: Vec::new() };
         let mut stored = Post::check(&head(), Some(Conclusion::Success), text, None).stored();
         stored.body = stored.body.replace("success", "splendid");
         let PostContent::Check { conclusion, .. } = Post::read(&stored).unwrap().what else { panic!("no check") };

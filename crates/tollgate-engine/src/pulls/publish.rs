@@ -8,7 +8,7 @@
 //! at their file, and the rest in the text of the review: no finding is lost.
 
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::check_id;
+use tollgate_core::pull::check_run::check_external_id;
 use tollgate_core::sha::Sha;
 
 use super::post::{Post, PostContent};
@@ -78,7 +78,7 @@ pub struct Published {
 impl Target<'_> {
     /// Our idempotency key for the check run of a commit.
     fn external_id(&self, head: &Sha) -> String {
-        check_id(self.number, head)
+        check_external_id(self.number, head)
     }
 }
 

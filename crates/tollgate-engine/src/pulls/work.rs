@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tollgate_core::finding::Severity;
 use tollgate_core::gate::FailOn;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::note;
+use tollgate_core::pull::not_reviewed;
 use tollgate_core::sha::Sha;
 
 use super::post::{Post, PostContent};
@@ -288,7 +288,7 @@ impl PullJob<'_> {
 
     /// Records the current head; posts about other commits are superseded.
     fn take_up(&self, pull: &Pull) -> Result<(), JobError> {
-        let note = note::superseded(&pull.head);
+        let note = not_reviewed::superseded(&pull.head);
         let superseded = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored().body;
         fenced(self.pulls.database().take_up_head(self.token, &pull.head, &pull.base_branch, &superseded))
     }

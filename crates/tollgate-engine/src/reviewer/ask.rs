@@ -318,7 +318,7 @@ fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> 
     if reply.stop == Stop::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
     }
-    if prompt::is_repeated(shared, &reply.text) {
+    if prompt::echoes_request(shared, &reply.text) {
         return Err(Unread::Repairable("it repeats the request".to_owned()));
     }
     let structured = reply.structured.as_ref().map(answer::read_structured);

@@ -303,7 +303,7 @@ fn in_words<'a>(question: &'a Question, connection: &Connection, manner: Manner)
     if manner.structured(connection) == connection.structured {
         return Cow::Borrowed(question);
     }
-    let told = prompt::answer_in_words(&question.schema);
+    let told = prompt::answer_instructions(&question.schema);
     let system = format!("{}\nNo such form can be given to you here. {told}", question.system);
     Cow::Owned(Question { system, ..question.clone() })
 }

@@ -280,7 +280,7 @@ fn of_what_is_refused_nothing_is_stored() {
     let approved = || board.transition(&feature, Event::Approved("c1".to_owned()));
     let mut outdated = review(1, Outcome::Approved, Some("c1"));
     outdated.outdated = true;
-    check(board.transition(&feature, Event::Start), "starting it is not possible: it is being reviewed");
+    check(board.transition(&feature, Event::Start), "cannot start it: it is being reviewed");
     let unfounded = "an approval needs the review of that commit that approves";
     check(approved(), unfounded);
     check(with_review(approved(), review(1, Outcome::Approved, Some("c2"))), unfounded);
@@ -480,7 +480,7 @@ fn a_file_is_taken_in_and_a_status_the_gate_forbids_is_not() {
     assert_eq!(board.feature(&feature).broken.as_deref(), Some("line 3"));
     assert_eq!(board.database.unprojected().unwrap(), [], "a broken file is not written");
     let taken = board.database.import_file(take_in(&board, &feature, Some(Status::Verified))).unwrap();
-    assert_eq!(taken.refused.unwrap().why, "the gate decides about that");
+    assert_eq!(taken.refused.unwrap().why, "only the gate sets this status");
     assert_eq!(taken.feature, board.feature(&feature));
     let FeatureRow { state, facts, broken, file_hash, .. } = taken.feature;
     assert_eq!((state.status, facts.title.as_str(), broken), (Status::Backlog, "new", None));
@@ -680,7 +680,7 @@ fn a_change_can_be_asked_for_without_waiting() {
     }
     assert_eq!(ended.recv().unwrap().unwrap().feature.state.work, Work::Queued);
     let refused = ended.recv().unwrap().unwrap_err();
-    assert_eq!(refused.to_string(), "starting it is not possible: an agent is about to start on it");
+    assert_eq!(refused.to_string(), "cannot start it: an agent is queued for it");
 }
 
 #[test]

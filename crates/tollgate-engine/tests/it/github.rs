@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use tollgate_core::pull::ask::{About, What};
+use tollgate_core::pull::webhook_event::{PullEvent, WebhookEventKind};
 use tollgate_engine::forge::github::delivery::read;
 
 /// Every published example, with its event.
@@ -24,15 +24,15 @@ fn examples() -> Vec<(String, Value)> {
     events.into_iter().flat_map(of).collect()
 }
 
-fn kind(what: &What) -> &'static str {
+fn kind(what: &WebhookEventKind) -> &'static str {
     match what {
-        What::Pull { about: About::Changed { .. }, .. } => "changed",
-        What::Pull { about: About::Again { .. }, .. } => "again",
-        What::Pull { about: About::Closed, .. } => "closed",
-        What::Pull { about: About::Said { .. }, .. } => "said",
-        What::Pull { about: About::Thread { .. }, .. } => "thread",
-        What::Pushed { .. } => "pushed",
-        What::Removed { .. } => "removed",
+        WebhookEventKind::Pull { about: PullEvent::Changed { .. }, .. } => "changed",
+        WebhookEventKind::Pull { about: PullEvent::ReviewRequested { .. }, .. } => "again",
+        WebhookEventKind::Pull { about: PullEvent::Closed, .. } => "closed",
+        WebhookEventKind::Pull { about: PullEvent::Commanded { .. }, .. } => "said",
+        WebhookEventKind::Pull { about: PullEvent::Thread { .. }, .. } => "thread",
+        WebhookEventKind::Pushed { .. } => "pushed",
+        WebhookEventKind::Removed { .. } => "removed",
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::ask::{About, Actor, Ask, Place, What};
 use tollgate_core::pull::command::Command;
+use tollgate_core::pull::webhook_event::{Actor, CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
 use tollgate_core::sha::Sha;
 use tollgate_engine::board::Home;
 use tollgate_engine::config::Layer;
@@ -103,24 +103,24 @@ impl World {
         change(self.hub.state().pulls.get_mut(&1).unwrap());
     }
 
-    fn deliver(&self, about: About) {
+    fn deliver(&self, about: PullEvent) {
         self.n_delivered.set(self.n_delivered.get() + 1);
-        let what = What::Pull { repo: repo(), number: 1, about };
-        let ask = Ask { installation: Some(3), what };
+        let what = WebhookEventKind::Pull { repo: repo(), number: 1, about };
+        let ask = WebhookEvent { installation: Some(3), what };
         let guid = format!("guid-{}", self.n_delivered.get());
         let delivery = NewDelivery { guid, event: "pull_request".to_owned(), ask, at_ms: now() };
         self.pulls.database().accept(delivery).unwrap();
     }
 
     fn changed(&self) {
-        self.deliver(About::Changed { head: None });
+        self.deliver(PullEvent::Changed { head: None });
     }
 
     /// Adds a comment and delivers it.
     fn say(&self, login: &str, command: Command) -> u64 {
         let comment = self.hub.state().say(login, "@gate …");
         let by = Actor { login: login.to_owned(), is_bot: false };
-        self.deliver(About::Said { by, comment: Place::Conversation(comment), command });
+        self.deliver(PullEvent::Commanded { by, comment: CommentRef::Conversation(comment), command });
         comment
     }
 
@@ -148,7 +148,7 @@ impl World {
         panic!("it never ends: {problems:?}");
     }
 
-    /// What a person sees, shortened.
+    /// WebhookEventKind a person sees, shortened.
     fn seen(&self) -> String {
         let state = self.hub.state();
         let first = |body: &str| {
@@ -177,7 +177,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// What a commit is called in tests.
+    /// WebhookEventKind a commit is called in tests.
     fn name(&self, sha: &Sha) -> String {
         self.scratch.git(&["log", "-1", "--format=%s", sha.as_str()])
     }
@@ -272,9 +272,9 @@ fn a_review_that_somebody_asks_for_again_says_nothing_twice() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     comment: (another) @gate …
-    comment: A review begins. Its check tells how it ends.
+    comment: A review has started. The check shows its result.
     comment: (another) @gate …
-    comment: A full review begins. Its check tells how it ends.
+    comment: A full review has started. The check shows its result.
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
@@ -297,7 +297,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     comment: Kodiai Review Summary
     review Comment of b.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: action_required, Not reviewed: there is a newer push (0 annotations)
+    check of a.conf: action_required, Not reviewed: superseded by a newer push (0 annotations)
     check of b.conf: failure, 1 blocking finding (1 annotations)
     ");
 }
@@ -321,7 +321,7 @@ fn a_head_that_moved_before_anything_was_said_is_not_spoken_of() {
     world.push("feat: a");
     world.settle();
     assert_snapshot!(world.seen(), @"
-    check of a.conf: action_required, Not reviewed: there is a newer push (0 annotations)
+    check of a.conf: action_required, Not reviewed: superseded by a newer push (0 annotations)
     check of a.conf: success, No findings (0 annotations)
     ");
 }
@@ -387,9 +387,9 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     world.settle();
     assert_snapshot!(world.seen(), @"
     comment: (another) @gate …
-    comment: Paused: pushes are not reviewed, and the check says so. Write `@gate resume` to go on, or `@gate review` for a single review.
+    comment: Paused: pushes are not reviewed until you write `@gate resume`. Write `@gate review` for a single review.
     comment: (another) @gate …
-    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     check of a.conf: success, No findings (0 annotations)
     check of a.conf: action_required, Not reviewed: reviews are paused (0 annotations)
     ");
@@ -397,11 +397,11 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     world.settle();
     assert_snapshot!(world.seen(), @"
     comment: (another) @gate …
-    comment: Paused: pushes are not reviewed, and the check says so. Write `@gate resume` to go on, or `@gate review` for a single review.
+    comment: Paused: pushes are not reviewed until you write `@gate resume`. Write `@gate review` for a single review.
     comment: (another) @gate …
-    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
+    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     comment: (another) @gate …
-    comment: Resumed: every push is reviewed again, beginning with what is here now.
+    comment: Resumed: every push is reviewed again, starting with the current head.
     check of a.conf: success, No findings (0 annotations)
     check of a.conf: success, No findings (0 annotations)
     ");
@@ -418,15 +418,15 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     world.say("ann", dismiss("F001", "it shows what markers look like"));
     world.settle();
     assert_snapshot!(world.seen(), @"
-    comment: :green_circle: Nothing is left to say against a74d929.
+    comment: :green_circle: No open findings at a74d929.
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
-    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
-    comment: There is no finding `F009` here. There are:
-    comment: A finding is dismissed only with a reason: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
+    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
+    comment: No finding matches `F009`. Findings:
+    comment: A finding needs a reason to be dismissed: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
-    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays dismissed while its code is unchanged. Reason: `it shows what markers look like`
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
@@ -434,15 +434,15 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     // It stays so.
     world.push_file("b.conf", "b\n");
     assert_snapshot!(world.seen(), @"
-    comment: :green_circle: Nothing is left to say against 6c25867.
+    comment: :green_circle: No open findings at 6c25867.
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
-    comment: Only those who may write to this repository can do that. Everybody can write `@gate explain <id>` and `@gate help`.
-    comment: There is no finding `F009` here. There are:
-    comment: A finding is dismissed only with a reason: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
+    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
+    comment: No finding matches `F009`. Findings:
+    comment: A finding needs a reason to be dismissed: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
-    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays so while its code does. Reason: `it shows what markers look like`
+    comment: Dismissed: **merge conflict marker** at a.conf (1). It stays dismissed while its code is unchanged. Reason: `it shows what markers look like`
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
@@ -456,18 +456,18 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
     world.push_file("a.conf", BAD);
     let root = world.hub.state().line_comments[0].1.id;
     let by = |login: &str| Actor { login: login.to_owned(), is_bot: false };
-    world.deliver(About::Thread { by: by("eve"), comment: root, resolved: true });
+    world.deliver(PullEvent::Thread { by: by("eve"), comment: root, resolved: true });
     world.settle();
     assert!(world.seen().contains("failure"), "a stranger decides nothing: {}", world.seen());
-    world.deliver(About::Thread { by: by("ann"), comment: root, resolved: true });
+    world.deliver(PullEvent::Thread { by: by("ann"), comment: root, resolved: true });
     world.settle();
     assert_snapshot!(world.seen(), @"
-    comment: :green_circle: Nothing is left to say against a74d929.
+    comment: :green_circle: No open findings at a74d929.
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: success, No findings (1 annotations)
     ");
-    world.deliver(About::Thread { by: by("ann"), comment: root, resolved: false });
+    world.deliver(PullEvent::Thread { by: by("ann"), comment: root, resolved: false });
     world.settle();
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
@@ -490,9 +490,9 @@ fn any_commenter_may_ask_for_help_and_for_an_explanation() {
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
-    comment: | write, at the beginning of a line | to |
+    comment: | command, at the beginning of a line | effect |
     comment: **Major: merge conflict marker**
-    comment: I do not understand `reveiw`. Did you mean `@gate review`?
+    comment: Unknown command `reveiw`. Did you mean `@gate review`?
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, 1 blocking finding (1 annotations)
@@ -552,7 +552,7 @@ fn a_closed_pull_request_is_left_alone() {
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
     world.edit(|pull| pull.is_open = false);
-    world.deliver(About::Closed);
+    world.deliver(PullEvent::Closed);
     world.settle();
     assert_eq!((world.seen().as_str(), world.n_writes()), ("", 0));
 }
@@ -569,7 +569,7 @@ fn a_review_of_a_closed_pull_request_is_published_when_it_is_reopened() {
     world.pulls.step("me").unwrap_err();
     world.hub.state().faults.clear();
     world.edit(|pull| pull.is_open = false);
-    world.deliver(About::Closed);
+    world.deliver(PullEvent::Closed);
     world.settle();
     assert!(!world.seen().contains("at a.conf"), "{}", world.seen());
     world.edit(|pull| pull.is_open = true);

@@ -1,7 +1,7 @@
 //! The board as its page shows it.
 
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::machine::{Offer, Status};
+use tollgate_core::board::machine::{AvailableAction, Status};
 use tollgate_engine::store::board::{Card, CardFilter, Lane, Order};
 
 use super::{BoardDesk, refusal};
@@ -12,7 +12,7 @@ use crate::desk::{Answer, Broken, ProjectId};
 const MAX_CATEGORIES: usize = 100;
 
 impl Cards for BoardDesk {
-    fn offers(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<Offer>> {
+    fn offers(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<AvailableAction>> {
         self.board.available_actions(self.row(project)?.id, feature).map_err(refusal)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use tollgate_core::pull::ask::Ask;
+use tollgate_core::pull::webhook_event::WebhookEvent;
 use tollgate_engine::forge::github::delivery;
 use tollgate_engine::store::pulls::{self, NewDelivery};
 
@@ -22,7 +22,7 @@ impl Deliveries for BoardDesk {
         self.wire.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<Ask>, String> {
+    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<WebhookEvent>, String> {
         delivery::read(event, body, hook.mention()).map_err(|bad| bad.to_string())
     }
 

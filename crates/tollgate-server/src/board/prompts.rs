@@ -9,7 +9,7 @@ use crate::desk::{Prompt, Prompts, PromptsInForce};
 /// The prompts of the board for clients, with the defaults and what is odd about them.
 pub(super) fn shown(own: OwnPrompts, used: board::EffectivePrompts) -> PromptsInForce {
     let template = own.template.as_ref().filter(|template| template.enabled);
-    let mut notes = template.map(|template| prompt::odd_about(&template.value)).unwrap_or_default();
+    let mut notes = template.map(|template| prompt::lint_template(&template.value)).unwrap_or_default();
     notes.extend(own.check().err());
     let revision = own.revision();
     let prompt = |own: OwnPrompt| Prompt { enabled: own.enabled, value: own.value };

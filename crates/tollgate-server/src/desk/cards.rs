@@ -2,7 +2,7 @@
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::document::Step;
-use tollgate_core::board::machine::{Offer, Rules, Status};
+use tollgate_core::board::machine::{AvailableAction, Rules, Status};
 use tollgate_engine::store::board::{Card, Lane};
 
 use super::{Answer, Broken, ProjectId};
@@ -11,7 +11,7 @@ use super::{Answer, Broken, ProjectId};
 #[expect(clippy::missing_errors_doc, reason = "each says in `Refusal` why it did not do it")]
 pub trait Cards {
     /// What a person may do to a feature now, where that leads, and why the rest is not possible.
-    fn offers(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<Offer>>;
+    fn offers(&self, project: ProjectId, feature: &FeatureId) -> Answer<Vec<AvailableAction>>;
     /// What is around the cards.
     fn frame(&self, project: ProjectId) -> Answer<Frame>;
     /// How many features that fit are in each lane of each column.

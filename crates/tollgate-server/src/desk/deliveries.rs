@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit as _};
 use sha2::Sha256;
-use tollgate_core::pull::ask::Ask;
+use tollgate_core::pull::webhook_event::WebhookEvent;
 
 use crate::desk::Answer;
 
@@ -53,7 +53,7 @@ pub struct Delivery {
     /// What happened: `pull_request`.
     pub event: String,
     /// What that asks of us.
-    pub ask: Ask,
+    pub ask: WebhookEvent,
 }
 
 /// What became of a delivery.
@@ -84,7 +84,7 @@ pub trait Deliveries {
     /// Whether GitHub can deliver here. Asked for each delivery, so it comes back at once.
     fn wire(&self) -> Wire;
     /// Reads what a delivery asks of us, if anything; what is wrong with it otherwise.
-    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<Ask>, String>;
+    fn read(&self, hook: &Hook, event: &str, body: &[u8]) -> Result<Option<WebhookEvent>, String>;
     /// Has a delivery kept and comes back at once; `done` is told, on another thread, when it is on the disk.
     fn accept(&self, delivery: Delivery, done: Done);
 }

@@ -1,13 +1,9 @@
-//! How everything that a template shows gets into HTML.
-//!
-//! Markup is escaped, and characters that show nothing, move the cursor or turn the reading direction are shown as
-//! `\u{…}`, so that what is read is what is there. Templates name no escaper; this one is set for all of them in
-//! `askama.toml`.
+//! The escaper of all templates, set for them in `askama.toml`; it escapes as [`html`] does.
 
 use std::fmt::{self, Write};
 
 use askama::filters::Escaper;
-use tollgate_core::visible::visible;
+use tollgate_core::html;
 
 /// The escaper of all templates.
 #[derive(Debug, Clone, Copy)]
@@ -15,21 +11,7 @@ pub(crate) struct Shown;
 
 impl Escaper for Shown {
     fn write_escaped_str<W: Write>(&self, mut dest: W, text: &str) -> fmt::Result {
-        let text = visible(text);
-        let mut rest = &*text;
-        while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
-            let (plain, special) = rest.split_at(at);
-            dest.write_str(plain)?;
-            dest.write_str(match special.as_bytes()[0] {
-                b'&' => "&amp;",
-                b'<' => "&lt;",
-                b'>' => "&gt;",
-                b'"' => "&quot;",
-                _ => "&#39;",
-            })?;
-            rest = &special[1..];
-        }
-        dest.write_str(rest)
+        html::write_escaped(&mut dest, text)
     }
 
     fn write_escaped_char<W: Write>(&self, mut dest: W, character: char) -> fmt::Result {

@@ -15,7 +15,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use tollgate_core::board::machine::Offer;
+use tollgate_core::board::machine::AvailableAction;
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
 use tollgate_core::path::FilePath;
 use tollgate_engine::failure::{Failure, Kind};
@@ -55,7 +55,7 @@ pub(super) struct Loaded {
     /// The reviews that stand, one for each number.
     reviews: Vec<Iteration>,
     which: Which,
-    offers: Vec<Offer>,
+    offers: Vec<AvailableAction>,
     history: Vec<Step>,
     dismissals: Vec<Dismissed>,
     looked: Option<Looked>,

@@ -104,7 +104,7 @@ pub(crate) async fn check_prompts(Body(prompts): Body<Prompts>) -> Json<Checked>
     };
     let Prompts { review_system_prompt, review_prompt_template } = prompts;
     let template = review_prompt_template.clone().filter(|template| template.enabled);
-    let odd = template.map(|template| tollgate_core::prompt::odd_about(&template.value)).unwrap_or_default();
+    let odd = template.map(|template| tollgate_core::prompt::lint_template(&template.value)).unwrap_or_default();
     let odd = odd.into_iter().map(|detail| Remark { field: "reviewPromptTemplate", detail, hint: None });
     let problems = [
         remark("reviewSystemPrompt", Prompts { review_system_prompt, ..Prompts::default() }),

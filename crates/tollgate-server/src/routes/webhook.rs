@@ -177,7 +177,7 @@ async fn read(
     hook: &Arc<Hook>,
     event: &str,
     body: body::Whole,
-) -> Result<Option<tollgate_core::pull::ask::Ask>, Problem> {
+) -> Result<Option<tollgate_core::pull::webhook_event::WebhookEvent>, Problem> {
     let read = if body.bytes().len() > LONG {
         let (desk, hook, event) = (Arc::clone(&app.desk), Arc::clone(hook), event.to_owned());
         let work = move || desk.read(&hook, &event, body.bytes());

@@ -130,7 +130,7 @@ fn what_can_be_done_is_what_the_machine_says() {
         }
         let said = world.page(&path).await;
         assert_eq!(values(&said.body, "data-act").first(), Some(&"stop"), "{}", said.body);
-        assert!(said.body.contains("Now: an agent is at work on it."), "{}", said.body);
+        assert!(said.body.contains("Now: an agent is working on it."), "{}", said.body);
         assert_eq!(world.page(&format!("/projects/{project}/features/nobody/acts")).await.status, 404);
         let board = world.page(&format!("/projects/{project}")).await;
         assert_eq!(values(&board.body, "data-place"), ["in_progress"]);

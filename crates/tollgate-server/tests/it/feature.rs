@@ -110,20 +110,20 @@ fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
         Board › feature-000002
         Add login
         ▶ In progress
-        It waits for you: it was rejected as often as it may be without a person. Resume it with a note to the agent, approve it with a reason, or dismiss what is wrong and review it again.
+        It waits for you: the iteration limit was reached. Resume it with a note to the agent, approve it with a reason, or dismiss what is wrong and review it again.
         Resume …
         Approve anyway …
         Send back …
         Review again
         Actions
-        StartNot now: it waits for a person, because it was rejected as often as it may be without a person.
-        StopNot now: it waits for a person, because it was rejected as often as it may be without a person.
+        StartNot now: it is paused: the iteration limit was reached.
+        StopNot now: it is paused: the iteration limit was reached.
         Resume …Lets it go on with all rounds anew. The agent reads your note first.
         Approve anyway … aLets it pass, whatever the review says. Your reason is kept.
         Send back … xHas an agent work on it once more. It reads your note first.
         Review again rHas the same commit reviewed once more, e.g. after you dismissed findings.
         To the backlogNobody works on it until it is started again.
-        CompleteNot now: it waits for a person, because it was rejected as often as it may be without a person.
+        CompleteNot now: it is paused: the iteration limit was reached.
         Edit … eChanges its title, description and settings.
         Remove the work tree …Not now: it has no work tree.
         Delete …Takes it off the board; its folder is put aside, its branch and history stay.

@@ -110,9 +110,9 @@ fn people_act_on_features_as_far_as_the_machine_allows() {
             let json = said.json();
             format!("{} {}", said.status, json["status"].as_str().or(json["detail"].as_str()).unwrap_or_default())
         };
-        assert_snapshot!(act("retry", "").await, @"409 trying again is not possible: it is in the backlog");
+        assert_snapshot!(act("retry", "").await, @"409 cannot retry it: it is in the backlog");
         assert_snapshot!(act("start", "").await, @"200 in_progress");
-        assert_snapshot!(act("start", "").await, @"409 starting it is not possible: an agent is about to start on it");
+        assert_snapshot!(act("start", "").await, @"409 cannot start it: an agent is queued for it");
         assert_snapshot!(act("stop", "").await, @"200 backlog");
         let paused = || vec![with_diff(review(1, vec![remark(1, Severity::High, "Input is run")]))];
         world.review(project, &feature, paused());
@@ -124,7 +124,7 @@ fn people_act_on_features_as_far_as_the_machine_allows() {
         assert_snapshot!(act("stop", "").await, @"200 in_progress");
         assert_snapshot!(act("resume", r#"{"note":"use the store"}"#).await, @"200 in_progress");
         assert_snapshot!(act("stop", "").await, @"200 in_progress");
-        assert_snapshot!(act("move", r#"{"status":"verified"}"#).await, @"409 moving it there is not possible: the gate decides about that");
+        assert_snapshot!(act("move", r#"{"status":"verified"}"#).await, @"409 cannot move it there: only the gate sets this status");
         assert_snapshot!(act("move", r#"{"status":"backlog"}"#).await, @"200 backlog");
         assert_snapshot!(act("clean", "").await, @"200 backlog");
         assert_eq!(world.ask("POST", &format!("{path}/move"), r#"{"status":"code_review"}"#).await.status, 422);

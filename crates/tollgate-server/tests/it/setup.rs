@@ -74,7 +74,7 @@ fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
         let world = World::start();
         let path = "/api/settings/prompts/check";
         let wrong = r#"{"reviewSystemPrompt":{"enabled":true,"value":" "},"reviewPromptTemplate":{"enabled":true,"value":"{gitDif}"}}"#;
-        assert_snapshot!(check(&world, "POST", path, wrong).await, @r#"200 {"problems":[{"field":"reviewSystemPrompt","detail":"`reviewSystemPrompt` is enabled and empty","hint":"Write a prompt, or set `enabled` to `false` to use the default."},{"field":"reviewPromptTemplate","detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}],"notes":[{"field":"reviewPromptTemplate","detail":"the template names `{gitDif}`, which is no variable; did you mean `{gitDiff}`?"}]}"#);
+        assert_snapshot!(check(&world, "POST", path, wrong).await, @r#"200 {"problems":[{"field":"reviewSystemPrompt","detail":"`reviewSystemPrompt` is enabled and empty","hint":"Write a prompt, or set `enabled` to `false` to use the default."},{"field":"reviewPromptTemplate","detail":"`reviewPromptTemplate` has no `{gitDiff}`","hint":"Without it the reviewer would see no change; put `{gitDiff}` where the diff belongs."}],"notes":[{"field":"reviewPromptTemplate","detail":"the template names `{gitDif}`, which is not a variable; did you mean `{gitDiff}`?"}]}"#);
         let off = r#"{"reviewSystemPrompt":{"enabled":false,"value":" "},"reviewPromptTemplate":{"enabled":false,"value":"{x}"}}"#;
         assert_snapshot!(check(&world, "POST", path, off).await, @r#"200 {"problems":[],"notes":[]}"#);
     });

@@ -3,7 +3,7 @@
 use tollgate_core::board::machine::{Event, Rules, Status, Work};
 use tollgate_core::board::{FeatureId, Iteration, Outcome};
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::ask::{About, Ask, What};
+use tollgate_core::pull::webhook_event::{PullEvent, WebhookEvent, WebhookEventKind};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::board::{FeatureRow, NewIteration, Transition};
 use tollgate_engine::store::pulls::{Claim, Finished, Limits, NewDelivery, NewPost, NextClaim, PostKind};
@@ -94,8 +94,12 @@ impl World {
 
     /// A pull request of `octo/app` that was delivered and is claimed by a worker.
     pub(crate) fn claim_pull(&self, number: u64, at_ms: u64) -> Claim {
-        let what = What::Pull { repo: Repo::parse("octo/app").unwrap(), number, about: About::Changed { head: None } };
-        let ask = Ask { installation: Some(1), what };
+        let what = WebhookEventKind::Pull {
+            repo: Repo::parse("octo/app").unwrap(),
+            number,
+            about: PullEvent::Changed { head: None },
+        };
+        let ask = WebhookEvent { installation: Some(1), what };
         let (guid, event) = (format!("pull-{number}"), "pull_request".to_owned());
         self.board.database().accept(NewDelivery { guid, event, ask, at_ms }).unwrap();
         let (owner, now_ms, limits) = ("a worker".to_owned(), at_ms + 60_000, Limits::default());
@@ -127,7 +131,7 @@ impl World {
         connection
     }
 
-    /// What the agent of an iteration wrote.
+    /// WebhookEventKind the agent of an iteration wrote.
     pub(crate) fn write_output(&self, project: u64, id: &str, iteration: u32, text: &str) {
         let row = self.board.project(i64::try_from(project).unwrap()).unwrap();
         let folder = row.path.join(".automaker/features").join(id);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tollgate_core::gate::{self, FailOn, Gate};
-use tollgate_core::report::{self, Format, InputFormat, Strictness};
+use tollgate_core::report::{self, InputFormat, Strictness};
 use tollgate_engine::failure::Failure;
 
 use super::{CliContext, Exit, failure, output, review};
@@ -73,7 +73,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let gate = said.unwrap_or_else(|| gate::check(&review, FailOn::default()));
     let sources = HashMap::new();
     let shown = review::ReportContext::read(gate, &sources);
-    let text = review::render(context, &review, &shown, Format::from(args.to));
+    let text = review::render(context, &review, &shown, args.to);
     output::deliver(context, &text, args.output.as_deref())?;
     Ok(Exit::Success)
 }

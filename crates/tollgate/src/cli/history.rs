@@ -12,7 +12,7 @@ use tollgate_core::delta;
 use tollgate_core::finding::{Finding, FindingId};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
-use tollgate_core::report::{Format, json};
+use tollgate_core::report::json;
 use tollgate_core::visible::visible;
 use tollgate_engine::dismissals;
 use tollgate_engine::failure::Failure;
@@ -149,7 +149,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     match command {
         Command::List(asked) => list(&store, &here, &asked),
         Command::Show { number, format, output, verbose } => {
-            show(context, &find(&store, &here, number)?, &store, Format::from(format), output, verbose)
+            show(context, &find(&store, &here, number)?, &store, format, output, verbose)
         }
         Command::Compare { earlier, later, format } => {
             compare(&find(&store, &here, Some(earlier))?, &find(&store, &here, Some(later))?, format)
@@ -325,7 +325,7 @@ fn show(
     context: &CliContext,
     run: &Run,
     store: &Store,
-    format: Format,
+    format: review::ReportFormat,
     file: Option<PathBuf>,
     verbose: bool,
 ) -> Result<Exit, Failure> {

@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
-use tollgate_core::report::terminal::{Look, Paint, percent_encode};
+use tollgate_core::path::percent_encode;
+use tollgate_core::report::terminal::{Look, Paint};
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::Failure;
 

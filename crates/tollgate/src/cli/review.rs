@@ -10,7 +10,7 @@ use tollgate_core::finding::Finding;
 use tollgate_core::gate::{FailOn, Gate};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::terminal::Look;
-use tollgate_core::report::{self, Format, Strictness};
+use tollgate_core::report::{self, Strictness};
 use tollgate_core::review::{Review, WithheldFinding};
 use tollgate_engine::config::{BOT, FailOnWord, Layer, ProfileWord, Settings};
 use tollgate_engine::failure::Failure;
@@ -179,23 +179,6 @@ impl From<ProfileFlag> for ProfileWord {
     }
 }
 
-impl From<ReportFormat> for Format {
-    fn from(format: ReportFormat) -> Self {
-        match format {
-            ReportFormat::Pretty => Self::Pretty,
-            ReportFormat::Json => Self::Json,
-            ReportFormat::Markdown => Self::Markdown,
-            ReportFormat::Sarif => Self::Sarif,
-            ReportFormat::Rdjson => Self::Rdjson,
-            ReportFormat::Rdjsonl => Self::Rdjsonl,
-            ReportFormat::Github => Self::Github,
-            ReportFormat::Junit => Self::Junit,
-            ReportFormat::Html => Self::Html,
-            ReportFormat::Summary => Self::Summary,
-        }
-    }
-}
-
 /// The values of `--fail-on`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FailOnFlag {
@@ -321,7 +304,7 @@ fn show(
         bot: &settings.bot,
         reviewed: Some(reviewed),
     };
-    let text = render(context, &reviewed.review, &shown, args.format.into());
+    let text = render(context, &reviewed.review, &shown, args.format);
     output::deliver(context, &text, args.output.as_deref())?;
     if let Some(file) = &args.output {
         output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
@@ -482,9 +465,9 @@ impl<'a> ReportContext<'a> {
 }
 
 /// Renders a review in one of the formats.
-pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContext<'_>, format: Format) -> String {
+pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContext<'_>, format: ReportFormat) -> String {
     match format {
-        Format::Pretty => {
+        ReportFormat::Pretty => {
             let only_new = shown.only_new;
             let look = Look { only_new, ..output::look(context, shown.root, shown.verbose) };
             // Without findings, the report quotes no lines of the change.
@@ -493,11 +476,11 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
             let since = shown.reviewed.and_then(|reviewed| reviewed.since.as_ref()).map(SinceLast::for_report);
             report::terminal::render(review, files, shown.gate, since.as_ref(), &look)
         }
-        Format::Json => {
+        ReportFormat::Json => {
             report::json::write(review, report::json::Options { gate: Some(shown.gate), ..Default::default() })
         }
-        Format::Markdown => report::markdown::write(review),
-        Format::Sarif => report::sarif::write(
+        ReportFormat::Markdown => report::markdown::write(review),
+        ReportFormat::Sarif => report::sarif::write(
             review,
             report::sarif::Options {
                 version: Some(env!("CARGO_PKG_VERSION")),
@@ -506,18 +489,18 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
                 ..Default::default()
             },
         ),
-        Format::Rdjson => report::rdjson::write(review),
-        Format::Rdjsonl => report::rdjson::write_lines(review),
-        Format::Github => {
+        ReportFormat::Rdjson => report::rdjson::write(review),
+        ReportFormat::Rdjsonl => report::rdjson::write_lines(review),
+        ReportFormat::Github => {
             let annotations = report::github::write(review);
             if let Some(note) = &annotations.note {
                 output::say(&format!("note: {note}"));
             }
             annotations.text
         }
-        Format::Junit => report::junit::write(review),
-        Format::Html => report::html::write(review, &mask::mask_files(shown.files), Some(shown.gate)),
-        Format::Summary => comment(review, shown),
+        ReportFormat::Junit => report::junit::write(review),
+        ReportFormat::Html => report::html::write(review, &mask::mask_files(shown.files), Some(shown.gate)),
+        ReportFormat::Summary => comment(review, shown),
     }
 }
 

@@ -70,7 +70,7 @@ fn show_tells_a_person_all_there_is() {
     Read JSON
     ID of project
 
-    status      waiting_approval: it passed and waits for approval
+    status      waiting_approval: it is awaiting approval
     priority    2
     branch      feature/ID, for main
     work tree   PROJECT/.worktrees/ID
@@ -116,7 +116,7 @@ fn after_three_rejections_a_person_has_it_go_on_or_lets_it_pass() {
     server.hears("it waits for a person: ");
     assert_eq!(place(&desk, &id), "in_progress max-iterations [rejected rejected rejected rejected]");
     let listed = tollgate(&desk, &["feature", "list"]).expect(0);
-    assert!(listed.contains("✗✗✗  Stubborn  it was rejected as often as it may be"), "{listed}");
+    assert!(listed.contains("✗✗✗  Stubborn  the iteration limit was reached"), "{listed}");
     tollgate(&desk, &["feature", "resume", &id, "--note", "no eval please"]).expect(0);
     server.hears("it passes the gate");
     assert_eq!(place(&desk, &id), "waiting_approval - [rejected rejected rejected rejected approved]");
@@ -197,7 +197,7 @@ fn a_feature_waits_for_what_it_depends_on() {
     for id in [&second, &first] {
         let ran = tollgate(&desk, &["feature", "start", id]);
         assert!(ran.stderr.contains("no server is running for this project; start one with `tollgate serve`"));
-        assert!(ran.expect(0).contains("an agent is about to start on it"));
+        assert!(ran.expect(0).contains("an agent is queued for it"));
     }
     let listed = tollgate(&desk, &["feature", "list"]).expect(0);
     assert!(listed.contains("blocked by its dependencies"), "{listed}");
@@ -261,7 +261,7 @@ fn a_person_sends_back_completes_shelves_and_deletes() {
     assert!(std::fs::read_to_string(desk.path("task")).unwrap().contains("name it better"));
     tollgate(&desk, &["feature", "move", &id, "backlog"]).expect(0);
     let refused = tollgate(&desk, &["feature", "move", &id, "completed"]).expect_refused(2);
-    assert!(refused.contains("completing it is not possible: it is in the backlog"), "{refused}");
+    assert!(refused.contains("cannot complete it: it is in the backlog"), "{refused}");
     tollgate(&desk, &["feature", "delete", &id]).expect(0);
     assert_eq!(tollgate(&desk, &["feature", "list"]).expect(0), "");
     tollgate(&desk, &["feature", "show", &id]).expect_refused(2);
@@ -298,7 +298,7 @@ fn wrong_use_is_refused_with_what_to_do() {
     check(&desk, &["feature", "reject", "x"], &["--note"]);
     let ids = [add(&desk, "One", &[]), add(&desk, "Two", &[])];
     check(&desk, &["feature", "show", "feature-"], &["is ambiguous", &ids[0]]);
-    check(&desk, &["feature", "stop", &ids[0]], &["stopping it is not possible: it is in the backlog"]);
+    check(&desk, &["feature", "stop", &ids[0]], &["cannot stop it: it is in the backlog"]);
     check(&desk, &["project", "remove", "77"], &["there is no project 77"]);
 }
 

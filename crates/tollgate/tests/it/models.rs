@@ -59,7 +59,7 @@ fn a_model_and_the_rules_review_side_by_side() {
     assert_eq!(withheld(&review), ["unverified: the password is logged", "unverified: another file is wrong"]);
     assert_eq!(review["x_reviewers"][0]["tokens"], json!({ "input": 1000, "cached": 0, "output": 100 }));
     let page = scratch.tollgate(&["review", "--reviewer", "stub", "--format", "html"]).expect(1);
-    assert!(page.contains("Asked: stub (stub-1), 1,000 tokens read, 100 written</p>"), "{page}");
+    assert!(page.contains("Reviewers: stub (stub-1), 1,000 tokens read, 100 written</p>"), "{page}");
     assert_eq!(review["verdict"], "CHANGES_REQUESTED");
 }
 

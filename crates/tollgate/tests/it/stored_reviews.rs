@@ -59,7 +59,7 @@ fn review_commit_review_rebase_review() {
             "## What Changed",
             "## Observations",
             "## Verdict",
-            ":red_circle: **Block** -- 1 critical and 1 major finding must be dealt with before merging",
+            ":red_circle: **Block** -- 1 critical and 1 major finding must be fixed before merging",
         ],
     );
 
@@ -122,13 +122,13 @@ fn only_what_changed_since_the_last_review_is_looked_at() {
     scratch.write("d.js", RUN).commit("another");
     insta::assert_snapshot!(since_last(&scratch), @"
     Since the review of HEAD: 1 new, 0 resolved, 2 still open. New blockers found
-      Looked at 1 of 3 hunks in 1 file, 2 skipped by rule
+      Coverage: 1 of 3 hunks in 1 file, 2 skipped by rule
     ");
     // Amending only the message changes nothing.
     scratch.git(&["commit", "-q", "--amend", "-m", "another file"]);
     insta::assert_snapshot!(since_last(&scratch), @"
     Since the review of HEAD: 0 new, 0 resolved, 3 still open. Blockers remain
-      Looked at 0 of 3 hunks in 0 files, 3 skipped by rule
+      Coverage: 0 of 3 hunks in 0 files, 3 skipped by rule
     ");
     // A renamed file keeps its finding; a deleted one resolves it.
     scratch.git(&["mv", "a.js", "renamed.js"]);
@@ -136,7 +136,7 @@ fn only_what_changed_since_the_last_review_is_looked_at() {
     scratch.commit("tidy");
     insta::assert_snapshot!(since_last(&scratch), @"
     Since the review of HEAD: 0 new, 1 resolved, 2 still open. Blockers remain
-      Looked at 0 of 2 hunks in 0 files, 2 skipped by rule
+      Coverage: 0 of 2 hunks in 0 files, 2 skipped by rule
     ");
 }
 
@@ -148,7 +148,7 @@ fn uncommitted_work_is_followed_like_commits() {
     scratch.write("a.js", &format!("// moved down\n\n{RUN}"));
     insta::assert_snapshot!(since_last(&scratch), @"
     Since the review of HEAD: 0 new, 0 resolved, 1 still open. Blockers remain
-      Looked at all of it: 1 hunk in 1 file
+      Coverage: complete (1 hunk in 1 file)
     ");
     let stored = scratch.tollgate(&["history", "show", "--format", "json"]).expect(0);
     let stored: Value = serde_json::from_str(&stored).unwrap();
@@ -161,7 +161,7 @@ fn without_an_earlier_review_everything_is_looked_at_and_that_is_said() {
     scratch.write("a.js", RUN).commit("add");
     let ran = scratch.tollgate(&["review", "--since-last"]);
     assert!(ran.stderr.contains("there is no earlier review to compare with, so all of the change was reviewed"));
-    assert!(ran.stdout.contains("Looked at all of it"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Coverage: complete"), "{}", ran.stdout);
     // The same state again: nothing is new.
     let again = scratch.tollgate(&["review", "--since-last"]);
     assert!(again.stdout.contains("0 new, 0 resolved, 1 still open"), "{}", again.stdout);
@@ -564,7 +564,7 @@ fn after_a_review_without_findings_the_comment_is_that_of_a_first_review() {
     scratch.write("a.txt", "one\n").commit("add");
     assert_eq!(scratch.tollgate(&["review", "--format", "summary"]).expect(0), "");
     scratch.write("a.js", RUN).commit("more");
-    let major = ":yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging";
+    let major = ":yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging";
     check_summary(&scratch, 1, &["## What Changed", "## Observations", "## Verdict", major]);
 }
 

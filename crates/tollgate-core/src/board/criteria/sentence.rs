@@ -1,38 +1,38 @@
-//! Sentences, and whether they ask for something.
+//! Splits text into sentences and recognises requirements.
 
-/// The words of a sentence that asks for something.
+/// The words that mark a requirement.
 const WORDS: [&str; 6] = ["must", "mustn", "should", "shouldn", "shall", "required"];
-/// The words that turn a sentence into its opposite. Those with an apostrophe are cut there.
+/// The words that negate a sentence. Those with an apostrophe are cut there.
 const DENIALS: [&str; 9] = ["not", "no", "never", "avoid", "without", "except", "don", "doesn", "cannot"];
-/// Behind these a full stop ends nothing.
+/// Abbreviations, whose full stop ends no sentence.
 const SHORT: [&str; 6] = ["e.g", "i.e", "etc", "vs", "cf", "approx"];
 
-/// The sentences of a paragraph that ask for something.
-pub(super) fn asking(text: &str) -> Vec<String> {
-    sentences(text).into_iter().filter(|sentence| asks(sentence)).collect()
+/// The requirement sentences of a paragraph.
+pub(super) fn requirements(text: &str) -> Vec<String> {
+    sentences(text).into_iter().filter(|sentence| is_requirement(sentence)).collect()
 }
 
-/// All sentences of a paragraph that say something.
+/// All sentences of a paragraph that have words.
 pub(super) fn all(text: &str) -> Vec<String> {
     sentences(text).into_iter().filter(|sentence| sentence.contains(char::is_alphanumeric)).collect()
 }
 
-/// A paragraph without its last sentence, and that one.
+/// Splits off the last sentence of a paragraph.
 pub(super) fn last(text: &str) -> (&str, &str) {
     let end = ends(text).filter(|end| *end < text.trim_end().len()).last().unwrap_or(0);
     (&text[..end], text[end..].trim())
 }
 
-/// True when a sentence says what must or should be. A question does not.
-pub(super) fn asks(sentence: &str) -> bool {
+/// True for a sentence with `must`, `should` or `shall`, unless it is a question.
+pub(super) fn is_requirement(sentence: &str) -> bool {
     let is_word = |word: &str| WORDS.iter().any(|wanted| word.eq_ignore_ascii_case(wanted));
     let outside_of_code = sentence.split('`').step_by(2);
     let mut words = outside_of_code.flat_map(|part| part.split(|part: char| !part.is_alphanumeric()));
     !sentence.trim_end().ends_with('?') && words.any(is_word)
 }
 
-/// True when a sentence turns what follows it into its opposite: `Do not use:`.
-pub(super) fn denies(sentence: &str) -> bool {
+/// True for a sentence that negates the list after it: `Do not use:`.
+pub(super) fn is_negation(sentence: &str) -> bool {
     let mut words = sentence.split(|part: char| !part.is_alphanumeric());
     words.any(|word| DENIALS.iter().any(|denial| word.eq_ignore_ascii_case(denial)))
 }
@@ -53,7 +53,7 @@ fn sentences(text: &str) -> Vec<String> {
     sentences
 }
 
-/// Where sentences end: behind a mark that white space follows, unless it only shortens a word.
+/// The ends of sentences: behind a mark that white space follows, unless it belongs to an abbreviation.
 fn ends(text: &str) -> impl Iterator<Item = usize> {
     let mut is_code = false;
     text.char_indices().filter_map(move |(at, part)| {
@@ -68,20 +68,20 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A sentence on one line, or several when each line asks for something and begins like a sentence: people leave out
-/// full stops where they end a line.
+/// A sentence on one line, or several when each line is a requirement and begins with a capital: people leave out
+/// full stops at the end of a line.
 fn lines(text: &str) -> Vec<String> {
     let mut found: Vec<(String, bool)> = Vec::new();
     for line in text.lines().map(joined).filter(|line| !line.is_empty()) {
-        let asks = asks(&line);
+        let is_one = is_requirement(&line);
         match found.last_mut() {
-            Some((_, true)) if asks && line.starts_with(char::is_uppercase) => found.push((line, asks)),
+            Some((_, true)) if is_one && line.starts_with(char::is_uppercase) => found.push((line, is_one)),
             Some((last, any)) => {
                 last.push(' ');
                 last.push_str(&line);
-                *any |= asks;
+                *any |= is_one;
             }
-            None => found.push((line, asks)),
+            None => found.push((line, is_one)),
         }
     }
     found.into_iter().map(|(sentence, _)| sentence).collect()

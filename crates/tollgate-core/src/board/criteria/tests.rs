@@ -14,7 +14,7 @@ fn check(description: &str, expected: &[&str]) {
 }
 
 #[test]
-fn the_items_of_a_list_are_asked_for() {
+fn list_items_are_criteria() {
     let description = "Implement JWT-based user authentication system with:
 - User registration endpoint
 - Login endpoint with email/password
@@ -36,7 +36,7 @@ fn the_items_of_a_list_are_asked_for() {
 }
 
 #[test]
-fn lists_are_read_however_they_are_written() {
+fn lists_of_every_syntax_are_read() {
     check("* a one\n* b", &["a one", "b"]);
     check("+ a\n+ b", &["a", "b"]);
     check("1. a\n2. b\n", &["a", "b"]);
@@ -47,7 +47,7 @@ fn lists_are_read_however_they_are_written() {
 }
 
 #[test]
-fn what_is_said_for_a_list_is_said_of_each_item() {
+fn the_lead_of_a_list_applies_to_each_item() {
     check(
         "- The form:\n  - has a button\n  - has a field\n- A page",
         &["The form: has a button", "The form: has a field", "A page"],
@@ -66,7 +66,7 @@ fn what_is_said_for_a_list_is_said_of_each_item() {
 }
 
 #[test]
-fn sentences_that_say_what_must_be_are_asked_for() {
+fn requirement_sentences_are_criteria() {
     check(
         "We need a login, e.g. with JWT. Passwords must be 8+ characters. Emails SHOULD be unique! It is nice.",
         &["Passwords must be 8+ characters.", "Emails SHOULD be unique!"],
@@ -87,7 +87,7 @@ fn sentences_that_say_what_must_be_are_asked_for() {
 }
 
 #[test]
-fn below_a_heading_that_says_so_everything_is_asked_for() {
+fn all_text_below_a_requirements_heading_is_a_criterion() {
     check(
         "# Login\nA page.\n## Acceptance Criteria\nGiven a user\nwhen it logs in\nthen it sees the page. Fast.\n### Mail\nOne mail.\n## Notes\nNothing.",
         &["Given a user when it logs in then it sees the page.", "Fast.", "One mail."],
@@ -97,7 +97,7 @@ fn below_a_heading_that_says_so_everything_is_asked_for() {
 }
 
 #[test]
-fn what_is_out_of_scope_is_not_asked_for() {
+fn out_of_scope_text_is_no_criterion() {
     check("- a\n\n## Out of scope\n- b\n- c must be\n\nIt must not count.\n\n## Requirements\n- d", &["a", "d"]);
     check("**Non-goals**\n- a\n\nMore\n- b", &["b"]);
     check("Out of scope:\n\n- a\n  - b\n", &[]);
@@ -105,7 +105,7 @@ fn what_is_out_of_scope_is_not_asked_for() {
 }
 
 #[test]
-fn code_quotes_comments_and_links_ask_for_nothing() {
+fn code_quotes_comments_and_links_are_no_criteria() {
     check("```\n- a\nit must b\n```\n\n    it must c\n", &[]);
     check("> - a\n> it must b\n", &[]);
     check("<!-- - a\nit must b -->\n\n<!-- - [ ] c -->\n- d <!-- must e -->", &["d"]);
@@ -117,14 +117,14 @@ fn code_quotes_comments_and_links_ask_for_nothing() {
 }
 
 #[test]
-fn nothing_is_asked_for_twice() {
+fn duplicate_criteria_are_dropped() {
     let spec = "- Login page.\n- Logout page\n\nThe login page must load.";
     let expected = ["C1 login `page`", "C2 The login page must load.", "C3 Logout page"];
     assert_eq!(listed("- login `page`\n- The login page must load.", spec), expected);
 }
 
 #[test]
-fn there_are_fifty_of_three_hundred_characters_at_most() {
+fn criteria_are_limited_in_number_and_length() {
     let many: String = (0..200).map(|number| format!("- item {number} {}\n", "ü".repeat(400))).collect();
     let criteria = read(&many, &many);
     assert_eq!(criteria.len(), MAX_CRITERIA);
@@ -133,7 +133,7 @@ fn there_are_fifty_of_three_hundred_characters_at_most() {
 }
 
 #[test]
-fn a_name_has_a_number() {
+fn the_number_of_a_criterion_is_parsed_from_its_id() {
     for (id, expected) in
         [("C1", Some(1)), (" c12 ", Some(12)), ("C", None), ("C99999", None), ("1", None), ("Cx", None)]
     {
@@ -143,7 +143,7 @@ fn a_name_has_a_number() {
 
 proptest! {
     #[test]
-    fn any_text_is_read(text in "([-*>#|`~:.!?\\[\\]()<a-z \n]|must|- |\n\n|```|<!--){0,80}") {
+    fn any_text_gives_numbered_criteria_on_one_line(text in "([-*>#|`~:.!?\\[\\]()<a-z \n]|must|- |\n\n|```|<!--){0,80}") {
         let criteria = read(&text, &text);
         prop_assert!(criteria.len() <= MAX_CRITERIA);
         for (index, criterion) in criteria.iter().enumerate() {

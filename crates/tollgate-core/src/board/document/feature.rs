@@ -1,65 +1,65 @@
-//! The few keys of `feature.json` that mean something here. What is missing or of another kind has a harmless meaning.
+//! Typed access to the keys of `feature.json`. A missing value or one of another type reads as its default.
 
 use super::{Document, DocumentError};
 use crate::board::FeatureId;
 use crate::board::machine::Status;
 
 impl Document {
-    /// The feature's name.
+    /// The id of the feature.
     pub fn id(&self) -> Result<FeatureId, DocumentError> {
         let id = self.text("id").ok_or(DocumentError::NoId)?;
         FeatureId::parse(&id).map_err(DocumentError::BadId)
     }
 
-    /// What people call it, if there is something to call it by.
+    /// The title, unless it is blank.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         self.text("title").filter(|title| !title.trim().is_empty())
     }
 
-    /// What it is about; empty when nobody said.
+    /// The description; empty when it is missing.
     #[must_use]
     pub fn description(&self) -> String {
         self.text("description").unwrap_or_default()
     }
 
-    /// Its column; one without is in the backlog.
+    /// The status; the backlog when it is missing.
     #[must_use]
     pub fn status(&self) -> Status {
         self.text("status").map_or(Status::Backlog, |word| Status::parse(&word))
     }
 
-    /// What it has to satisfy.
+    /// The specification, unless it is blank.
     #[must_use]
     pub fn spec(&self) -> Option<String> {
         self.text("spec").filter(|spec| !spec.trim().is_empty())
     }
 
-    /// The branch it is built on, if it has one of its own.
+    /// The branch of the feature, if it has one of its own.
     #[must_use]
     pub fn branch(&self) -> Option<String> {
         self.text("branchName").filter(|name| !name.is_empty())
     }
 
-    /// The features that must be done before, as they are written: what is no name of a feature is never done.
+    /// The features this one depends on, unparsed: an invalid id is a dependency that is never met.
     #[must_use]
     pub fn dependencies(&self) -> Vec<String> {
         self.texts("dependencies")
     }
 
-    /// True when a person looks at it in the end, which is so unless the file says otherwise.
+    /// True when the feature requires manual approval, which is the default.
     #[must_use]
     pub fn skip_tests(&self) -> bool {
         self.flag("skipTests").unwrap_or(true)
     }
 
-    /// The model that works on it.
+    /// The model of the coding agent.
     #[must_use]
     pub fn model(&self) -> Option<String> {
         self.text("model").filter(|model| !model.is_empty())
     }
 
-    /// How much it matters: 1 is high, 3 is low, 2 what is not said.
+    /// The priority: 1 is high, 3 is low, 2 is the default.
     #[must_use]
     pub fn priority(&self) -> u8 {
         self.number("priority")
@@ -68,7 +68,7 @@ impl Document {
             .unwrap_or(2)
     }
 
-    /// Where it belongs.
+    /// The category on the board.
     #[must_use]
     pub fn category(&self) -> Option<String> {
         self.text("category").filter(|category| !category.is_empty())

@@ -1,33 +1,33 @@
-//! How a JSON file is written: its line breaks, its indentation, and new values in the same manner.
+//! Detects the layout of a JSON file (line breaks, indentation) and formats new values in it.
 
 use std::ops::Range;
 
 use super::scan::is_space;
 use super::{MAX_BYTES, Object, quote};
 
-/// More white space than this between two keys is nobody's style.
+/// Longer white space between two keys is not taken for a style.
 const MAX_SPACE: usize = 64;
 
-/// The manner of a file.
+/// The layout of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The line break, if there is one between keys.
     pub(super) line_break: Option<&'static str>,
     /// One step of indentation.
     unit: String,
-    /// What stands between a key and its value.
+    /// The separator between a key and its value.
     colon: String,
-    /// What stands between two values on one line.
+    /// The separator between two values on one line.
     comma: String,
 }
 
 impl Layout {
-    /// The manner of `JSON.stringify(x, null, 2)`.
+    /// The layout of `JSON.stringify(x, null, 2)`.
     pub(super) fn automaker() -> Self {
         Self { line_break: Some("\n"), unit: "  ".to_owned(), colon: ": ".to_owned(), comma: ",".to_owned() }
     }
 
-    /// The manner of an object that is the whole of a text.
+    /// Detects the layout of a root object.
     pub(super) fn of(text: &str, object: &Object) -> Self {
         let members = &object.members;
         let Some(first) = members.first() else {
@@ -47,7 +47,7 @@ impl Layout {
         Self { line_break: line_break(lead), unit: unit.to_owned(), colon: colon.to_owned(), comma: comma.to_owned() }
     }
 
-    /// A value in this manner, on a line that is indented so; on one line when there is none.
+    /// Formats a value on a line with this indentation; on one line when there is none.
     pub(super) fn value(&self, json: &str, indent: Option<&str>) -> String {
         let (mut out, mut depth) = (String::with_capacity(json.len()), 0_usize);
         let lines = self.line_break.zip(indent);
@@ -61,7 +61,7 @@ impl Layout {
         let mut tokens = Tokens { json, at: 0 }.peekable();
         while let Some(token) = tokens.next() {
             if out.len() > MAX_BYTES {
-                // Deep lists grow a thousandfold by indentation; nobody reads those.
+                // Indentation blows deep lists up a thousandfold; they stay on one line.
                 return compact(json);
             }
             match token {
@@ -91,7 +91,7 @@ impl Layout {
         out
     }
 
-    /// The place behind the last key of an object, and a new key for it.
+    /// The edit that appends a key to an object.
     ///
     /// `indent` is that of the line in which the object begins, if it is written on several.
     pub(super) fn append(
@@ -116,7 +116,7 @@ impl Layout {
     }
 }
 
-/// The indentation of the line on which a key begins; none when it does not begin one.
+/// The indentation of a key that begins a line.
 pub(super) fn indent<'a>(text: &'a str, object: &Object, index: usize) -> Option<&'a str> {
     let start = match index.checked_sub(1) {
         Some(before) => object.members[before].value.end,
@@ -126,7 +126,7 @@ pub(super) fn indent<'a>(text: &'a str, object: &Object, index: usize) -> Option
     (indent.len() <= MAX_SPACE && indent.bytes().all(is_space)).then_some(indent)
 }
 
-/// A value without any white space that means nothing.
+/// A value without insignificant white space.
 pub(super) fn compact(json: &str) -> String {
     Tokens { json, at: 0 }.collect()
 }
@@ -143,7 +143,7 @@ fn is_short(between: &str) -> bool {
     between.len() <= MAX_SPACE && !between.contains(['\n', '\r'])
 }
 
-/// The brackets, marks and plain values of a JSON text that is known to be one.
+/// The tokens of a valid JSON text.
 struct Tokens<'a> {
     json: &'a str,
     at: usize,

@@ -1,4 +1,4 @@
-//! Where the parts of a JSON text stand. Nothing is decoded but keys and what is asked for.
+//! Scans JSON for the spans of keys and values; only keys and requested strings are decoded.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::{DocumentError, MAX_DEPTH};
 pub(super) struct Member {
     /// The key, decoded.
     pub(super) key: String,
-    /// Where the key stands, with its quotes.
+    /// The span of the key, with its quotes.
     pub(super) name: Range<usize>,
-    /// Where the value stands.
+    /// The span of the value.
     pub(super) value: Range<usize>,
 }
 
-/// What is wrong, and where.
+/// A syntax problem and its byte offset.
 #[derive(Debug)]
 pub(super) enum Problem {
     Expected(&'static str, usize),
@@ -23,7 +23,7 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    /// Says the place as a person counts it.
+    /// Converts the byte offset to a line and a column.
     pub(super) fn in_text(self, text: &str) -> DocumentError {
         let line_at = |at: usize| 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count();
         match self {
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
             self.skip_space();
             let start = self.at;
             self.value(depth + 1)?;
-            // Only the outermost are asked for, so only their keys are decoded.
+            // Only outer keys are looked up, so only those are decoded.
             let key = if depth == 0 { decode(&self.text[name.clone()]) } else { String::new() };
             take(Member { key, name, value: start..self.at });
             if self.closes(b'}') {
@@ -232,7 +232,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// What a string says, given with its quotes and known to be whole.
+/// Decodes a valid JSON string, given with its quotes.
 pub(super) fn decode(json: &str) -> String {
     let mut rest = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(json);
     let mut text = String::with_capacity(rest.len());
@@ -246,7 +246,7 @@ pub(super) fn decode(json: &str) -> String {
     text
 }
 
-/// The character behind a backslash, and how many bytes say it.
+/// The character of an escape sequence, and its length behind the backslash.
 fn escaped(rest: &str) -> (char, usize) {
     match rest.as_bytes().first() {
         Some(b'b') => ('\u{8}', 1),

@@ -1,4 +1,4 @@
-//! `pipeline.json`: the steps that a team put behind the gate.
+//! `pipeline.json`: the pipeline steps that run after the review.
 //!
 //! ```json
 //! {"version": 1, "steps": [{"id": "step_lx3k_a1b2c3", "name": "Docs", "order": 0, "instructions": "Write the docs"}]}
@@ -9,18 +9,18 @@ use std::collections::HashSet;
 use super::Document;
 use crate::board::StepId;
 
-/// A step that a team put behind the gate.
+/// A pipeline step that runs after the review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its name in a status.
+    /// Its id, which is part of a status.
     pub id: StepId,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
-    /// What the agent is to do.
+    /// The instructions to the agent.
     pub instructions: String,
 }
 
-/// The steps of `pipeline.json`, in their order, and what could not be read of them.
+/// Reads the steps in their order, and a note for each that is invalid.
 #[must_use]
 pub fn steps(document: &Document) -> (Vec<Step>, Vec<String>) {
     let (mut steps, mut notes) = (Vec::new(), Vec::new());

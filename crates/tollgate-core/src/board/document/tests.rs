@@ -57,14 +57,14 @@ fn hard() -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_touched_comes_back_byte_for_byte() {
+fn untouched_documents_round_trip_byte_for_byte() {
     for sample in hard() {
         assert!(document(&sample).to_bytes() == sample.as_bytes(), "{}", &sample[..sample.len().min(200)]);
     }
 }
 
 #[test]
-fn setting_and_removing_a_key_leaves_no_trace_in_hard_files() {
+fn setting_and_removing_a_key_restores_the_bytes() {
     for sample in hard().into_iter().filter(|sample| !document(sample).object.members.is_empty()) {
         let mut changed = document(&sample);
         changed.set_raw("tollgate", r#"{"a":[1,{}]}"#).unwrap();
@@ -75,7 +75,7 @@ fn setting_and_removing_a_key_leaves_no_trace_in_hard_files() {
 }
 
 #[test]
-fn equal_values_are_left_as_they_are_written() {
+fn setting_an_equal_value_keeps_its_formatting() {
     let text = "{ \"id\" :\"\\u0061\", \"x\": [ 1,2 ], \"cut\": \"\\ud83d\" }";
     let mut same = document(text);
     same.set_text("id", "a").unwrap();
@@ -120,7 +120,7 @@ fn check_appended(text: &str, expected: &str) {
 }
 
 #[test]
-fn a_new_key_is_written_the_way_the_file_is() {
+fn a_new_key_takes_the_layout_of_the_file() {
     check_appended("{\n  \"a\": 1\n}", "{\n  \"a\": 1,\n  \"new\": {\n    \"a\": [\n      1,\n      2\n    ]\n  }\n}");
     check_appended(
         "{\r\n\t\"a\": 1\r\n}\r\n",
@@ -204,7 +204,7 @@ fn a_feature_is_read_by_its_keys() {
 }
 
 #[test]
-fn what_is_missing_or_of_another_kind_has_a_harmless_meaning() {
+fn missing_or_mistyped_keys_read_as_defaults() {
     let odd = document(r#"{"title":"","branchName":null,"priority":9,"skipTests":"no","status":3,"dependencies":"a"}"#);
     assert_eq!((odd.title(), odd.branch(), odd.priority(), odd.skip_tests()), (None, None, 2, true));
     assert_eq!((odd.status(), odd.dependencies(), odd.id()), (Status::Backlog, vec![], Err(DocumentError::NoId)));
@@ -214,13 +214,13 @@ fn what_is_missing_or_of_another_kind_has_a_harmless_meaning() {
 }
 
 #[test]
-fn lists_without_end_are_read_in_part() {
+fn long_lists_are_truncated() {
     let many = document(&format!("{{\"dependencies\":[{}\"a\"]}}", "\"b\",".repeat(2 * MAX_ITEMS)));
     assert_eq!(many.dependencies().len(), MAX_ITEMS);
 }
 
 #[test]
-fn half_characters_are_shown_as_unknown() {
+fn lone_surrogates_become_replacement_characters() {
     let text = |json: &str| document(&format!("{{\"a\":{json}}}")).text("a").unwrap();
     assert_eq!(text(r#""x\ud83d""#), "x\u{fffd}");
     assert_eq!(text(r#""\ud83d\ude00""#), "😀");
@@ -234,7 +234,7 @@ fn check_refused(bytes: &[u8], expected: &str) {
 }
 
 #[test]
-fn what_is_no_document_is_refused_with_its_place() {
+fn invalid_documents_are_refused_with_their_position() {
     check_refused(b"", "it is empty");
     check_refused(b"\n id", "line 2, column 2: expected a value");
     check_refused(b"{\n  \"a\": \"\xc3\xa9\xc3\xa9\" \"b\"}", "line 2, column 13: expected `,` or `}`");
@@ -263,7 +263,7 @@ fn what_is_no_document_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_no_json_cannot_be_set() {
+fn setting_invalid_json_is_refused() {
     let mut feature = document("{\"a\":1}");
     for bad in ["", "1,\"b\":2", "}", "\"", "tru", "{\"x\":1}}", &"[".repeat(200)] {
         assert!(feature.set_raw("a", bad).is_err(), "{bad}");
@@ -274,7 +274,7 @@ fn what_is_no_json_cannot_be_set() {
 }
 
 #[test]
-fn both_find_what_they_wrote_at_the_same_time() {
+fn concurrent_edits_are_merged() {
     let base = document("{\n  \"a\": 1,\n  \"b\": 1,\n  \"c\": 1\n}");
     let mut mine = base.clone();
     mine.set_raw("a", "2").unwrap();
@@ -355,7 +355,7 @@ proptest! {
         let order: Vec<&str> = before.keys().collect();
         prop_assert!(after.keys().collect::<Vec<_>>().starts_with(&order));
         prop_assert_eq!(&document(after.as_str()), &after);
-        // What is set is as readable for others as what was there.
+        // The edited document is valid JSON for other parsers.
         let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         if is_json(&text) && is_json(&value) {
             prop_assert!(is_json(after.as_str()), "{}", after.as_str());
@@ -377,19 +377,19 @@ proptest! {
     }
 
     #[test]
-    fn texts_of_any_kind_are_read_as_they_were_set(text in odd_object(), value in any::<String>()) {
+    fn any_string_round_trips(text in odd_object(), value in any::<String>()) {
         let mut changed = document(&text);
         changed.set_text("note", &value).unwrap();
         prop_assert_eq!(changed.text("note"), Some(value));
     }
 
     #[test]
-    fn nothing_that_is_read_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+    fn parsing_any_bytes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let _ = Document::parse(&bytes);
     }
 
     #[test]
-    fn reading_agrees_with_another_reader(text in r#"[\{\}\[\]:,"\\ua0-9eE.+\- \ntrufalsen]{0,24}"#) {
+    fn parsing_agrees_with_serde_json(text in r#"[\{\}\[\]:,"\\ua0-9eE.+\- \ntrufalsen]{0,24}"#) {
         let object = format!("{{\"a\":{text}}}");
         let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&object).is_ok();
         let ours = match Document::parse(object.as_bytes()) {

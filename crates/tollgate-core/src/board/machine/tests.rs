@@ -1,11 +1,11 @@
-//! All states that can be reached, all events, and what follows: a table that is looked at when it changes.
+//! Explores all reachable states and events, and compares the transitions with a table under version control.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 
 use super::*;
 
-/// More rounds than this are not explored: what is possible does not depend on it.
+/// The exploration stops here: transitions do not depend on higher iteration numbers.
 const MAX_ITERATION: u32 = 6;
 
 fn steps(names: &[&str]) -> Vec<StepId> {
@@ -17,7 +17,7 @@ fn all_rules() -> Vec<Rules> {
     vec![one(true, &[]), one(false, &[]), one(true, &["lint", "docs"])]
 }
 
-/// Every event, as it can follow on this state; those about commits with the right commit and with a wrong one.
+/// Every event with the commit of this state; those with a commit also with a wrong one.
 fn events(state: &State) -> Vec<(&'static str, Event)> {
     let current = state.commit.clone().unwrap_or_default();
     let other = format!("c{}", state.iteration);
@@ -94,7 +94,7 @@ fn place(state: &State) -> String {
     place
 }
 
-/// The table: for each place and event the places that may follow, with what is announced.
+/// The transition table: the next states for each state and event, with the effects.
 fn table() -> String {
     let mut rows: BTreeMap<String, BTreeMap<usize, (&'static str, std::collections::BTreeSet<String>)>> =
         BTreeMap::new();
@@ -147,7 +147,7 @@ fn in_words(effects: &[Effect]) -> String {
 }
 
 #[test]
-fn every_pair_of_state_and_event_does_what_the_table_says() {
+fn every_transition_matches_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/machine/table.txt");
     let table = table();
     if std::env::var_os("TOLLGATE_BLESS").is_some() {
@@ -158,7 +158,7 @@ fn every_pair_of_state_and_event_does_what_the_table_says() {
 }
 
 #[test]
-fn no_state_that_can_be_reached_breaks_a_promise() {
+fn every_reachable_state_keeps_the_invariants() {
     for rules in all_rules() {
         let states = reachable(&rules);
         assert!(states.len() > 100, "{}", states.len());
@@ -208,7 +208,7 @@ fn rejected(commit: &str) -> Event {
 }
 
 #[test]
-fn the_third_rejection_waits_for_a_person_who_may_give_three_more() {
+fn the_third_rejection_pauses_and_resuming_grants_three_more_iterations() {
     let rules = Rules::default();
     let mut events = vec![Event::Start];
     for commit in ["a", "b", "c"] {
@@ -233,7 +233,7 @@ fn the_third_rejection_waits_for_a_person_who_may_give_three_more() {
 }
 
 #[test]
-fn what_was_rejected_too_often_is_reviewed_again_at_a_persons_word_without_another_round() {
+fn retrying_at_the_iteration_limit_reviews_the_same_commit_again() {
     let mut events = vec![Event::Start];
     for commit in ["a", "b", "c"] {
         events.extend(implemented(commit));
@@ -252,7 +252,7 @@ fn what_was_rejected_too_often_is_reviewed_again_at_a_persons_word_without_anoth
 }
 
 #[test]
-fn there_is_nothing_to_review_again_where_nothing_was_ever_committed() {
+fn retrying_without_any_commit_is_refused() {
     let idle = [Event::AgentStarted, Event::AgentDone, Event::NothingChanged];
     let (state, _) = drive(&Rules::default(), &[&[Event::Start][..], &idle, &idle].concat());
     let refused = next(&state, &Event::Retry, &Rules::default()).unwrap_err();
@@ -277,7 +277,7 @@ fn a_failed_review_uses_up_no_iteration_and_never_approves() {
 }
 
 #[test]
-fn what_a_step_changes_is_reviewed_before_the_feature_arrives() {
+fn changes_of_a_step_are_reviewed_before_the_final_status() {
     let rules = Rules { skip_tests: false, steps: steps(&["lint"]), max_rounds: MAX_ROUNDS };
     let mut events = vec![Event::Start];
     events.extend(implemented("a"));
@@ -293,7 +293,7 @@ fn what_a_step_changes_is_reviewed_before_the_feature_arrives() {
 }
 
 #[test]
-fn an_agent_that_changes_nothing_is_told_once_and_then_a_person_is() {
+fn an_agent_without_changes_is_retried_once_and_then_paused() {
     let idle = [Event::AgentStarted, Event::AgentDone, Event::NothingChanged];
     let mut events = vec![Event::Start];
     events.extend(idle.clone());
@@ -306,7 +306,7 @@ fn an_agent_that_changes_nothing_is_told_once_and_then_a_person_is() {
 }
 
 #[test]
-fn words_are_read_back() {
+fn names_parse_to_their_values() {
     for work in Work::ALL {
         assert_eq!(Work::parse(work.as_str()), Some(work));
     }
@@ -324,39 +324,39 @@ fn words_are_read_back() {
 }
 
 #[test]
-fn what_is_offered_is_what_can_be_done() {
+fn available_actions_agree_with_the_state_machine() {
     for rules in all_rules() {
         for state in reachable(&rules) {
-            for Offer { act, leads } in acts(&state, &rules) {
-                let done = act.event().and_then(|event| next(&state, &event, &rules));
-                assert_eq!(leads.ok(), done.ok().map(|(after, _)| after.status), "{act:?} {state:?}");
-                assert_ne!(act, Act::Move(state.status.clone()), "{state:?}");
+            for AvailableAction { action, target } in available_actions(&state, &rules) {
+                let done = action.event().and_then(|event| next(&state, &event, &rules));
+                assert_eq!(target.ok(), done.ok().map(|(after, _)| after.status), "{action:?} {state:?}");
+                assert_ne!(action, Action::Move(state.status.clone()), "{state:?}");
             }
             for status in [Status::Backlog, Status::InProgress, Status::WaitingApproval, Status::Completed] {
                 if status != state.status
-                    && let Ok(act) = way_to(&status, &state, &rules)
+                    && let Ok(action) = action_towards(&status, &state, &rules)
                 {
-                    assert_eq!(act.leads(&state, &rules), Ok(status), "{act:?} {state:?}");
+                    assert_eq!(action.target(&state, &rules), Ok(status), "{action:?} {state:?}");
                 }
             }
         }
     }
 }
 
-/// What is offered after these events, one line for each act.
+/// The available actions after these events, one per line.
 fn offered(rules: &Rules, events: &[Event]) -> String {
     let (state, _) = drive(rules, events);
-    let line = |Offer { act, leads }: Offer| match (act, leads) {
-        (Act::Move(to), Ok(_)) => format!("to {to}\n"),
-        (Act::Move(to), Err(illegal)) => format!("not to {to}: {}\n", illegal.why),
-        (act, Ok(leads)) => format!("{} -> {leads}\n", act.as_str()),
-        (act, Err(illegal)) => format!("no {}: {}\n", act.as_str(), illegal.why),
+    let line = |AvailableAction { action, target }: AvailableAction| match (action, target) {
+        (Action::Move(to), Ok(_)) => format!("to {to}\n"),
+        (Action::Move(to), Err(illegal)) => format!("not to {to}: {}\n", illegal.why),
+        (action, Ok(target)) => format!("{} -> {target}\n", action.as_str()),
+        (action, Err(illegal)) => format!("no {}: {}\n", action.as_str(), illegal.why),
     };
-    acts(&state, rules).into_iter().map(line).collect()
+    available_actions(&state, rules).into_iter().map(line).collect()
 }
 
 #[test]
-fn whoever_looks_at_a_card_is_told_what_can_be_done_and_why_the_rest_cannot() {
+fn available_actions_have_a_target_or_a_reason() {
     let rules = Rules { steps: steps(&["lint"]), ..Rules::default() };
     insta::assert_snapshot!(offered(&rules, &[]), @"
     start -> in_progress
@@ -406,15 +406,15 @@ fn whoever_looks_at_a_card_is_told_what_can_be_done_and_why_the_rest_cannot() {
 }
 
 #[test]
-fn a_card_that_passed_is_brought_back_by_sending_it_back() {
+fn a_verified_feature_reaches_in_progress_by_sending_it_back() {
     let mut events = vec![Event::Start];
     events.extend(implemented("a"));
     events.push(Event::Approved("a".to_owned()));
     let (state, _) = drive(&Rules::default(), &events);
-    assert_eq!(way_to(&Status::InProgress, &state, &Rules::default()), Ok(Act::SendBack));
-    assert_eq!(way_to(&Status::Backlog, &state, &Rules::default()), Ok(Act::Move(Status::Backlog)));
-    let refused = way_to(&Status::CodeReview, &state, &Rules::default()).unwrap_err();
+    assert_eq!(action_towards(&Status::InProgress, &state, &Rules::default()), Ok(Action::SendBack));
+    assert_eq!(action_towards(&Status::Backlog, &state, &Rules::default()), Ok(Action::Move(Status::Backlog)));
+    let refused = action_towards(&Status::CodeReview, &state, &Rules::default()).unwrap_err();
     insta::assert_snapshot!(refused.why, @"a feature comes to the gate by itself, once the work of an agent is committed");
     let (working, _) = drive(&Rules::default(), &[Event::Start, Event::AgentStarted]);
-    assert_eq!(way_to(&Status::Backlog, &working, &Rules::default()), Ok(Act::Stop));
+    assert_eq!(action_towards(&Status::Backlog, &working, &Rules::default()), Ok(Action::Stop));
 }

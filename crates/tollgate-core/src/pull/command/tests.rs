@@ -26,7 +26,7 @@ fn check(body: &str, expected: &str) {
 }
 
 #[test]
-fn the_commands_are_understood() {
+fn commands_are_parsed() {
     check("@tollgate review", "review");
     check("@tollgate full review", "full review");
     check("@tollgate pause", "pause");
@@ -38,7 +38,7 @@ fn the_commands_are_understood() {
 }
 
 #[test]
-fn names_and_words_may_be_written_in_any_case_and_politely() {
+fn mentions_and_commands_ignore_case_and_politeness() {
     for body in [
         "@Tollgate Review",
         "@TOLLGATE[BOT] review",
@@ -56,7 +56,7 @@ fn names_and_words_may_be_written_in_any_case_and_politely() {
 }
 
 #[test]
-fn a_finding_is_known_by_the_shape_of_its_id() {
+fn finding_ids_are_normalised() {
     check("@tollgate dismiss", "dismiss this: ");
     check("@tollgate dismiss it is a constant", "dismiss this: it is a constant");
     check("@tollgate dismiss f1: `x` is _ours_", "dismiss F001: `x` is _ours_");
@@ -68,7 +68,7 @@ fn a_finding_is_known_by_the_shape_of_its_id() {
 }
 
 #[test]
-fn nobody_spoke_to_the_bot() {
+fn comments_without_a_mention_are_ignored() {
     for body in [
         "",
         "review",
@@ -125,7 +125,7 @@ fn the_first_command_counts() {
 }
 
 #[test]
-fn words_that_mean_nothing_are_kept_for_the_answer() {
+fn unknown_commands_keep_their_words() {
     check("@tollgate", "unknown: ");
     check("@tollgate reveiw", "unknown: reveiw");
     check("@tollgate review and merge", "unknown: review and merge");
@@ -134,12 +134,12 @@ fn words_that_mean_nothing_are_kept_for_the_answer() {
 }
 
 #[test]
-fn a_name_may_carry_its_tag() {
+fn a_mention_may_carry_the_bot_tag() {
     assert_eq!(parse("@a-b review", "a-b[bot]"), Some(Command::Review));
 }
 
 #[test]
-fn only_what_changes_something_needs_the_right_to_write() {
+fn only_commands_with_effects_need_write_access() {
     for (body, needs_write) in
         [("review", true), ("pause", true), ("dismiss a", true), ("help", false), ("explain F001", false), ("x", false)]
     {
@@ -154,7 +154,7 @@ fn a_body_of_a_hundred_thousand_characters_is_read_in_one_pass() {
     for piece in ["> ", "- ", "<a ", "`", "[", "**a ", "@tollgate", "<!--", "_a", "![](", "| a ", "a\n", "&#", "\\`"] {
         let mut body = piece.repeat(100_000 / piece.len());
         let _ = write!(body, "{end}");
-        // What it means is up to the parser; that it ends is the point.
+        // The result does not matter here: parsing must end.
         let _ = parse(&body, "tollgate");
     }
     check(&format!("{}{end}", "word ".repeat(20_000)), "review");
@@ -163,14 +163,14 @@ fn a_body_of_a_hundred_thousand_characters_is_read_in_one_pass() {
 
 proptest! {
     #[test]
-    fn any_text_is_read(pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..12)) {
+    fn any_comment_is_parsed(pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..12)) {
         let body = pieces.concat();
         if let Some(Command::Dismiss { finding: Some(finding), .. } | Command::Explain { finding: Some(finding) }) =
             parse(&body, "bot")
         {
             prop_assert!(finding.starts_with('F') || finding.starts_with("fp-"));
         }
-        // What stands in a quote never is a command.
+        // A quote is never a command.
         let quoted: String = body.lines().map(|line| format!("> {line}\n")).collect();
         prop_assert_eq!(parse(&quoted, "bot"), None);
     }

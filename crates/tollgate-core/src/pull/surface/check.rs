@@ -1,32 +1,31 @@
-//! The check of a commit: how it ends, what it says, and its annotations.
+//! The check run of a review: conclusion, output and annotations.
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity, Side};
 use crate::gate::Gate;
+use crate::markdown::escape::{inert, shown};
+use crate::pull::anchor::{self, AnchorIndex};
+use crate::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
 use crate::pull::link;
-use crate::pull::place::{self, Places};
-use crate::pull::post::{Annotation, CheckText, Conclusion, Level};
-use crate::pull::surface::Input;
-use crate::report::escape::{inert, shown};
+use crate::pull::surface::SurfaceInput;
 use crate::report::summary::draft::Draft;
-use crate::report::summary::words::{counts, plural};
-use crate::report::summary::{details, first};
+use crate::report::summary::phrases::{counts, plural};
+use crate::report::summary::{details, first_review};
 use crate::review::Review;
 
-/// The most annotations of one check: they are sent in parts of 50, and each part is a request. Hosts take 80 of these
-/// in a minute from one who writes nothing else.
+/// The most annotations of one check: they are sent in batches of 50, and the forge rate limits to 80 requests a minute.
 const MAX_ANNOTATIONS: usize = 2000;
 /// The most characters of an annotation's text, and of its title.
 const MAX_MESSAGE: usize = 8000;
 const MAX_TITLE: usize = 255;
-/// The most bytes of what the check says.
+/// The most bytes of the summary.
 const MAX_SUMMARY: usize = 60_000;
-/// Hosts count lines in 31 bits.
+/// Forges count lines in 31 bits.
 const MAX_LINE: u32 = i32::MAX as u32;
 
-/// Decides how a check ends.
+/// Decides the conclusion of a check.
 ///
-/// It passes only when the gate is open and the review says of every hunk that somebody looked at it or need not.
+/// It passes only when the gate is open and the coverage is complete.
 #[must_use]
 pub fn conclusion(gate: Gate, review: &Review) -> Conclusion {
     let is_complete = review.coverage.as_ref().is_some_and(crate::coverage::Coverage::is_complete);
@@ -37,10 +36,10 @@ pub fn conclusion(gate: Gate, review: &Review) -> Conclusion {
     }
 }
 
-/// Writes what the check says.
-pub(super) fn text(input: &Input<'_>, places: &Places<'_>) -> CheckText {
+/// Writes the output of the check.
+pub(super) fn text(input: &SurfaceInput<'_>, places: &AnchorIndex<'_>) -> CheckOutput {
     let (annotations, n_left_out) = annotations(input, places);
-    CheckText { title: title(input), summary: summary(input, n_left_out), annotations }
+    CheckOutput { title: title(input), summary: summary(input, n_left_out), annotations }
 }
 
 fn remarks(review: &Review) -> impl Iterator<Item = &Finding> {
@@ -48,26 +47,26 @@ fn remarks(review: &Review) -> impl Iterator<Item = &Finding> {
 }
 
 /// `2 blocking findings`.
-fn title(input: &Input<'_>) -> String {
+fn title(input: &SurfaceInput<'_>) -> String {
     let n_remarks = remarks(input.review).count() as u64;
     let n_blocking = remarks(input.review).filter(|finding| finding.severity.blocks()).count() as u64;
-    let partly = if input.review.is_complete() { "" } else { "; not all of it was reviewed" };
+    let partly = if input.review.is_complete() { "" } else { "; review incomplete" };
     match (conclusion(input.gate, input.review), n_blocking, n_remarks) {
-        (Conclusion::Failure, 0, _) => format!("{}, enough to close the gate{partly}", plural(n_remarks, "finding")),
+        (Conclusion::Failure, 0, _) => format!("{}, gate closed{partly}", plural(n_remarks, "finding")),
         (Conclusion::Failure, ..) => format!("{}{partly}", plural(n_blocking, "blocking finding")),
-        (Conclusion::ActionRequired | Conclusion::Neutral, ..) => "Not all of it was reviewed".to_owned(),
+        (Conclusion::ActionRequired | Conclusion::Neutral, ..) => "Review incomplete".to_owned(),
         (Conclusion::Success, 0, 0) => "No findings".to_owned(),
         (Conclusion::Success, 0, _) => format!("{}, none blocking", plural(n_remarks, "finding")),
         (Conclusion::Success, ..) => {
-            format!("{}, let pass by configuration", plural(n_blocking, "blocking finding"))
+            format!("{}, allowed by configuration", plural(n_blocking, "blocking finding"))
         }
     }
 }
 
-fn summary(input: &Input<'_>, n_left_out: usize) -> String {
+fn summary(input: &SurfaceInput<'_>, n_left_out: usize) -> String {
     let review = input.review;
     let mut draft = Draft::default();
-    draft.push(format!("{}\n\n", first::verdict(review)));
+    draft.push(format!("{}\n\n", first_review::verdict(review)));
     draft.push(format!("- Commit: {} against {}\n", input.head.short(), review.base.short()));
     let counts = counts(review.findings.iter().map(|finding| finding.severity));
     let counts = counts.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase()));
@@ -78,24 +77,26 @@ fn summary(input: &Input<'_>, n_left_out: usize) -> String {
     }
     if n_left_out > 0 {
         let said = plural(n_left_out as u64, "finding");
-        draft.push(format!(
-            "- Without an annotation, for want of a line or of room: {said}, kept in the stored review\n"
-        ));
+        draft.push(format!("- Without an annotation: {said}, kept in the stored review\n"));
     }
     if let Some(url) = input.details_url {
-        draft.push(format!("- {}\n", link::link("All of the review", url)));
+        draft.push(format!("- {}\n", link::link("Full review", url)));
     }
     draft.finish(MAX_SUMMARY)
 }
 
-/// True when the check shows each of these findings.
-pub(super) fn shows<'a>(review: &Review, findings: impl Iterator<Item = &'a Finding>, places: &Places<'_>) -> bool {
+/// True when the check has an annotation for each of these findings.
+pub(super) fn shows<'a>(
+    review: &Review,
+    findings: impl Iterator<Item = &'a Finding>,
+    places: &AnchorIndex<'_>,
+) -> bool {
     let mut findings = findings;
     remarks(review).count() <= MAX_ANNOTATIONS && findings.all(|finding| anchor(finding, places).is_some())
 }
 
-/// The annotations, the worst first, and how many findings have none.
-fn annotations(input: &Input<'_>, places: &Places<'_>) -> (Vec<Annotation>, usize) {
+/// The annotations, the worst first, and the number of findings without one.
+fn annotations(input: &SurfaceInput<'_>, places: &AnchorIndex<'_>) -> (Vec<Annotation>, usize) {
     let mut findings: Vec<&Finding> = remarks(input.review).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let n_findings = findings.len();
@@ -105,15 +106,15 @@ fn annotations(input: &Input<'_>, places: &Places<'_>) -> (Vec<Annotation>, usiz
     (annotations, n_left_out)
 }
 
-/// The path and the lines of an annotation; `None` where there is no line to put it.
-fn anchor<'a>(finding: &'a Finding, places: &Places<'a>) -> Option<(&'a str, u32, u32)> {
+/// The path and the lines of an annotation; `None` without a line in the diff.
+fn anchor<'a>(finding: &'a Finding, places: &AnchorIndex<'a>) -> Option<(&'a str, u32, u32)> {
     let location = &finding.location;
     let (start, end) = (location.lines.start(), location.lines.end());
     match (places.file(location), location.side) {
-        (Some(file), Side::Right) => Some((place::path(file)?, start, end)),
+        (Some(file), Side::Right) => Some((anchor::path(file)?, start, end)),
         (Some(file), Side::Left) => {
-            let beside = place::beside(file, start)?;
-            Some((place::path(file)?, beside, beside))
+            let beside = anchor::beside(file, start)?;
+            Some((anchor::path(file)?, beside, beside))
         }
         (None, Side::Right) if !location.file.as_str().contains('\u{fffd}') => {
             Some((location.file.as_str(), start, end))
@@ -122,7 +123,7 @@ fn anchor<'a>(finding: &'a Finding, places: &Places<'a>) -> Option<(&'a str, u32
     }
 }
 
-fn annotation(finding: &Finding, places: &Places<'_>) -> Option<Annotation> {
+fn annotation(finding: &Finding, places: &AnchorIndex<'_>) -> Option<Annotation> {
     let location = &finding.location;
     let (path, start_line, end_line) = anchor(finding, places)?;
     let label = Label::of(finding.severity)?;
@@ -147,10 +148,10 @@ fn annotation(finding: &Finding, places: &Places<'_>) -> Option<Annotation> {
     })
 }
 
-fn level(severity: Severity) -> Level {
+fn level(severity: Severity) -> AnnotationLevel {
     match severity {
-        Severity::Critical | Severity::High => Level::Failure,
-        Severity::Medium => Level::Warning,
-        Severity::Low | Severity::Nit | Severity::Praise => Level::Notice,
+        Severity::Critical | Severity::High => AnnotationLevel::Failure,
+        Severity::Medium => AnnotationLevel::Warning,
+        Severity::Low | Severity::Nit | Severity::Praise => AnnotationLevel::Notice,
     }
 }

@@ -1,15 +1,15 @@
-//! The comment about one finding, at its lines or its file.
+//! Inline comments: one finding at its lines or its file, with a committable suggestion.
 //!
 //! ````markdown
-//! **Critical: Input is run as code**
+//! **Critical: SurfaceInput is run as code**
 //!
-//! Whoever sends the request runs what they like.
+//! Attackers run arbitrary code.
 //!
 //! ```suggestion
 //! parse(input)
 //! ```
 //!
-//! <sub>`js-eval` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+//! <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 //!
 //! <!-- tollgate:finding fp-0123456789abcdef-01234567 -->
 //! ````
@@ -18,48 +18,47 @@ use crate::comment::Label;
 use crate::diff::FileDiff;
 use crate::finding::{Finding, Fix, LineRange, Side};
 use crate::language::Language;
+use crate::markdown::escape::{code_span, literal, shown, visible_lines};
+use crate::markdown::fence::{self, Kind};
+use crate::markdown::prose;
+use crate::pull::anchor::{self, Anchor, AnchorIndex};
+use crate::pull::inline_comment::{InlineComment, LineSpan};
 use crate::pull::link;
-use crate::pull::mark::Mark;
-use crate::pull::place::{self, Placed, Places};
-use crate::pull::post::{Inline, Span};
-use crate::pull::surface::{Input, Keyed};
-use crate::report::escape::{literal, shown};
-use crate::report::markdown::escape::{code_span, visible_lines};
-use crate::report::markdown::fence::{self, Kind};
-use crate::report::prose;
+use crate::pull::marker::Marker;
+use crate::pull::surface::{Keyed, SurfaceInput};
 use crate::visible::is_hidden;
 
-/// The most characters of what is said about a finding, of the code it is about, and of advice.
+/// The most characters of a reason, of quoted evidence and of a suggestion.
 const MAX_REASON: usize = 6000;
 const MAX_EVIDENCE: usize = 2000;
 const MAX_SUGGESTION: usize = 4000;
-/// The most bytes of a replacement that can be committed from a comment.
+/// The most bytes of a committable suggestion.
 const MAX_FIX: usize = 16 << 10;
-/// The tag of a block that a host offers to commit.
+/// The fence tag of a committable suggestion.
 const OFFER: &str = "suggestion";
 
-/// Writes comments, one after the other: what one offers to replace, no other does.
+/// Writes inline comments; committable suggestions never overlap.
 pub(super) struct Writer<'a> {
-    input: &'a Input<'a>,
-    places: &'a Places<'a>,
+    input: &'a SurfaceInput<'a>,
+    places: &'a AnchorIndex<'a>,
     offered: Vec<(String, LineRange)>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(input: &'a Input<'a>, places: &'a Places<'a>) -> Self {
+    pub(super) fn new(input: &'a SurfaceInput<'a>, places: &'a AnchorIndex<'a>) -> Self {
         Self { input, places, offered: Vec::new() }
     }
 
     /// Writes the comment about a finding that has a file in the diff.
-    pub(super) fn write(&mut self, keyed: Keyed<'_>, placed: Placed) -> Option<Inline> {
+    pub(super) fn write(&mut self, keyed: Keyed<'_>, placed: Anchor) -> Option<InlineComment> {
         let Keyed { finding, key } = keyed;
         let file = self.places.file(&finding.location)?;
-        let path = place::path(file)?;
+        let path = anchor::path(file)?;
         let offered = self.offer(finding, file, path, placed);
         let at = match (placed, &offered) {
-            (_, Some((lines, _))) => Some(Span { start: lines.start(), line: lines.end(), side: Side::Right }),
-            (Placed::At(span) | Placed::Near(span), None) => Some(span),
-            (Placed::File | Placed::Nowhere, None) => None,
+            (_, Some((lines, _))) => Some(LineSpan { start: lines.start(), line: lines.end(), side: Side::Right }),
+            (Anchor::Exact(span) | Anchor::Nearest(span), None) => Some(span),
+            (Anchor::File | Anchor::Outside, None) => None,
         };
         let parts = [
             Some(title(finding)),
@@ -74,15 +73,15 @@ impl<'a> Writer<'a> {
             Some(self.footer(finding)),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
-        let body = Mark::Finding { key }.below(&parts.join("\n\n"));
-        Some(Inline { path: path.to_owned(), at, body, key: key.to_string() })
+        let body = Marker::Finding { key }.below(&parts.join("\n\n"));
+        Some(InlineComment { path: path.to_owned(), at, body, key: key.to_string() })
     }
 
-    /// The replacement that people can commit from the comment, and the lines it replaces.
-    fn offer(&mut self, finding: &Finding, file: &FileDiff, path: &str, placed: Placed) -> Option<(LineRange, String)> {
+    /// The committable suggestion and the lines it replaces.
+    fn offer(&mut self, finding: &Finding, file: &FileDiff, path: &str, placed: Anchor) -> Option<(LineRange, String)> {
         let fix = finding.fix.as_ref()?;
         let location = &finding.location;
-        let is_there = matches!(placed, Placed::At(_) | Placed::Near(_));
+        let is_there = matches!(placed, Anchor::Exact(_) | Anchor::Nearest(_));
         if !is_there || location.side != Side::Right || !fix.lines.overlaps(location.lines) {
             return None;
         }
@@ -92,18 +91,18 @@ impl<'a> Writer<'a> {
         Some((fix.lines, block))
     }
 
-    /// Says what the comment is about where it cannot stand there.
-    fn about(&self, finding: &Finding, placed: Placed) -> Option<String> {
+    /// Names the location of the finding when the comment is anchored elsewhere.
+    fn about(&self, finding: &Finding, placed: Anchor) -> Option<String> {
         let location = &finding.location;
-        let to_place = || {
+        let to_location = || {
             let url = (self.input.url_of)(&location.file, Some(location.lines), location.side);
-            link::to_place(location, &url)
+            link::to_location(location, &url)
         };
         match placed {
-            Placed::At(span) if span.line == location.lines.end() => None,
-            Placed::At(_) => Some(format!("About all of {}.", to_place())),
-            Placed::Near(_) => Some(format!("About {}, where no comment can stand.", to_place())),
-            Placed::File | Placed::Nowhere => Some(format!("About {}.", to_place())),
+            Anchor::Exact(span) if span.line == location.lines.end() => None,
+            Anchor::Exact(_) => Some(format!("Applies to {}.", to_location())),
+            Anchor::Nearest(_) => Some(format!("Applies to {}, which is outside the diff.", to_location())),
+            Anchor::File | Anchor::Outside => Some(format!("Applies to {}.", to_location())),
         }
     }
 
@@ -111,15 +110,14 @@ impl<'a> Writer<'a> {
         let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
         let rule = rule.map_or_else(String::new, |rule| format!("{} · ", code_span(&rule)));
         let dismiss = code_span(&format!("@{} dismiss", self.input.mention));
-        format!("<sub>{rule}if this is wrong, reply {dismiss} and why</sub>")
+        format!("<sub>{rule}false positive? reply {dismiss} with a reason</sub>")
     }
 }
 
-impl Inline {
-    /// The same for its file as a whole, or for a text elsewhere.
+impl InlineComment {
+    /// The comment for its whole file, or for a text elsewhere.
     ///
-    /// A host commits what is offered over the very lines of the comment, whatever they are; so what could be committed
-    /// where it stood is only shown, with the lines it is for.
+    /// A forge applies a suggestion to the lines of its comment, so a moved one is shown as plain code with its lines.
     #[must_use]
     pub fn at_file(&self) -> Self {
         let body = self.at.map_or_else(|| self.body.clone(), |at| withdrawn(&self.body, at, &self.path));
@@ -127,8 +125,8 @@ impl Inline {
     }
 }
 
-/// A text in which nothing is offered to be committed.
-fn withdrawn(body: &str, at: Span, path: &str) -> String {
+/// A text with its suggestions turned into plain code.
+fn withdrawn(body: &str, at: LineSpan, path: &str) -> String {
     let Some(lines) = LineRange::new(at.start, at.line) else { return body.to_owned() };
     let language = Language::of_path(path.as_bytes()).map_or("", Language::fence);
     let texts: Vec<&str> = body.split('\n').collect();
@@ -150,16 +148,16 @@ fn withdrawn(body: &str, at: Span, path: &str) -> String {
     shown.join("\n")
 }
 
-/// `**Critical: Input is run as code**`.
+/// `**Critical: SurfaceInput is run as code**`.
 pub(super) fn title(finding: &Finding) -> String {
     let label = Label::of(finding.severity).map_or("Praise", Label::heading);
     format!("**{label}: {}**", literal(&shown(finding.summary.as_str(), 200)))
 }
 
-fn is_elsewhere(placed: Placed) -> bool {
+fn is_elsewhere(placed: Anchor) -> bool {
     match placed {
-        Placed::At(_) => false,
-        Placed::Near(_) | Placed::File | Placed::Nowhere => true,
+        Anchor::Exact(_) => false,
+        Anchor::Nearest(_) | Anchor::File | Anchor::Outside => true,
     }
 }
 
@@ -175,7 +173,7 @@ fn code(finding: &Finding, text: &str) -> String {
     prose::code_block(&visible_lines(text), language.map_or("", Language::fence))
 }
 
-/// What a reviewer says is to be done, unless that is nothing but the replacement.
+/// The suggestion of a reviewer, unless it is just the replacement.
 fn advice(finding: &Finding) -> Option<String> {
     let text = finding.suggestion.as_deref()?.trim();
     let is_fix = finding.fix.as_ref().is_some_and(|fix| fix.replacement.trim() == text);
@@ -183,7 +181,7 @@ fn advice(finding: &Finding) -> Option<String> {
     Some(if prose::is_code(&text) { code(finding, &text) } else { prose::render(&text) })
 }
 
-/// A replacement that is only shown.
+/// A replacement that cannot be committed.
 fn replacement(finding: &Finding, fix: &Fix) -> String {
     match fix.replacement.trim_matches('\n') {
         "" => could_go(fix.lines),
@@ -192,24 +190,24 @@ fn replacement(finding: &Finding, fix: &Fix) -> String {
 }
 
 fn could_go(lines: LineRange) -> String {
-    format!("{} could go.", named(lines))
+    format!("Suggested fix: delete {}.", named(lines))
 }
 
 fn could_become(lines: LineRange) -> String {
-    format!("{} could become:", named(lines))
+    format!("Suggested fix for {}:", named(lines))
 }
 
-/// `Line 3` or `Lines 3-5`.
+/// `line 3` or `lines 3-5`.
 fn named(lines: LineRange) -> String {
-    format!("{} {lines}", if lines.start() == lines.end() { "Line" } else { "Lines" })
+    format!("{} {lines}", if lines.start() == lines.end() { "line" } else { "lines" })
 }
 
-/// The block that a host offers to commit: it replaces exactly the lines of its comment.
+/// A suggestion block, which replaces exactly the lines of its comment.
 ///
-/// Hosts refuse one that changes nothing. Line breaks are taken from the block, so they must be those of the file.
-/// Code with what cannot be seen, or with what a program would take for a command, is only shown.
+/// Forges refuse one without changes. Line breaks are taken from the block, so they must match the file. Code with
+/// invisible characters or bot commands is not committable.
 fn committable(file: &FileDiff, fix: &Fix) -> Option<String> {
-    let there = place::texts(file, fix.lines)?;
+    let there = anchor::texts(file, fix.lines)?;
     let text = fix.replacement.replace("\r\n", "\n");
     let is_harmless = !text.contains(is_hidden) && !text.lines().any(prose::begins_command);
     if text.len() > MAX_FIX || !is_harmless {
@@ -223,12 +221,12 @@ fn committable(file: &FileDiff, fix: &Fix) -> Option<String> {
     }
     let end = if there.iter().all(|line| line.ends_with(b"\r")) { "\r\n" } else { "\n" };
     let fence = fence::around(&text);
-    // Nothing at all deletes the lines.
+    // An empty block deletes the lines.
     let inside = if text.is_empty() { String::new() } else { format!("{}{end}", text.replace('\n', end)) };
     Some(format!("{fence}{OFFER}{end}{inside}{fence}"))
 }
 
-/// A text within so many characters, cut between words.
+/// Truncates a text between words.
 fn cut(text: &str, max_chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.to_owned() };
     let head = &text[..end];

@@ -4,10 +4,12 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
+use crate::comment::MAX_CHARS;
 use crate::coverage::HunkStatus;
 use crate::finding::{Fix, Summary};
+use crate::pull::check_run::AnnotationLevel;
 use crate::pull::hostile::{self, HOST, assert_harmless, assert_inert};
-use crate::pull::post::{Level, MAX_BODY, Span};
+use crate::pull::inline_comment::LineSpan;
 use crate::pull::sample::{covered, files, finding, head, review};
 use crate::review::WithheldFinding;
 
@@ -65,7 +67,7 @@ fn of(findings: Vec<Finding>) -> Seen {
 
 impl Seen {
     fn surface(&self) -> Surface {
-        surface(&Input {
+        surface(&SurfaceInput {
             bot: "Kodiai",
             mention: "tollgate",
             head: &head(),
@@ -83,7 +85,7 @@ impl Seen {
         })
     }
 
-    fn inline(&self) -> Vec<Inline> {
+    fn inline(&self) -> Vec<InlineComment> {
         self.surface().review.map(|review| review.inline).unwrap_or_default()
     }
 }
@@ -94,12 +96,12 @@ fn with_fix(mut finding: Finding, lines: (u32, u32), replacement: &str) -> Findi
 }
 
 #[test]
-fn a_comment_says_what_is_wrong_why_and_what_to_write() {
+fn a_comment_has_title_reason_and_suggestion() {
     let finding = with_fix(finding("a.js:3", "Critical", "eval(input)"), (3, 3), "  parse(input);");
     let inline = of(vec![finding]).inline();
-    assert_eq!(inline[0].at, Some(Span { start: 3, line: 3, side: Side::Right }));
+    assert_eq!(inline[0].at, Some(LineSpan { start: 3, line: 3, side: Side::Right }));
     assert_snapshot!(inline[0].body, @"
-    **Critical: Input is run as code**
+    **Critical: SurfaceInput is run as code**
 
     Whoever sends the request runs what they like.
 
@@ -107,20 +109,20 @@ fn a_comment_says_what_is_wrong_why_and_what_to_write() {
       parse(input);
     ```
 
-    <sub>`js-eval` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+    <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-f4864fa2 -->
     ");
 }
 
 #[test]
-fn a_finding_on_lines_that_are_not_shown_stands_near_and_says_where_it_is() {
+fn a_finding_outside_the_diff_is_anchored_nearby_with_its_location() {
     let inline = of(vec![finding("a.js:40-42", "High", "@Test\neval(input)")]).inline();
-    assert_eq!(inline[0].at, Some(Span { start: 5, line: 5, side: Side::Right }));
+    assert_eq!(inline[0].at, Some(LineSpan { start: 5, line: 5, side: Side::Right }));
     assert_snapshot!(inline[0].body, @"
-    **Major: Input is run as code**
+    **Major: SurfaceInput is run as code**
 
-    About [a.js (40-42)](https://host.example/a.js#L40), where no comment can stand.
+    Applies to [a.js (40-42)](https://host.example/a.js#L40), which is outside the diff.
 
     Whoever sends the request runs what they like.
 
@@ -129,16 +131,16 @@ fn a_finding_on_lines_that_are_not_shown_stands_near_and_says_where_it_is() {
      eval(input)
      ```
 
-    <sub>`js-eval` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+    <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-a3de70ae -->
     ");
     let cut = of(vec![finding("a.js:4-9", "High", "x")]).inline();
-    assert!(cut[0].body.contains("About all of [a.js (4-9)](https://host.example/a.js#L4).\n"), "{}", cut[0].body);
+    assert!(cut[0].body.contains("Applies to [a.js (4-9)](https://host.example/a.js#L4).\n"), "{}", cut[0].body);
 }
 
 #[test]
-fn findings_without_a_place_are_in_the_text_of_the_review() {
+fn findings_without_an_anchor_are_in_the_review_body() {
     let seen = of(vec![
         finding("other.js:7", "High", "x"),
         finding("a.js:3", "Medium", "x"),
@@ -149,23 +151,23 @@ fn findings_without_a_place_are_in_the_text_of_the_review() {
     assert_snapshot!(surface.review.unwrap().body, @"
     1 major, 1 medium and 2 minor findings at aaaaaaa.
 
-    Not on lines of the diff:
+    Outside the diff:
 
-    - **Major** [other.js (7)](https://host.example/other.js#L7): Input is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
+    - **Major** [other.js (7)](https://host.example/other.js#L7): SurfaceInput is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
       Whoever sends the request runs what they like.
-    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: Input is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
+    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: SurfaceInput is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
       Whoever sends the request runs what they like.
 
-    <sub>if one of these is wrong, write `@tollgate dismiss`, its id and why</sub>
+    <sub>false positive? write `@tollgate dismiss` with the id and a reason</sub>
 
     <!-- tollgate:review head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
     ");
     assert_eq!((surface.at_files.len(), surface.at_files[0].at), (1, None));
-    assert!(surface.at_files[0].body.contains("About [a.png (1)]"));
+    assert!(surface.at_files[0].body.contains("Applies to [a.png (1)]"));
 }
 
 #[test]
-fn what_is_known_or_not_new_is_not_said_again() {
+fn findings_with_a_comment_are_not_commented_again() {
     let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "y")]);
     assert_eq!(seen.inline().len(), 2);
     seen.new = Some(vec![1]);
@@ -185,7 +187,7 @@ fn equal_findings_have_comments_of_their_own() {
 }
 
 #[test]
-fn a_new_finding_like_a_known_one_is_commented_on_wherever_it_stands() {
+fn a_new_finding_equal_to_a_known_one_gets_its_own_comment() {
     let mut seen = of(vec![finding("a.js:4", "High", "x")]);
     seen.known.insert(seen.inline()[0].key.clone());
     seen.review = review(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "High", "x")]);
@@ -209,7 +211,7 @@ fn check_fix(diff: &'static str, place: &str, lines: (u32, u32), replacement: &s
 const CRLF: &str = "--- a/a.js\n+++ b/a.js\n@@ -1,2 +1,2 @@\n-a\r\n+b\r\n c\r\n";
 
 #[test]
-fn a_replacement_can_be_committed_where_a_host_would_take_it() {
+fn a_valid_replacement_is_committable() {
     check_fix(DIFF, "a.js:3", (3, 4), "  safe();\n  done();", "```suggestion\n  safe();\n  done();\n```");
     check_fix(DIFF, "a.js:3-4", (3, 4), "", "```suggestion\n```");
     check_fix(DIFF, "a.js:3", (3, 3), "a ```` b", "`````suggestion\na ```` b\n`````");
@@ -218,32 +220,32 @@ fn a_replacement_can_be_committed_where_a_host_would_take_it() {
 }
 
 #[test]
-fn a_replacement_is_only_shown_where_a_host_would_refuse_it_or_read_more_into_it() {
+fn an_invalid_or_unsafe_replacement_is_shown_as_code() {
     let block = |code: &str| format!("```javascript\n{code}\n```");
-    check_fix(DIFF, "a.js:3", (3, 6), "x", &format!("Lines 3-6 could become:\n\n{}", block("x")));
-    check_fix(DIFF, "a.js:3", (5, 5), "x", &format!("Line 5 could become:\n\n{}", block("x")));
+    check_fix(DIFF, "a.js:3", (3, 6), "x", &format!("Suggested fix for lines 3-6:\n\n{}", block("x")));
+    check_fix(DIFF, "a.js:3", (5, 5), "x", &format!("Suggested fix for line 5:\n\n{}", block("x")));
     check_fix(
         DIFF,
         "a.js:3",
         (3, 3),
         "  eval(input);",
-        &format!("Line 3 could become:\n\n{}", block("  eval(input);")),
+        &format!("Suggested fix for line 3:\n\n{}", block("  eval(input);")),
     );
-    check_fix(CRLF, "a.js:1", (1, 1), "b", &format!("Line 1 could become:\n\n{}", block("b")));
-    check_fix(DIFF, "a.js:3:LEFT", (3, 3), "", "Line 3 could go.");
-    check_fix(DIFF, "a.js:3", (3, 3), "a\u{202e}b", &format!("Line 3 could become:\n\n{}", block("a\\u{202e}b")));
-    check_fix(DIFF, "a.js:3", (3, 3), "/merge", "Line 3 could become:\n\n ```javascript\n /merge\n ```");
+    check_fix(CRLF, "a.js:1", (1, 1), "b", &format!("Suggested fix for line 1:\n\n{}", block("b")));
+    check_fix(DIFF, "a.js:3:LEFT", (3, 3), "", "Suggested fix: delete line 3.");
+    check_fix(DIFF, "a.js:3", (3, 3), "a\u{202e}b", &format!("Suggested fix for line 3:\n\n{}", block("a\\u{202e}b")));
+    check_fix(DIFF, "a.js:3", (3, 3), "/merge", "Suggested fix for line 3:\n\n ```javascript\n /merge\n ```");
 }
 
 #[test]
-fn no_two_suggestions_are_for_one_line() {
+fn suggestions_never_overlap() {
     let seen = of(vec![
         with_fix(finding("a.js:3", "High", "x"), (3, 4), "one"),
         with_fix(finding("a.js:4", "High", "y"), (4, 4), "two"),
     ]);
     let inline = seen.inline();
     assert!(inline[0].body.contains("```suggestion\none\n```"));
-    assert!(inline[1].body.contains("Line 4 could become:\n\n```javascript\ntwo\n```"), "{}", inline[1].body);
+    assert!(inline[1].body.contains("Suggested fix for line 4:\n\n```javascript\ntwo\n```"), "{}", inline[1].body);
 }
 
 /// The last block of a comment about line 3 with a fix, once it stands at its file.
@@ -258,11 +260,11 @@ fn check_at_file(lines: (u32, u32), replacement: &str, expected: &str) {
 }
 
 #[test]
-fn what_could_be_committed_at_its_lines_is_only_shown_at_the_file() {
-    check_at_file((3, 3), "  safe();", "Line 3 could become:\n\n```javascript\n  safe();\n```");
-    check_at_file((3, 4), "a ```` b\n\nc", "Lines 3-4 could become:\n\n`````javascript\na ```` b\n\nc\n`````");
-    check_at_file((3, 3), "```suggestion", "Line 3 could become:\n\n````javascript\n```suggestion\n````");
-    check_at_file((3, 3), "", "Line 3 could go.");
+fn a_suggestion_moved_to_the_file_is_shown_as_code() {
+    check_at_file((3, 3), "  safe();", "Suggested fix for line 3:\n\n```javascript\n  safe();\n```");
+    check_at_file((3, 4), "a ```` b\n\nc", "Suggested fix for lines 3-4:\n\n`````javascript\na ```` b\n\nc\n`````");
+    check_at_file((3, 3), "```suggestion", "Suggested fix for line 3:\n\n````javascript\n```suggestion\n````");
+    check_at_file((3, 3), "", "Suggested fix: delete line 3.");
 }
 
 /// The blocks of a text that a host offers to commit.
@@ -276,7 +278,7 @@ fn offers(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn advice_that_is_the_replacement_is_not_said_twice() {
+fn a_suggestion_equal_to_the_replacement_is_shown_once() {
     let mut one = with_fix(finding("a.js:3", "High", "x"), (3, 3), "  safe();");
     one.suggestion = Some("safe();".to_owned());
     assert_eq!(of(vec![one.clone()]).inline()[0].body.matches("safe").count(), 1);
@@ -285,7 +287,7 @@ fn advice_that_is_the_replacement_is_not_said_twice() {
 }
 
 #[test]
-fn the_worst_are_commented_on_and_the_rest_is_listed() {
+fn the_worst_findings_are_commented_and_the_rest_is_listed() {
     let low = (0..40).map(|n| finding("a.js:3", "Low", &format!("x{n}")));
     let mut seen = of(low.chain([finding("a.js:4", "Critical", "x")]).collect());
     let review = seen.surface().review.unwrap();
@@ -311,35 +313,33 @@ fn a_cap_never_cuts_a_critical() {
 }
 
 #[test]
-fn thousands_of_findings_are_counted_where_they_do_not_fit() {
+fn findings_over_the_size_limit_are_counted() {
     let many: Vec<Finding> = (0..3000).map(|n| finding("other.js:3", "Medium", &format!("x{n}"))).collect();
     let surface = of(many).surface();
     let body = surface.review.unwrap().body;
-    assert!(body.chars().count() <= MAX_BODY);
+    assert!(body.chars().count() <= MAX_CHARS);
     let n_listed = body.matches("- **Medium**").count();
-    let more = format!("- and {} more, of which the check has those that it can show\n", 3000 - n_listed);
+    let more = format!("- and {} more, partly in the check\n", 3000 - n_listed);
     assert!(body.contains(&more), "{n_listed}");
     assert_eq!(surface.check.1.annotations.len(), 2000);
-    assert!(
-        surface.check.1.summary.contains("- Without an annotation, for want of a line or of room: 1000 findings, ")
-    );
+    assert!(surface.check.1.summary.contains("- Without an annotation: 1000 findings, "));
 }
 
 #[test]
-fn the_text_says_that_findings_are_in_the_check_only_where_all_are() {
+fn the_body_refers_to_the_check_only_when_it_has_all_findings() {
     let many = |file: &str| (0..900).map(|n| finding(file, "Medium", &format!("x{n}"))).collect();
     let body = |file: &str| of(many(file)).surface().review.unwrap().body;
-    assert!(body("other.js:3").contains(" more, which are in the check\n"));
+    assert!(body("other.js:3").contains(" more, see the check\n"));
     // The old side of a file that the diff does not have is nowhere.
-    assert!(body("other.js:3:LEFT").contains(" more, of which the check has those that it can show\n"));
+    assert!(body("other.js:3:LEFT").contains(" more, partly in the check\n"));
 }
 
 #[test]
-fn a_clean_review_is_silent_and_tells_a_summary_that_is_there() {
+fn a_clean_review_is_silent_and_replaces_an_old_summary() {
     let surface = of(Vec::new()).surface();
     assert_eq!((surface.summary, surface.review), (None, None));
     assert_snapshot!(surface.settled.unwrap(), @"
-    :green_circle: Nothing is left to say against aaaaaaa.
+    :green_circle: No open findings at aaaaaaa.
 
     <!-- tollgate:summary head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
     ");
@@ -366,7 +366,7 @@ fn the_summary_is_marked_and_is_left_out_in_enhanced_mode() {
 }
 
 #[test]
-fn modes_are_read_as_they_are_written() {
+fn modes_round_trip_as_text() {
     for word in ["standard", "enhanced"] {
         assert_eq!(Mode::parse(word).map(Mode::as_str), Some(word));
     }
@@ -374,7 +374,7 @@ fn modes_are_read_as_they_are_written() {
 }
 
 #[test]
-fn the_check_says_how_it_stands() {
+fn the_check_has_verdict_counts_and_coverage() {
     let mut seen = of(vec![
         finding("a.js:3-9", "High", "x"),
         finding("a.js:3:LEFT", "Medium", "x"),
@@ -385,18 +385,18 @@ fn the_check_says_how_it_stands() {
     seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", not_reviewed));
     let (conclusion, text) = seen.surface().check;
     assert_eq!(conclusion, Conclusion::Failure);
-    assert_eq!(text.title, "1 blocking finding; not all of it was reviewed");
+    assert_eq!(text.title, "1 blocking finding; review incomplete");
     assert_snapshot!(text.summary, @"
-    :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging; also 1 medium and 1 minor finding; 1 of 2 hunks was not reviewed
+    :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging; also 1 medium and 1 minor finding; 1 of 2 hunks was not reviewed
 
     - Commit: aaaaaaa against bbbbbbb
     - Findings: 0 critical, 1 major, 1 medium, 1 minor
     - Coverage: 1 of 2 hunks reviewed, 0 skipped by a rule, 1 not reviewed
       - not reviewed: b.js (1-9): the budget is spent
-    - Without an annotation, for want of a line or of room: 1 finding, kept in the stored review
-    - [All of the review](https://host.example/reviews/1)
+    - Without an annotation: 1 finding, kept in the stored review
+    - [Full review](https://host.example/reviews/1)
     ");
-    let shown = |annotation: &crate::pull::post::Annotation| {
+    let shown = |annotation: &crate::pull::check_run::Annotation| {
         let lines = format!("{}-{}", annotation.start_line, annotation.end_line);
         format!(
             "{}:{lines} {} {}: {}",
@@ -407,9 +407,9 @@ fn the_check_says_how_it_stands() {
         )
     };
     assert_snapshot!(text.annotations.iter().map(shown).collect::<Vec<_>>().join("\n"), @"
-    a.js:3-9 failure Major: Input is run as code: Whoever sends the request runs what they like.
+    a.js:3-9 failure Major: SurfaceInput is run as code: Whoever sends the request runs what they like.
     [js-eval]
-    a.js:2-2 warning Medium: Input is run as code: Whoever sends the request runs what they like.
+    a.js:2-2 warning Medium: SurfaceInput is run as code: Whoever sends the request runs what they like.
     (removed, was line 3)
     [js-eval]
     ");
@@ -421,17 +421,17 @@ fn the_title_of_a_check_names_what_matters_most() {
     let mut seen = of(vec![finding("a.js:3", "Low", "x"), finding("a.js:4", "Praise", "x")]);
     assert_eq!(title(&seen), "1 finding, none blocking");
     seen.gate = Gate::Closed;
-    assert_eq!(title(&seen), "1 finding, enough to close the gate");
+    assert_eq!(title(&seen), "1 finding, gate closed");
     seen.gate = Gate::Partial;
-    assert_eq!(title(&seen), "Not all of it was reviewed");
+    assert_eq!(title(&seen), "Review incomplete");
     let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "Critical", "x")]);
     assert_eq!(title(&seen), "2 blocking findings");
     seen.gate = Gate::Open;
-    assert_eq!(title(&seen), "2 blocking findings, let pass by configuration");
+    assert_eq!(title(&seen), "2 blocking findings, allowed by configuration");
 }
 
 #[test]
-fn a_check_passes_only_when_the_gate_is_open_and_all_was_looked_at() {
+fn a_check_passes_only_with_an_open_gate_and_full_coverage() {
     let missing = || HunkStatus::NotReviewed("x".to_owned());
     for (status, gate, expected) in [
         (Some(HunkStatus::Reviewed), Gate::Open, Conclusion::Success),
@@ -457,7 +457,7 @@ fn a_check_passes_only_when_the_gate_is_open_and_all_was_looked_at() {
 
 /// What a review does, where approving is wanted.
 #[track_caller]
-fn check_act(change: impl FnOnce(&mut Seen), severity: &str, expected: Option<Act>) {
+fn check_act(change: impl FnOnce(&mut Seen), severity: &str, expected: Option<ReviewAction>) {
     let mut seen = of(Vec::from_iter((!severity.is_empty()).then(|| finding("a.js:3", severity, "x"))));
     seen.auto_approve = true;
     change(&mut seen);
@@ -465,29 +465,29 @@ fn check_act(change: impl FnOnce(&mut Seen), severity: &str, expected: Option<Ac
 }
 
 #[test]
-fn only_what_has_nothing_against_it_is_approved() {
+fn only_clean_changes_are_approved() {
     let nothing = |_: &mut Seen| {};
-    check_act(nothing, "", Some(Act::Approve));
-    check_act(nothing, "Low", Some(Act::Approve));
-    check_act(nothing, "Medium", Some(Act::Comment));
-    check_act(nothing, "High", Some(Act::RequestChanges));
-    check_act(|seen| seen.gate = Gate::Open, "High", Some(Act::Comment));
+    check_act(nothing, "", Some(ReviewAction::Approve));
+    check_act(nothing, "Low", Some(ReviewAction::Approve));
+    check_act(nothing, "Medium", Some(ReviewAction::Comment));
+    check_act(nothing, "High", Some(ReviewAction::RequestChanges));
+    check_act(|seen| seen.gate = Gate::Open, "High", Some(ReviewAction::Comment));
     check_act(|seen| seen.gate = Gate::Partial, "", None);
     check_act(|seen| seen.review.coverage = None, "", None);
     check_act(|seen| seen.gate = Gate::Skipped, "", None);
     check_act(|seen| seen.auto_approve = false, "", None);
-    check_act(|seen| seen.auto_approve = false, "High", Some(Act::Comment));
+    check_act(|seen| seen.auto_approve = false, "High", Some(ReviewAction::Comment));
     let withheld = |why| {
         move |seen: &mut Seen| {
             seen.review.withheld.push(WithheldFinding { finding: finding("a.js:3", "High", "x"), why });
         }
     };
     check_act(withheld(Withheld::Unverified("x".to_owned())), "", None);
-    check_act(withheld(Withheld::OutsideChange), "", Some(Act::Approve));
+    check_act(withheld(Withheld::OutsideChange), "", Some(ReviewAction::Approve));
 }
 
 #[test]
-fn an_approval_says_nothing_but_its_mark() {
+fn an_approval_has_only_its_marker() {
     let mut seen = of(Vec::new());
     seen.auto_approve = true;
     assert_eq!(seen.surface().review.unwrap().body, format!("<!-- tollgate:review head={} -->", head()));
@@ -497,7 +497,16 @@ fn an_approval_says_nothing_but_its_mark() {
 fn annotations_have_levels_by_severity() {
     let levels = ["Critical", "High", "Medium", "Low", "Nit"]
         .map(|severity| of(vec![finding("a.js:3", severity, "x")]).surface().check.1.annotations[0].level);
-    assert_eq!(levels, [Level::Failure, Level::Failure, Level::Warning, Level::Notice, Level::Notice]);
+    assert_eq!(
+        levels,
+        [
+            AnnotationLevel::Failure,
+            AnnotationLevel::Failure,
+            AnnotationLevel::Warning,
+            AnnotationLevel::Notice,
+            AnnotationLevel::Notice
+        ]
+    );
 }
 
 const PLACES: [&str; 7] = ["a.js:3", "a.js:3-40", "a.js:9", "a.js:3:LEFT", "a.png:1", "gone.js:1", "x.js:1"];
@@ -513,7 +522,7 @@ fn bodies(surface: &Surface) -> Vec<&str> {
 }
 
 #[test]
-fn whatever_reviewers_say_acts_on_nothing() {
+fn hostile_findings_are_inert() {
     for text in hostile::texts() {
         for place in ["a.js:3", "a.js:40", "a.js:3:LEFT", "a.png:1", "other.js:1"] {
             let mut said = hostile::saying(text, place);
@@ -534,19 +543,19 @@ fn whatever_reviewers_say_acts_on_nothing() {
 }
 
 #[test]
-fn a_comment_of_any_length_fits_and_keeps_its_mark() {
+fn a_long_comment_is_truncated_and_keeps_its_marker() {
     for piece in ["@a ", "word ", "`", "<b>", "```\n", "漢字", "\u{202e}"] {
         let mut one = hostile::saying(&piece.repeat(100_000), "a.js:40");
         one.location.file = FilePath::parse("a.js").unwrap();
         let inline = of(vec![one]).inline();
         assert_harmless(&inline[0].body);
-        assert_eq!(Mark::all_in(&inline[0].body).len(), 1);
+        assert_eq!(Marker::all_in(&inline[0].body).len(), 1);
     }
 }
 
 proptest! {
     #[test]
-    fn any_mixture_of_texts_acts_on_nothing(text in hostile::mixture()) {
+    fn any_mixture_of_hostile_text_is_inert(text in hostile::mixture()) {
         let mut said = hostile::saying(&text, "a.js:3");
         said.location.file = FilePath::parse("a.js").unwrap();
         let near = Finding { location: finding("a.js:40", "Low", "x").location, fix: None, ..said.clone() };
@@ -555,7 +564,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_committed_stands_at_exactly_the_lines_it_replaces(
+    fn a_committable_suggestion_is_anchored_at_the_lines_it_replaces(
         (start, more, is_left) in (1_u32..9, 0_u32..4, any::<bool>()),
         (first, rest) in (1_u32..9, 0_u32..4),
         text in prop_oneof![hostile::mixture(), "[a-z;\n]{0,12}"],
@@ -566,7 +575,7 @@ proptest! {
         let seen = of(vec![with_fix(one, (first, first + rest), &text)]);
         for inline in seen.inline() {
             let n_offers = offers(&inline.body).len();
-            let own = Span { start: first, line: first + rest, side: Side::Right };
+            let own = LineSpan { start: first, line: first + rest, side: Side::Right };
             prop_assert!(n_offers == 0 || n_offers == 1 && inline.at == Some(own), "{:?}\n{}", inline.at, inline.body);
             let moved = inline.at_file();
             prop_assert!(offers(&moved.body).is_empty(), "{}", moved.body);
@@ -589,7 +598,7 @@ proptest! {
         let mut seen = of(places.iter().map(|(place, severity, n)| finding(place, severity, &n.to_string())).collect());
         seen.cap = cap;
         let surface = seen.surface();
-        let keys = Key::all(&seen.review.findings);
+        let keys = FindingKey::all(&seen.review.findings);
         let body = surface.review.as_ref().map_or("", |review| review.body.as_str());
         let inline = seen.inline();
         for (finding, key) in seen.review.findings.iter().zip(keys) {
@@ -610,7 +619,7 @@ proptest! {
 }
 
 #[test]
-fn names_that_cannot_be_said_are_named_in_the_text() {
+fn findings_in_files_with_invalid_names_are_in_the_review_body() {
     let mut one = finding("a.js:1", "High", "x");
     one.location.file = FilePath::parse("\u{fffd}.js").unwrap();
     one.summary = Summary::parse("Odd").unwrap();

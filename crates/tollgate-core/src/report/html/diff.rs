@@ -1,24 +1,25 @@
-//! The change, with findings under their lines.
+//! The diff with findings under their lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::diff::{FileDiff, Hunk, LineKind};
 use crate::finding::{Finding, LineRange, Severity, Side};
+use crate::html::escape;
 use crate::path::{FilePath, RepoPath};
-use crate::report::html::escape::{code, text};
+use crate::report::html::prose::code;
 use crate::visible;
 use crate::word_diff::changed_words;
 
 /// Lines around a finding that are always shown.
 const CONTEXT: usize = 12;
-/// Fewer lines than these are not worth folding.
+/// Shorter gaps are not folded.
 const MIN_FOLD: usize = 8;
 
 /// The most characters of a line that are shown.
 const MAX_CHARS: usize = 2_000;
 
-/// How many more lines of the change the page may hold.
+/// The remaining lines of the page.
 #[derive(Debug)]
 pub(super) struct Budget {
     /// Lines that may still be shown.
@@ -31,13 +32,13 @@ pub(super) struct Budget {
 pub(super) struct FileView<'a> {
     /// The file's diff.
     pub(super) file: &'a FileDiff,
-    /// The findings that are in one of its hunks, by hunk and by the line they stand under.
+    /// The findings in its hunks, by hunk and line index.
     placed: BTreeMap<(usize, usize), Vec<&'a Finding>>,
-    /// The findings that are elsewhere in the file.
+    /// The findings outside its hunks.
     pub(super) elsewhere: Vec<&'a Finding>,
 }
 
-/// A line as it is shown.
+/// A rendered line.
 struct Row<'a> {
     kind: LineKind,
     old: Option<u32>,
@@ -49,7 +50,7 @@ struct Row<'a> {
 }
 
 impl<'a> FileView<'a> {
-    /// Takes the findings on this file and finds the line of each.
+    /// Takes the findings of this file and places each under a line.
     pub(super) fn new(file: &'a FileDiff, by_path: &mut HashMap<&FilePath, Vec<&'a Finding>>) -> Self {
         let mut view = Self { file, placed: BTreeMap::new(), elsewhere: Vec::new() };
         for (path, side) in paths(file) {
@@ -79,7 +80,7 @@ impl<'a> FileView<'a> {
         !self.placed.is_empty() || !self.elsewhere.is_empty()
     }
 
-    /// Every hunk; `card` writes a finding.
+    /// Renders all hunks; `card` renders a finding.
     pub(super) fn hunks(&self, budget: &mut Budget, card: &dyn Fn(&Finding, &FileDiff) -> String) -> String {
         let endings = mixed_endings(self.file);
         let mut html = String::new();
@@ -114,7 +115,7 @@ impl<'a> FileView<'a> {
             hunk.old_len,
             hunk.new_start,
             hunk.new_len,
-            text(&section)
+            escape(&section)
         );
         let shown = shown_lines(rows.len(), here);
         let mut body = String::new();
@@ -157,7 +158,7 @@ impl<'a> FileView<'a> {
     }
 }
 
-/// The lines of a range as they are after the change, if the diff has them all.
+/// The lines of a range, if the diff has all of them.
 pub(super) fn lines_after(file: &FileDiff, side: Side, range: LineRange) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for line in file.hunks.iter().flat_map(|hunk| file.lines(hunk)) {
@@ -198,7 +199,7 @@ pub(super) fn grouped(number: usize) -> String {
     visible::grouped(number as u64)
 }
 
-/// The paths of a file, each with the side whose findings name it.
+/// The paths of a file by side.
 fn paths(file: &FileDiff) -> Vec<(FilePath, Side)> {
     let of = |path: &Option<RepoPath>| path.as_ref().map(FilePath::of_repo_path);
     let (old, new) = (of(&file.old_path), of(&file.new_path));
@@ -207,7 +208,7 @@ fn paths(file: &FileDiff) -> Vec<(FilePath, Side)> {
     right.into_iter().chain(left).collect()
 }
 
-/// The hunk and the line under which a finding stands: its last line that the diff has.
+/// The hunk and the line of a finding: its last line in the diff.
 fn line_of(file: &FileDiff, finding: &Finding) -> Option<(usize, usize)> {
     let (lines, side) = (finding.location.lines, finding.location.side);
     let mut found = None;
@@ -227,7 +228,7 @@ fn is_hit(row: &Row<'_>, finding: &Finding) -> bool {
     number.is_some_and(|number| finding.location.lines.contains(number))
 }
 
-/// Which lines of a hunk are shown: all, or those near a finding.
+/// The visible lines of a hunk: all, or those near a finding.
 fn shown_lines(n_rows: usize, here: &BTreeMap<usize, &Vec<&Finding>>) -> Vec<bool> {
     if here.is_empty() {
         return vec![true; n_rows];
@@ -248,7 +249,7 @@ fn shown_lines(n_rows: usize, here: &BTreeMap<usize, &Vec<&Finding>>) -> Vec<boo
     shown
 }
 
-/// True when a file has both kinds of line ends, so that they are worth showing.
+/// True when a file mixes LF and CRLF.
 fn mixed_endings(file: &FileDiff) -> bool {
     let mut lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk));
     let Some(first) = lines.next().map(|line| line.text.ends_with(b"\r")) else { return false };
@@ -300,7 +301,7 @@ fn marked(line: &str, changed: &[Range<usize>], tag: &str) -> String {
     html
 }
 
-/// Code of one line; what is beyond measure is counted.
+/// The code of one line, truncated.
 fn code_of(line: &str) -> String {
     match line.char_indices().nth(MAX_CHARS) {
         None => code(line),

@@ -47,7 +47,7 @@ fn criterion(text: &str, met: Met) -> (Criterion, Met) {
 }
 
 #[test]
-fn a_rejected_review_says_what_to_fix() {
+fn a_rejected_review_lists_findings_and_reason() {
     let place = Some(("src/auth/validator.ts", 45));
     let missing = Remark {
         description: "Empty passwords are accepted, violating \"passwords must be 8+ characters\".".to_owned(),
@@ -149,7 +149,7 @@ fn a_rejected_review_says_what_to_fix() {
 }
 
 #[test]
-fn an_approved_review_asks_for_nothing() {
+fn an_approved_review_requires_no_action() {
     let approved = Iteration {
         number: 4,
         late: vec![remark(Category::Perf, Severity::High, "Slow loop", Some(("a_b.rs", 7)))],
@@ -201,7 +201,7 @@ fn an_approved_review_asks_for_nothing() {
 }
 
 #[test]
-fn a_failed_review_says_why_there_is_none() {
+fn a_failed_review_has_its_error() {
     let failed = Iteration {
         summary: String::new(),
         reason: Some("no answer within 900 s".to_owned()),
@@ -231,7 +231,7 @@ fn a_failed_review_says_why_there_is_none() {
 }
 
 #[test]
-fn what_reviewers_say_keeps_its_lists_and_code_and_nothing_else() {
+fn text_of_reviewers_keeps_lists_and_code_only() {
     let text = "# Not a heading\n@all see #1 and <img src=x>:\n\n\n- a **b**\n  - c\n/merge\n```rust\nlet a = \"```\";\n\
                 ```\n---\n[x](javascript:a)";
     assert_snapshot!(prose::render(text), @r#"
@@ -250,7 +250,7 @@ fn what_reviewers_say_keeps_its_lists_and_code_and_nothing_else() {
 }
 
 #[test]
-fn several_lines_of_code_are_told_from_sentences() {
+fn code_is_told_from_prose() {
     for code in ["a();\nb();", "if a {\n    b\n}", "x = [\n  1,\n]"] {
         assert!(prose::is_code(code), "{code}");
     }
@@ -322,7 +322,7 @@ const PIECES: [&str; 30] = [
 
 proptest! {
     #[test]
-    fn no_text_of_a_reviewer_can_act_or_add_a_heading(
+    fn hostile_text_of_reviewers_is_inert(
         pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..10),
         suggestion in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..6),
     ) {

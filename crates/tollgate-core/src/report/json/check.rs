@@ -1,7 +1,6 @@
-//! JSON values to a review, every rule of the format checked.
+//! Validates JSON and converts it to a review.
 //!
-//! Each violation is reported with its JSON pointer and the name of the rule,
-//! then repaired so that reading can go on:
+//! Each violation is reported with its JSON pointer and rule, then repaired so that reading can continue:
 //!
 //! | rule | demands | repaired to |
 //! |---|---|---|
@@ -13,7 +12,7 @@
 //! | `summary` | one line, at most 80 characters | shortened, the whole in front of the reason |
 //! | `reason`, `evidence` | not empty where required | the summary |
 //! | `sha` | 40 or 64 hex digits | all zeros |
-//! | `blocking-count`, `verdict`, `fingerprint`, `coverage` | what the findings say | computed |
+//! | `blocking-count`, `verdict`, `fingerprint`, `coverage` | the computed value | computed |
 
 mod finding;
 
@@ -23,23 +22,24 @@ use serde_json::Value;
 
 use crate::coverage::{Coverage, CoveredHunk, HunkStatus};
 use crate::finding::{Category, Finding, FindingId};
+use crate::gate::Gate;
 use crate::path::{FilePath, RepoPath};
-use crate::report::Content;
 use crate::report::json::check::finding::{finding, line_range, path};
 use crate::report::json::fields::{Fields, Reader, brief, strip_nul};
 use crate::report::json::v1;
+use crate::report::{Content, import};
 use crate::review::{Review, Withheld, WithheldFinding};
 use crate::sha::Sha;
 use crate::verdict::Verdict;
 
-/// Reads a review, a finding or a list of findings; `None` when there is nothing to make of it.
+/// Reads a review, a finding or a list of findings; `None` when it is neither.
 pub(super) fn content(reader: &mut Reader, mut value: Value) -> Option<Content> {
     strip_nul(reader, "", &mut value);
     match value {
         Value::Array(list) => {
             let findings = list.into_iter().enumerate();
             let read = findings.filter_map(|(index, value)| finding(reader, format!("/{index}"), value));
-            Some(Content::Findings(renumber(read.map(|(finding, _)| finding).collect()), Vec::new()))
+            Some(Content::Findings(import::numbered(read.map(|(finding, _)| finding).collect()), Vec::new()))
         }
         Value::Object(map) if !map.contains_key("findings") && is_finding(&map) => {
             let (finding, _) = finding(reader, String::new(), Value::Object(map))?;
@@ -51,13 +51,6 @@ pub(super) fn content(reader: &mut Reader, mut value: Value) -> Option<Content> 
 
 fn is_finding(map: &serde_json::Map<String, Value>) -> bool {
     ["severity", "location", "summary", "evidence"].iter().filter(|key| map.contains_key(**key)).count() >= 2
-}
-
-fn renumber(mut findings: Vec<Finding>) -> Vec<Finding> {
-    for (index, finding) in findings.iter_mut().enumerate() {
-        finding.id = FindingId::at(index);
-    }
-    findings
 }
 
 fn review(reader: &mut Reader, value: Value) -> Option<Review> {
@@ -76,7 +69,7 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
     if !fields.has("re_review_required") {
         fields.missing(reader, "re_review_required");
     }
-    let re_review_required = fields.truth(reader, "re_review_required").unwrap_or(false);
+    let re_review_required = fields.boolean(reader, "re_review_required").unwrap_or(false);
     let notes = fields.text(reader, "reviewer_notes");
     let title = fields.text(reader, "x_title");
     let compared = fields.text(reader, "x_compared");
@@ -145,7 +138,7 @@ fn findings(reader: &mut Reader, list: Vec<Value>) -> Vec<Finding> {
         let pointer = format!("{at}/id");
         match id {
             Some(id) if !seen.insert(id) => {
-                reader.report(&pointer, "unique-id", &id.to_string(), format!("`{id}` stands twice"));
+                reader.report(&pointer, "unique-id", &id.to_string(), format!("duplicate id `{id}`"));
             }
             Some(id) if id != expected => {
                 let message = format!("expected `{expected}`, ids count up from F001");
@@ -163,7 +156,7 @@ fn findings(reader: &mut Reader, list: Vec<Value>) -> Vec<Finding> {
     findings
 }
 
-/// What a document says about its blockers.
+/// The blocking count of a document.
 struct SaidCount {
     critical: Option<u64>,
     high: Option<u64>,
@@ -207,7 +200,7 @@ fn check_verdict(reader: &mut Reader, review: &Review, said: Option<&str>) {
 
 fn coverage(reader: &mut Reader, fields: &mut Fields, value: Value) -> Option<Coverage> {
     let mut inner = Fields::open(reader, fields.pointer("x_coverage"), value)?;
-    let complete = inner.truth(reader, "complete");
+    let complete = inner.boolean(reader, "complete");
     let said = ["reviewed", "skipped", "not_reviewed"].map(|key| inner.count(reader, key));
     if !inner.has("hunks") {
         inner.missing(reader, "hunks");
@@ -224,7 +217,7 @@ fn coverage(reader: &mut Reader, fields: &mut Fields, value: Value) -> Option<Co
         let message = format!("the hunks count {} reviewed, {} skipped, {} not reviewed", real[0], real[1], real[2]);
         reader.report(&inner.at, "coverage", "", message);
     }
-    // A document that says it is partial is believed even if its list does not show it.
+    // A document that declares itself partial is believed even if its list is complete.
     if coverage.is_complete() && (complete == Some(false) || said[2].is_some_and(|count| count > 0)) {
         let status = HunkStatus::NotReviewed("said to be not reviewed, without saying which lines".to_owned());
         let file = FilePath::of_repo_path(&RepoPath::from_bytes(b"(unknown)"));
@@ -258,7 +251,7 @@ fn covered(reader: &mut Reader, at: String, value: Value) -> Option<CoveredHunk>
             match known {
                 Some(0) => HunkStatus::Reviewed,
                 Some(1) => HunkStatus::Skipped(reason.unwrap_or_default()),
-                // What is not understood was not reviewed: the gate fails closed.
+                // An unknown state counts as not reviewed: the gate fails closed.
                 _ => HunkStatus::NotReviewed(reason.unwrap_or_default()),
             }
         }
@@ -278,7 +271,7 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     let why = fields.required_text(reader, "why").unwrap_or_default();
     let (by, reason) = (fields.text(reader, "by"), fields.text(reader, "reason"));
     let known = v1::WHY.iter().position(|word| *word == why);
-    // Anywhere else they are unknown fields.
+    // With other reasons these are unknown fields.
     let voices = if known == Some(6) { voices(reader, &mut fields) } else { None };
     let why = match (known, by, reason) {
         (Some(0), Some(by), reason) => Withheld::Suppressed { by, reason },
@@ -326,14 +319,14 @@ fn ignored_area(word: &str) -> Withheld {
     Withheld::IgnoredArea(Category::parse_lenient(word).unwrap_or(Category::Style))
 }
 
-/// The gate's word stays where it is, among the fields that are written again; another word goes.
+/// Keeps a valid `x_gate` among the unknown fields and removes an invalid one.
 fn gate(reader: &mut Reader, fields: &mut Fields) {
-    let known = |value: &Value| value.as_str().is_some_and(|word| v1::GATE.contains(&word));
+    let known = |value: &Value| value.as_str().and_then(Gate::parse).is_some();
     if fields.peek("x_gate").is_none_or(known) {
         return;
     }
     if let Some(value) = fields.take("x_gate") {
-        let message = format!("expected one of {}", v1::GATE.join(", "));
+        let message = format!("expected one of {}", Gate::ALL.map(Gate::as_str).join(", "));
         reader.report(&fields.pointer("x_gate"), "gate", &brief(&value), message);
     }
 }

@@ -1,15 +1,14 @@
-//! Typed access to the fields of a JSON object, collecting what is wrong.
+//! Typed access to the fields of a JSON object, collecting problems.
 //!
-//! One way of reading serves strict and lenient readers: each violation is
-//! reported and then repaired as well as it can be. A strict reader refuses when
-//! anything was reported, a lenient one shows the reports as notes.
+//! Strict and lenient reading share one path: each violation is reported and repaired as far as possible. Strict reading
+//! fails on any report, lenient reading returns the reports as notes.
 
 use serde_json::{Map, Value};
 
 use crate::json::escape_pointer;
-use crate::report::{Place, Problem, shorten};
+use crate::report::{InputPosition, Problem, shorten};
 
-/// More problems than these are counted, not kept.
+/// Further problems are only counted.
 const MAX_PROBLEMS: usize = 500;
 
 /// Collects problems while a document is read.
@@ -20,32 +19,32 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Starts with what was already found wrong.
+    /// Starts with known problems.
     pub(crate) fn new(problems: Vec<Problem>) -> Self {
         Self { problems, n_more: 0 }
     }
 
-    /// Notes a violation of a rule.
+    /// Reports a violation of a rule.
     pub(crate) fn report(&mut self, at: &str, rule: &'static str, found: &str, message: impl Into<String>) {
         if self.problems.len() >= MAX_PROBLEMS {
             self.n_more += 1;
             return;
         }
-        let place = Place::Pointer(at.to_owned());
+        let place = InputPosition::Pointer(at.to_owned());
         self.problems.push(Problem { place, rule, found: shorten(found), message: message.into() });
     }
 
-    /// Notes that a value has the wrong type.
+    /// Reports a value of the wrong type.
     pub(crate) fn wrong_type(&mut self, at: &str, expected: &str, found: &Value) {
         let message = format!("expected {expected}, found {}", type_name(found));
         self.report(at, "type", &brief(found), message);
     }
 
-    /// Everything that was noted.
+    /// All reports.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         if self.n_more > 0 {
             let message = format!("and {} more problems", self.n_more);
-            let place = Place::Pointer(String::new());
+            let place = InputPosition::Pointer(String::new());
             self.problems.push(Problem { place, rule: "more", found: String::new(), message });
         }
         self.problems
@@ -77,12 +76,12 @@ impl Fields {
         format!("{}/{}", self.at, escape_pointer(key))
     }
 
-    /// Takes a field out, whatever it is.
+    /// Removes a field of any type.
     pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
         self.map.shift_remove(key)
     }
 
-    /// Looks at a field and leaves it.
+    /// Returns a field without removing it.
     pub(crate) fn peek(&self, key: &str) -> Option<&Value> {
         self.map.get(key)
     }
@@ -92,7 +91,7 @@ impl Fields {
         self.map.contains_key(key)
     }
 
-    /// Takes a text; numbers and truth values are reported and taken as written.
+    /// Removes a string; numbers and booleans are reported and converted.
     pub(crate) fn text(&mut self, reader: &mut Reader, key: &str) -> Option<String> {
         match self.take(key)? {
             Value::String(text) => Some(text),
@@ -103,7 +102,7 @@ impl Fields {
         }
     }
 
-    /// Takes a text that must be there.
+    /// Removes a required string.
     pub(crate) fn required_text(&mut self, reader: &mut Reader, key: &str) -> Option<String> {
         if !self.has(key) {
             self.missing(reader, key);
@@ -111,8 +110,8 @@ impl Fields {
         self.text(reader, key)
     }
 
-    /// Takes a truth value.
-    pub(crate) fn truth(&mut self, reader: &mut Reader, key: &str) -> Option<bool> {
+    /// Removes a boolean.
+    pub(crate) fn boolean(&mut self, reader: &mut Reader, key: &str) -> Option<bool> {
         match self.take(key)? {
             Value::Bool(truth) => Some(truth),
             other => {
@@ -122,7 +121,7 @@ impl Fields {
         }
     }
 
-    /// Takes a count; text and whole floating point numbers are reported and understood.
+    /// Removes a count; strings and whole floats are reported and converted.
     pub(crate) fn count(&mut self, reader: &mut Reader, key: &str) -> Option<u64> {
         let value = self.take(key)?;
         if let Some(count) = value.as_u64() {
@@ -141,7 +140,7 @@ impl Fields {
         }
     }
 
-    /// Takes a list.
+    /// Removes a list.
     pub(crate) fn list(&mut self, reader: &mut Reader, key: &str) -> Option<Vec<Value>> {
         match self.take(key)? {
             Value::Array(list) => Some(list),
@@ -152,24 +151,24 @@ impl Fields {
         }
     }
 
-    /// Reports that a field is not there.
+    /// Reports a missing field.
     pub(crate) fn missing(&self, reader: &mut Reader, key: &str) {
         reader.report(&self.pointer(key), "required", "", format!("`{key}` is missing"));
     }
 
-    /// What nobody took: fields of other tools.
+    /// The remaining fields.
     pub(crate) fn rest(self) -> Map<String, Value> {
         self.map
     }
 
-    /// Puts what is left of an inner object back under its name.
+    /// Puts the remaining fields of an inner object back under its name.
     pub(crate) fn keep(&mut self, key: &str, inner: Self) {
         if !inner.map.is_empty() {
             self.map.insert(key.to_owned(), Value::Object(inner.map));
         }
     }
 
-    /// Reports what nobody took in an object where nothing else may stand.
+    /// Reports remaining fields of an object without extensions.
     pub(crate) fn close(self, reader: &mut Reader) {
         for (key, value) in &self.map {
             reader.report(&self.pointer(key), "unknown-field", &brief(value), format!("`{key}` is not known here"));
@@ -177,7 +176,7 @@ impl Fields {
     }
 }
 
-/// Takes NUL out of every text and key, reporting each.
+/// Removes NUL from every string and key, reporting each.
 pub(crate) fn strip_nul(reader: &mut Reader, at: &str, value: &mut Value) {
     match value {
         Value::String(text) if text.contains('\0') => {
@@ -205,7 +204,7 @@ pub(crate) fn strip_nul(reader: &mut Reader, at: &str, value: &mut Value) {
 /// A value as it is shown in a message.
 pub(crate) fn brief(value: &Value) -> String {
     match value {
-        // Not written out: they may be large.
+        // Lists and objects may be large.
         Value::Array(list) => format!("[{} elements]", list.len()),
         Value::Object(map) => format!("{{{} fields}}", map.len()),
         Value::String(text) if text.len() > 400 => brief(&Value::String(text.chars().take(90).collect())),

@@ -1,13 +1,13 @@
 //! JSON Schema (2020-12) of a finding and a review.
 //!
-//! Generated from the types that are written, then refined with what types
-//! cannot say: exact words, patterns, and that blockers need a reason. What is
-//! written always validates; fields beginning `x_` may be left out.
+//! Generated from the types of the writer, then refined with enums, patterns, and the rule that blockers need a reason.
+//! Our output always validates; fields beginning `x_` are optional.
 
 use schemars::schema_for;
 use serde_json::{Value, json};
 
 use crate::finding::{Category, Severity, Summary};
+use crate::gate::Gate;
 use crate::report::json::v1;
 use crate::verdict::Verdict;
 
@@ -68,8 +68,8 @@ fn refine_review(schema: &mut Value) {
     property(schema, "reviewed_sha", sha.clone());
     property(schema, "base_sha", sha);
     property(schema, "files_reviewed", json!({ "items": { "type": "string", "pattern": file_pattern()["pattern"] } }));
-    property(schema, "verdict", json!({ "enum": v1::VERDICT.map(Verdict::as_str) }));
-    property(schema, "x_gate", json!({ "type": "string", "enum": v1::GATE }));
+    property(schema, "verdict", json!({ "enum": Verdict::ALL.map(Verdict::as_str) }));
+    property(schema, "x_gate", json!({ "type": "string", "enum": Gate::ALL.map(Gate::as_str) }));
     for key in ["reviewer_notes", "x_title", "x_compared"] {
         property(schema, key, text());
     }
@@ -95,7 +95,7 @@ fn refine_review(schema: &mut Value) {
 
 fn refine_finding(schema: &mut Value) {
     property(schema, "id", json!({ "pattern": "^F(?:00[1-9]|0[1-9][0-9]|[1-9][0-9]{2,9})$" }));
-    property(schema, "severity", json!({ "enum": v1::SEVERITY.map(Severity::as_str) }));
+    property(schema, "severity", json!({ "enum": Severity::ALL.map(Severity::as_str) }));
     let categories: Vec<_> = v1::categories().map(Category::as_str).collect();
     property(schema, "category", json!({ "enum": categories }));
     let canonical: Vec<_> = Category::ALL.into_iter().filter(|category| category.in_schema() != *category).collect();
@@ -111,7 +111,7 @@ fn refine_finding(schema: &mut Value) {
     property(schema, "x_fingerprint", json!({ "pattern": "^fp-[0-9a-f]{16}$" }));
     optional(schema, "x_fingerprint");
     let blockers: Vec<_> =
-        v1::SEVERITY.into_iter().filter(|severity| severity.blocks()).map(Severity::as_str).collect();
+        Severity::ALL.into_iter().filter(|severity| severity.blocks()).map(Severity::as_str).collect();
     let mut rules = vec![json!({
         "if": { "properties": { "severity": { "enum": blockers } }, "required": ["severity"] },
         "then": { "required": ["reason"], "properties": { "reason": { "pattern": not_blank() } } }
@@ -155,7 +155,7 @@ fn not_blank() -> String {
     format!(r"^[^\u0000]*[^{BLANK}][^\u0000]*$")
 }
 
-/// Adds keywords to a property; what is written is never null, so that alternative goes.
+/// Adds keywords to a property and drops its null alternative, which is never written.
 fn property(schema: &mut Value, name: &str, keywords: Value) {
     let Some(Value::Object(property)) = schema.pointer_mut(&format!("/properties/{name}")) else { return };
     if let Some(Value::Array(alternatives)) = property.shift_remove("anyOf") {

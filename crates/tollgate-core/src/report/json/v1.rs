@@ -1,8 +1,7 @@
-//! The released shape of a review as JSON, first version.
+//! The JSON shape of a review, version 1.
 //!
-//! These types mirror the domain and exist only to be written and described by
-//! a schema; reading goes through `check`, which knows every rule. The
-//! shape never changes: a new one would be `v2`.
+//! These types mirror the domain for writing and for the schema; `check` reads. A released shape never changes: a new one
+//! would be `v2`.
 
 use std::num::NonZeroU32;
 
@@ -10,12 +9,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::coverage::{self, HunkStatus};
-use crate::finding::{self, Category, LineRange, Severity, Side};
+use crate::finding::{self, Category, LineRange, Side};
 use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
 use crate::report::json::{Form, Options};
 use crate::review::{self, Withheld};
-use crate::verdict::Verdict;
 
 /// A finished review of a change.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -24,7 +22,7 @@ pub struct Review<'a> {
     pub reviewed_sha: &'a str,
     /// The merge base it was compared with.
     pub base_sha: &'a str,
-    /// The files a reviewer looked at.
+    /// The reviewed files.
     pub files_reviewed: Vec<&'a str>,
     /// The findings that count, numbered in order.
     pub findings: Vec<Finding<'a>>,
@@ -32,24 +30,24 @@ pub struct Review<'a> {
     pub verdict: &'static str,
     /// How many blockers there are of each kind.
     pub blocking_count: BlockingCount,
-    /// True when the change moved on so far that this review no longer speaks for it.
+    /// True when the change has outgrown this review.
     pub re_review_required: bool,
-    /// What the reviewer has to say beside the findings.
+    /// Notes of the reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_notes: Option<&'a str>,
     /// The title of the change or the name of its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_title: Option<&'a str>,
-    /// What was compared, in words.
+    /// The compared range, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_compared: Option<&'a str>,
-    /// What was looked at.
+    /// The coverage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_coverage: Option<Coverage<'a>>,
-    /// Findings that do not count, and why.
+    /// Withheld findings and their reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub x_withheld: Vec<WithheldFinding<'a>>,
-    /// Whether the change may pass.
+    /// The decision of the gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_gate: Option<&'static str>,
 }
@@ -63,25 +61,25 @@ pub struct BlockingCount {
     pub high: usize,
 }
 
-/// One remark about a change.
+/// A finding.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Finding<'a> {
-    /// Its number in the review: F001, F002, …
+    /// Its id in the review: F001, F002, …
     pub id: String,
-    /// How much it matters.
+    /// Its severity.
     pub severity: &'static str,
-    /// What it is about.
+    /// Its category.
     pub category: &'static str,
-    /// Where it is.
+    /// Its location.
     pub location: Location<'a>,
-    /// What is wrong, in one line of at most 80 characters.
+    /// The defect, in one line of at most 80 characters.
     pub summary: &'a str,
-    /// Why it matters; required for Critical and High.
+    /// The consequence; required for Critical and High.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
     /// The code or observation that shows it.
     pub evidence: &'a str,
-    /// What to write instead.
+    /// The suggested code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<&'a str>,
     /// The rule that matched.
@@ -90,7 +88,7 @@ pub struct Finding<'a> {
     /// Where the rule is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_rule_url: Option<&'a str>,
-    /// Who made the finding.
+    /// The reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_reviewer: Option<&'a str>,
     /// The canonical category, when it is not one of the eight of `category`.
@@ -99,11 +97,11 @@ pub struct Finding<'a> {
     /// A replacement of whole lines, ready to apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_fix: Option<Fix<'a>>,
-    /// The key by which the finding is known again in a later review.
+    /// The fingerprint across reviews.
     pub x_fingerprint: String,
 }
 
-/// Where a finding is.
+/// The location of a finding.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Location<'a> {
     /// Path from the root of the repository, with forward slashes.
@@ -126,26 +124,26 @@ pub struct Fix<'a> {
     /// The last line to replace, left out for a single line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_end: Option<NonZeroU32>,
-    /// What to put there, without the last line break; empty to delete the lines.
+    /// The new lines, without the last line break; empty to delete the lines.
     pub replacement: &'a str,
 }
 
-/// What a review looked at.
+/// The coverage of a review.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Coverage<'a> {
-    /// True when nothing that should have been looked at was left out.
+    /// True when no hunk was left unreviewed.
     pub complete: bool,
-    /// Hunks a reviewer looked at.
+    /// Reviewed hunks.
     pub reviewed: usize,
     /// Hunks skipped by a rule.
     pub skipped: usize,
-    /// Hunks that should have been looked at and were not.
+    /// Hunks that were not reviewed.
     pub not_reviewed: usize,
     /// One entry per hunk, or per file that has none.
     pub hunks: Vec<Covered<'a>>,
 }
 
-/// One hunk, or a file that has none, and what became of it.
+/// The coverage of a hunk, or of a file without hunks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Covered<'a> {
     /// The file.
@@ -153,35 +151,35 @@ pub struct Covered<'a> {
     /// The lines of the hunk, `12` or `12-15`; left out for a file without hunks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<String>,
-    /// What became of it.
+    /// Its state.
     pub state: &'static str,
     /// Why it was skipped or not reviewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
 }
 
-/// A finding that does not count, and why.
+/// A withheld finding and the reason.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WithheldFinding<'a> {
-    /// Why it does not count.
+    /// The kind of reason.
     pub why: &'static str,
-    /// What suppressed it.
+    /// The suppression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<&'a str>,
     /// The reason that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
-    /// How many reviewers say so, when more must.
+    /// The reviewers that agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub voices: Option<usize>,
-    /// How many must.
+    /// The required number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed: Option<usize>,
     /// The finding.
     pub finding: Finding<'a>,
 }
 
-/// Optional fields that only the domain may set.
+/// Optional fields that unknown fields must not set.
 pub(super) const KNOWN: [&str; 13] = [
     "reason",
     "suggestion",
@@ -198,21 +196,12 @@ pub(super) const KNOWN: [&str; 13] = [
     "x_withheld",
 ];
 
-/// The words of [`Withheld`], in the order of its variants.
+/// The names of [`Withheld`], in the order of its variants.
 pub(super) const WHY: [&str; 7] =
     ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back", "no-consensus"];
 
-/// The words of [`HunkStatus`], in the order of its variants.
+/// The names of [`HunkStatus`], in the order of its variants.
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
-
-/// The words of [`gate::Gate`], in the order of its variants.
-pub(super) const GATE: [&str; 4] = ["open", "closed", "partial", "skipped"];
-
-/// The verdicts, mildest first.
-pub(super) const VERDICT: [Verdict; 3] = [Verdict::Approved, Verdict::Commented, Verdict::ChangesRequested];
-
-/// The severities, worst first.
-pub(super) const SEVERITY: [Severity; 6] = Severity::ALL;
 
 /// The categories that `category` knows.
 pub(super) fn categories() -> impl Iterator<Item = Category> {

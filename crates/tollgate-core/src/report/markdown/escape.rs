@@ -1,12 +1,12 @@
-//! Text in Markdown that means nothing but itself.
+//! Reversible escaping for the Markdown report format.
 //!
-//! Escaping and reading back are inverse to each other for every text: a
-//! backslash goes before what would be structure, and before a backslash that
-//! already stands there.
+//! Escaping and unescaping are inverse for every text: a backslash goes before structure, and before a backslash in that
+//! position.
 
 use serde_json::Value;
 
-use crate::report::markdown::fence::{self, Kind};
+use crate::markdown::escape::visible_lines;
+use crate::markdown::fence::{self, Kind};
 use crate::visible::{is_hidden, visible};
 
 /// The bold labels that a reader looks for at the start of a line.
@@ -22,7 +22,7 @@ const LABELS: [&str; 9] = [
     "Re-review Required",
 ];
 
-/// Shows text of several lines so that no line of it is structure.
+/// Escapes text of several lines so that no line is structure.
 pub(super) fn block(text: &str) -> String {
     let shown = visible_lines(text);
     let lines: Vec<&str> = shown.split('\n').collect();
@@ -34,12 +34,7 @@ pub(super) fn block(text: &str) -> String {
     escaped.collect::<Vec<_>>().join("\n")
 }
 
-/// Shows text inside a fence.
-pub(crate) fn visible_lines(text: &str) -> String {
-    visible(&text.replace("\r\n", "\n")).into_owned()
-}
-
-/// Reads text of several lines back.
+/// Unescapes text of several lines.
 pub(super) fn unblock(lines: &[&str]) -> String {
     let plain = lines.iter().zip(fence::kinds(lines)).map(|(line, kind)| match kind {
         Kind::Text => unescape_tags(&unescape_structure(line)),
@@ -48,30 +43,17 @@ pub(super) fn unblock(lines: &[&str]) -> String {
     plain.collect::<Vec<_>>().join("\n")
 }
 
-/// Shows text in one line.
+/// Escapes text for one line.
 pub(super) fn line(text: &str) -> String {
     Spans::default().escape_tags(&visible(&text.replace(['\n', '\r'], " ")))
 }
 
-/// Reads text of one line back.
+/// Unescapes text of one line.
 pub(super) fn unline(text: &str) -> String {
     unescape_tags(text)
 }
 
-/// Shows text as code inside a line.
-pub(crate) fn code_span(text: &str) -> String {
-    let text = visible(text);
-    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
-    let runs: Vec<usize> = text.split(|character| character != '`').map(str::len).collect();
-    let len = (1..=longest + 1).find(|len| !runs.contains(len)).unwrap_or(longest + 1);
-    let ticks = "`".repeat(len);
-    let edge = |text: &str| text.starts_with('`') || text.ends_with('`');
-    let padded = edge(&text) || (text.starts_with(' ') && text.ends_with(' ') && !text.trim_matches(' ').is_empty());
-    let pad = if padded { " " } else { "" };
-    format!("{ticks}{pad}{text}{pad}{ticks}")
-}
-
-/// Reads code at the start of a text; gives it and what follows.
+/// Splits a code span off the start of a text.
 pub(super) fn read_code_span(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start_matches('`');
     let len = text.len() - inner.len();
@@ -93,7 +75,7 @@ pub(super) fn read_code_span(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Writes JSON in a comment that it cannot end, without invisible characters.
+/// Writes JSON in an HTML comment that it cannot end, without invisible characters.
 pub(super) fn comment(value: &Value) -> String {
     let mut json = String::new();
     for character in value.to_string().chars() {
@@ -115,7 +97,7 @@ pub(super) fn read_comment(line: &str) -> Option<&str> {
     line.trim().strip_prefix("<!-- tollgate:")?.strip_suffix("-->").map(str::trim)
 }
 
-/// Where code inside lines begins and ends, as far as that is certain.
+/// The code spans of lines, as far as they are certain.
 #[derive(Default)]
 struct Spans {
     /// A run of backticks had no partner in its line, so later ones may pair up in any way.
@@ -149,7 +131,7 @@ impl Spans {
         if self.uncertain {
             return code;
         }
-        // A partner far away is not looked for: that would be slow on text made of backticks.
+        // The search for a partner is bounded: text made of backticks would take quadratic time.
         let runs = runs(line);
         let mut index = 0;
         while let Some(&(start, len)) = runs.get(index) {
@@ -212,7 +194,7 @@ fn unescape_structure(line: &str) -> String {
     }
 }
 
-/// How much of a line's start is indentation, quote marks and list marks.
+/// The length of indentation, quote marks and list marks at the start of a line.
 fn container_len(line: &str) -> usize {
     let mut rest = line;
     loop {

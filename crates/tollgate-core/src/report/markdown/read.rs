@@ -1,17 +1,16 @@
-//! Reading a review from Markdown, ours or written by hand.
+//! Reads a review from Markdown, ours or handwritten.
 //!
-//! The text becomes the fields of the JSON form, comments of ours are laid over
-//! them, and the JSON reader checks the result; its JSON pointers are turned back
-//! into lines.
+//! The text is converted to the JSON form, our comments override its fields, and the JSON reader validates the result;
+//! its JSON pointers are converted to line numbers.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
+use crate::markdown::fence::{self, Kind};
 use crate::report::json::{self, parse};
 use crate::report::markdown::escape::{read_code_span, read_comment, unblock, unline};
-use crate::report::markdown::fence::{self, Kind};
-use crate::report::{Place, Problem, Read, ReadError, Strictness, shorten};
+use crate::report::{InputPosition, Problem, Read, ReadError, Strictness, shorten};
 
 /// Reads a review from Markdown.
 pub fn read(text: &str, strictness: Strictness) -> Result<Read, ReadError> {
@@ -25,38 +24,38 @@ pub fn read(text: &str, strictness: Strictness) -> Result<Read, ReadError> {
     }
 }
 
-/// The fields that reading one finding gives; what is wrong is not said.
+/// The JSON fields of a finding; problems are dropped.
 pub(super) fn finding_fields(text: &str) -> Map<String, Value> {
     let mut document = Document::new(text);
     let all = 0..document.lines.len();
     document.finding(all).0
 }
 
-/// The fields that reading a whole review gives; what is wrong is not said.
+/// The JSON fields of a review; problems are dropped.
 pub(super) fn review_fields(text: &str) -> Map<String, Value> {
     Document::new(text).review().0
 }
 
-/// Where the parts of a finding stand, as line numbers.
+/// The line numbers of the parts of a finding.
 #[derive(Debug, Default)]
-struct FindingPlaces {
+struct FindingLines {
     heading: usize,
     file: Option<usize>,
     evidence: Option<usize>,
 }
 
-/// Where the parts of the document stand.
+/// The line numbers of the parts of the document.
 #[derive(Debug, Default)]
-struct Places {
+struct LineMap {
     header: Vec<(&'static str, usize)>,
-    findings: Vec<FindingPlaces>,
+    findings: Vec<FindingLines>,
 }
 
-impl Places {
+impl LineMap {
     fn located(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
         for problem in &mut problems {
-            if let Place::Pointer(pointer) = &problem.place {
-                problem.place = Place::Line(self.line(pointer));
+            if let InputPosition::Pointer(pointer) = &problem.place {
+                problem.place = InputPosition::Line(self.line(pointer));
             }
         }
         problems.sort_by(|left, right| left.place.cmp(&right.place));
@@ -78,7 +77,7 @@ impl Places {
     }
 }
 
-/// What a heading begins.
+/// The section of a heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heading {
     Title,
@@ -105,7 +104,7 @@ impl<'a> Document<'a> {
     fn problem(&mut self, index: usize, rule: &'static str, message: impl Into<String>) {
         if self.problems.len() < 500 {
             let found = shorten(self.lines.get(index).map_or("", |line| line.trim()));
-            self.problems.push(Problem { place: Place::Line(index + 1), rule, found, message: message.into() });
+            self.problems.push(Problem { place: InputPosition::Line(index + 1), rule, found, message: message.into() });
         }
     }
 
@@ -115,10 +114,10 @@ impl<'a> Document<'a> {
         texts.filter_map(|(index, line)| Some((index, heading(line)?))).collect()
     }
 
-    fn review(&mut self) -> (Map<String, Value>, Places) {
+    fn review(&mut self) -> (Map<String, Value>, LineMap) {
         let headings = self.headings();
         let mut fields = Map::new();
-        let mut places = Places::default();
+        let mut places = LineMap::default();
         let (mut findings, mut overlays) = (Vec::new(), Vec::new());
         let first_section = headings.iter().find(|(_, heading)| *heading != Heading::Title);
         self.header(0..first_section.map_or(self.lines.len(), |(index, _)| *index), &mut fields, &mut places);
@@ -160,7 +159,7 @@ impl<'a> Document<'a> {
         (fields, places)
     }
 
-    fn header(&mut self, range: Range<usize>, fields: &mut Map<String, Value>, places: &mut Places) {
+    fn header(&mut self, range: Range<usize>, fields: &mut Map<String, Value>, places: &mut LineMap) {
         fields.insert("re_review_required".to_owned(), Value::Bool(false));
         let title =
             range.clone().find(|index| self.kinds[*index] == Kind::Text && self.lines[*index].starts_with("# "));
@@ -211,7 +210,7 @@ impl<'a> Document<'a> {
         Value::Array(files)
     }
 
-    /// Looks through lines where only comments of ours mean anything.
+    /// Collects our comments from lines outside known sections.
     fn rest(&mut self, range: Range<usize>, overlays: &mut Vec<(usize, &'a str)>) {
         for index in range {
             let line = self.lines[index];
@@ -239,11 +238,11 @@ impl<'a> Document<'a> {
         (!trimmed.is_empty()).then(|| unblock(&self.lines[trimmed]))
     }
 
-    /// Reads the finding whose heading is the first line, where its parts are, and where it ends.
-    fn finding(&mut self, range: Range<usize>) -> (Map<String, Value>, FindingPlaces, usize) {
+    /// Reads the finding whose heading is the first line, its line numbers and its end.
+    fn finding(&mut self, range: Range<usize>) -> (Map<String, Value>, FindingLines, usize) {
         let mut fields = Map::new();
         self.finding_heading(range.start, &mut fields);
-        let mut places = FindingPlaces { heading: range.start + 1, ..FindingPlaces::default() };
+        let mut places = FindingLines { heading: range.start + 1, ..FindingLines::default() };
         let body = range.start + 1..range.end;
         let evidence = self.find_label(body.clone(), "Evidence");
         let head = body.start..evidence.map_or_else(|| self.rule_in(body.clone()), |(index, _)| index);
@@ -316,7 +315,7 @@ impl<'a> Document<'a> {
         fields.insert("summary".to_owned(), json!(unline(summary.trim())));
     }
 
-    /// Reads `` `path:12`-14 `` and its cousins.
+    /// Reads `` `path:12`-14 `` and variants.
     fn location(&mut self, index: usize, text: &str) -> Map<String, Value> {
         let (code, after) = read_code_span(text).unwrap_or((text.trim(), ""));
         let (file, lines) = match code.rsplit_once(':') {
@@ -343,7 +342,7 @@ impl<'a> Document<'a> {
         location
     }
 
-    /// Reads the code block below a label, or the text beside it; also says where it ends.
+    /// Reads the code block below a label, or the text beside it, and its end.
     fn code(&mut self, label: usize, beside: &str, end: usize) -> (Option<String>, usize) {
         if !beside.is_empty() {
             self.problem(label, "fence", "expected a code block on the next line");
@@ -364,7 +363,7 @@ impl<'a> Document<'a> {
         (Some(lines.collect::<Vec<_>>().join("\n")), (close + 1).min(end))
     }
 
-    /// Finds a label, as the template has it or, failing that, as people write it.
+    /// Finds a label, exactly or in a variant.
     fn find_label(&self, range: Range<usize>, name: &str) -> Option<(usize, &'a str)> {
         let texts = || range.clone().filter(|index| self.kinds[*index] == Kind::Text);
         let exact = format!("**{name}:**");
@@ -387,12 +386,12 @@ impl<'a> Document<'a> {
         start..end
     }
 
-    /// Lays the fields of a comment over those that were read.
+    /// Overrides fields by those of a comment.
     fn overlay(&mut self, index: usize, text: &str, fields: &mut Map<String, Value>) {
         match parse::parse(text.as_bytes()) {
             Ok((Value::Object(mut more), doubles)) => {
                 for _ in doubles {
-                    self.problem(index, "duplicate-key", "a key stands twice in this comment");
+                    self.problem(index, "duplicate-key", "duplicate key in this comment");
                 }
                 if more.shift_remove("findings").is_some() {
                     self.problem(index, "comment", "findings stand under their headings, not in a comment");
@@ -445,14 +444,14 @@ fn heading(line: &str) -> Option<Heading> {
     }
 }
 
-/// Reads `**Label:** text`, `- Label: text` and what people make of it.
+/// Reads `**Label:** text`, `- Label: text` and variants.
 fn labelled<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (label, text) = line.trim_start_matches(['-', '*', '_', ' ']).split_once(':')?;
     let same = label.trim_matches(['*', '_', ' ']).eq_ignore_ascii_case(name);
     same.then(|| text.trim_start_matches(['*', '_']).trim())
 }
 
-/// Text without the code marks around it.
+/// Text without surrounding backticks.
 fn bare(text: &str) -> &str {
     let text = text.trim();
     match read_code_span(text) {

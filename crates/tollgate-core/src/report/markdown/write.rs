@@ -1,13 +1,14 @@
-//! Writing a review as Markdown.
+//! Writes a review as Markdown.
 
 use serde_json::{Map, Value};
 
 use crate::finding::{Finding, Side};
 use crate::language::Language;
+use crate::markdown::escape::{code_span, visible_lines};
+use crate::markdown::fence;
 use crate::path::FilePath;
 use crate::report::json::{self, Form, Options};
-use crate::report::markdown::escape::{block, code_span, comment, line, visible_lines};
-use crate::report::markdown::fence;
+use crate::report::markdown::escape::{block, comment, line};
 use crate::report::markdown::read;
 use crate::review::Review;
 
@@ -55,7 +56,7 @@ fn header(review: &Review) -> String {
         text.push_str("**Re-review Required:** true\n");
     }
     if let Some(coverage) = review.coverage.as_ref().filter(|coverage| !coverage.is_complete()) {
-        // Not read back (the list is in the comment): people must not take a partial review for a whole one.
+        // For people only, the list is in the comment: a partial review must not look complete.
         let n_missing = coverage.count().not_reviewed;
         text.push_str(&format!("**Not Reviewed:** {n_missing} of {} hunks\n", coverage.hunks.len()));
     }
@@ -99,17 +100,17 @@ fn fenced(text: &str, file: &FilePath) -> String {
     format!("{fence}{tag}\n{text}\n{fence}\n")
 }
 
-/// The fields of a finding that reading the text does not give back.
+/// The fields of a finding that the text does not carry.
 fn rest_of_finding(finding: &Finding, text: &str) -> Map<String, Value> {
     let real = json::finding_value(finding, Form::Short);
     let shown = read::finding_fields(text);
     differing(real, &shown)
 }
 
-/// The fields of a review that reading the text does not give back.
+/// The fields of a review that the text does not carry.
 fn rest_of_review(review: &Review, text: &str) -> Map<String, Value> {
     let mut real = json::review_value(&Review { findings: Vec::new(), ..review.clone() }, Options::default());
-    // Both follow from the findings and are in the header.
+    // Both are computed from the findings.
     for key in ["findings", "verdict"] {
         real.as_object_mut().and_then(|map| map.shift_remove(key));
     }
@@ -126,7 +127,7 @@ fn rest_of_review(review: &Review, text: &str) -> Map<String, Value> {
 
 fn differing(real: Value, shown: &Map<String, Value>) -> Map<String, Value> {
     let Value::Object(mut real) = real else { return Map::new() };
-    // Computed anew whenever it is needed.
+    // The fingerprint is always computed.
     real.shift_remove("x_fingerprint");
     real.into_iter().filter(|(key, value)| shown.get(key) != Some(value)).collect()
 }

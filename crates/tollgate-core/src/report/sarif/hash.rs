@@ -1,8 +1,7 @@
-//! The line hash by which GitHub knows an alert again.
+//! `primaryLocationLineHash`, by which GitHub tracks an alert.
 //!
-//! For each line a 64 bit rolling hash over the hundred characters from its
-//! start on that are neither space nor tab, with every line break a line feed.
-//! Equal hashes in one file are told apart by a number: `c129715d7a2bc9a3:1`.
+//! A 64 bit rolling hash over the hundred characters from the start of a line that are neither space nor tab, with every
+//! line break a line feed. Equal hashes in one file are numbered: `c129715d7a2bc9a3:1`.
 
 use std::collections::HashMap;
 
@@ -11,10 +10,9 @@ const FACTOR: u64 = 37;
 const END_OF_FILE: u16 = 0xffff;
 
 /// Computes the hash of every line; the first line's is at index 0.
-#[must_use]
-pub fn line_hashes(text: &str) -> Vec<String> {
+pub(super) fn line_hashes(text: &str) -> Vec<String> {
     let mut hasher = Hasher::default();
-    // GitHub's own program counts UTF-16 units.
+    // GitHub's implementation counts UTF-16 units.
     for unit in text.encode_utf16() {
         hasher.character(unit);
     }
@@ -79,7 +77,7 @@ impl Hasher {
         self.index = (self.index + 1) % WINDOW;
     }
 
-    /// A line that started a whole window ago has its hash now.
+    /// Emits the hash of the line that started one window ago.
     fn flush(&mut self) {
         if std::mem::take(&mut self.starts[self.index]) {
             let count = self.seen.entry(self.hash).or_default();

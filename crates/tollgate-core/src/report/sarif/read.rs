@@ -1,21 +1,25 @@
-//! Reading SARIF of any tool.
+//! Reads SARIF of any tool.
 
 use serde_json::Value;
 
 use crate::finding::{Category, Finding, Fix, LineRange, Origin, Severity, Side};
-use crate::report::foreign::{self, Remark, decode};
+use crate::report::import::{self, ToolFinding, decode};
 use crate::report::json::fields::Reader;
 use crate::report::json::parse;
-use crate::report::{Content, Place, Read, ReadError, Strictness, shorten};
+use crate::report::{Content, InputPosition, Read, ReadError, Strictness, shorten};
 use crate::review::{Withheld, WithheldFinding};
 
-/// Reads the results of every run. Absolute paths are made relative to `root`
-/// and to the roots that the document itself names.
+/// Reads the results of every run. Absolute paths are made relative to `root` and to the roots in the document.
 pub fn read(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> Result<Read, ReadError> {
     let (document, problems) = parse::parse(bytes)?;
     let mut reader = Reader::new(problems);
     let Some(runs) = document["runs"].as_array() else {
-        return Err(ReadError::one(Place::Pointer("/runs".to_owned()), "required", "", "SARIF has a list of `runs`"));
+        return Err(ReadError::one(
+            InputPosition::Pointer("/runs".to_owned()),
+            "required",
+            "",
+            "SARIF has a list of `runs`",
+        ));
     };
     let version = document["version"].as_str().unwrap_or_default();
     if version != "2.1.0" {
@@ -40,7 +44,7 @@ pub fn read(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> Result<
     if strictness == Strictness::Strict && !notes.is_empty() {
         return Err(ReadError { problems: notes });
     }
-    Ok(Read { content: Content::Findings(foreign::numbered(findings), withheld), notes })
+    Ok(Read { content: Content::Findings(import::numbered(findings), withheld), notes })
 }
 
 struct Run<'a> {
@@ -56,7 +60,7 @@ impl<'a> Run<'a> {
         Self { run, at, tool, root }
     }
 
-    /// Reads one result and why it does not count, if it does not.
+    /// Reads one result, and why it is withheld.
     fn result(&self, reader: &mut Reader, at: &str, result: &Value) -> Option<(Finding, Option<Withheld>)> {
         let message = self.message(result);
         let kind = result["kind"].as_str().unwrap_or("fail");
@@ -71,11 +75,9 @@ impl<'a> Run<'a> {
             reader.report(at, "no-location", &said, "this result names no file and was left out");
             return None;
         };
-        let file = foreign::relative(reader, &format!("{at}/locations/0"), &path, &self.roots())?;
-        let mut place = lines(&location["region"]).map_or_else(
-            || foreign::place(file.clone(), 1, 1),
-            |(start, end)| foreign::place(file.clone(), start, end),
-        );
+        let file = import::relative(reader, &format!("{at}/locations/0"), &path, &self.roots())?;
+        let mut place = lines(&location["region"])
+            .map_or_else(|| import::place(file.clone(), 1, 1), |(start, end)| import::place(file.clone(), start, end));
         if result["properties"]["side"] == "LEFT" {
             place.side = Side::Left;
         }
@@ -83,7 +85,7 @@ impl<'a> Run<'a> {
         let snippet = location["region"]["snippet"]["text"].as_str();
         let reviewer = result["properties"]["reviewer"].as_str().filter(|_| self.is_ours());
         let generic = |id: &&str| !(self.is_ours() && id.starts_with("review-"));
-        let remark = Remark {
+        let remark = ToolFinding {
             severity: self.severity(result, rule),
             category: self.category(result, rule),
             location: place,
@@ -132,7 +134,7 @@ impl<'a> Run<'a> {
         }
         let id = rule_id(result)?;
         let named = |id: &str| rules.iter().find(|rule| rule["id"] == id);
-        // `CA1000/1` may name a part of the rule `CA1000`.
+        // `CA1000/1` names a sub-rule of `CA1000`.
         named(id).or_else(|| named(id.rsplit_once('/')?.0))
     }
 
@@ -169,7 +171,7 @@ impl<'a> Run<'a> {
         said(result).or(security).or(by_rule).or_else(|| tags(result)).unwrap_or(Category::Logic)
     }
 
-    /// The path of an artifact, relative or absolute, escapes undone.
+    /// The decoded path of an artifact, relative or absolute.
     fn path(&self, location: &Value) -> Option<String> {
         let uri = location["uri"].as_str();
         let (uri, base) = match (uri, location["index"].as_u64()) {
@@ -183,10 +185,10 @@ impl<'a> Run<'a> {
         if is_absolute(&path) { Some(path) } else { Some(self.based(path, base)) }
     }
 
-    /// Puts the folders of the bases in front; an absolute one is taken for the root.
+    /// Prepends the folders of the bases; an absolute one counts as the root.
     fn based(&self, mut path: String, base: Option<&str>) -> String {
         let mut base = base.map(str::to_owned);
-        // Bases may name each other in a circle.
+        // Bases may be circular.
         for _ in 0..16 {
             let Some(found) = base.and_then(|base| self.run["originalUriBaseIds"].get(&base)) else { break };
             let Some(uri) = found["uri"].as_str().map(path_of_uri) else { break };
@@ -214,7 +216,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A fix of whole lines, or else the text it would put in.
+    /// A fix of whole lines, else the inserted text.
     fn fix(&self, result: &Value) -> (Option<Fix>, Option<String>) {
         let changes = &result["fixes"][0]["artifactChanges"];
         let replacements = &changes[0]["replacements"];
@@ -286,7 +288,7 @@ fn fill(text: &str, arguments: &[Value]) -> String {
 
 fn path_of_uri(uri: &str) -> String {
     let path = match uri.strip_prefix("file://") {
-        // `file://host/path` and `file:///path`; what stands for a drive is `file:///C:/path`.
+        // `file://host/path`, `file:///path` and, with a drive, `file:///C:/path`.
         Some(rest) => rest.find('/').map_or("", |slash| &rest[slash..]),
         None => uri.strip_prefix("file:").unwrap_or(uri),
     };
@@ -304,7 +306,7 @@ fn is_absolute(path: &str) -> bool {
 fn lines(region: &Value) -> Option<(u64, u64)> {
     let start = region["startLine"].as_u64()?;
     let end = region["endLine"].as_u64().unwrap_or(start);
-    // The end column is exclusive, so a region that ends before the first character ends a line earlier.
+    // The end column is exclusive: column 1 ends on the previous line.
     let empty_tail = end > start && region["endColumn"].as_u64() == Some(1);
     Some((start, if empty_tail { end - 1 } else { end }))
 }
@@ -317,7 +319,7 @@ fn whole_lines(region: &Value, text: &str) -> Option<Fix> {
         None => region["charLength"].is_null(),
         Some(column) => column == 1 && region["endLine"].as_u64()? > start,
     };
-    // With the line break deleted the text must bring its own, or the next line would join.
+    // With the line break deleted the text must end in one, or the next line would be joined.
     let with_break = region["endColumn"].as_u64() == Some(1);
     let replacement = match (with_break, text.strip_suffix('\n')) {
         (true, Some(line)) => line,

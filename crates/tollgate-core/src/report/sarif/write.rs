@@ -1,4 +1,4 @@
-//! Writing SARIF.
+//! Writes SARIF.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,37 +7,36 @@ use serde_json::{Map, Value, json};
 use crate::coverage::HunkStatus;
 use crate::finding::{Category, Finding, Fix, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
-use crate::path::FilePath;
-use crate::report::foreign::encode;
+use crate::path::{FilePath, percent_encode};
 use crate::report::sarif::hash::line_hashes;
 use crate::review::{Review, Withheld};
 
-/// The longest description that GitHub takes.
+/// The longest description that GitHub accepts.
 const MAX_DESCRIPTION: usize = 1024;
 
-/// What is known about a rule beside its findings.
+/// The description of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, as findings have it.
+    /// Its id, as in findings.
     pub id: String,
-    /// What it finds, in one line.
+    /// The defect, in one line.
     pub short: String,
-    /// What it finds and why that matters.
+    /// The defect and its consequence.
     pub full: String,
-    /// What to do about it, for people.
+    /// The remedy, for people.
     pub help: String,
 }
 
-/// What is written beside the review.
+/// Options of the writer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The version of the program.
     pub version: Option<&'a str>,
-    /// Tells several runs on one commit apart.
+    /// Distinguishes several runs on one commit.
     pub category: Option<&'a str>,
-    /// The text of files after the change, as far as it is known: for the line hashes.
+    /// The text of files after the change, for the line hashes.
     pub sources: Option<&'a HashMap<FilePath, String>>,
-    /// The rules that are known; others are described by their findings.
+    /// The known rules; others are described by their findings.
     pub rules: &'a [Rule],
 }
 
@@ -91,7 +90,7 @@ pub fn write(review: &Review, options: Options<'_>) -> String {
     format!("{document:#}\n")
 }
 
-/// The rule of a finding; a finding without one gets one of its category.
+/// The rule id of a finding; by category when it has none.
 fn rule_id(finding: &Finding) -> String {
     match finding.origin.rule.as_deref().filter(|rule| !rule.trim().is_empty()) {
         Some(rule) => rule.to_owned(),
@@ -100,7 +99,7 @@ fn rule_id(finding: &Finding) -> String {
 }
 
 fn rules<'a>(findings: impl Iterator<Item = &'a Finding>, known: &[Rule]) -> (Vec<Value>, HashMap<String, usize>) {
-    // The worst finding of a rule speaks for it; sorted by name, so that the same review gives the same bytes.
+    // The worst finding of a rule describes it; sorted by id for a deterministic output.
     let mut worst: BTreeMap<String, &Finding> = BTreeMap::new();
     for finding in findings {
         let entry = worst.entry(rule_id(finding)).or_insert(finding);
@@ -147,10 +146,10 @@ fn result(finding: &Finding, rule_id: &str, rule_index: usize) -> Value {
         Some(reason) if !reason.trim().is_empty() => format!("{}\n\n{reason}", finding.summary),
         _ => finding.summary.to_string(),
     };
-    let uri = encode(finding.location.file.as_str());
+    let uri = percent_encode(finding.location.file.as_str());
     let lines = finding.location.lines;
     let mut place = Map::new();
-    // GitHub asks for all four; the end column needs the file's text and is added when that is known.
+    // GitHub requires all four; the end column needs the text of the file and is added later.
     for (key, value) in [("startLine", lines.start()), ("startColumn", 1), ("endLine", lines.end())] {
         place.insert(key.to_owned(), json!(value));
     }
@@ -173,7 +172,7 @@ fn result(finding: &Finding, rule_id: &str, rule_index: usize) -> Value {
     result
 }
 
-/// What a result of ours says beside what every tool's result says.
+/// Our extension properties of a result.
 fn properties(finding: &Finding) -> Map<String, Value> {
     let mut properties = Map::new();
     properties.insert("severity".to_owned(), json!(finding.severity.as_str()));
@@ -201,7 +200,7 @@ fn region(lines: LineRange) -> Map<String, Value> {
 fn fixed(fix: &Fix, uri: &str) -> Value {
     let mut replacement = json!({ "deletedRegion": region(fix.lines) });
     if fix.replacement.is_empty() {
-        // Whole lines go only with their line break, so the region reaches to the next line.
+        // Deleting whole lines includes the line break, so the region ends on the next line.
         let next = fix.lines.end().saturating_add(1);
         replacement["deletedRegion"] =
             json!({ "startLine": fix.lines.start(), "startColumn": 1, "endLine": next, "endColumn": 1 });
@@ -226,12 +225,12 @@ fn suppression(why: &Withheld) -> Value {
     json!({ "kind": kind, "status": "accepted", "justification": text(&justification, usize::MAX) })
 }
 
-/// Says whether the review went through, and names what was not looked at.
+/// The invocation, with a notification for each hunk that was not reviewed.
 fn invocation(review: &Review) -> Value {
     let mut notifications = Vec::new();
     for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
         let HunkStatus::NotReviewed(reason) = &covered.status else { continue };
-        let mut place = json!({ "artifactLocation": { "uri": encode(covered.file.as_str()) } });
+        let mut place = json!({ "artifactLocation": { "uri": percent_encode(covered.file.as_str()) } });
         if let Some(lines) = covered.lines {
             place["region"] = Value::Object(region(lines));
         }
@@ -248,7 +247,7 @@ fn invocation(review: &Review) -> Value {
     invocation
 }
 
-/// What is known about the lines of a file.
+/// The hashes and widths of the lines of a file.
 struct Text {
     hashes: Vec<String>,
     /// Lengths in UTF-16 units.
@@ -269,12 +268,12 @@ fn text_of<'a, 't>(
     Some(texts.entry(file).or_insert_with(text))
 }
 
-/// Text that is never empty and never too long: GitHub refuses both.
+/// Text that is neither empty nor too long: GitHub refuses both.
 fn text(text: &str, max: usize) -> String {
     if text.trim().is_empty() {
-        return "(nothing was said)".to_owned();
+        return "(no text)".to_owned();
     }
-    // The limit may count UTF-16 units, of which a character has at most two.
+    // The limit may count UTF-16 units; a character has at most two.
     if text.len() <= max || text.encode_utf16().count() <= max {
         return text.to_owned();
     }

@@ -1,21 +1,21 @@
-//! The block of figures below a summary, collapsed: what was looked at, what was left out and why.
+//! Review Details: the collapsed block with counts, coverage and withheld findings.
 
 use crate::comment::{DETAILS_SUMMARY, Label};
 use crate::coverage::{Coverage, HunkStatus};
 use crate::finding::Finding;
-use crate::report::escape::{literal, literal_at_start, shown, shown_path, with_tags};
+use crate::markdown::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
-use crate::report::summary::first::split;
+use crate::report::summary::first_review::split;
+use crate::report::summary::phrases::{counts, plural};
 use crate::report::summary::re_review::Parts;
-use crate::report::summary::words::{counts, plural};
 use crate::report::summary::{Comment, n_left_out};
 use crate::review::{Review, Withheld, WithheldFinding};
 
-/// The most characters of a line that others wrote.
+/// The most characters of an untrusted line.
 const MAX_LINE: usize = 400;
 
-/// The most lines that others wrote, and the most places that were not looked at.
+/// The most additional lines, and the most unreviewed hunks.
 const MAX_LINES: usize = 100;
 
 /// Writes the block.
@@ -44,7 +44,7 @@ fn size(draft: &mut Draft, comment: &Comment<'_>) {
     if !review.reviewed.is_null() {
         let commits = format!("{} against {}", review.reviewed.short(), review.base.short());
         let compared = review.compared.as_deref().map(|compared| shown(compared, 200));
-        // A range of two commits says in words just what stands here already.
+        // A range of two commits repeats this line.
         let compared = compared.filter(|compared| !compared.is_empty() && *compared != commits);
         let compared = compared.map_or_else(String::new, |compared| format!(", {}", literal(&compared)));
         draft.push(format!("- Commit: {commits}{compared}\n"));
@@ -84,7 +84,7 @@ fn findings(draft: &mut Draft, comment: &Comment<'_>) {
     }
 }
 
-/// Writes how much was looked at, and what was not, by name.
+/// Writes the coverage and the unreviewed hunks.
 pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
     let count = coverage.count();
     draft.push(format!(
@@ -108,7 +108,7 @@ pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
     draft.more(more);
 }
 
-/// The findings that do not count: how many, and those that a person should be able to find again.
+/// The withheld findings: counts by reason, and a list.
 fn withheld(draft: &mut Draft, review: &Review) {
     if review.withheld.is_empty() {
         return;
@@ -143,7 +143,7 @@ fn kind(why: &Withheld) -> &'static str {
     }
 }
 
-/// Why a finding does not count; `None` for one that is only counted.
+/// Why a finding is withheld; `None` for one that is only counted.
 fn why(withheld: &WithheldFinding) -> Option<String> {
     (withheld.why != Withheld::OutsideChange).then(|| withheld.why.to_string())
 }
@@ -161,7 +161,7 @@ fn since(draft: &mut Draft, comment: &Comment<'_>) {
     ));
 }
 
-/// A finding in a list below a figure.
+/// A finding in a list.
 fn listed(finding: &Finding, why: &str) -> String {
     let tag = Label::of(finding.severity).map_or("PRAISE", Label::tag);
     let place = format!("{} ({})", literal(&entry::path(finding)), finding.location.lines);

@@ -1,59 +1,59 @@
-//! A comment in the making: what must be in it, and what gives way where room is short.
+//! Fits a comment into a size limit: fixed text, and items that are shortened or folded by rank.
 
-/// Which parts go in first: findings that block before all else.
+/// The priority of an item: blocking findings first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// A blocker that is there.
+    /// A blocking finding.
     Blocker,
-    /// A blocker that was there before and still is, or no longer is.
+    /// A blocking finding of an earlier review, open or resolved.
     OldBlocker,
-    /// What was not looked at.
+    /// A hunk that was not reviewed.
     NotReviewed,
-    /// A line of figures.
+    /// A line of Review Details.
     Figure,
-    /// A finding that does not block.
+    /// A finding that is not blocking.
     Finding,
-    /// A finding of an earlier review that does not block.
+    /// A finding of an earlier review that is not blocking.
     Old,
-    /// Advice and praise.
+    /// Suggestions and strengths.
     Extra,
-    /// A finding that does not count.
+    /// A withheld finding.
     Withheld,
 }
 
-/// A comment in the making.
+/// A comment under construction.
 #[derive(Default)]
 pub(crate) struct Draft {
     parts: Vec<Part>,
 }
 
 enum Part {
-    /// Is always in.
+    /// Fixed text.
     Text(String),
-    /// Goes in where there is room.
+    /// An item, which may be folded.
     Item(Item),
-    /// Findings that are never listed, only counted.
+    /// Findings that are only counted.
     Skipped(usize),
-    /// Says how many of the items before it, back to the last such part, did not go in.
+    /// The count of items since the last such part that were folded.
     More(fn(usize, usize) -> String),
 }
 
-/// One line that may be folded away, with more words about it.
+/// A line with an explanation; both may be folded.
 pub(crate) struct Item {
     pub(crate) rank: Rank,
-    /// How many findings it stands for.
+    /// The number of findings it stands for.
     pub(crate) n_findings: usize,
     pub(crate) line: String,
-    /// What is said below it, in its long form and in a short one.
+    /// The explanation below it, long and short.
     pub(crate) words: Option<(String, String)>,
-    /// What ends the item.
+    /// The text behind the item.
     pub(crate) end: &'static str,
 }
 
-/// The room that is kept for a line that says how many items did not go in.
+/// The room reserved for the count of folded items.
 const MORE_LEN: usize = 80;
 
-/// How much of an item goes in.
+/// The rendering of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Folded,
@@ -71,17 +71,17 @@ impl Draft {
         self.parts.push(Part::Item(item));
     }
 
-    /// Counts findings that are not listed whatever the room.
+    /// Counts findings that are not listed.
     pub(crate) fn skip(&mut self, n_findings: usize) {
         self.parts.push(Part::Skipped(n_findings));
     }
 
-    /// Ends a list of items; `words` takes how many findings did not go in and how many did.
+    /// Ends a list of items; `words` takes the counts of folded and listed findings.
     pub(crate) fn more(&mut self, words: fn(usize, usize) -> String) {
         self.parts.push(Part::More(words));
     }
 
-    /// The text, in at most so many bytes if what must be in it leaves any choice.
+    /// The text, in at most `max_len` bytes unless the fixed text is longer.
     pub(crate) fn finish(self, max_len: usize) -> String {
         let forms = self.forms(max_len);
         let mut text = String::new();
@@ -114,7 +114,7 @@ impl Draft {
         text
     }
 
-    /// What goes in: first the lines, the most important ones first, then what is said about them.
+    /// Chooses the renderings: lines by rank first, then explanations.
     fn forms(&self, max_len: usize) -> Vec<Form> {
         let fixed: usize = self.parts.iter().map(Part::fixed_len).sum();
         let mut left = max_len.saturating_sub(fixed);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn words_give_way_before_lines_and_the_most_important_line_stays() {
+    fn explanations_are_dropped_before_lines_and_the_top_rank_stays() {
         check(100, "# a\n1\nlong words\n2\nlong words\n3\nlong words\n");
         check(34, "# a\n1\nlong words\n2\nlong words\n3\nshort\n");
         check(12, "# a\n1\n2\nshort\n3\n");

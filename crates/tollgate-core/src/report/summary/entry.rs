@@ -1,28 +1,28 @@
-//! Findings as entries of a list: those that say the same of one file are one entry with several lines.
+//! Merges equal findings of one file into an entry with several lines.
 
 use std::collections::HashMap;
 
 use crate::comment::Label;
 use crate::finding::{Finding, LineRange};
-use crate::report::escape::{literal, literal_at_start, shown, shown_path};
-use crate::report::summary::words::sentences;
+use crate::markdown::escape::{literal, literal_at_start, shown, shown_path};
+use crate::report::summary::phrases::sentences;
 
-/// The most characters of a path, of a title, and of what is said about a finding.
+/// The most characters of a path, of a title, and of an explanation.
 const MAX_PATH: usize = 200;
 const MAX_TITLE: usize = 200;
 const MAX_WORDS: usize = 600;
 const MAX_SHORT_WORDS: usize = 160;
 
-/// The most places that one entry names.
+/// The most line ranges of one entry.
 const MAX_PLACES: usize = 20;
 
-/// Findings of one label that say the same of one file.
+/// Findings with the same label, file and title.
 pub(super) struct Entry<'a> {
     pub(super) label: Label,
     pub(super) findings: Vec<&'a Finding>,
 }
 
-/// Puts findings in entries, the worst first; praise is no finding here.
+/// Merges findings, the worst first, without praise.
 pub(super) fn merge<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'a>> = Vec::new();
     let mut known: HashMap<(Label, &str, &str), usize> = HashMap::new();
@@ -40,12 +40,12 @@ pub(super) fn merge<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<
 }
 
 impl Entry<'_> {
-    /// The file, as it is shown.
+    /// The displayed path.
     pub(super) fn path(&self) -> String {
         self.findings.first().map(|finding| path(finding)).unwrap_or_default()
     }
 
-    /// The title, as it is shown, and how many places it leaves out.
+    /// The displayed title, with the number of omitted line ranges.
     pub(super) fn title(&self) -> String {
         let title = self.findings.first().map(|finding| title(finding)).unwrap_or_default();
         match self.places().len().saturating_sub(MAX_PLACES) {
@@ -65,7 +65,7 @@ impl Entry<'_> {
         format!("{}{}: {}", literal_at_start(&self.path()), self.lines(), literal(&self.title()))
     }
 
-    /// What is said about it, in a long form and in a short one.
+    /// The explanation, long and short.
     pub(super) fn words(&self) -> Option<(String, String)> {
         let reason = self.findings.iter().find_map(|finding| finding.reason.as_deref());
         let long = shown(&sentences(reason?, 3), MAX_WORDS);
@@ -81,12 +81,12 @@ impl Entry<'_> {
     }
 }
 
-/// A finding's file, as it is shown.
+/// The displayed path of a finding.
 pub(super) fn path(finding: &Finding) -> String {
     shown_path(finding.location.file.as_str(), MAX_PATH)
 }
 
-/// A finding's title, as it is shown.
+/// The displayed title of a finding.
 pub(super) fn title(finding: &Finding) -> String {
     shown(finding.summary.as_str(), MAX_TITLE)
 }

@@ -1,29 +1,29 @@
-//! A later review of the same change: what is new, what is resolved, what is still open.
+//! The summary of a re-review: new, resolved and still open findings.
 
 use std::collections::HashSet;
 
 use crate::comment::{Label, item::key};
 use crate::finding::Finding;
-use crate::report::escape::literal;
+use crate::markdown::escape::literal;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, merge};
-use crate::report::summary::first;
-use crate::report::summary::words::missing;
-use crate::report::summary::{Comment, Since, what_changed};
+use crate::report::summary::first_review;
+use crate::report::summary::phrases::missing;
+use crate::report::summary::{Comment, Since, write_what_changed};
 use crate::verdict::{self, VerdictUpdate};
 
-/// Writes the sections; `None` when there is nothing to report.
+/// Writes the sections; `None` without findings.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>) -> Option<()> {
     let Parts { new, resolved, still_open } = Parts::of(comment, since);
     if new.is_empty() && resolved.is_empty() && still_open.is_empty() {
         return None;
     }
     draft.push(format!("## Re-review -- Changes since {}\n\n", since.head.short()));
-    what_changed(draft, comment);
+    write_what_changed(draft, comment);
     let open_keys: HashSet<String> = still_open.iter().map(|finding| key(&plain(finding))).collect();
-    let (commented, cut) = first::split(&new, comment.commented);
+    let (commented, cut) = first_review::split(&new, comment.commented);
     write_new(draft, &commented, &open_keys);
-    first::say_cut(draft, cut.len());
+    first_review::say_cut(draft, cut.len());
     write_resolved(draft, &resolved, &open_keys);
     write_still_open(draft, &still_open);
     draft.push(format!("\n## Verdict Update\n{}\n", verdict_line(comment, &new, &resolved, &still_open)));
@@ -63,7 +63,7 @@ fn write_new(draft: &mut Draft, new: &[&Finding], open_keys: &HashSet<String>) {
         let title = distinct(&path, title, "another place", open_keys);
         let tag = entry.label.tag();
         let line = format!("{gap}:new: [{tag}] {}{}: {}", literal(&path), entry.lines(), literal(&title));
-        draft.item(first::item(entry, line));
+        draft.item(first_review::item(entry, line));
     }
     draft.more(more_below);
 }
@@ -115,12 +115,12 @@ fn tag(finding: &Finding) -> &'static str {
     Label::of(finding.severity).map_or("", Label::tag)
 }
 
-/// `path: title`, as it is shown.
+/// The displayed `path: title`.
 fn plain(finding: &Finding) -> String {
     format!("{}: {}", entry::path(finding), entry::title(finding))
 }
 
-/// A title that is not mistaken for one that is still open: two equal remarks on a file may have different fates.
+/// A title that differs from those still open: equal findings of a file may be resolved and open.
 fn distinct(path: &str, mut title: String, words: &str, open_keys: &HashSet<String>) -> String {
     while open_keys.contains(&key(&format!("{path}: {title}"))) {
         title = format!("{title} ({words})");

@@ -1,4 +1,4 @@
-//! The code around a finding, and its fix as a small diff.
+//! Code frames of findings, and fixes as small diffs.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use super::wrap::cut;
 
 /// Lines shown before and after the finding's.
 const CONTEXT: u32 = 2;
-/// A finding over more lines than this shows its first ones.
+/// The most lines of a finding that are shown.
 const MAX_MARKED: u32 = 12;
-/// A fix over more lines than this shows its first ones.
+/// The most lines of a fix that are shown.
 const MAX_FIX_LINES: usize = 20;
 
-/// The finding's lines, marked, with a little context; its evidence when the change does not have them.
+/// The lines of a finding with context; its evidence when they are not in the diff.
 pub(super) fn render(finding: &Finding, files: &[FileDiff], look: &Look) -> String {
     let marked = finding.location.lines;
     let last = marked.end().min(marked.start().saturating_add(MAX_MARKED - 1));
@@ -69,7 +69,7 @@ fn evidence(out: &mut String, finding: &Finding, look: &Look) {
     out.push('\n');
 }
 
-/// The lines the change shows of the finding's file on the finding's side.
+/// The lines of the finding's file and side in the diff.
 fn lines_on_side<'a>(finding: &Finding, files: &'a [FileDiff]) -> impl Iterator<Item = (u32, &'a [u8])> {
     let side = finding.location.side;
     let file = find_file(files, &finding.location.file, side);

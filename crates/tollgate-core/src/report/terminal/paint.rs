@@ -1,23 +1,24 @@
-//! Colours, links and marks, or plain text.
+//! Colours, hyperlinks and signs of the terminal report.
 
 use std::borrow::Cow;
 
 use crate::finding::Severity;
 use crate::gate::Gate;
+use crate::path::percent_encode;
 use crate::review::Review;
 use crate::verdict::Verdict;
 use crate::visible::visible;
 
 use super::wrap::cut;
 
-/// What the terminal can show.
+/// The capabilities of the terminal.
 #[derive(Debug, Clone, Default)]
 pub struct Paint {
     /// True to write colours.
     pub colour: bool,
     /// True to write characters beyond ASCII.
     pub unicode: bool,
-    /// The repository's root as a `file://` address without the last slash, when links work.
+    /// The root of the repository as a `file://` URL without a final slash, when links work.
     pub root: Option<String>,
 }
 
@@ -46,7 +47,7 @@ impl Paint {
         self.with("31", text)
     }
 
-    /// A text in the colour of a severity.
+    /// Colours a text by severity.
     #[must_use]
     pub fn severity<'a>(&self, severity: Severity, text: &'a str) -> Cow<'a, str> {
         let codes = match severity {
@@ -60,18 +61,18 @@ impl Paint {
         self.with(codes, text)
     }
 
-    /// A file's name as the heading of its findings.
+    /// The heading of a file.
     pub(super) fn file(&self, path: &str, width: usize) -> String {
         let shown = cut(&visible(path), width);
         let shown = self.with("1;4", &shown).into_owned();
         self.link(path, 1, &shown)
     }
 
-    /// The text as a link to a line of a file, where the terminal has links.
+    /// A hyperlink to a line of a file, if the terminal has links.
     pub(super) fn link(&self, path: &str, line_number: u32, text: &str) -> String {
         match &self.root {
             Some(root) => {
-                let path: String = path.split('/').map(percent_encode).collect::<Vec<_>>().join("/");
+                let path = percent_encode(path);
                 format!("\x1b]8;;{root}/{path}#L{line_number}\x1b\\{text}\x1b]8;;\x1b\\")
             }
             None => text.to_owned(),
@@ -82,7 +83,7 @@ impl Paint {
         if self.unicode { "│" } else { "|" }
     }
 
-    /// The sign of the verdict; the gate may be open all the same when nothing closes it.
+    /// The sign of the verdict and the gate.
     pub(super) fn mark(&self, review: &Review, gate: Gate) -> &'static str {
         let (sign, letter) = match (review.verdict(), gate) {
             (Verdict::ChangesRequested, _) | (_, Gate::Closed) => ("✖", "x"),
@@ -92,14 +93,4 @@ impl Paint {
         };
         if self.unicode { sign } else { letter }
     }
-}
-
-/// Encodes one step of a path for an address: what is not plainly safe becomes `%XX`.
-pub fn percent_encode(step: &str) -> String {
-    step.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            other => format!("%{other:02X}"),
-        })
-        .collect()
 }

@@ -89,7 +89,7 @@ fn a_finding_is_shown_in_its_code_with_the_reason_and_the_fix() {
          +   return JSON.parse(input);
 
     ✖ Changes requested: 1 High
-      Looked at all of it: 1 hunk in 1 file
+      Coverage: complete (1 hunk in 1 file)
     ");
 }
 
@@ -118,20 +118,20 @@ fn a_narrow_terminal_breaks_lines_instead_of_losing_words() {
               controls the process.
 
     ✖ Changes requested: 1 High
-      Looked at all of it: 1 hunk in 1
-      file
+      Coverage: complete (1 hunk in 1
+      file)
     ");
 }
 
 #[test]
-fn what_was_not_reviewed_is_named_and_never_approved() {
+fn unreviewed_hunks_are_named_and_never_approved() {
     let text = show(&review(Vec::new(), HunkStatus::NotReviewed("stalled the matcher".to_owned())), 80);
     assert_snapshot!(text, @r"
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
 
-    ◐ Partial: not all of the change was reviewed: nothing to report
-      Looked at 0 of 1 hunk in 1 file, 1 not reviewed
+    ◐ Partial: not all of the change was reviewed: no findings
+      Coverage: 0 of 1 hunk in 1 file, 1 not reviewed
       not reviewed: src/auth.js (stalled the matcher)
     ");
 }
@@ -159,7 +159,7 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
 }
 
 #[test]
-fn what_was_not_verified_is_shown_apart() {
+fn unverified_findings_are_listed_apart() {
     let mut review = review(Vec::new(), HunkStatus::Reviewed);
     for (summary, why) in [
         ("invented", Withheld::Unverified("its evidence is nowhere in the change".to_owned())),
@@ -172,18 +172,18 @@ fn what_was_not_verified_is_shown_apart() {
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
 
-    Not counted: not verified, or said by too few; `--verbose` tells why
+    Not counted: unverified or without consensus; `--verbose` gives the reasons
 
       High src/auth.js:11 invented
       High src/auth.js:11 alone
 
-    ✔ Approved: nothing to report
-      Looked at all of it: 1 hunk in 1 file, 3 findings withheld
+    ✔ Approved: no findings
+      Coverage: complete (1 hunk in 1 file), 3 findings withheld
     ");
 }
 
 #[test]
-fn text_of_the_change_cannot_speak_to_the_terminal() {
+fn text_of_the_change_cannot_emit_terminal_escapes() {
     let (files, _) = diff::parse(DIFF.replace("eval(input)", "\x1b[2Jeval\x07\u{202e}").into_bytes());
     let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], HunkStatus::Reviewed);
     let look = Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: true, only_new: false };
@@ -192,7 +192,7 @@ fn text_of_the_change_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn colours_and_links_are_written_only_when_asked_for() {
+fn colours_and_links_are_written_only_when_enabled() {
     let review = review(vec![finding(Severity::High, 11, "user input is passed to `eval`")], HunkStatus::Reviewed);
     assert!(!show(&review, 80).contains('\x1b'));
     let paint = Paint { colour: true, unicode: true, root: Some("file:///repo".to_owned()) };

@@ -1,11 +1,11 @@
-//! Breaking text at spaces to fit a width.
+//! Wraps text at spaces.
 
 use unicode_width::UnicodeWidthStr;
 
-/// Narrower than this no text is broken further.
+/// The minimum width.
 const MIN_WIDTH: usize = 20;
 
-/// Breaks a text into lines that fit; a word that does not fit alone stands on its own line.
+/// Wraps a text; a word longer than the width stands on its own line.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(MIN_WIDTH);
     let mut lines: Vec<String> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a text to a width, with `…` where something is missing.
+/// Truncates a text to a width, with `…`.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

@@ -6,11 +6,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::board::brief::{self, Begun, History, Task};
+use tollgate_core::board::agent_prompt::{self, History, PriorWork, Task};
+use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, Status};
-use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Iteration, document};
-use tollgate_core::prompt::Boundary;
+use tollgate_core::boundary::Boundary;
 use tollgate_rules::text::mask::mask;
 
 use super::super::folder::Attachment;
@@ -61,7 +61,7 @@ impl FeatureJob<'_> {
         let iteration = feature.row.state.iteration;
         let mut change = Change::of(Event::AgentStarted);
         let (name, model) = (ready.agent.name.as_str(), ready.agent.model.as_deref());
-        change.first.push(Announced::AgentStarted { iteration, step: None, agent: name, model });
+        change.first.push(FeatureEvent::AgentStarted { iteration, step: None, agent: name, model });
         change.set.branch = Field::Set(ready.worktree.branch().as_str().to_owned());
         change.set.target = Field::Set(ready.target.clone());
         change.set.base = Field::Set(ready.base.clone());
@@ -88,7 +88,7 @@ impl FeatureJob<'_> {
         };
         let iteration = feature.row.state.iteration;
         let (name, model) = (ready.agent.name.as_str(), ready.agent.model.as_deref());
-        let started = Announced::AgentStarted { iteration, step: Some(id.as_str()), agent: name, model };
+        let started = FeatureEvent::AgentStarted { iteration, step: Some(id.as_str()), agent: name, model };
         self.announce(&started)?;
         let prompt = self.step_prompt(&feature, &step)?;
         let done = self.run_agent(&feature.row, &ready, &prompt);
@@ -107,7 +107,7 @@ impl FeatureJob<'_> {
         match done {
             Ok(done) => {
                 let mut change = Change::of(event);
-                change.first.push(Announced::AgentFinished { iteration, result: "done", error: None });
+                change.first.push(FeatureEvent::AgentFinished { iteration, result: "done", error: None });
                 change.set.note = Field::Clear;
                 change.set.hook_output = Field::Clear;
                 change.set.add_cost_usd = done.cost.unwrap_or_default();
@@ -118,7 +118,7 @@ impl FeatureJob<'_> {
             Err(failure) if failure.why == Why::Cancelled => {
                 // Stopped by a person, in which case this transition is illegal; or by a shutdown.
                 let mut change = Change::of(Event::Interrupted);
-                change.first.push(Announced::AgentFinished { iteration, result: "interrupted", error: None });
+                change.first.push(FeatureEvent::AgentFinished { iteration, result: "interrupted", error: None });
                 self.happened(row, LeaseAfter::Release, change).map(drop)
             }
             // The agent did not start for want of file handles: a person cannot fix it, and a retry may succeed.
@@ -129,7 +129,7 @@ impl FeatureJob<'_> {
                 let problem = call_failure(&failure);
                 let mut change = Change::of(failed);
                 let error = Some(problem.message.as_str());
-                change.first.push(Announced::AgentFinished { iteration, result: "failed", error });
+                change.first.push(FeatureEvent::AgentFinished { iteration, result: "failed", error });
                 change.set.problem = Field::Set(super::in_words(&problem));
                 self.happened(row, LeaseAfter::Release, change).map(drop)
             }
@@ -180,16 +180,16 @@ impl FeatureJob<'_> {
             criteria: &criteria,
             note: row.note.as_deref(),
             hook: row.hook_output.as_deref(),
-            begun: if row.state.restarts > 0 { Begun::Interrupted } else { Begun::No },
+            prior_work: if row.state.restarts > 0 { PriorWork::Interrupted } else { PriorWork::Nothing },
             boundary: &boundary,
         };
         let reviews: Vec<Iteration> =
             self.board.standing_iterations(self.project.id, self.id())?.into_iter().map(|row| row.iteration).collect();
         if reviews.is_empty() {
-            return Ok(brief::implement(&task));
+            return Ok(agent_prompt::implement(&task));
         }
         let output = self.last_output(row.state.iteration.saturating_sub(1))?;
-        Ok(brief::fix(&task, &History { reviews: &reviews, agent_output: &output }))
+        Ok(agent_prompt::fix(&task, &History { reviews: &reviews, agent_output: &output }))
     }
 
     fn step_prompt(&self, feature: &Feature, step: &document::Step) -> Result<String, Refused> {
@@ -202,11 +202,11 @@ impl FeatureJob<'_> {
             criteria: &[],
             note: feature.row.note.as_deref(),
             hook: None,
-            begun: if feature.row.state.restarts > 0 { Begun::Interrupted } else { Begun::No },
+            prior_work: if feature.row.state.restarts > 0 { PriorWork::Interrupted } else { PriorWork::Nothing },
             boundary: &boundary,
         };
         let output = self.last_output(feature.row.state.iteration)?;
-        Ok(brief::step(&task, &step.name, &step.instructions, &output))
+        Ok(agent_prompt::step(&task, &step.name, &step.instructions, &output))
     }
 
     /// The end of the transcript of an iteration.
@@ -268,7 +268,7 @@ impl FeatureJob<'_> {
         let _ = self.board.database().forget_process(self.claim.token);
     }
 
-    pub(super) fn announce(&self, announced: &Announced<'_>) -> Result<(), Failure> {
+    pub(super) fn announce(&self, announced: &FeatureEvent<'_>) -> Result<(), Failure> {
         let path = self.project.path.to_string_lossy();
         let event = announce::event(self.project.id, &path, self.id(), announced);
         self.board.database().announce(event, self.board.now()).map(drop)
@@ -333,7 +333,7 @@ impl<'a> Transcript<'a> {
             let text = &self.text[self.told..end];
             let offset = self.told as u64;
             // A client that misses an event finds the output in the file.
-            let _ = self.job.announce(&Announced::AgentOutput { iteration: self.iteration, offset, text });
+            let _ = self.job.announce(&FeatureEvent::AgentOutput { iteration: self.iteration, offset, text });
             self.told = end;
         }
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, MAX_TRIES};
-use tollgate_core::board::wire::Announced;
 use tollgate_core::board::{Criterion, FeatureId, Iteration, Outcome};
 use tollgate_core::gate::Gate;
 use tollgate_core::sha::Sha;
@@ -241,7 +241,7 @@ impl FeatureJob<'_> {
                 *told = Some(Instant::now());
                 let message = progress.in_words();
                 // Progress events are best effort.
-                let _ = self.announce(&Announced::ReviewProgress { iteration, message: &message });
+                let _ = self.announce(&FeatureEvent::ReviewProgress { iteration, message: &message });
             }
         };
         let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());

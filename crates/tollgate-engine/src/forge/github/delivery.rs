@@ -1,4 +1,4 @@
-//! Parses webhook deliveries of GitHub into an [`Ask`].
+//! Parses webhook deliveries of GitHub into an [`WebhookEvent`].
 //!
 //! ```text
 //! pull_request   {"action":"synchronize","pull_request":{"number":12,"head":{"sha":"…"}},"repository":{…},…}
@@ -13,8 +13,8 @@ mod payload;
 #[cfg(test)]
 mod tests;
 
-use tollgate_core::pull::ask::{About, Actor, Ask, Place, What};
-use tollgate_core::pull::{Repo, RepoError, command, post};
+use tollgate_core::pull::webhook_event::{Actor, CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
+use tollgate_core::pull::{Repo, RepoError, check_run, command};
 use tollgate_core::sha::{Sha, ShaError};
 
 use self::payload::{Check, Comment, Payload, PullRequest, Text, User};
@@ -46,10 +46,10 @@ pub enum BadDelivery {
 }
 
 /// The result of parsing a delivery.
-type Read = Result<Option<Ask>, BadDelivery>;
+type Read = Result<Option<WebhookEvent>, BadDelivery>;
 
 /// Parses the delivery of an event; `None` when it needs no action. `mention` is our name in mentions.
-pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<Ask>, BadDelivery> {
+pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<WebhookEvent>, BadDelivery> {
     if depth::exceeds(body, MAX_DEPTH) {
         return Err(BadDelivery::TooDeep);
     }
@@ -86,9 +86,9 @@ fn pull_request(delivery: &Delivery<'_>) -> Read {
         "opened" | "reopened" | "ready_for_review" | "synchronize" | "converted_to_draft" => delivery.changed()?,
         "edited" if payload.changes.as_ref().is_some_and(payload::Changes::matter) => delivery.changed()?,
         "review_requested" if payload.requested_reviewer.as_ref().is_some_and(|user| delivery.is_us(user)) => {
-            About::Again { by: delivery.sender() }
+            PullEvent::ReviewRequested { by: delivery.sender() }
         }
-        "closed" => About::Closed,
+        "closed" => PullEvent::Closed,
         _ => return Ok(None),
     };
     delivery.ask(delivery.pull()?.number, about)
@@ -100,7 +100,7 @@ fn issue_comment(delivery: &Delivery<'_>) -> Read {
         return Ok(None);
     }
     let comment = delivery.comment()?;
-    delivery.said(issue.number, comment, Place::Conversation(comment.id))
+    delivery.said(issue.number, comment, CommentRef::Conversation(comment.id))
 }
 
 fn line_comment(delivery: &Delivery<'_>) -> Read {
@@ -108,7 +108,7 @@ fn line_comment(delivery: &Delivery<'_>) -> Read {
         return Ok(None);
     }
     let comment = delivery.comment()?;
-    let place = Place::Thread { comment: comment.id, root: comment.in_reply_to_id.unwrap_or(comment.id) };
+    let place = CommentRef::Thread { comment: comment.id, root: comment.in_reply_to_id.unwrap_or(comment.id) };
     delivery.said(delivery.pull()?.number, comment, place)
 }
 
@@ -118,7 +118,7 @@ fn review(delivery: &Delivery<'_>) -> Read {
     }
     let review = delivery.payload.review.as_ref().ok_or(BadDelivery::Missing("review"))?;
     // A review has no thread of its own, so the reply goes into the conversation.
-    delivery.said(delivery.pull()?.number, review, Place::Conversation(review.id))
+    delivery.said(delivery.pull()?.number, review, CommentRef::Conversation(review.id))
 }
 
 fn thread(delivery: &Delivery<'_>) -> Read {
@@ -129,7 +129,7 @@ fn thread(delivery: &Delivery<'_>) -> Read {
     };
     let thread = delivery.payload.thread.as_ref().ok_or(BadDelivery::Missing("thread"))?;
     let Some(began) = thread.comments.first() else { return Ok(None) };
-    let about = About::Thread { by: delivery.sender(), comment: began.id, resolved };
+    let about = PullEvent::Thread { by: delivery.sender(), comment: began.id, resolved };
     delivery.ask(delivery.pull()?.number, about)
 }
 
@@ -140,14 +140,14 @@ fn push(delivery: &Delivery<'_>) -> Read {
     if branch.len() > MAX_BRANCH {
         return Err(BadDelivery::Unreadable("the name of the branch is too long".to_owned()));
     }
-    let what = What::Pushed { repo: delivery.repo()?, branch: branch.to_owned() };
-    Ok(Some(Ask { installation: delivery.installation(), what }))
+    let what = WebhookEventKind::Pushed { repo: delivery.repo()?, branch: branch.to_owned() };
+    Ok(Some(WebhookEvent { installation: delivery.installation(), what }))
 }
 
 fn check_run(delivery: &Delivery<'_>) -> Read {
     let run = delivery.payload.check_run.as_ref().ok_or(BadDelivery::Missing("check_run"))?;
     // Our external ID is more reliable than GitHub's list, which omits pull requests from forks.
-    let named = run.external_id.as_ref().and_then(|id| post::number_of_check(id.as_str()));
+    let named = run.external_id.as_ref().and_then(|id| check_run::pull_of_external_id(id.as_str()));
     delivery.again(run, named.or_else(|| delivery.listed(run)))
 }
 
@@ -204,9 +204,9 @@ impl Delivery<'_> {
         login.strip_suffix("[bot]").unwrap_or(login).eq_ignore_ascii_case(self.mention)
     }
 
-    fn changed(&self) -> Result<About, BadDelivery> {
+    fn changed(&self) -> Result<PullEvent, BadDelivery> {
         let head = self.pull()?.head.as_ref().ok_or(BadDelivery::Missing("head"))?;
-        Ok(About::Changed { head: Some(Sha::parse(head.sha.as_str())?) })
+        Ok(PullEvent::Changed { head: Some(Sha::parse(head.sha.as_str())?) })
     }
 
     /// The first pull request of this repository in the list of a check.
@@ -219,30 +219,30 @@ impl Delivery<'_> {
     /// A re-run request for a check, if it is ours.
     fn again(&self, check: &Check<'_>, number: Option<u64>) -> Read {
         match number.filter(|_| self.action() == "rerequested" && check.is_by(self.mention)) {
-            Some(number) => self.ask(number, About::Again { by: self.sender() }),
+            Some(number) => self.ask(number, PullEvent::ReviewRequested { by: self.sender() }),
             None => Ok(None),
         }
     }
 
     /// A bot command in a comment, unless a bot wrote it.
-    fn said(&self, number: u64, comment: &Comment<'_>, place: Place) -> Read {
+    fn said(&self, number: u64, comment: &Comment<'_>, place: CommentRef) -> Read {
         let by = actor(comment.user.as_ref());
         let body = comment.body.as_ref().map_or("", Text::as_str);
         let command = Some(body).filter(|_| !by.is_bot).and_then(|body| command::parse(body, self.mention));
         match command {
-            Some(command) => self.ask(number, About::Said { by, comment: place, command }),
+            Some(command) => self.ask(number, PullEvent::Commanded { by, comment: place, command }),
             None => Ok(None),
         }
     }
 
     fn removed(&self, repos: Vec<Repo>) -> Read {
         let installation = Some(self.installation().ok_or(BadDelivery::Missing("installation"))?);
-        Ok(Some(Ask { installation, what: What::Removed { repos } }))
+        Ok(Some(WebhookEvent { installation, what: WebhookEventKind::Removed { repos } }))
     }
 
-    fn ask(&self, number: u64, about: About) -> Read {
-        let what = What::Pull { repo: self.repo()?, number, about };
-        Ok(Some(Ask { installation: self.installation(), what }))
+    fn ask(&self, number: u64, about: PullEvent) -> Read {
+        let what = WebhookEventKind::Pull { repo: self.repo()?, number, about };
+        Ok(Some(WebhookEvent { installation: self.installation(), what }))
     }
 }
 

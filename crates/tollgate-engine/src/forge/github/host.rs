@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::{Inline, MAX_ANNOTATIONS};
+use tollgate_core::pull::check_run::MAX_ANNOTATIONS;
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::sha::Sha;
 
 use super::app::App;
@@ -256,7 +257,7 @@ impl Host for GithubHost {
         self.number(&Request::content(Method::POST, path, &wire::ReviewBody::new(review))?)
     }
 
-    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> HostResult<u64> {
+    fn comment_at(&self, repo: &Repo, number: u64, head: &Sha, inline: &InlineComment) -> HostResult<u64> {
         let path = format!("/repos/{repo}/pulls/{number}/comments");
         self.number(&Request::content(Method::POST, path, &wire::SingleComment::new(head, inline))?)
     }

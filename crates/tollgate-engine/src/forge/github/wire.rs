@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::{Annotation, Conclusion, Inline};
+use tollgate_core::pull::check_run::{Annotation, Conclusion};
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::sha::Sha;
 
 use crate::forge::host::{self, Author, CheckUpdate, NewCheck, NewReview, Permission, ReviewEvent};
@@ -253,7 +254,7 @@ pub(super) struct LineComment<'a> {
 }
 
 impl<'a> LineComment<'a> {
-    fn new(inline: &'a Inline) -> Self {
+    fn new(inline: &'a InlineComment) -> Self {
         let side = inline.at.map(|span| span.side.as_str());
         let start_line = inline.at.filter(|span| span.start < span.line).map(|span| span.start);
         let start_side = side.filter(|_| start_line.is_some());
@@ -272,7 +273,7 @@ pub(super) struct SingleComment<'a> {
 }
 
 impl<'a> SingleComment<'a> {
-    pub(super) fn new(head: &'a Sha, inline: &'a Inline) -> Self {
+    pub(super) fn new(head: &'a Sha, inline: &'a InlineComment) -> Self {
         let subject_type = inline.at.is_none().then_some("file");
         Self { commit_id: head.as_str(), subject_type, comment: LineComment::new(inline) }
     }

@@ -23,7 +23,7 @@ const MAX_CALLS: usize = 200;
 pub(super) struct PlanInputs<'a> {
     pub(super) files: &'a [FileDiff],
     pub(super) analysis: &'a Analysis,
-    pub(super) known: &'a [Option<plan::Known>],
+    pub(super) known: &'a [Option<plan::FileContext>],
     pub(super) skipped: &'a [Option<String>],
     /// The findings of the rules.
     pub(super) findings: &'a [Finding],
@@ -50,7 +50,7 @@ impl PlanInputs<'_> {
         let applies = |index: usize, path: &RepoPath| {
             shared.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
         };
-        let setting = prompt::Setting {
+        let setting = prompt::PromptSettings {
             system: shared.prompts.system.as_deref(),
             template: shared.prompts.template.as_deref(),
             title: &shared.title,
@@ -80,7 +80,7 @@ impl PlanInputs<'_> {
             max_calls: MAX_CALLS,
             overhead,
         };
-        let plan = plan::plan(&plan::Material {
+        let plan = plan::plan(&plan::PlanInput {
             files: self.files,
             wanted: &|file, hunk| self.is_wanted(&member.name, file, hunk),
             fresh: &|file, line| self.is_new(&member.name, file, line),

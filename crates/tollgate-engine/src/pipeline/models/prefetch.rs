@@ -27,7 +27,7 @@ pub(super) struct Prefetched {
     /// Why a file is not reviewed, for each file.
     pub(super) skipped: Vec<Option<String>>,
     /// The text and the enclosing definitions of each file.
-    pub(super) known: Vec<Option<plan::Known>>,
+    pub(super) known: Vec<Option<plan::FileContext>>,
     /// The guidance files of the project, by path.
     pub(super) guidance: Result<Vec<(String, Vec<u8>)>, Failure>,
 }
@@ -56,7 +56,7 @@ fn surroundings(
     skipped: &[Option<String>],
     settings: &Settings,
     executable: &Path,
-) -> Vec<Option<plan::Known>> {
+) -> Vec<Option<plan::FileContext>> {
     let limits = settings.limits;
     let mut contents = forge.contents();
     let mut texts: Vec<(usize, Vec<u8>, Vec<LineRange>)> = Vec::new();
@@ -74,13 +74,13 @@ fn surroundings(
         .map(|(index, text, places)| embedded::Outlined { path: change.files[*index].path().as_bytes(), text, places })
         .collect();
     let enclosing = embedded::enclose(executable, limits, &outlined);
-    let mut known: Vec<Option<plan::Known>> = change.files.iter().map(|_| None).collect();
+    let mut known: Vec<Option<plan::FileContext>> = change.files.iter().map(|_| None).collect();
     for ((index, text, _), enclosing) in texts.into_iter().zip(enclosing) {
         let text = match mask(&String::from_utf8_lossy(&text)) {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked.into_bytes(),
         };
-        known[index] = Some(plan::Known::new(text, enclosing));
+        known[index] = Some(plan::FileContext::new(text, enclosing));
     }
     known
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 use tollgate_core::answer;
 use tollgate_core::board::Criterion;
+use tollgate_core::boundary::Boundary;
 use tollgate_core::change::Change;
 use tollgate_core::finding::Finding;
 use tollgate_core::path::FilePath;
-use tollgate_core::prompt::{self, Boundary, ContextFile};
+use tollgate_core::prompt::{self, ContextFile};
 use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 

@@ -1,6 +1,6 @@
 //! Publishes the check run of a commit: created once, completed once, annotated in batches.
 
-use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, MAX_ANNOTATIONS};
+use tollgate_core::pull::check_run::{Annotation, CheckOutput, Conclusion, MAX_ANNOTATIONS};
 
 use super::existing::ExistingPosts;
 use super::{JobError, Outbox, mark_posting};
@@ -12,7 +12,7 @@ use crate::pulls::post::Post;
 pub(super) fn check(
     existing: &mut ExistingPosts<'_>,
     post: &Post,
-    (conclusion, text, details_url): (Option<Conclusion>, &CheckText, Option<&str>),
+    (conclusion, text, details_url): (Option<Conclusion>, &CheckOutput, Option<&str>),
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
     let mut found = ours(existing, post)?;
@@ -59,7 +59,7 @@ fn ours(existing: &ExistingPosts<'_>, post: &Post) -> HostResult<Vec<Check>> {
 
 /// Completes a check run. Annotations are appended after the existing ones; a completed check run with annotations has
 /// all of them.
-fn end(existing: &ExistingPosts<'_>, check: &Check, conclusion: Conclusion, text: &CheckText) -> HostResult<()> {
+fn end(existing: &ExistingPosts<'_>, check: &Check, conclusion: Conclusion, text: &CheckOutput) -> HostResult<()> {
     let target = existing.target;
     let says = (text.title.as_str(), text.summary.as_str());
     let has_all = check.is_completed && check.n_annotations > 0;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::pull::ask::Place;
-use tollgate_core::pull::mark::Mark;
+use tollgate_core::pull::marker::Marker;
+use tollgate_core::pull::webhook_event::CommentRef;
 
 use super::existing::{ExistingPosts, has_mark, unless_gone};
 use super::{JobError, Outbox, Target, mark_posting};
@@ -23,7 +23,7 @@ pub(super) fn summary(
     body: &str,
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
-    let is_it = |mark: &Mark| matches!(mark, Mark::Summary { .. });
+    let is_it = |mark: &Marker| matches!(mark, Marker::Summary { .. });
     let (id, known) = post_once(existing, post, body, outbox, is_it)?;
     if known.is_some_and(|known| !is_same(&known, body)) {
         mark_posting(post, outbox)?;
@@ -40,7 +40,7 @@ pub(super) fn note(
     body: &str,
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
-    let mine = Mark::all_in(body);
+    let mine = Marker::all_in(body);
     let (id, _) = post_once(existing, post, body, outbox, |mark| mine.contains(mark))?;
     Ok(Some(id))
 }
@@ -49,12 +49,12 @@ pub(super) fn note(
 pub(super) fn reply(
     existing: &mut ExistingPosts<'_>,
     post: &Post,
-    to: Place,
+    to: CommentRef,
     body: &str,
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
-    let is_it = |mark: &Mark| matches!(mark, Mark::Reply { comment } if *comment == to.comment());
-    let Place::Thread { root, .. } = to else {
+    let is_it = |mark: &Marker| matches!(mark, Marker::Reply { comment } if *comment == to.comment());
+    let CommentRef::Thread { root, .. } = to else {
         return post_once(existing, post, body, outbox, is_it).map(|(id, _)| Some(id));
     };
     if let Some((id, _)) = existing.line_comment(has_mark(is_it))? {
@@ -82,7 +82,7 @@ pub(super) fn post_once(
     post: &Post,
     body: &str,
     outbox: &dyn Outbox,
-    is_it: impl Fn(&Mark) -> bool,
+    is_it: impl Fn(&Marker) -> bool,
 ) -> Result<(u64, Option<String>), JobError> {
     let is_it = has_mark(is_it);
     if let Some((id, known)) = existing.comment(&is_it)? {

@@ -2,7 +2,7 @@
 //!
 //! Lists are fetched lazily, and again after something was posted.
 
-use tollgate_core::pull::mark::Mark;
+use tollgate_core::pull::marker::Marker;
 
 use super::Target;
 use crate::forge::host::{Comment, HostErrorKind, HostResult, PostedReview, Thread};
@@ -48,20 +48,20 @@ impl<'a> ExistingPosts<'a> {
     }
 
     /// Our reviews with a marker, oldest first.
-    pub(super) fn reviews(&mut self, is_it: impl Fn(&Mark) -> bool) -> HostResult<Vec<u64>> {
+    pub(super) fn reviews(&mut self, is_it: impl Fn(&Marker) -> bool) -> HostResult<Vec<u64>> {
         let Target { host, me, repo, number, .. } = self.target;
         if self.reviews.is_none() {
             self.reviews = Some(host.reviews(repo, number)?);
         }
         let ours = self.reviews.iter().flatten().filter(|review| me.wrote(&review.author));
         let mut found: Vec<u64> =
-            ours.filter(|review| Mark::all_in(&review.body).iter().any(&is_it)).map(|review| review.id).collect();
+            ours.filter(|review| Marker::all_in(&review.body).iter().any(&is_it)).map(|review| review.id).collect();
         found.sort_unstable();
         Ok(found)
     }
 
     /// Our threads with a marker in which no person replied.
-    pub(super) fn threads(&mut self, is_it: impl Fn(&Mark) -> bool) -> HostResult<Vec<Thread>> {
+    pub(super) fn threads(&mut self, is_it: impl Fn(&Marker) -> bool) -> HostResult<Vec<Thread>> {
         let roots: Vec<u64> = self.line_comments(has_mark(is_it))?.into_iter().map(|(id, _)| id).collect();
         if roots.is_empty() {
             return Ok(Vec::new());
@@ -96,8 +96,8 @@ impl<'a> ExistingPosts<'a> {
 }
 
 /// Matches texts with a marker.
-pub(super) fn has_mark(is_it: impl Fn(&Mark) -> bool) -> impl Fn(&str) -> bool {
-    move |body| Mark::all_in(body).iter().any(&is_it)
+pub(super) fn has_mark(is_it: impl Fn(&Marker) -> bool) -> impl Fn(&str) -> bool {
+    move |body| Marker::all_in(body).iter().any(&is_it)
 }
 
 /// Returns the first comment and deletes the others.

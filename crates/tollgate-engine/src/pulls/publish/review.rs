@@ -1,7 +1,7 @@
 //! Publishes line comments: in one review if the host accepts it, one by one otherwise.
 
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::post::Inline;
+use tollgate_core::pull::inline_comment::InlineComment;
+use tollgate_core::pull::marker::Marker;
 use tollgate_core::sha::Sha;
 
 use super::conversation::post_once;
@@ -15,7 +15,7 @@ use crate::pulls::post::Post;
 pub(super) fn review(
     existing: &mut ExistingPosts<'_>,
     post: &Post,
-    (body, act, inline): (&str, ReviewEvent, &[Inline]),
+    (body, act, inline): (&str, ReviewEvent, &[InlineComment]),
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
     let head = &post.head;
@@ -55,7 +55,7 @@ pub(super) fn review(
 pub(super) fn inline(
     existing: &mut ExistingPosts<'_>,
     post: &Post,
-    inline: &Inline,
+    inline: &InlineComment,
     outbox: &dyn Outbox,
 ) -> Result<Option<u64>, JobError> {
     if let Some(id) = at_lines(existing, inline)? {
@@ -71,7 +71,7 @@ pub(super) fn inline(
 
 /// Resolves the thread of a finding, if permitted and without replies of people.
 pub(super) fn resolve(existing: &mut ExistingPosts<'_>, post: &Post) -> Result<Option<u64>, JobError> {
-    let of_it = |mark: &Mark| matches!(mark, Mark::Finding { key } if key.to_string() == post.key);
+    let of_it = |mark: &Marker| matches!(mark, Marker::Finding { key } if key.to_string() == post.key);
     match resolve_all(existing, of_it) {
         // An open thread does no harm, so this is not retried.
         Err(error) if matches!(error.kind, HostErrorKind::Forbidden | HostErrorKind::NotFound) => Ok(None),
@@ -79,7 +79,7 @@ pub(super) fn resolve(existing: &mut ExistingPosts<'_>, post: &Post) -> Result<O
     }
 }
 
-fn resolve_all(existing: &mut ExistingPosts<'_>, is_it: impl Fn(&Mark) -> bool) -> HostResult<()> {
+fn resolve_all(existing: &mut ExistingPosts<'_>, is_it: impl Fn(&Marker) -> bool) -> HostResult<()> {
     let target = existing.target;
     for thread in existing.threads(is_it)? {
         if !thread.is_resolved && thread.may_resolve {
@@ -89,18 +89,18 @@ fn resolve_all(existing: &mut ExistingPosts<'_>, is_it: impl Fn(&Mark) -> bool) 
     Ok(())
 }
 
-fn is_about(mark: &Mark, inline: &Inline) -> bool {
-    matches!(mark, Mark::Finding { key } if key.to_string() == inline.key)
+fn is_about(mark: &Marker, inline: &InlineComment) -> bool {
+    matches!(mark, Marker::Finding { key } if key.to_string() == inline.key)
 }
 
 /// The existing review of a commit.
 fn posted(existing: &mut ExistingPosts<'_>, head: &Sha) -> HostResult<Option<u64>> {
-    let found = existing.reviews(|mark| matches!(mark, Mark::Review { head: of } if of == head))?;
+    let found = existing.reviews(|mark| matches!(mark, Marker::Review { head: of } if of == head))?;
     Ok(found.first().copied())
 }
 
 /// The comments that do not exist yet.
-fn missing(existing: &mut ExistingPosts<'_>, inline: &[Inline]) -> HostResult<Vec<Inline>> {
+fn missing(existing: &mut ExistingPosts<'_>, inline: &[InlineComment]) -> HostResult<Vec<InlineComment>> {
     let mut left = Vec::new();
     for one in inline {
         if at_lines(existing, one)?.is_none() {
@@ -111,7 +111,7 @@ fn missing(existing: &mut ExistingPosts<'_>, inline: &[Inline]) -> HostResult<Ve
 }
 
 /// The existing comment about a finding; newer duplicates are deleted.
-fn at_lines(existing: &mut ExistingPosts<'_>, inline: &Inline) -> HostResult<Option<u64>> {
+fn at_lines(existing: &mut ExistingPosts<'_>, inline: &InlineComment) -> HostResult<Option<u64>> {
     let found = existing.line_comment(has_mark(|mark| is_about(mark, inline)))?;
     Ok(found.map(|(id, _)| id))
 }
@@ -121,7 +121,7 @@ fn send(
     head: &Sha,
     body: &str,
     act: ReviewEvent,
-    comments: &[Inline],
+    comments: &[InlineComment],
 ) -> HostResult<u64> {
     let target = existing.target;
     let id = target.host.review(target.repo, target.number, &NewReview { head, body, act, comments })?;
@@ -136,7 +136,7 @@ fn send(
 }
 
 /// Posts a single comment at its lines, or else at its file. False when the host rejects both.
-fn alone(existing: &mut ExistingPosts<'_>, head: &Sha, inline: &Inline) -> Result<bool, JobError> {
+fn alone(existing: &mut ExistingPosts<'_>, head: &Sha, inline: &InlineComment) -> Result<bool, JobError> {
     let target = existing.target;
     let at_file = inline.at_file();
     let tries = if inline.at.is_some() { &[inline, &at_file][..] } else { &[&at_file][..] };
@@ -158,7 +158,7 @@ fn with(body: &str, left: &str) -> String {
     if left.is_empty() {
         return body.to_owned();
     }
-    let marks: Vec<Mark> = Mark::all_in(body);
+    let marks: Vec<Marker> = Marker::all_in(body);
     match marks.last() {
         Some(mark) => mark.below(&format!("{}{left}", body.trim_end().trim_end_matches(&mark.to_string()).trim_end())),
         None => format!("{body}{left}"),

@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use tollgate_core::finding::Finding;
 use tollgate_core::intent;
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::note::{self, Author, Note};
-use tollgate_core::pull::post::CheckText;
+use tollgate_core::pull::check_run::CheckOutput;
+use tollgate_core::pull::marker::Marker;
+use tollgate_core::pull::not_reviewed::{self, AuthorAccess, Notice};
 use tollgate_core::sha::Sha;
 
 use super::super::compose::{self, PostInputs};
@@ -75,12 +75,12 @@ pub(super) fn review(job: &PullJob<'_>, row: &PullRow) -> Result<ReviewResult, J
 }
 
 /// The author's permission; an unknown author has none.
-fn author(job: &PullJob<'_>, pull: &Pull) -> Result<Author, JobError> {
+fn author(job: &PullJob<'_>, pull: &Pull) -> Result<AuthorAccess, JobError> {
     match job.host.permission(&job.repo, &pull.author) {
-        Ok(Permission::Write) => Ok(Author::MayWrite),
-        Ok(Permission::Read | Permission::None) => Ok(Author::MayNot),
+        Ok(Permission::Write) => Ok(AuthorAccess::Write),
+        Ok(Permission::Read | Permission::None) => Ok(AuthorAccess::ReadOnly),
         Err(error) if error.may_pass() => Err(error.into()),
-        Err(_) => Ok(Author::MayNot),
+        Err(_) => Ok(AuthorAccess::ReadOnly),
     }
 }
 
@@ -88,17 +88,17 @@ fn author(job: &PullJob<'_>, pull: &Pull) -> Result<Author, JobError> {
 fn begin(job: &PullJob<'_>, row: &PullRow, pull: &Pull) -> Result<Option<ReviewResult>, JobError> {
     let mention = &job.me.mention;
     if !row.is_asked_again() && row.paused_by.is_some() {
-        return say(job, row, &pull.head, "paused", note::paused(mention, row.paused_by.as_deref())).map(Some);
+        return say(job, row, &pull.head, "paused", not_reviewed::paused(mention, row.paused_by.as_deref())).map(Some);
     }
     if !row.is_asked_again() && pull.is_draft {
-        return say(job, row, &pull.head, "draft", note::draft(mention)).map(Some);
+        return say(job, row, &pull.head, "draft", not_reviewed::draft(mention)).map(Some);
     }
     begin_check(job, &pull.head)?;
     Ok(None)
 }
 
 /// Posts why there is no review: a check run, and for some reasons a comment.
-fn say(job: &PullJob<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> Result<ReviewResult, JobError> {
+fn say(job: &PullJob<'_>, row: &PullRow, head: &Sha, word: &str, note: Notice) -> Result<ReviewResult, JobError> {
     let mut posts = vec![Post::check(head, Some(note.conclusion), note.check, None).stored()];
     posts.extend(note.comment.map(|comment| Post::note(head, word, comment).stored()));
     let reviewed = Some(ReviewKey { head: head.clone(), key: word.to_owned() });
@@ -107,7 +107,7 @@ fn say(job: &PullJob<'_>, row: &PullRow, head: &Sha, word: &str, note: Note) -> 
 
 /// Completes pending check runs of a closed pull request.
 fn closed(job: &PullJob<'_>, row: &PullRow, head: &Sha) -> Result<ReviewResult, JobError> {
-    let note = note::closed();
+    let note = not_reviewed::closed();
     let rows = job.pulls.database().posts(job.id)?;
     let going_on = rows.into_iter().filter(|row| row.post.kind == PostKind::Check && !row.post.is_final);
     let end = |head: Sha| Post::check(&head, Some(note.conclusion), note.check.clone(), None).stored();
@@ -123,8 +123,8 @@ fn begin_check(job: &PullJob<'_>, head: &Sha) -> Result<(), JobError> {
     if posts.iter().any(|row| row.post.kind == PostKind::Check && row.post.head == *head) {
         return Ok(());
     }
-    let (title, summary) = note::begun(head);
-    let text = CheckText { title, summary, annotations: Vec::new() };
+    let (title, summary) = not_reviewed::in_progress(head);
+    let text = CheckOutput { title, summary, annotations: Vec::new() };
     job.post_now(&Post::check(head, None, text, details_url(job, head).as_deref()))
 }
 
@@ -139,7 +139,13 @@ struct FetchedChange {
 }
 
 /// Reviews the head. If the title asks to skip, only the settings are read, to see whether the project allows it.
-fn make(job: &PullJob<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bool) -> Result<ReviewResult, JobError> {
+fn make(
+    job: &PullJob<'_>,
+    row: &PullRow,
+    pull: &Pull,
+    author: AuthorAccess,
+    skips: bool,
+) -> Result<ReviewResult, JobError> {
     let cancel = job.watch.begin(row.wanted);
     let mut compared = match compare(job, row, pull, &cancel) {
         Err(_) if cancel.is_cancelled() => return stopped(job, row, pull),
@@ -148,12 +154,12 @@ fn make(job: &PullJob<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bo
     process::crash_point("pull-commits-fetched");
     if skips && compared.settings.allow_no_review {
         process::crash_point("pull-review-skipped");
-        return say(job, row, &pull.head, "skipped", note::skipped(&job.me.mention, &pull.head, author));
+        return say(job, row, &pull.head, "skipped", not_reviewed::skipped(&job.me.mention, &pull.head, author));
     }
     if skips && let Some(ended) = begin(job, row, pull)? {
         return Ok(ended);
     }
-    let heeds_author = author == Author::MayWrite;
+    let heeds_author = author == AuthorAccess::Write;
     let key = key(pull, &compared, heeds_author);
     let is_known = |key: &str| {
         let is_same = row.reviewed_head.as_ref() == Some(&pull.head) && row.reviewed_as.as_deref() == Some(key);
@@ -163,7 +169,7 @@ fn make(job: &PullJob<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bo
         return finish(job, nothing(row.wanted, None, job.pulls.now()));
     }
     if !compared.settings.automatic && !row.is_asked_again() {
-        let note = note::on_request(&job.me.mention);
+        let note = not_reviewed::on_request(&job.me.mention);
         return say(job, row, &pull.head, "on-request", note);
     }
     let now = job.pulls.now();
@@ -197,7 +203,7 @@ fn make(job: &PullJob<'_>, row: &PullRow, pull: &Pull, author: Author, skips: bo
 /// The result of a cancelled review: superseded, or timed out.
 fn stopped(job: &PullJob<'_>, row: &PullRow, pull: &Pull) -> Result<ReviewResult, JobError> {
     if job.watch.timed_out.load(Ordering::SeqCst) {
-        let note = note::timed_out(&job.me.mention, LONGEST_REVIEW.as_secs() / 60);
+        let note = not_reviewed::timed_out(&job.me.mention, LONGEST_REVIEW.as_secs() / 60);
         return say(job, row, &pull.head, "timed-out", note);
     }
     Ok(ReviewResult::NotWanted)
@@ -361,9 +367,9 @@ fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
 fn commented(job: &PullJob<'_>) -> Result<BTreeSet<String>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let ours = comments.iter().filter(|comment| job.me.wrote(&comment.author));
-    let keys = ours.flat_map(|comment| Mark::all_in(&comment.body)).filter_map(|mark| match mark {
-        Mark::Finding { key } => Some(key.to_string()),
-        Mark::Summary { .. } | Mark::Review { .. } | Mark::Reply { .. } | Mark::Note { .. } => None,
+    let keys = ours.flat_map(|comment| Marker::all_in(&comment.body)).filter_map(|mark| match mark {
+        Marker::Finding { key } => Some(key.to_string()),
+        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
     });
     Ok(keys.collect())
 }
@@ -385,7 +391,7 @@ fn failed(job: &PullJob<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Resul
     }
     let now = job.pulls.now();
     let subject = job.pulls.site().subject(&job.repo, job.number);
-    let note = note::failed(&job.me.mention, &why.message, why.hint.as_deref());
+    let note = not_reviewed::failed(&job.me.mention, &why.message, why.hint.as_deref());
     let check = Post::check(&pull.head, Some(note.conclusion), note.check, None).stored();
     let finished = Finished {
         record: Some(Box::new(RunRecord::failed(&why.message, subject, (now, now)))),

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::machine::{self, Event, Illegal, Rules, Status};
+use tollgate_core::board::machine::{self, Event, IllegalTransition, Rules, Status};
 
 use super::feature::{self, Facts, FeatureRow};
 use super::transition::{self, Announce, Changes, HistoryEntry, TransitionError};
@@ -50,7 +50,7 @@ pub struct FileImported {
     /// The feature afterwards.
     pub feature: FeatureRow,
     /// The reason why the status in the file was refused; the file is to be corrected.
-    pub refused: Option<Illegal>,
+    pub refused: Option<IllegalTransition>,
     /// The number of the last event.
     pub last_seq: u64,
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use tollgate_core::board::machine::{self, Effect, Event, Illegal, Rules, State};
+use tollgate_core::board::machine::{self, Effect, Event, IllegalTransition, Rules, State};
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Override};
 
 use super::feature::{self, FeatureRow};
@@ -168,7 +168,7 @@ pub struct Transitioned {
 pub enum TransitionError {
     /// The event is illegal in the current state.
     #[error("{0}")]
-    Illegal(#[from] Illegal),
+    Illegal(#[from] IllegalTransition),
     /// The lease was lost, or the job is no longer queued.
     #[error("the lease was lost or the job was cancelled")]
     Stale,

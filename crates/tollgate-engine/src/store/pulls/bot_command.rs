@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_core::pull::ask::Place;
 use tollgate_core::pull::command::Command;
+use tollgate_core::pull::webhook_event::CommentRef;
 use tollgate_core::suppress::Dismissal;
 
 use super::claim::{FencingToken, claimed};
@@ -23,7 +23,7 @@ pub enum BotCommand {
     /// To do something, in a comment.
     Comment {
         /// The comment.
-        place: Place,
+        place: CommentRef,
         /// What.
         command: Command,
     },
@@ -203,7 +203,7 @@ fn of_row(row: &Row<'_>) -> sql::Result<BotCommandRow> {
         BotCommand::ThreadResolved { root: comment, resolved: what == "true" }
     } else {
         let words: Words = serde_json::from_str(&what).map_err(|error| damaged(error.to_string()))?;
-        let place = root.map_or(Place::Conversation(comment), |root| Place::Thread { comment, root });
+        let place = root.map_or(CommentRef::Conversation(comment), |root| CommentRef::Thread { comment, root });
         BotCommand::Comment { place, command: words.into() }
     };
     Ok(BotCommandRow { id: row.get("id")?, who: row.get("who")?, told, at_ms: row.get("at_ms")? })

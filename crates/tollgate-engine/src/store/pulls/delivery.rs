@@ -1,9 +1,9 @@
-//! What a host delivers: noted once, and turned into what is owed, in one small transaction.
+//! WebhookEventKind a host delivers: noted once, and turned into what is owed, in one small transaction.
 //!
 //! This is what a webhook waits for before it is answered, so it does as little as it can.
 
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::ask::{About, Ask, Place, What};
+use tollgate_core::pull::webhook_event::{CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
 
 use super::ready::{self, Priority};
 use super::{bot_command, quota};
@@ -16,7 +16,7 @@ use crate::store::{Database, number};
 const SETTLE_MS: u64 = 2_000;
 /// It waits no longer than this, however often somebody pushes.
 const LONGEST_SETTLE_MS: u64 = 30_000;
-/// What a push to the base means for a pull request has time.
+/// WebhookEventKind a push to the base means for a pull request has time.
 const BASE_SETTLE_MS: u64 = 60_000;
 /// So many pull requests are looked at again for one push to their base.
 const MAX_BASED: usize = 200;
@@ -26,15 +26,15 @@ const MAX_BASED: usize = 200;
 pub struct NewDelivery {
     /// The host's name for it, which it keeps when it is delivered once more.
     pub guid: String,
-    /// What kind of event it is, in the host's word.
+    /// WebhookEventKind kind of event it is, in the host's word.
     pub event: String,
-    /// What it asks of us. What asks for nothing need not be taken in.
-    pub ask: Ask,
+    /// WebhookEventKind it asks of us. WebhookEventKind asks for nothing need not be taken in.
+    pub ask: WebhookEvent,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What came of a delivery.
+/// WebhookEventKind came of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     /// It is new, and what it asks is owed from now on.
@@ -95,30 +95,30 @@ fn accept(connection: &Connection, delivery: &NewDelivery) -> sql::Result<Accept
 }
 
 /// Notes what is owed from now on.
-fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
+fn owe(connection: &Connection, ask: &WebhookEvent, at_ms: u64) -> sql::Result<()> {
     match &ask.what {
-        What::Pull { repo, number, about } => {
+        WebhookEventKind::Pull { repo, number, about } => {
             let pull = |connection| find_or_make(connection, repo, *number, ask.installation);
             match about {
-                About::Changed { .. } | About::Closed => {
+                PullEvent::Changed { .. } | PullEvent::Closed => {
                     pull(connection)?.want(connection, at_ms, (SETTLE_MS, Priority::Pushed))
                 }
-                About::Again { by } if by.is_bot => Ok(()),
-                About::Again { .. } => {
+                PullEvent::ReviewRequested { by } if by.is_bot => Ok(()),
+                PullEvent::ReviewRequested { .. } => {
                     let pull = pull(connection)?;
                     pull.want(connection, at_ms, (0, Priority::Asked))?;
                     again(connection, pull.id, false)
                 }
                 // A program that talks to us may be ourselves, and would be answered for ever.
-                About::Said { by, .. } | About::Thread { by, .. } if by.is_bot => Ok(()),
-                About::Said { by, comment, command } => {
+                PullEvent::Commanded { by, .. } | PullEvent::Thread { by, .. } if by.is_bot => Ok(()),
+                PullEvent::Commanded { by, comment, command } => {
                     let place = match comment {
-                        Place::Conversation(comment) => ("conversation", *comment, None),
-                        Place::Thread { comment, root } => ("thread", *comment, Some(*root)),
+                        CommentRef::Conversation(comment) => ("conversation", *comment, None),
+                        CommentRef::Thread { comment, root } => ("thread", *comment, Some(*root)),
                     };
                     bot_command::insert(connection, pull(connection)?.id, place, &by.login, command, at_ms)
                 }
-                About::Thread { by, comment, resolved } => bot_command::insert_resolved(
+                PullEvent::Thread { by, comment, resolved } => bot_command::insert_resolved(
                     connection,
                     pull(connection)?.id,
                     *comment,
@@ -128,8 +128,8 @@ fn owe(connection: &Connection, ask: &Ask, at_ms: u64) -> sql::Result<()> {
                 ),
             }
         }
-        What::Pushed { repo, branch } => based_on(connection, repo, branch, at_ms),
-        What::Removed { repos } => removed(connection, repos, ask.installation),
+        WebhookEventKind::Pushed { repo, branch } => based_on(connection, repo, branch, at_ms),
+        WebhookEventKind::Removed { repos } => removed(connection, repos, ask.installation),
     }
 }
 
@@ -186,7 +186,7 @@ struct Locked {
     put_off_to_ms: u64,
 }
 
-/// What is read of it.
+/// WebhookEventKind is read of it.
 const LOCKED: &str = "id, CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms";
 
 fn locked(row: &Row<'_>) -> sql::Result<Locked> {

@@ -1,10 +1,10 @@
-//! What is owed to pull requests, on real files.
+//! WebhookEventKind is owed to pull requests, on real files.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_core::pull::ask::{About, Actor, Ask, Place, What};
 use tollgate_core::pull::command::Command;
+use tollgate_core::pull::webhook_event::{Actor, CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
 
 use super::*;
 use crate::config::Retention;
@@ -47,19 +47,22 @@ impl Queue {
         self.database.forget(&kept, 3 * 24 * 60 * 60 * 1_000 + before_ms, || true).unwrap()
     }
 
-    fn deliver(&self, installation: u64, what: What, at_ms: u64) -> Accepted {
+    fn deliver(&self, installation: u64, what: WebhookEventKind, at_ms: u64) -> Accepted {
         self.n_deliveries.set(self.n_deliveries.get() + 1);
-        let ask = Ask { installation: Some(installation), what };
+        let ask = WebhookEvent { installation: Some(installation), what };
         let guid = format!("guid-{}", self.n_deliveries.get());
         self.database.accept(NewDelivery { guid, event: "pull_request".to_owned(), ask, at_ms }).unwrap()
     }
 
-    fn about(&self, repo: &str, number: u64, about: About, at_ms: u64) {
-        assert_eq!(self.deliver(1, What::Pull { repo: repo_of(repo), number, about }, at_ms), Accepted::New);
+    fn about(&self, repo: &str, number: u64, about: PullEvent, at_ms: u64) {
+        assert_eq!(
+            self.deliver(1, WebhookEventKind::Pull { repo: repo_of(repo), number, about }, at_ms),
+            Accepted::New
+        );
     }
 
     fn push(&self, repo: &str, number: u64, at_ms: u64) {
-        self.about(repo, number, About::Changed { head: None }, at_ms);
+        self.about(repo, number, PullEvent::Changed { head: None }, at_ms);
     }
 
     fn candidates(&self, now_ms: u64) -> Vec<String> {
@@ -132,7 +135,11 @@ fn failed_run() -> Box<RunRecord> {
 #[test]
 fn a_pull_request_is_where_the_last_delivery_says_and_is_still_the_same() {
     let queue = Queue::new();
-    let changed = |repo: &str| What::Pull { repo: repo_of(repo), number: 1, about: About::Changed { head: None } };
+    let changed = |repo: &str| WebhookEventKind::Pull {
+        repo: repo_of(repo),
+        number: 1,
+        about: PullEvent::Changed { head: None },
+    };
     queue.deliver(7, changed("o/r"), 5);
     let id = queue.row("o/r", 1).id;
     // The app was installed anew; the repository is spelled otherwise now.
@@ -143,15 +150,19 @@ fn a_pull_request_is_where_the_last_delivery_says_and_is_still_the_same() {
     let row = queue.row("o/r", 1);
     assert_eq!((row.id, row.repo.to_string().as_str(), row.installation, row.wanted), (id, "O/r", Some(8), 3));
     let one = Limits { of_installation: Some(1), ..Limits::default() };
-    queue.deliver(8, What::Pull { repo: repo_of("o/other"), number: 1, about: About::Changed { head: None } }, 9);
+    queue.deliver(
+        8,
+        WebhookEventKind::Pull { repo: repo_of("o/other"), number: 1, about: PullEvent::Changed { head: None } },
+        9,
+    );
     assert_eq!(queue.turns(100_000, 2, one).len(), 1, "both are of one installation");
 }
 
 #[test]
 fn a_delivery_counts_once_however_often_it_comes() {
     let queue = Queue::new();
-    let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
-    let ask = Ask { installation: Some(7), what };
+    let what = WebhookEventKind::Pull { repo: repo_of("o/r"), number: 1, about: PullEvent::Changed { head: None } };
+    let ask = WebhookEvent { installation: Some(7), what };
     let delivery = NewDelivery { guid: "g".to_owned(), event: "pull_request".to_owned(), ask, at_ms: 5 };
     let mut came: Vec<Accepted> = (0..3).map(|_| queue.database.accept(delivery.clone()).unwrap()).collect();
     let (done, is_done) = std::sync::mpsc::channel();
@@ -228,7 +239,7 @@ fn repositories_and_installations_take_turns() {
         queue.push("big/one", number, 0);
     }
     queue.push("big/two", 1, 5);
-    let what = What::Pull { repo: repo_of("small/x"), number: 1, about: About::Changed { head: None } };
+    let what = WebhookEventKind::Pull { repo: repo_of("small/x"), number: 1, about: PullEvent::Changed { head: None } };
     queue.deliver(2, what, 9);
     let served = queue.turns(20_000, 4, Limits::default());
     assert_eq!(served, ["big/one#1", "small/x#1", "big/two#1", "big/one#2"]);
@@ -347,19 +358,19 @@ fn a_newer_head_cancels_what_was_not_posted_and_ends_the_checks_of_others() {
 #[test]
 fn a_command_is_heard_once_and_only_from_people() {
     let queue = Queue::new();
-    let said = |by: Actor, place: Place, command: Command| About::Said { by, comment: place, command };
+    let said = |by: Actor, place: CommentRef, command: Command| PullEvent::Commanded { by, comment: place, command };
     let dismiss = Command::Dismiss { finding: Some("F001".to_owned()), reason: "ours".to_owned() };
     for _ in 0..2 {
-        queue.about("o/r", 1, said(person(), Place::Conversation(5), Command::Help), 1);
-        queue.about("o/r", 1, said(person(), Place::Thread { comment: 5, root: 4 }, dismiss.clone()), 2);
+        queue.about("o/r", 1, said(person(), CommentRef::Conversation(5), Command::Help), 1);
+        queue.about("o/r", 1, said(person(), CommentRef::Thread { comment: 5, root: 4 }, dismiss.clone()), 2);
         let bot = Actor { login: "dependabot[bot]".to_owned(), is_bot: true };
-        queue.about("o/r", 1, said(bot, Place::Conversation(6), Command::Review), 3);
+        queue.about("o/r", 1, said(bot, CommentRef::Conversation(6), Command::Review), 3);
     }
     let row = queue.row("o/r", 1);
     let told = queue.database.due_bot_commands(row.id).unwrap();
-    let place = Place::Thread { comment: 5, root: 4 };
+    let place = CommentRef::Thread { comment: 5, root: 4 };
     let expected = [
-        BotCommand::Comment { place: Place::Conversation(5), command: Command::Help },
+        BotCommand::Comment { place: CommentRef::Conversation(5), command: Command::Help },
         BotCommand::Comment { place, command: dismiss },
     ];
     assert_eq!(told.iter().map(|row| row.told.clone()).collect::<Vec<_>>(), expected);
@@ -386,7 +397,7 @@ fn a_command_is_heard_once_and_only_from_people() {
 fn a_thread_is_as_it_was_said_last() {
     let queue = Queue::new();
     for resolved in [true, false] {
-        queue.about("o/r", 1, About::Thread { by: person(), comment: 9, resolved }, 1);
+        queue.about("o/r", 1, PullEvent::Thread { by: person(), comment: 9, resolved }, 1);
     }
     let told = queue.database.due_bot_commands(queue.row("o/r", 1).id).unwrap();
     assert_eq!(
@@ -407,7 +418,7 @@ fn a_push_to_the_base_is_looked_at_once_for_each_open_pull_request_of_it() {
         queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     }
     for at in [20_000, 40_000] {
-        queue.deliver(1, What::Pushed { repo: repo_of("o/r"), branch: "main".to_owned() }, at);
+        queue.deliver(1, WebhookEventKind::Pushed { repo: repo_of("o/r"), branch: "main".to_owned() }, at);
     }
     assert_eq!(queue.candidates(79_999), Vec::<String>::new());
     assert_eq!(queue.candidates(80_000), ["o/r#1"]);
@@ -420,10 +431,10 @@ fn nothing_is_owed_where_the_app_was_removed() {
     queue.push("o/s", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
     queue.database.put_posts(claim.token, vec![post(A, PostKind::Note, "", "x")]).unwrap().unwrap();
-    queue.deliver(1, What::Removed { repos: vec![repo_of("o/r")] }, 1);
+    queue.deliver(1, WebhookEventKind::Removed { repos: vec![repo_of("o/r")] }, 1);
     assert_eq!(queue.candidates(20_000), ["o/s#1"]);
     assert_eq!(queue.database.heartbeat_pull(claim.token, 1).unwrap(), Err(LeaseLost));
-    queue.deliver(1, What::Removed { repos: Vec::new() }, 1);
+    queue.deliver(1, WebhookEventKind::Removed { repos: Vec::new() }, 1);
     assert_eq!(queue.candidates(20_000), Vec::<String>::new());
     // It may come back.
     queue.push("o/r", 1, 0);
@@ -462,7 +473,7 @@ fn the_claims_of_who_is_gone_are_given_back() {
     assert_eq!(queue.candidates(10_000), ["o/r#1"]);
 }
 
-/// What may happen to the claims of two pull requests.
+/// WebhookEventKind may happen to the claims of two pull requests.
 #[derive(Debug, Clone)]
 enum Step {
     Push(u64),
@@ -484,7 +495,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a pull request must look like, in a few lines.
+/// WebhookEventKind a pull request must look like, in a few lines.
 #[derive(Debug, Default, Clone)]
 struct Model {
     wanted: i64,

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::{Conclusion, Inline};
+use tollgate_core::pull::check_run::Conclusion;
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::host::{
     Author, BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind,
@@ -42,7 +43,7 @@ pub(crate) struct Shown {
 pub(crate) struct State {
     pub(crate) pulls: BTreeMap<u64, Pull>,
     pub(crate) comments: Vec<Comment>,
-    pub(crate) line_comments: Vec<(Inline, Comment)>,
+    pub(crate) line_comments: Vec<(InlineComment, Comment)>,
     pub(crate) reviews: Vec<(ReviewEvent, PostedReview)>,
     pub(crate) checks: Vec<Shown>,
     pub(crate) resolved: BTreeSet<u64>,
@@ -240,7 +241,7 @@ impl Host for Hub {
             if review.body.is_empty() {
                 return Err(invalid("body is required"));
             }
-            let is_bad = |inline: &Inline| {
+            let is_bad = |inline: &InlineComment| {
                 inline.at.is_none() || state.bad_lines.contains(&inline.path) || state.bad_files.contains(&inline.path)
             };
             if review.comments.iter().any(is_bad) {
@@ -258,7 +259,7 @@ impl Host for Hub {
         })
     }
 
-    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, inline: &Inline) -> HostResult<u64> {
+    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, inline: &InlineComment) -> HostResult<u64> {
         self.call("comment_at", |state| {
             let is_bad = inline.at.is_some() && state.bad_lines.contains(&inline.path);
             if is_bad || state.bad_files.contains(&inline.path) {

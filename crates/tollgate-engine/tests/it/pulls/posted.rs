@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 
-use tollgate_core::pull::key::Key;
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::post::{Annotation, CheckText, Conclusion, Inline, Level, Span};
+use tollgate_core::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
+use tollgate_core::pull::finding_key::FindingKey;
+use tollgate_core::pull::inline_comment::{InlineComment, LineSpan};
+use tollgate_core::pull::marker::Marker;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::{Host as _, ReviewEvent};
 use tollgate_engine::pulls::post::Post;
@@ -22,7 +23,7 @@ fn publish(hub: &Hub, posts: &[Post], outbox: &dyn Outbox) -> Result<Published, 
 }
 
 fn summary(text: &str) -> Post {
-    Post::summary(&head(), Mark::Summary { head: head() }.below(text))
+    Post::summary(&head(), Marker::Summary { head: head() }.below(text))
 }
 
 fn check_with(n_annotations: usize) -> Post {
@@ -30,12 +31,12 @@ fn check_with(n_annotations: usize) -> Post {
         path: "a".to_owned(),
         start_line: line as u32 + 1,
         end_line: line as u32 + 1,
-        level: Level::Notice,
+        level: AnnotationLevel::Notice,
         title: String::new(),
         message: String::new(),
     };
     let annotations = (0..n_annotations).map(annotation).collect();
-    let text = CheckText { title: "t".to_owned(), summary: "s".to_owned(), annotations };
+    let text = CheckOutput { title: "t".to_owned(), summary: "s".to_owned(), annotations };
     Post::check(&head(), Some(Conclusion::Failure), text, None)
 }
 
@@ -45,7 +46,7 @@ fn the_summary_is_edited_in_place_and_extra_ones_go() {
     let outbox = MemoryOutbox::default();
     publish(&hub, &[summary("one")], &outbox).unwrap();
     // A worker whose lease had expired posts another at the same moment.
-    hub.comment(&repo(), 1, &Mark::Summary { head: head() }.below("late")).unwrap();
+    hub.comment(&repo(), 1, &Marker::Summary { head: head() }.below("late")).unwrap();
     publish(&hub, &[summary("two")], &outbox).unwrap();
     let state = hub.state();
     let bodies: Vec<&str> = state.comments.iter().map(|comment| comment.body.lines().next().unwrap()).collect();
@@ -109,15 +110,15 @@ impl Outbox for Lost {
 
 #[test]
 fn a_worker_without_its_lease_posts_nothing() {
-    let inline = Inline {
+    let inline = InlineComment {
         path: "a".to_owned(),
-        at: Some(Span { start: 1, line: 1, side: tollgate_core::finding::Side::Right }),
+        at: Some(LineSpan { start: 1, line: 1, side: tollgate_core::finding::Side::Right }),
         body: "x".to_owned(),
         key: "fp-0123456789abcdef-01234567".to_owned(),
     };
     for post in [
         summary("one"),
-        Post::review(&head(), Mark::Review { head: head() }.below("r"), ReviewEvent::Comment, vec![inline.clone()]),
+        Post::review(&head(), Marker::Review { head: head() }.below("r"), ReviewEvent::Comment, vec![inline.clone()]),
         Post::inline(&head(), inline),
         check_with(0),
     ] {
@@ -152,7 +153,7 @@ fn a_check_whose_annotations_are_refused_ends_without_them() {
 fn an_approval_that_is_refused_is_said_as_a_comment() {
     let hub = Hub::new(String::new());
     hub.state().faults.insert(1, Fault::Refuse(HostErrorKind::Invalid(vec!["can not approve your own".to_owned()])));
-    let review = Post::review(&head(), Mark::Review { head: head() }.below("fine"), ReviewEvent::Approve, Vec::new());
+    let review = Post::review(&head(), Marker::Review { head: head() }.below("fine"), ReviewEvent::Approve, Vec::new());
     publish(&hub, &[review], &MemoryOutbox::default()).unwrap();
     assert_eq!(hub.state().reviews[0].0, ReviewEvent::Comment);
 }
@@ -165,14 +166,14 @@ fn a_suggestion_is_not_committable_at_a_moved_anchor() {
         if is_bad_file {
             hub.state().bad_files.insert("a.js".to_owned());
         }
-        let key = Key::parse("fp-0123456789abcdef-01234567").unwrap();
-        let inline = Inline {
+        let key = FindingKey::parse("fp-0123456789abcdef-01234567").unwrap();
+        let inline = InlineComment {
             path: "a.js".to_owned(),
-            at: Some(Span { start: 3, line: 4, side: tollgate_core::finding::Side::Right }),
-            body: Mark::Finding { key }.below("**Major: x**\n\n```suggestion\nsafe()\n```"),
+            at: Some(LineSpan { start: 3, line: 4, side: tollgate_core::finding::Side::Right }),
+            body: Marker::Finding { key }.below("**Major: x**\n\n```suggestion\nsafe()\n```"),
             key: key.to_string(),
         };
-        let body = Mark::Review { head: head() }.below("r");
+        let body = Marker::Review { head: head() }.below("r");
         publish(&hub, &[Post::review(&head(), body, ReviewEvent::Comment, vec![inline])], &MemoryOutbox::default())
             .unwrap();
         let state = hub.state();
@@ -180,6 +181,6 @@ fn a_suggestion_is_not_committable_at_a_moved_anchor() {
             false => &state.line_comments[0].1.body,
             true => &state.reviews[0].1.body,
         };
-        assert!(said.contains("Lines 3-4 could become:\n\n```javascript\nsafe()\n```"), "{expected}: {said}");
+        assert!(said.contains("Suggested fix for lines 3-4:\n\n```javascript\nsafe()\n```"), "{expected}: {said}");
     }
 }

@@ -14,9 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tollgate_core::comment::json::{CheckedJson, KindJson};
-use tollgate_core::comment::{self, CheckedComment, Kind};
+use tollgate_core::comment::{self, CheckedComment, Kind, MAX_CHARS};
 use tollgate_core::pull::PullRef;
-use tollgate_core::pull::post::MAX_BODY;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::HostError;
 use tollgate_engine::forge::local::Trigger;
@@ -154,8 +153,8 @@ impl Tool for CreateComment {
 /// The comment as it may be posted, and the repairs made in it.
 fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<String>), Failure> {
     let n_chars = body.chars().count();
-    if body.trim().is_empty() || n_chars > MAX_BODY - ROOM {
-        return Err(failure::unfit_comment(n_chars, MAX_BODY - ROOM));
+    if body.trim().is_empty() || n_chars > MAX_CHARS - ROOM {
+        return Err(failure::unfit_comment(n_chars, MAX_CHARS - ROOM));
     }
     // Under our name such a mark would count.
     if body.to_ascii_lowercase().replace(char::is_whitespace, "").contains("<!--tollgate:") {

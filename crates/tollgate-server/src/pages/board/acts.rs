@@ -1,6 +1,6 @@
 //! Available actions of a feature: a menu, with the reasons for unavailable ones.
 
-use tollgate_core::board::machine::{self, Act, Status};
+use tollgate_core::board::machine::{self, Action, Status};
 
 use super::column::status_name;
 use crate::desk::Feature;
@@ -33,21 +33,21 @@ impl Acts {
         let (state, rules) = (&feature.state, frame.rules(feature.skip_tests));
         let broken = feature.broken.as_deref();
         let offers = tollgate_engine::board::available_actions(state, &rules, broken);
-        let own = offers.iter().filter(|offer| !matches!(offer.act, Act::Move(_)) && offer.leads.is_ok());
+        let own = offers.iter().filter(|offer| !matches!(offer.action, Action::Move(_)) && offer.target.is_ok());
         let own = own.map(|offer| Choice {
-            act: offer.act.as_str(),
+            act: offer.action.as_str(),
             to: String::new(),
-            words: words(&offer.act).to_owned(),
-            note: note(&offer.act),
+            words: words(&offer.action).to_owned(),
+            note: note(&offer.action),
             is_possible: true,
         });
         let moved = |status: Status| {
             let way = match broken {
                 Some(why) => Err(format!("its file cannot be read: {why}")),
-                None => machine::way_to(&status, state, &rules).map_err(|illegal| illegal.why),
+                None => machine::action_towards(&status, state, &rules).map_err(|illegal| illegal.why),
             };
             let (act, note, is_possible) = match way {
-                Ok(Act::Move(_)) => (Act::Move(status.clone()).as_str(), None, true),
+                Ok(Action::Move(_)) => (Action::Move(status.clone()).as_str(), None, true),
                 Ok(act) => {
                     let note = format!("{} leads there", words(&act).trim_end_matches(" …").to_lowercase());
                     (act.as_str(), Some(note), true)
@@ -61,23 +61,23 @@ impl Acts {
     }
 }
 
-fn words(act: &Act) -> &'static str {
+fn words(act: &Action) -> &'static str {
     match act {
-        Act::Start => "Start",
-        Act::Stop => "Stop",
-        Act::Resume => "Resume …",
-        Act::Approve => "Approve anyway …",
-        Act::SendBack => "Send back …",
-        Act::Retry => "Retry",
-        Act::Move(_) => "Move",
+        Action::Start => "Start",
+        Action::Stop => "Stop",
+        Action::Resume => "Resume …",
+        Action::Approve => "Approve anyway …",
+        Action::SendBack => "Send back …",
+        Action::Retry => "Retry",
+        Action::Move(_) => "Move",
     }
 }
 
-fn note(act: &Act) -> Option<String> {
+fn note(act: &Action) -> Option<String> {
     match act {
-        Act::Approve => Some("asks for a reason, which is kept with your name".to_owned()),
-        Act::SendBack => Some("asks for a note, which the agent reads first".to_owned()),
-        Act::Resume => Some("with more rounds, and a note if you like".to_owned()),
-        Act::Start | Act::Stop | Act::Retry | Act::Move(_) => None,
+        Action::Approve => Some("asks for a reason, which is kept with your name".to_owned()),
+        Action::SendBack => Some("asks for a note, which the agent reads first".to_owned()),
+        Action::Resume => Some("with more rounds, and a note if you like".to_owned()),
+        Action::Start | Action::Stop | Action::Retry | Action::Move(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! A feature as a card: title, state, result of the last review, and the event it waits for.
 
 use tollgate_core::board::Outcome;
-use tollgate_core::board::machine::{self, Act, MAX_TRIES, Pause, Review, State, Status, Work};
+use tollgate_core::board::machine::{self, Action, MAX_TRIES, Pause, Review, State, Status, Work};
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
 use tollgate_engine::store::board::{Card, Counts, Lane, Progress};
@@ -313,13 +313,13 @@ fn agents(card: &Card, frame: &Frame) -> Option<String> {
 fn first(state: &State, rules: &machine::Rules) -> Option<First> {
     // Reviewing the same commit again is seldom useful.
     let is_out_of_rounds = matches!(state.pause, Some(Pause::MaxIterations | Pause::NoProgress));
-    let (retry, resume) = ((Act::Retry, "Retry"), (Act::Resume, "Resume"));
+    let (retry, resume) = ((Action::Retry, "Retry"), (Action::Resume, "Resume"));
     let (one, other) = if is_out_of_rounds { (resume, retry) } else { (retry, resume) };
     let candidates =
-        [one, other, (Act::Start, "Start"), (Act::Stop, "Stop"), (Act::Move(Status::Completed), "Complete")];
-    let (act, words) = candidates.into_iter().find(|(act, _)| act.leads(state, rules).is_ok())?;
+        [one, other, (Action::Start, "Start"), (Action::Stop, "Stop"), (Action::Move(Status::Completed), "Complete")];
+    let (act, words) = candidates.into_iter().find(|(act, _)| act.target(state, rules).is_ok())?;
     let to = match &act {
-        Act::Move(status) => status.to_string(),
+        Action::Move(status) => status.to_string(),
         _ => String::new(),
     };
     Some(First { act: act.as_str(), to, words })
@@ -329,7 +329,7 @@ fn first(state: &State, rules: &machine::Rules) -> Option<First> {
 fn ways(state: &State, frame: &Frame, rules: &machine::Rules) -> String {
     let other = frame.columns().into_iter().filter(|status| *status != state.status);
     let way = |status: Status| {
-        let act = machine::way_to(&status, state, rules).ok()?;
+        let act = machine::action_towards(&status, state, rules).ok()?;
         Some(format!("{status}:{}", act.as_str()))
     };
     other.filter_map(way).collect::<Vec<_>>().join(" ")

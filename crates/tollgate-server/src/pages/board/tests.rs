@@ -301,8 +301,8 @@ fn whoever_asks_is_told_what_can_be_done_and_why_the_rest_cannot() {
     + Send back … [reject ]: asks for a note, which the agent reads first
     + Backlog [move backlog]
     + In progress [reject in_progress]: send back leads there
-    - Code review [move code_review]: a feature comes to the gate by itself, once the work of an agent is committed
-    - Docs [move pipeline_docs]: a feature comes to the step `docs` by itself, once the gate lets it pass
+    - Code review [move code_review]: a feature enters code review by itself, once an agent's work is committed
+    - Docs [move pipeline_docs]: a feature enters the step `docs` by itself, once it has passed the gate
     + Verified [move verified]
     + Completed [move completed]
     ");

@@ -1,7 +1,7 @@
 //! What a person can do to a feature here, and why the rest is not possible now.
 
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::machine::{Act, Offer, Status, Work};
+use tollgate_core::board::machine::{Action, AvailableAction, Status, Work};
 
 use crate::desk::Feature;
 
@@ -38,10 +38,10 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    pub(super) fn new(feature: &Feature, offers: &[Offer]) -> Self {
+    pub(super) fn new(feature: &Feature, offers: &[AvailableAction]) -> Self {
         let of_machine = offers.iter().filter_map(|offer| {
-            let why_not = offer.leads.as_ref().err().map(|illegal| illegal.why.clone());
-            Some(Choice { why_not, ..known(&offer.act, feature)? })
+            let why_not = offer.target.as_ref().err().map(|illegal| illegal.why.clone());
+            Some(Choice { why_not, ..known(&offer.action, feature)? })
         });
         let mut all: Vec<Choice> = of_machine.collect();
         all.extend([edit(feature), clean(feature), delete(feature)]);
@@ -55,40 +55,40 @@ impl Acts {
     }
 }
 
-fn known(act: &Act, feature: &Feature) -> Option<Choice> {
+fn known(act: &Action, feature: &Feature) -> Option<Choice> {
     let choice = |act, words, does, key, command, look| Choice { act, words, does, key, command, why_not: None, look };
     Some(match act {
-        Act::Start => choice("start", "Start", "Has an agent work on it.", "", "start ID", "primary"),
-        Act::Stop => {
+        Action::Start => choice("start", "Start", "Has an agent work on it.", "", "start ID", "primary"),
+        Action::Stop => {
             let does = "Ends the agent and all it started; the work stays in its work tree.";
             choice("stop", "Stop", does, "", "stop ID", "danger")
         }
-        Act::Approve => {
+        Action::Approve => {
             let does = "Lets it pass, whatever the review says. Your reason is kept.";
             choice("approve", "Approve anyway …", does, "a", "approve ID --reason TEXT", "")
         }
-        Act::SendBack => {
+        Action::SendBack => {
             let does = "Has an agent work on it once more. It reads your note first.";
             choice("reject", "Send back …", does, "x", "reject ID --note TEXT", "")
         }
-        Act::Resume => {
+        Action::Resume => {
             let does = "Lets it go on with all rounds anew. The agent reads your note first.";
             choice("resume", "Resume …", does, "", "resume ID --note TEXT", "primary")
         }
-        Act::Retry if reviews_again(feature) => {
+        Action::Retry if reviews_again(feature) => {
             let does = "Has the same commit reviewed once more, e.g. after you dismissed findings.";
             choice("retry", "Review again", does, "r", "retry ID", "")
         }
-        Act::Retry => choice("retry", "Retry", "Does once more what failed.", "r", "retry ID", ""),
-        Act::Move(Status::Completed) => {
+        Action::Retry => choice("retry", "Retry", "Does once more what failed.", "r", "retry ID", ""),
+        Action::Move(Status::Completed) => {
             let does = "You are done with it; its work tree is removed.";
             choice("move-completed", "Complete", does, "", "move ID completed", "primary")
         }
-        Act::Move(Status::Backlog) => {
+        Action::Move(Status::Backlog) => {
             let does = "Nobody works on it until it is started again.";
             choice("move-backlog", "To the backlog", does, "", "move ID backlog", "")
         }
-        Act::Move(_) => return None,
+        Action::Move(_) => return None,
     })
 }
 

@@ -172,8 +172,8 @@ fn reason(recalled: &Recalled) -> String {
     let n_remarks = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count() as u64;
     let n_missed = recalled.run.coverage.not_reviewed as u64;
     let found = match (n_blockers, n_remarks) {
-        (1, _) => "One finding must be dealt with before merging.".to_owned(),
-        (2.., _) => format!("{} must be dealt with before merging.", words::count(n_blockers, "finding")),
+        (1, _) => "One finding must be fixed before merging.".to_owned(),
+        (2.., _) => format!("{} must be fixed before merging.", words::count(n_blockers, "finding")),
         (0, 0) => "Nothing was found.".to_owned(),
         (0, 1) => "One remark, which does not block.".to_owned(),
         (0, n) => format!("{}, none of which blocks.", words::count(n, "remark")),

@@ -167,7 +167,7 @@ fn one_review_says_why_it_ended_so() {
         SARIF
         One HTML page
         ✖ changes requested
-        One finding must be dealt with before merging.
+        One finding must be fixed before merging.
         ✖ 1 critical● 1 low
         Since review 1: 1 new, 1 still open, 1 resolved.
         Must be fixed 1

@@ -1,7 +1,7 @@
 //! The table of `tollgate feature list`.
 //!
 //! ```text
-//! x7k2m9qpa  in_progress       ✗    Add login        an agent is at work on it
+//! x7k2m9qpa  in_progress       ✗    Add login        an agent is working on it
 //! ```
 
 use std::fmt::Write as _;

@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use tollgate_core::finding::Finding;
-use tollgate_core::pull::mark::Mark;
-use tollgate_core::pull::note::{self, Author};
+use tollgate_core::pull::marker::Marker;
+use tollgate_core::pull::not_reviewed::{self, AuthorAccess};
 use tollgate_core::report;
 use tollgate_core::sha::Sha;
 use tollgate_engine::config::Settings;
@@ -55,7 +55,7 @@ pub(super) fn post(
 pub(super) fn post_skipped(found: &PullTarget, settings: &Settings) -> Result<(), Failure> {
     let Some(me) = ready(found)? else { return Ok(()) };
     let head = &found.pull.head;
-    let note = note::skipped(&me.mention, head, Author::MayWrite);
+    let note = not_reviewed::skipped(&me.mention, head, AuthorAccess::Write);
     let comment = note.comment.map(|comment| Post::note(head, "skipped", comment));
     let check = Post::check(head, Some(note.conclusion), note.check, None);
     if send(found, settings, &me, comment.into_iter().chain([check]).collect())? == PostResult::Forbidden {
@@ -128,9 +128,9 @@ fn posts(
     before: &[Finding],
 ) -> Result<Vec<Post>, HostError> {
     let (repo, number) = (&found.at.repo, found.at.number);
-    let key = |mark: Mark| match mark {
-        Mark::Finding { key } => Some(key.to_string()),
-        Mark::Summary { .. } | Mark::Review { .. } | Mark::Reply { .. } | Mark::Note { .. } => None,
+    let key = |mark: Marker| match mark {
+        Marker::Finding { key } => Some(key.to_string()),
+        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
     };
     let at_lines = found.host.line_comments(repo, number)?.into_iter().map(|comment| (comment.author, comment.body));
     let known: BTreeSet<String> = marks(me, at_lines).into_iter().filter_map(key).collect();
@@ -138,7 +138,7 @@ fn posts(
     let reviews = found.host.reviews(repo, number)?.into_iter().map(|review| (review.author, review.body));
     let said = marks(me, said.chain(reviews));
     let speaks_of =
-        |mark: &Mark, of: &Sha| matches!(mark, Mark::Summary { head } | Mark::Review { head } if head == of);
+        |mark: &Marker, of: &Sha| matches!(mark, Marker::Summary { head } | Marker::Review { head } if head == of);
     // A prior review that was never posted is not visible on the pull request.
     let is_seen = |last: &Sha| said.iter().any(|mark| speaks_of(mark, last));
     Ok(compose::posts(&PostInputs {
@@ -148,7 +148,7 @@ fn posts(
         site_url: &found.at.host,
         repo,
         known: &known,
-        has_summary: said.iter().any(|mark| matches!(mark, Mark::Summary { .. })),
+        has_summary: said.iter().any(|mark| matches!(mark, Marker::Summary { .. })),
         is_first_seen: reviewed.since.as_ref().is_some_and(|since| !is_seen(&since.head)),
         before,
         details_url: None,
@@ -156,8 +156,8 @@ fn posts(
 }
 
 /// The markers in our own comments.
-fn marks(me: &BotIdentity, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Mark> {
-    texts.filter(|(author, _)| me.wrote(author)).flat_map(|(_, body)| Mark::all_in(&body)).collect()
+fn marks(me: &BotIdentity, texts: impl Iterator<Item = (host::Author, String)>) -> Vec<Marker> {
+    texts.filter(|(author, _)| me.wrote(author)).flat_map(|(_, body)| Marker::all_in(&body)).collect()
 }
 
 /// Publishes with retries on transient errors. Each attempt first looks for already published posts.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tollgate_core::board::{FeatureId, wire};
+use tollgate_core::board::{FeatureId, feature_event};
 use tollgate_engine::board::Board;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::EventRow;
@@ -67,7 +67,7 @@ impl Follower {
             output::say(&format!("{} {}{told}", self.clock.time(row.at_ms), self.name(project, feature)));
         }
         if let Some(demo) = &self.demo
-            && row.event.kind == wire::STATUS_CHANGED
+            && row.event.kind == feature_event::STATUS_CHANGED
             && payload["status"] == "waiting_approval"
         {
             output::say(&demo.epilogue(feature));

@@ -5,7 +5,7 @@
 //! ```
 
 use serde_json::Value;
-use tollgate_core::board::wire;
+use tollgate_core::board::feature_event;
 
 /// So many findings are named.
 const MAX_FINDINGS: usize = 5;
@@ -24,25 +24,25 @@ pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String
     let text = |key: &str| payload[key].as_str().unwrap_or_default();
     let number = payload["iterationNumber"].as_u64().unwrap_or_default();
     match kind {
-        wire::AGENT_STARTED => {
+        feature_event::AGENT_STARTED => {
             let step = payload["step"].as_str().map(|step| format!(", step {step}")).unwrap_or_default();
             Some(format!("the agent {} starts on iteration {number}{step}", text("agent")))
         }
-        wire::AGENT_OUTPUT if manner == Manner::Story => Some(quoted(text("text"))),
-        wire::AGENT_FINISHED => Some(match text("result") {
+        feature_event::AGENT_OUTPUT if manner == Manner::Story => Some(quoted(text("text"))),
+        feature_event::AGENT_FINISHED => Some(match text("result") {
             "done" => "the agent is done".to_owned(),
             "interrupted" => "the agent was interrupted, and goes on at the next start".to_owned(),
             _ => format!("the agent failed: {}", first_line(text("error"))),
         }),
-        wire::REVIEW_STARTED => Some(format!("the review of iteration {number} begins")),
-        wire::REVIEW_COMPLETED => Some(completed(payload, number, manner)),
-        wire::REVIEW_APPROVED => Some(format!("it passes the gate, to {}", text("nextStatus"))),
-        wire::REVIEW_REJECTED => Some(format!("it goes back: {}", first_line(text("rejectionReason")))),
-        wire::REVIEW_FAILED => Some(format!("the review brought no answer: {}", first_line(text("error")))),
-        wire::PAUSED => Some(format!("it waits for a person: {}", first_line(text("message")))),
-        wire::BROKEN => Some(format!("its file cannot be read: {}", first_line(text("error")))),
+        feature_event::REVIEW_STARTED => Some(format!("the review of iteration {number} begins")),
+        feature_event::REVIEW_COMPLETED => Some(completed(payload, number, manner)),
+        feature_event::REVIEW_APPROVED => Some(format!("it passes the gate, to {}", text("nextStatus"))),
+        feature_event::REVIEW_REJECTED => Some(format!("it goes back: {}", first_line(text("rejectionReason")))),
+        feature_event::REVIEW_FAILED => Some(format!("the review brought no answer: {}", first_line(text("error")))),
+        feature_event::PAUSED => Some(format!("it waits for a person: {}", first_line(text("message")))),
+        feature_event::BROKEN => Some(format!("its file cannot be read: {}", first_line(text("error")))),
         // The way through the gate is told by the others.
-        wire::STATUS_CHANGED => match text("status") {
+        feature_event::STATUS_CHANGED => match text("status") {
             status @ ("backlog" | "verified" | "completed") => Some(format!("it is in {status} now")),
             _ => None,
         },
@@ -94,14 +94,14 @@ fn first_line(text: &str) -> &str {
 mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
+    use tollgate_core::board::feature_event::FeatureEvent;
     use tollgate_core::board::machine::Status;
-    use tollgate_core::board::wire::Announced;
 
     use super::*;
 
     #[track_caller]
-    fn told(announced: &Announced<'_>, manner: Manner) -> String {
-        let payload = wire::payload("/p", "login", announced);
+    fn told(announced: &FeatureEvent<'_>, manner: Manner) -> String {
+        let payload = feature_event::payload("/p", "login", announced);
         tell(announced.name(), &payload, manner).unwrap_or_else(|| "(nothing)".to_owned())
     }
 
@@ -109,16 +109,16 @@ mod tests {
     fn a_log_tells_what_matters_in_one_line_each() {
         let next = &Status::WaitingApproval;
         let events = [
-            Announced::AgentStarted { iteration: 1, step: None, agent: "claude", model: None },
-            Announced::AgentOutput { iteration: 1, offset: 0, text: "hm" },
-            Announced::AgentFinished { iteration: 1, result: "failed", error: Some("it ended with 1\nand more") },
-            Announced::ReviewStarted { iteration: 1 },
-            Announced::ReviewProgress { iteration: 1, message: "scanning" },
-            Announced::ReviewRejected { iteration: 1, reason: "\nfix the query" },
-            Announced::ReviewApproved { next },
-            Announced::StatusChanged { status: next, previous: &Status::CodeReview, reason: None },
-            Announced::StatusChanged { status: &Status::Backlog, previous: next, reason: None },
-            Announced::Changed,
+            FeatureEvent::AgentStarted { iteration: 1, step: None, agent: "claude", model: None },
+            FeatureEvent::AgentOutput { iteration: 1, offset: 0, text: "hm" },
+            FeatureEvent::AgentFinished { iteration: 1, result: "failed", error: Some("it ended with 1\nand more") },
+            FeatureEvent::ReviewStarted { iteration: 1 },
+            FeatureEvent::ReviewProgress { iteration: 1, message: "scanning" },
+            FeatureEvent::ReviewRejected { iteration: 1, reason: "\nfix the query" },
+            FeatureEvent::ReviewApproved { next },
+            FeatureEvent::StatusChanged { status: next, previous: &Status::CodeReview, reason: None },
+            FeatureEvent::StatusChanged { status: &Status::Backlog, previous: next, reason: None },
+            FeatureEvent::Changed,
         ];
         let lines: Vec<String> = events.iter().map(|event| told(event, Manner::Log)).collect();
         assert_snapshot!(lines.join("\n"), @"
@@ -139,12 +139,12 @@ mod tests {
     fn a_story_also_tells_what_was_said_and_found() {
         let finding = json!({"severity": "error", "file": "shop.py", "line": 3, "title": "SQL is built from a value"});
         let payload = json!({"iterationNumber": 2, "status": "rejected", "findings": [finding, {"severity": "info", "title": "a trifle"}]});
-        assert_snapshot!(tell(wire::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"
+        assert_snapshot!(tell(feature_event::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"
         the review of iteration 2 rejects it: 1 error, 1 info
                    error  shop.py:3  SQL is built from a value
                    info  a trifle
         ");
-        let output = Announced::AgentOutput { iteration: 1, offset: 0, text: "one\n\ntwo\n" };
+        let output = FeatureEvent::AgentOutput { iteration: 1, offset: 0, text: "one\n\ntwo\n" };
         assert_snapshot!(told(&output, Manner::Story), @r"
           | one
                    | two
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_in_an_event_does_no_harm() {
-        for kind in wire::ALL {
+        for kind in feature_event::ALL {
             let _ = tell(kind, &Value::Null, Manner::Story);
         }
     }

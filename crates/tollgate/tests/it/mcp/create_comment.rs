@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tollgate_core::pull::post::Inline;
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address};
@@ -86,7 +86,7 @@ impl Host for Wall {
     fn review(&self, _: &Repo, _: u64, _: &NewReview<'_>) -> HostResult<u64> {
         no()
     }
-    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, _: &Inline) -> HostResult<u64> {
+    fn comment_at(&self, _: &Repo, _: u64, _: &Sha, _: &InlineComment) -> HostResult<u64> {
         no()
     }
     fn delete_line_comment(&self, _: &Repo, _: u64) -> HostResult<()> {

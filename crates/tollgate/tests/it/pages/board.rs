@@ -114,13 +114,13 @@ fn a_card_that_is_dragged_where_it_may_not_go_goes_back_and_one_is_told_why() {
     let browser = site.on_board();
     browser.drag(css(&card(&id)), css(&column("code_review")));
     browser.reduced_motion();
-    browser.sees("“Read JSON” cannot go to Code review: a feature comes to the gate by itself");
+    browser.sees("“Read JSON” cannot go to Code review: a feature enters code review by itself");
     assert!(browser.is(&is_in(&id, "backlog")));
     // A page that is out of date believes that it may: the server knows better.
     browser.forgive("409 (Conflict)");
     browser.value(&format!("document.getElementById('card-{id}').dataset.ways = 'verified:move'"));
     browser.drag(css(&card(&id)), css(&column("verified")));
-    browser.sees("moving it there is not possible: the gate decides about that");
+    browser.sees("cannot move it there: only the gate sets this status");
     browser.until(&is_in(&id, "backlog"));
     assert_eq!(site.status(&id), "backlog");
 }
@@ -143,7 +143,7 @@ fn the_keyboard_alone_is_enough() {
     // Available actions, and reasons for the unavailable ones.
     browser.press(".");
     browser.finds(role("dialog", "Second"));
-    browser.sees("a feature comes to the gate by itself");
+    browser.sees("a feature enters code review by itself");
     browser.axe();
     assert_eq!(browser.string(focused), "Start");
     browser.press("Escape");

@@ -87,7 +87,7 @@ fn a_person_approves_with_a_reason_or_not_at_all() {
     browser.press(".");
     browser.until("document.activeElement.closest('#acts-menu') !== null");
     browser.value("document.querySelector('#acts-menu [data-act=start]').click()");
-    browser.sees("Not now: it waits for a person");
+    browser.sees("Not now: it is paused");
     browser.press("Escape");
     browser.until("!document.querySelector('#acts-menu').open");
     browser.press("a");

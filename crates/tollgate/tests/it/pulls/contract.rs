@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use tollgate_core::finding::Side;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::{Annotation, Conclusion, Inline, Level, Span};
+use tollgate_core::pull::check_run::{Annotation, AnnotationLevel, Conclusion};
+use tollgate_core::pull::inline_comment::{InlineComment, LineSpan};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address, App, AppSettings};
 use tollgate_engine::forge::host::{
@@ -40,9 +41,9 @@ fn app(github: &FakeGithub, api: &str, resolves_threads: bool) -> App {
     App::new(settings).unwrap()
 }
 
-fn inline(line: Option<u32>) -> Inline {
-    let at = line.map(|line| Span { start: 3, line, side: Side::Right });
-    Inline { path: "a.js".to_owned(), at, body: "here".to_owned(), key: "fp-1".to_owned() }
+fn inline(line: Option<u32>) -> InlineComment {
+    let at = line.map(|line| LineSpan { start: 3, line, side: Side::Right });
+    InlineComment { path: "a.js".to_owned(), at, body: "here".to_owned(), key: "fp-1".to_owned() }
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
         path: "a.js".to_owned(),
         start_line: 3,
         end_line: 4,
-        level: Level::Failure,
+        level: AnnotationLevel::Failure,
         title: "t".to_owned(),
         message: "m".to_owned(),
     };

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::post::Inline;
+use tollgate_core::pull::inline_comment::InlineComment;
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{
@@ -122,7 +122,7 @@ impl Host for Mortal {
         edit_comment(repo: &Repo, comment: u64, body: &str) -> HostResult<()>;
         delete_comment(repo: &Repo, comment: u64) -> HostResult<()>;
         review(repo: &Repo, number: u64, review: &NewReview<'_>) -> HostResult<u64>;
-        comment_at(repo: &Repo, number: u64, head: &Sha, inline: &Inline) -> HostResult<u64>;
+        comment_at(repo: &Repo, number: u64, head: &Sha, inline: &InlineComment) -> HostResult<u64>;
         delete_line_comment(repo: &Repo, comment: u64) -> HostResult<()>;
         reply(repo: &Repo, number: u64, root: u64, body: &str) -> HostResult<u64>;
         resolve(repo: &Repo, thread: &str) -> HostResult<()>;

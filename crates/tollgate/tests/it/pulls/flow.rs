@@ -58,7 +58,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
     ## Verdict
-    :yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging
+    :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging
 
     </details>
 
@@ -84,7 +84,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
 
     Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
-    <sub>`js-eval-dynamic` · if this is wrong, reply `@tollgate dismiss` and why</sub>
+    <sub>`js-eval-dynamic` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-de25111f7976130d-628a1187 -->
     ");

@@ -1,4 +1,4 @@
-//! JSON values to one finding, every rule checked.
+//! Validates JSON and converts it to a finding.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::path::{FilePath, RepoPath};
 use crate::report::json::fields::{Fields, Reader, brief};
 use crate::report::json::v1;
 
-/// Reads one finding and the id it says it has; `None` when it has no place.
+/// Reads a finding and its id; `None` when it names no file.
 pub(super) fn finding(reader: &mut Reader, at: String, value: Value) -> Option<(Finding, Option<FindingId>)> {
     let mut fields = Fields::open(reader, at, value)?;
     let id = id(reader, &mut fields);
@@ -66,7 +66,7 @@ fn severity(reader: &mut Reader, fields: &mut Fields) -> Severity {
     }
     let understood = Severity::parse_lenient(&text);
     let severity = understood.unwrap_or(Severity::Medium);
-    let names = v1::SEVERITY.map(Severity::as_str).join(", ");
+    let names = Severity::ALL.map(Severity::as_str).join(", ");
     let message = format!("expected one of {names}; read as {severity}");
     reader.report(&fields.pointer("severity"), "severity", &brief(&Value::String(text)), message);
     severity
@@ -114,7 +114,7 @@ fn location(reader: &mut Reader, fields: &mut Fields) -> Option<Location> {
     Some(Location { file, lines, side })
 }
 
-/// Finds the place of a finding that has `file` and `line` beside the other fields.
+/// Reads the location of a finding with flat `file` and `line` fields.
 fn flat_location(reader: &mut Reader, fields: &mut Fields) -> Option<Location> {
     let key = ["file", "path", "filename"].into_iter().find(|key| fields.has(key))?;
     let text = fields.text(reader, key)?;
@@ -183,7 +183,7 @@ fn side(reader: &mut Reader, fields: &mut Fields) -> Side {
     }
 }
 
-/// Reads the summary and, if it had to be shortened, the whole.
+/// Reads the summary and, if it was truncated, the whole.
 fn summary(reader: &mut Reader, fields: &mut Fields) -> (Summary, Option<String>) {
     let mut text = fields.required_text(reader, "summary");
     if text.is_none() {
@@ -237,7 +237,7 @@ fn fix(reader: &mut Reader, fields: &mut Fields, value: Value) -> Option<Fix> {
     Some(Fix { lines, replacement })
 }
 
-/// Reads a path; `None` when nothing is left of it.
+/// Reads a path; `None` when it names no file.
 pub(super) fn path(reader: &mut Reader, at: &str, text: &str) -> Option<FilePath> {
     match FilePath::parse(text) {
         Ok(path) => Some(path),

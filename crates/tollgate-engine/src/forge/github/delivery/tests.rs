@@ -1,8 +1,8 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::pull::ask::{About, Place, What};
-use tollgate_core::pull::post::check_id;
+use tollgate_core::pull::check_run::check_external_id;
+use tollgate_core::pull::webhook_event::{CommentRef, PullEvent, WebhookEventKind};
 use tollgate_core::sha::Sha;
 
 use super::read;
@@ -16,9 +16,9 @@ fn understood(event: &str, body: &str) -> String {
     };
     let installation = ask.installation.map_or_else(String::new, |id| format!(" by {id}"));
     let what = match ask.what {
-        What::Pull { repo, number, about } => format!("{repo}#{number} {}", words(&about)),
-        What::Pushed { repo, branch } => format!("{repo} pushed to {branch}"),
-        What::Removed { repos } => {
+        WebhookEventKind::Pull { repo, number, about } => format!("{repo}#{number} {}", words(&about)),
+        WebhookEventKind::Pushed { repo, branch } => format!("{repo} pushed to {branch}"),
+        WebhookEventKind::Removed { repos } => {
             let repos: Vec<String> = repos.iter().map(ToString::to_string).collect();
             format!("removed from [{}]", repos.join(" "))
         }
@@ -26,18 +26,18 @@ fn understood(event: &str, body: &str) -> String {
     format!("{what}{installation}")
 }
 
-fn words(about: &About) -> String {
+fn words(about: &PullEvent) -> String {
     match about {
-        About::Changed { head } => format!("changed to {}", head.as_ref().map_or("?", Sha::short)),
-        About::Again { by } => format!("again for {}", by.login),
-        About::Closed => "closed".to_owned(),
-        About::Said { by, comment: Place::Conversation(comment), command } => {
+        PullEvent::Changed { head } => format!("changed to {}", head.as_ref().map_or("?", Sha::short)),
+        PullEvent::ReviewRequested { by } => format!("again for {}", by.login),
+        PullEvent::Closed => "closed".to_owned(),
+        PullEvent::Commanded { by, comment: CommentRef::Conversation(comment), command } => {
             format!("{} says {command:?} in {comment}", by.login)
         }
-        About::Said { by, comment: Place::Thread { comment, root }, command } => {
+        PullEvent::Commanded { by, comment: CommentRef::Thread { comment, root }, command } => {
             format!("{} says {command:?} in {comment} under {root}", by.login)
         }
-        About::Thread { by, comment, resolved } => format!("thread {comment} resolved {resolved} by {}", by.login),
+        PullEvent::Thread { by, comment, resolved } => format!("thread {comment} resolved {resolved} by {}", by.login),
     }
 }
 
@@ -190,7 +190,7 @@ fn our_checks_are_run_again_when_somebody_asks() {
         check(event, run(json!("gate"), json!([]), json!("")), "nothing");
     }
     // GitHub does not list a pull request from a fork; our external ID identifies it.
-    let ours = json!(check_id(21, &Sha::null()));
+    let ours = json!(check_external_id(21, &Sha::null()));
     check("check_run", run(json!("gate"), json!([]), ours), "octo/hello#21 again for ann by 34");
     let mut ended = run(json!("gate"), pulls(), json!(""));
     ended["action"] = json!("completed");

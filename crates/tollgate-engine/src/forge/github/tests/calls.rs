@@ -1,7 +1,8 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tollgate_core::finding::Side;
-use tollgate_core::pull::post::{Annotation, Conclusion, Inline, Level, Span};
+use tollgate_core::pull::check_run::{Annotation, AnnotationLevel, Conclusion};
+use tollgate_core::pull::inline_comment::{InlineComment, LineSpan};
 use tollgate_core::sha::Sha;
 
 use super::peer::Reply;
@@ -213,9 +214,9 @@ fn comments_are_written_changed_and_removed() {
     "#);
 }
 
-fn inline(at: Option<(u32, u32, Side)>) -> Inline {
-    let at = at.map(|(start, line, side)| Span { start, line, side });
-    Inline { path: "a.rs".to_owned(), at, body: "look".to_owned(), key: "fp-1".to_owned() }
+fn inline(at: Option<(u32, u32, Side)>) -> InlineComment {
+    let at = at.map(|(start, line, side)| LineSpan { start, line, side });
+    InlineComment { path: "a.rs".to_owned(), at, body: "look".to_owned(), key: "fp-1".to_owned() }
 }
 
 #[test]
@@ -264,7 +265,7 @@ fn annotation() -> Annotation {
         path: text("a.rs"),
         start_line: 1,
         end_line: 2,
-        level: Level::Failure,
+        level: AnnotationLevel::Failure,
         title: text("t"),
         message: text("m"),
     }

@@ -39,7 +39,11 @@ fn a_thousand_pull_requests_of_one_delay_the_first_of_another_by_one_piece_of_wo
             fill(&queue, 1_000, "'big/one', 'big/one', n, 1, 1, 0, n");
             // The big one has been served for a while when the other comes.
             assert_eq!(until_it_is_the_turn_of(&queue, "big/one", n_at_once), 1);
-            let what = What::Pull { repo: repo_of("small/one"), number: 1, about: About::Again { by: person() } };
+            let what = WebhookEventKind::Pull {
+                repo: repo_of("small/one"),
+                number: 1,
+                about: PullEvent::ReviewRequested { by: person() },
+            };
             queue.deliver(installation, what, when);
             let turn = until_it_is_the_turn_of(&queue, "small/one", n_at_once);
             assert!(turn <= 2, "its turn is the {turn}th, of installation {installation} since {when}");

@@ -43,7 +43,7 @@ fn what_is_owed_is_listed_with_how_it_stands() {
     queue.push("o/c", 4, 4_000);
     let claim = queue.claim("o/c", 4, 10_000);
     queue.database.fail_review(claim.token, "no answer", 60_000).unwrap().unwrap();
-    let help = About::Said { by: person(), comment: Place::Conversation(1), command: Command::Help };
+    let help = PullEvent::Commanded { by: person(), comment: CommentRef::Conversation(1), command: Command::Help };
     queue.about("o/d", 5, help, 5_000);
     let all = [
         "pull-3 review o/b#3 running, 0 tries, since 3000, next 5000, me until 10100",
@@ -142,7 +142,7 @@ fn what_a_review_of_the_same_commit_said_stays_when_another_is_ended() {
     queue.finish(&claim, vec![post(A, PostKind::Check, A, "passed")]);
     queue.database.end_post(claim.token, 1, Some(7)).unwrap().unwrap();
     queue.database.release_pull(claim.token, 0).unwrap().unwrap();
-    queue.about("o/r", 1, About::Again { by: person() }, 20_000);
+    queue.about("o/r", 1, PullEvent::ReviewRequested { by: person() }, 20_000);
     queue.database.cancel_pull(claim.pull.id, 20_000, Some(post(A, PostKind::Check, A, "ended"))).unwrap().unwrap();
     assert_eq!(queue.posts(claim.pull.id), [format!("check {A}: passed (Done)")]);
     assert_eq!(queue.candidates(99_000), Vec::<String>::new());

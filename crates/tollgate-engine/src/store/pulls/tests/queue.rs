@@ -7,7 +7,7 @@ fn any() -> Limits {
 }
 
 fn again(queue: &Queue, repo: &str, number: u64, at_ms: u64) {
-    queue.about(repo, number, About::Again { by: person() }, at_ms);
+    queue.about(repo, number, PullEvent::ReviewRequested { by: person() }, at_ms);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn what_a_person_asked_for_goes_before_pushes_and_those_before_what_we_found() {
     queue.push("o/r", 2, 10);
     queue.push("o/r", 3, 20);
     again(&queue, "o/r", 4, 30);
-    let help = About::Said { by: person(), comment: Place::Conversation(1), command: Command::Help };
+    let help = PullEvent::Commanded { by: person(), comment: CommentRef::Conversation(1), command: Command::Help };
     queue.about("o/r", 5, help, 40);
     // What waits already goes forward when somebody asks for it.
     again(&queue, "o/r", 3, 50);
@@ -62,7 +62,7 @@ fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
     for number in 1..=3 {
         queue.push("o/a", number, 0);
         queue.push("o/b", number, 0);
-        let what = What::Pull { repo: repo_of("p/c"), number, about: About::Changed { head: None } };
+        let what = WebhookEventKind::Pull { repo: repo_of("p/c"), number, about: PullEvent::Changed { head: None } };
         queue.deliver(2, what, 0);
     }
     let of_repository = Limits { of_repository: Some(1), ..any() };
@@ -89,7 +89,8 @@ fn an_installation_at_its_limit_does_not_stand_in_the_way_of_others() {
     }
     let limits = Limits { of_installation: Some(1), ..any() };
     assert_eq!(queue.turns(10_000, 9, limits).len(), 1);
-    let what = What::Pull { repo: repo_of("p/c"), number: 1, about: About::Again { by: person() } };
+    let what =
+        WebhookEventKind::Pull { repo: repo_of("p/c"), number: 1, about: PullEvent::ReviewRequested { by: person() } };
     queue.deliver(2, what, 9_000);
     assert_eq!(queue.turns(10_000, 9, limits), ["p/c#1"]);
 }
@@ -168,8 +169,8 @@ fn a_push_that_another_process_took_in_is_seen_with_the_next_sign_of_life() {
     assert_eq!(beat(10_100), Ok(Heartbeat { wanted: 1 }));
     // Another process has the same database, and is given the delivery.
     let other = Database::open_at(queue.database.place()).unwrap();
-    let what = What::Pull { repo: repo_of("o/r"), number: 1, about: About::Changed { head: None } };
-    let ask = Ask { installation: Some(1), what };
+    let what = WebhookEventKind::Pull { repo: repo_of("o/r"), number: 1, about: PullEvent::Changed { head: None } };
+    let ask = WebhookEvent { installation: Some(1), what };
     other.accept(NewDelivery { guid: "other".to_owned(), event: "push".to_owned(), ask, at_ms: 10_050 }).unwrap();
     assert_eq!(beat(10_200), Ok(Heartbeat { wanted: 2 }), "what is under way is ended by whoever watches over it");
     queue.finish(&claim, Vec::new());

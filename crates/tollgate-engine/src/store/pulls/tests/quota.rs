@@ -9,7 +9,7 @@ pub(super) fn by(author: &str, (of_repository, of_author): (Option<u32>, Option<
 /// Asks for leave to ask models about a pull request, as often as it is due.
 #[track_caller]
 fn leave(queue: &Queue, repo: &str, author: &str, allowance: (Option<u32>, Option<u32>), now_ms: u64) -> Quota {
-    queue.about(repo, 1, About::Again { by: person() }, now_ms);
+    queue.about(repo, 1, PullEvent::ReviewRequested { by: person() }, now_ms);
     let claim = queue.claim(repo, 1, now_ms);
     let leave = queue.database.take_quota(claim.token, by(author, allowance, now_ms)).unwrap().unwrap();
     queue.finish(&claim, Vec::new());
@@ -50,7 +50,7 @@ fn a_review_that_was_put_off_is_not_hastened_by_pushes() {
     queue.about(
         "o/r",
         1,
-        About::Said { by: person(), comment: Place::Conversation(1), command: Command::Help },
+        PullEvent::Commanded { by: person(), comment: CommentRef::Conversation(1), command: Command::Help },
         49_999,
     );
     assert_eq!(queue.candidates(49_999), ["o/r#1"], "who says something is answered at once");

@@ -36,7 +36,7 @@ fn findings_that_the_text_has_no_room_for_are_in_the_check() {
     let found = check("1,200 findings", 1_200, 1);
     let n_left = 1_200 - found.n_named();
     let body = &found.seen.reviews[0].body;
-    assert!(n_left > 0 && body.contains(&format!("- and {n_left} more, which are in the check\n")), "{n_left}: {body}");
+    assert!(n_left > 0 && body.contains(&format!("- and {n_left} more, see the check\n")), "{n_left}: {body}");
     assert_eq!(found.n_annotations, 1_200);
 }
 

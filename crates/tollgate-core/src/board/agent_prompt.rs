@@ -1,4 +1,4 @@
-//! What an agent is told that implements a feature, repairs it, or does a step behind the gate.
+//! Prompts for coding agents: implement a feature, fix review findings, run a pipeline step.
 //!
 //! ```text
 //! # Feature: Add user authentication
@@ -20,68 +20,68 @@
 //! …
 //! ```
 //!
-//! The feature and a person's note are what the agent is to follow. What reviewers, hooks and earlier agents said stands
-//! behind a [`Boundary`]: it tells what is wrong, and is not to be obeyed. Current findings are given in full, older
-//! ones as a list of what is still open, so that a prompt does not grow with every round.
+//! The agent follows the feature and the operator's note. Output of reviewers, hooks and earlier agents is untrusted
+//! data behind a [`Boundary`]. Current findings are given in full, older ones as a list with their state, so that a
+//! prompt does not grow with every iteration.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::board::{Criterion, Iteration, Met, Remark};
-use crate::prompt::Boundary;
+use crate::boundary::Boundary;
 use crate::visible::{grouped, visible};
 
 /// The most bytes of a description or a specification.
 const MAX_TEXT: usize = 64 * 1024;
-/// The last bytes of what an agent said.
+/// The most bytes of agent output; the end is kept.
 const MAX_OUTPUT: usize = 16 * 1024;
-/// The last bytes of what a hook said.
+/// The most bytes of hook output; the end is kept.
 const MAX_HOOK: usize = 16 * 1024;
 /// The most findings of one severity that are given in full, and the most older ones that are listed.
 const MAX_FINDINGS: usize = 100;
 /// The most bytes of one field of a finding.
 const MAX_FIELD: usize = 4 * 1024;
 
-/// What is to be done, and what is known beside earlier reviews.
+/// The inputs of a prompt that do not come from earlier reviews.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// The title of the feature; may be empty.
     pub title: &'a str,
-    /// What is asked for.
+    /// The description of the feature.
     pub description: &'a str,
-    /// What is asked for in more detail; may be empty.
+    /// The specification; may be empty.
     pub spec: &'a str,
-    /// What a reviewer will answer one by one.
+    /// The acceptance criteria that a reviewer will answer one by one.
     pub criteria: &'a [Criterion],
-    /// What a person says to the agent.
+    /// The note of the operator to the agent.
     pub note: Option<&'a str>,
-    /// What the project's hooks said when they refused the last commit.
+    /// The output of the commit hooks that refused the last commit.
     pub hook: Option<&'a str>,
-    /// Whether somebody has begun with this iteration.
-    pub begun: Begun,
-    /// Keeps what others said apart.
+    /// Work of an interrupted agent on this iteration.
+    pub prior_work: PriorWork,
+    /// Delimits untrusted text.
     pub boundary: &'a Boundary,
 }
 
-/// Whether an iteration was begun before.
+/// Work that an earlier agent left for this iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
-    /// It was not.
-    No,
-    /// An agent was interrupted; its work is in the work tree.
+pub enum PriorWork {
+    /// None: the iteration starts from the last commit.
+    Nothing,
+    /// An agent was interrupted; its changes are in the work tree.
     Interrupted,
 }
 
-/// What happened to a feature before.
+/// The past of a feature.
 #[derive(Debug, Clone, Copy)]
 pub struct History<'a> {
     /// Its reviews, oldest first; the last one is the current one.
     pub reviews: &'a [Iteration],
-    /// What the last agent said.
+    /// The output of the last agent.
     pub agent_output: &'a str,
 }
 
-/// Writes what the agent is told that implements a feature.
+/// Writes the prompt of an agent that implements a feature.
 #[must_use]
 pub fn implement(task: &Task<'_>) -> String {
     let mut text = head(task);
@@ -94,7 +94,7 @@ pub fn implement(task: &Task<'_>) -> String {
     text
 }
 
-/// Writes what the agent is told that repairs a feature after a review.
+/// Writes the prompt of an agent that fixes the findings of a review.
 #[must_use]
 pub fn fix(task: &Task<'_>, history: &History<'_>) -> String {
     let Some((current, earlier)) = history.reviews.split_last() else { return implement(task) };
@@ -113,7 +113,7 @@ pub fn fix(task: &Task<'_>, history: &History<'_>) -> String {
     text
 }
 
-/// Writes what the agent is told that does a step behind the gate.
+/// Writes the prompt of an agent that runs a pipeline step.
 #[must_use]
 pub fn step(task: &Task<'_>, name: &str, instructions: &str, agent_output: &str) -> String {
     let mut text = head(task);
@@ -127,7 +127,7 @@ pub fn step(task: &Task<'_>, name: &str, instructions: &str, agent_output: &str)
     text
 }
 
-/// A person's word, and the feature.
+/// The operator's note, the feature and its acceptance criteria.
 fn head(task: &Task<'_>) -> String {
     let mut text = String::new();
     if let Some(note) = task.note.map(str::trim).filter(|note| !note.is_empty()) {
@@ -165,7 +165,7 @@ fn write_boundary(text: &mut String, task: &Task<'_>) {
     );
 }
 
-/// Older reviews: what each found, and whether that is still open.
+/// The findings of older reviews, each marked as open or closed.
 fn write_earlier(text: &mut String, task: &Task<'_>, earlier: &[Iteration], current: &Iteration) {
     if earlier.is_empty() {
         return;
@@ -246,7 +246,7 @@ fn unmet((criterion, met): &(Criterion, Met)) -> Option<String> {
     Some(format!("- {}, {word}: {}{evidence}", one_line(&criterion.id), one_line(&criterion.text)))
 }
 
-/// A finding with all that is known of it.
+/// A finding with its description, location, evidence and suggestion.
 fn in_full(number: usize, remark: &Remark) -> String {
     let mut text = format!("{number}. [{}] {}", remark.category_word().to_uppercase(), one_line(&remark.title));
     let place = place(remark);
@@ -264,7 +264,7 @@ fn in_full(number: usize, remark: &Remark) -> String {
             _ if field.contains('\n') => ":\n",
             _ => ": ",
         };
-        // Lines of a field stay below its own mark.
+        // Further lines of a field are indented below its bullet.
         let _ = write!(text, "\n   - {label}{}", format!("{between}{field}").replace('\n', "\n     "));
     }
     text
@@ -296,7 +296,7 @@ fn write_output(text: &mut String, task: &Task<'_>, output: &str) {
 }
 
 fn write_rules(text: &mut String, task: &Task<'_>) {
-    if task.begun == Begun::Interrupted {
+    if task.prior_work == PriorWork::Interrupted {
         text.push_str(
             "An agent was interrupted while it worked on this. Its changes are in the work tree: look at them first and \
              continue where it left off.\n",
@@ -310,7 +310,7 @@ fn write_rules(text: &mut String, task: &Task<'_>) {
     );
 }
 
-/// The beginning of a text that stays as it is, with the cut marked.
+/// Truncates a text at its end and marks the cut.
 fn cut(text: &str, max_bytes: usize) -> String {
     let shown = visible(text);
     if shown.len() <= max_bytes {
@@ -320,7 +320,7 @@ fn cut(text: &str, max_bytes: usize) -> String {
     format!("{head}\n[cut: {} of {} bytes]", size(head.len()), size(shown.len()))
 }
 
-/// The end of a text, from the beginning of a line on, with the cut marked.
+/// Truncates a text at its beginning, between lines, and marks the cut.
 fn tail(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();

@@ -1,18 +1,18 @@
-//! The form of an answer, as a schema has it, at a glance.
+//! The shape of an answer, derived from its JSON Schema.
 //!
 //! ```text
 //! {"decision": …, "findings": [{"file": …, "line": …}]}
 //! ```
 //!
-//! Small models tend to give back an example as it stands. So this is none: it cannot be read as an answer, let alone as
-//! an approval.
+//! Small models tend to return an example verbatim. This shape is not valid JSON, so it cannot be read as an answer, let
+//! alone as an approval.
 
 use serde_json::Value;
 
 /// A schema nested deeper than this is not followed.
 const MAX_DEPTH: usize = 12;
 
-/// The form of what follows a schema: every property is there, and each list has one element.
+/// The shape of a schema: every property once, and each list with one element.
 pub(super) fn of(schema: &Value) -> String {
     form(schema, schema, MAX_DEPTH)
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_has_every_property_of_the_schema() {
+    fn the_shape_has_every_property_of_the_schema() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -55,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_names_itself_ends() {
+    fn a_recursive_schema_ends() {
         let schema = json!({ "type": "array", "items": { "$ref": "#" } });
         assert_eq!(of(&schema), "[[[[[[…]]]]]]");
     }
 
     #[test]
-    fn the_form_given_back_is_no_answer() {
+    fn the_shape_itself_is_not_an_answer() {
         let schemas = [crate::answer::schema(), crate::answer::schema_with_criteria()];
         let [plain, with_criteria] = schemas.map(|schema| of(&schema));
         assert!(plain.starts_with("{\"decision\": …, "), "{plain}");

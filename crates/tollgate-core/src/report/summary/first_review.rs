@@ -1,22 +1,21 @@
-//! The first review of a change: five sections.
+//! The summary of a first review: five sections.
 
 use std::collections::HashSet;
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity};
-use crate::report::escape::{literal, literal_at_start, shown};
-use crate::report::markdown::escape::code_span;
+use crate::markdown::escape::{code_span, literal, literal_at_start, shown};
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, Entry, merge};
-use crate::report::summary::words::{counts, in_words, missing, sentences};
-use crate::report::summary::{Comment, what_changed};
+use crate::report::summary::phrases::{counts, in_words, missing, sentences};
+use crate::report::summary::{Comment, write_what_changed};
 use crate::review::Review;
 use crate::verdict::CommentVerdict;
 
 /// The most strengths and suggestions.
 const MAX_EXTRAS: usize = 10;
 
-/// Writes the sections; `None` when there is nothing to report.
+/// Writes the sections; `None` without findings.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
     let review = comment.review;
     let reported: Vec<&Finding> = review.findings.iter().collect();
@@ -24,7 +23,7 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
     if commented.is_empty() {
         return None;
     }
-    what_changed(draft, comment);
+    write_what_changed(draft, comment);
     strengths(draft, review);
     observations(draft, &commented);
     say_cut(draft, cut.len());
@@ -33,9 +32,9 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
     Some(())
 }
 
-/// Parts findings at the cap: those to comment on, the worst first, and those that are cut.
+/// Splits findings at the cap, the worst first.
 ///
-/// Criticals are never cut, and one finding always stays: a review that found something says what.
+/// Criticals are never cut, and at least one finding stays.
 pub(super) fn split<'a>(findings: &[&'a Finding], cap: Option<usize>) -> (Vec<&'a Finding>, Vec<&'a Finding>) {
     let mut findings: Vec<&Finding> =
         findings.iter().copied().filter(|finding| finding.severity != Severity::Praise).collect();
@@ -46,7 +45,7 @@ pub(super) fn split<'a>(findings: &[&'a Finding], cap: Option<usize>) -> (Vec<&'
     (findings, cut)
 }
 
-/// Says where the findings are that a cap keeps out of a section.
+/// Refers to Review Details for findings over the cap.
 pub(super) fn say_cut(draft: &mut Draft, n_cut: usize) {
     match n_cut {
         0 => {}
@@ -61,7 +60,7 @@ fn strengths(draft: &mut Draft, review: &Review) {
     extras(draft, "Strengths", lines);
 }
 
-/// A section of a few lines that give way to findings.
+/// A section of low-ranked lines.
 fn extras(draft: &mut Draft, name: &str, mut lines: Vec<String>) {
     let mut seen = HashSet::new();
     lines.retain(|line| seen.insert(line.clone()));
@@ -99,13 +98,13 @@ fn observations(draft: &mut Draft, commented: &[&Finding]) {
     }
 }
 
-/// An entry with what is said about it.
+/// An entry with its explanation.
 pub(super) fn item(entry: &Entry<'_>, line: String) -> Item {
     let rank = if entry.label.blocks() { Rank::Blocker } else { Rank::Finding };
     Item { rank, n_findings: entry.findings.len(), line, words: entry.words(), end: "\n" }
 }
 
-/// What to do about findings that do not block, where a reviewer said it in a line.
+/// One-line suggestions of findings that are not blocking.
 fn suggestions(draft: &mut Draft, commented: &[&Finding]) {
     let mild = commented.iter().filter(|finding| !finding.severity.blocks());
     extras(draft, "Suggestions", mild.filter_map(|finding| suggestion(finding)).collect());
@@ -123,7 +122,7 @@ fn suggestion(finding: &Finding) -> Option<String> {
     Some(format!("- {place}: {text}"))
 }
 
-/// `:yellow_circle: **Needs changes** -- 1 major finding must be dealt with before merging`.
+/// `:yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging`.
 pub(crate) fn verdict(review: &Review) -> String {
     let severities = || review.findings.iter().map(|finding| finding.severity);
     let verdict = CommentVerdict::of(severities());
@@ -131,10 +130,10 @@ pub(crate) fn verdict(review: &Review) -> String {
     let (blocking, mild) = counts.split_at(2);
     let missing = missing(review);
     let said = match (in_words(blocking), in_words(mild)) {
-        (Some(blocking), None) => format!("{blocking} must be dealt with before merging"),
-        (Some(blocking), Some(mild)) => format!("{blocking} must be dealt with before merging; also {mild}"),
+        (Some(blocking), None) => format!("{blocking} must be fixed before merging"),
+        (Some(blocking), Some(mild)) => format!("{blocking} must be fixed before merging; also {mild}"),
         (None, Some(mild)) if verdict == CommentVerdict::NeedsChanges => {
-            format!("{mild} should be dealt with before merging")
+            format!("{mild} should be fixed before merging")
         }
         (None, Some(mild)) if missing.is_some() => format!("{mild} so far, none blocking"),
         (None, Some(mild)) => format!("{mild}, none blocking"),

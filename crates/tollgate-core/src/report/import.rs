@@ -1,21 +1,20 @@
-//! What other tools report, made into findings.
+//! Converts results of other tools to findings.
 //!
-//! Tools have a message, a level and a place. A finding has more, so the rest is
-//! derived here once for all formats, and every derivation loses nothing: a long
-//! message becomes a short summary with the whole in the reason.
+//! Tools have a message, a level and a location; the other fields of a finding are derived here for all formats. No text
+//! is lost: a long message becomes a short summary with the whole in the reason.
 
 use crate::finding::{Category, Finding, FindingId, Fix, LineRange, Location, Origin, Severity, Side, Summary};
 use crate::path::{FilePath, RepoPath};
 use crate::report::json::fields::Reader;
 
-/// One remark of another tool.
+/// A result of another tool.
 #[derive(Debug)]
-pub(super) struct Remark {
+pub(super) struct ToolFinding {
     pub(super) severity: Severity,
     pub(super) category: Category,
     pub(super) location: Location,
     pub(super) message: String,
-    /// What is known about the rule, for when the message gives no reason.
+    /// The description of the rule, used when the message gives no reason.
     pub(super) explanation: Option<String>,
     pub(super) evidence: Option<String>,
     pub(super) suggestion: Option<String>,
@@ -23,8 +22,8 @@ pub(super) struct Remark {
     pub(super) origin: Origin,
 }
 
-impl Remark {
-    /// Makes a finding of it, with the number 1.
+impl ToolFinding {
+    /// Converts it to a finding with the id F001.
     pub(super) fn into_finding(self) -> Finding {
         let message = self.message.replace('\0', "");
         let message = message.trim();
@@ -65,16 +64,16 @@ impl Remark {
 }
 
 /// Numbers findings in order.
-pub(super) fn numbered(mut findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn numbered(mut findings: Vec<Finding>) -> Vec<Finding> {
     for (index, finding) in findings.iter_mut().enumerate() {
         finding.id = FindingId::at(index);
     }
     findings
 }
 
-/// Makes a tool's path relative to the repository; `None` when nothing is left of it.
+/// Makes a tool's path relative to the repository; `None` when it names no file.
 ///
-/// `roots` are absolute folders, any of which may be the repository's root.
+/// `roots` are absolute folders that may be the root of the repository.
 pub(super) fn relative(reader: &mut Reader, at: &str, path: &str, roots: &[String]) -> Option<FilePath> {
     let path = path.replace('\\', "/");
     let inside = roots.iter().filter_map(|root| below(&path, root)).min_by_key(|rest| rest.len());
@@ -96,28 +95,14 @@ fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     path.strip_prefix(root)?.strip_prefix('/').filter(|_| !root.is_empty())
 }
 
-/// A place on the side after the change.
+/// A location on the new side.
 pub(super) fn place(file: FilePath, start: u64, end: u64) -> Location {
     let line = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).max(1);
     let lines = LineRange::new(line(start), line(end)).unwrap_or_else(|| LineRange::line(line(start)));
     Location { file, lines, side: Side::Right }
 }
 
-/// Writes a path as a relative address.
-pub(super) fn encode(path: &str) -> String {
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(char::from(byte))
-            }
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
-}
-
-/// Reads the path of an address, its escapes undone; invalid UTF-8 is replaced.
+/// Percent-decodes a URI; invalid UTF-8 is replaced.
 pub(super) fn decode(address: &str) -> String {
     let mut bytes = Vec::with_capacity(address.len());
     let mut rest = address.as_bytes();
@@ -141,11 +126,12 @@ pub(super) fn decode(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::percent_encode;
 
     #[test]
-    fn addresses_are_decoded_once() {
+    fn uris_are_decoded_once() {
         assert_eq!(decode("a%20b%25zz%2"), "a b%zz%2");
-        assert_eq!(decode(&encode("sрc/ä b:c%20#?")), "sрc/ä b:c%20#?");
+        assert_eq!(decode(&percent_encode("sрc/ä b:c%20#?")), "sрc/ä b:c%20#?");
     }
 
     #[test]

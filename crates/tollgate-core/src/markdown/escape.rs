@@ -1,16 +1,15 @@
-//! Untrusted text in a comment: it shows what is there and means nothing but itself.
+//! Escapes untrusted text for Markdown comments on a forge: the one Markdown escaper for comments.
 //!
-//! A comment on a code host is more than Markdown. Names after an `@` notify people, numbers after a `#` link issues,
-//! `:words:` become pictures, addresses become links. None of that may come from a title or a file name, so each is
-//! broken with a backslash or with a character that has no width. Code between single backticks stays code.
+//! A forge renders more than Markdown: `@name` notifies people, `#1` links issues, `:word:` becomes an emoji, addresses
+//! become links. Each is broken with a backslash or a zero-width character, so that a title or a file name cannot
+//! trigger it. Code between single backticks stays code.
 
-use crate::report::markdown::escape::code_span;
 use crate::visible::visible;
 
-/// Keeps words apart that a code host would make something of.
+/// Breaks mentions, references and links.
 const ZERO_WIDTH: &str = "&#8203;";
 
-/// Text in one line, without what cannot be seen, and cut to a number of characters.
+/// Text on one line, invisible characters made visible, truncated to a number of characters.
 pub(crate) fn shown(text: &str, max_chars: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= max_chars {
@@ -20,7 +19,7 @@ pub(crate) fn shown(text: &str, max_chars: usize) -> String {
     head.trim_end().to_owned() + "…"
 }
 
-/// Like [`shown`], but a path is cut at its front: its end tells more.
+/// Like [`shown`], but a path is truncated at its front: its end tells more.
 pub(crate) fn shown_path(path: &str, max_chars: usize) -> String {
     let line = one_line(path);
     let n_chars = line.chars().count();
@@ -36,7 +35,25 @@ fn one_line(text: &str) -> String {
     visible(&words.join(" ")).into_owned()
 }
 
-/// Markdown that shows a line as it is. It may stand anywhere in a line.
+/// Text for a fence: line feeds only, invisible characters made visible.
+pub(crate) fn visible_lines(text: &str) -> String {
+    visible(&text.replace("\r\n", "\n")).into_owned()
+}
+
+/// A code span of this text.
+pub(crate) fn code_span(text: &str) -> String {
+    let text = visible(text);
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let runs: Vec<usize> = text.split(|character| character != '`').map(str::len).collect();
+    let len = (1..=longest + 1).find(|len| !runs.contains(len)).unwrap_or(longest + 1);
+    let ticks = "`".repeat(len);
+    let edge = |text: &str| text.starts_with('`') || text.ends_with('`');
+    let padded = edge(&text) || (text.starts_with(' ') && text.ends_with(' ') && !text.trim_matches(' ').is_empty());
+    let pad = if padded { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// Escapes a line for any position but the start of a line.
 pub(crate) fn literal(line: &str) -> String {
     let mut markdown = String::with_capacity(line.len() + line.len() / 8);
     let mut rest = line;
@@ -61,20 +78,20 @@ pub(crate) fn literal(line: &str) -> String {
     markdown
 }
 
-/// Markdown that shows a line as it is, at the start of a line.
+/// Escapes a line for the start of a line.
 pub(crate) fn literal_at_start(line: &str) -> String {
     let markdown = literal(line);
     let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
     if n_digits > 0 && line[n_digits..].starts_with(['.', ')']) {
         return format!("{}\\{}", &markdown[..n_digits], &markdown[n_digits..]);
     }
-    // What follows may have an escape of its own; those that begin with one are safe already. Programs that read
-    // comments take a line that begins with a slash or a name for a command, whatever Markdown says.
+    // A line that begins with an escape is safe already. Bots parse lines that begin with a slash or a mention as
+    // commands and ignore Markdown.
     if markdown.starts_with(['#', '+', '-', '=', ':', '/', '@']) { format!("\\{markdown}") } else { markdown }
 }
 
-/// Plain text of several lines, for places that show it without Markdown: nobody is notified, nothing is linked, no
-/// line begins a command. It is cut to a number of characters.
+/// Plain text of several lines without mentions, links or bot commands, truncated to a number of characters. For fields
+/// that the forge shows without Markdown.
 pub(crate) fn inert(text: &str, max_chars: usize) -> String {
     let text = visible(text.trim());
     let mut plain = String::with_capacity(text.len());
@@ -85,7 +102,7 @@ pub(crate) fn inert(text: &str, max_chars: usize) -> String {
         }
         plain.push(character);
         if meets(character, before, &text[..index], &text[index + character.len_utf8()..]) {
-            // The character itself: character references mean nothing here.
+            // Plain text has no character references, so the character itself is written.
             plain.push('\u{200b}');
         }
         before = Some(character);
@@ -96,9 +113,9 @@ pub(crate) fn inert(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// Leaves tags such as `[WIP]` in escaped text as people write them, where nobody can take them for something else.
+/// Unescapes tags such as `[WIP]` where they cannot become links.
 ///
-/// A word in brackets is a link only with an address behind it or with a definition, and no text of ours has one.
+/// A word in brackets is a link only before an address or with a definition, and our texts define none.
 pub(crate) fn with_tags(markdown: &str) -> String {
     let mut tagged = String::with_capacity(markdown.len());
     let mut rest = markdown;
@@ -122,11 +139,6 @@ pub(crate) fn with_tags(markdown: &str) -> String {
     tagged + rest
 }
 
-/// A name inside HTML.
-pub(crate) fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 fn push_plain(markdown: &mut String, text: &str) {
     let mut before = None;
     for (index, character) in text.char_indices() {
@@ -148,7 +160,7 @@ fn push_plain(markdown: &mut String, text: &str) {
     }
 }
 
-/// True after a character that, with what follows it, a code host would make a mention, a link or a picture of.
+/// True after a character that begins a mention, a reference, a link or an emoji with the text behind it.
 fn meets(character: char, before: Option<char>, done: &str, rest: &str) -> bool {
     let next = rest.bytes().next();
     match character {
@@ -194,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_notified_and_nothing_is_linked() {
+    fn mentions_references_and_links_are_broken() {
         check("ask @octocat and @org/team", "ask @&#8203;octocat and @&#8203;org/team");
         check("mail a@b.example", "mail a@&#8203;b.example");
         check("see #123, a/b#4 and GH-5", "see #&#8203;123, a/b#&#8203;4 and GH-&#8203;5");
@@ -204,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_is_shown_as_it_is_written() {
+    fn markup_is_escaped() {
         check("**a** _b_ ~~c~~ $d$ | e", "\\*\\*a\\*\\* \\_b\\_ \\~\\~c\\~\\~ \\$d\\$ \\| e");
         check("</details> <!-- x --> &lt; a && b", "&lt;/details&gt; &lt;!-- x --&gt; &amp;lt; a && b");
         check("&#x23;", "&amp;#x23;");
@@ -227,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_begins_a_command_of_a_program() {
+    fn no_line_begins_a_bot_command() {
         check("/merge", "\\/merge");
         check("@bors r+", "\\@&#8203;bors r+");
     }
@@ -241,12 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_shown_and_lines_become_one() {
+    fn invisible_characters_are_shown_and_lines_are_joined() {
         check("a\r\n\tb\u{202e}c", "a b\\\\u{202e}c");
     }
 
     #[test]
-    fn plain_text_acts_no_more_than_markdown_does() {
+    fn inert_text_has_no_mentions_or_commands() {
         let check = |text: &str, expected: &str| assert_eq!(inert(text, 1000), expected);
         check("ask @octocat, fixes #12", "ask @\u{200b}octocat, fixes #\u{200b}12");
         check("/merge\n@bors r+\n a/b", " /merge\n @\u{200b}bors r+\n a/b");
@@ -257,18 +269,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plain_text_is_no_longer_than_it_may_be(text in "[@#/a1\\n ]{0,30}", max_chars in 1_usize..20) {
+        fn inert_text_keeps_its_limit(text in "[@#/a1\\n ]{0,30}", max_chars in 1_usize..20) {
             prop_assert!(inert(&text, max_chars).chars().count() <= max_chars, "{}", inert(&text, max_chars));
         }
     }
 
     #[test]
-    fn long_text_is_cut() {
+    fn long_text_is_truncated() {
         assert_eq!(shown("abc def", 5), "abc…");
         assert_eq!(shown_path("a/b/c/d.rs", 6), "…/d.rs");
     }
 
-    /// What a Markdown reader shows of a paragraph's last line; nothing but text and code may be there.
+    /// The rendered text of the last line of a paragraph; panics on anything but text and code.
     fn read(markdown: &str) -> String {
         let mut text = String::new();
         let github = Options::ENABLE_TABLES
@@ -290,7 +302,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_as_it_is_shown(
+        fn escaped_text_renders_as_the_original(
             pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..8), other in "\\PC{0,4}",
         ) {
             let line = shown(&(pieces.concat() + &other), 1000);
@@ -310,7 +322,7 @@ mod tests {
     ];
 
     #[test]
-    fn tags_stay_as_people_write_them_where_they_are_nothing_else() {
+    fn tags_are_unescaped_unless_they_could_be_links() {
         let check = |line: &str, expected: &str| {
             let markdown = with_tags(&literal_at_start(line));
             assert_eq!(markdown, expected);

@@ -1,4 +1,4 @@
-//! A part of the change as a model reads it.
+//! Renders planned units as a patch with line numbers for a model.
 //!
 //! ```text
 //! === modified, Rust: src/gate.rs
@@ -12,23 +12,22 @@
 //! 43|    }
 //! ```
 //!
-//! A line begins with its number and a mark: that of a removed line (`-`) counts before the change, all others after
-//! it. This is a patch with numbers, since a model that has to count lines gets them wrong, and it costs little more
-//! than one. Lines marked by `|` are not part of the hunk. No line of the change can look like a header: it has a
-//! number in front.
+//! A line begins with its number and a mark: removed lines (`-`) have their old number, all others the new one. Models
+//! miscount lines of a plain patch, and numbers cost few tokens. Lines marked by `|` are context. No line of the change
+//! can imitate a header: it has a number in front.
 
 use std::fmt::Write as _;
 
-use super::fence::one_line;
+use crate::boundary::one_line;
 use crate::diff::{FileDiff, Hunk, Line, LineKind, Lines, Status};
 use crate::language::Language;
 use crate::plan::{Call, Piece, Unit};
 use crate::visible::visible;
 
-/// What follows a hunk's header is cut after so many characters; git itself writes 80.
+/// The most characters of the section behind a hunk header; git writes 80.
 const MAX_SECTION: usize = 100;
 
-/// Writes a part of the change.
+/// Renders the units of a call.
 #[must_use]
 pub fn render(call: &Call, files: &[FileDiff]) -> String {
     let mut text = String::new();
@@ -71,7 +70,7 @@ pub(crate) fn write_unit(text: &mut String, file: &FileDiff, unit: &Unit) {
     }
 }
 
-/// Writes a piece; `shown` is the last line before it, after the change. Gives the last line of the piece.
+/// Writes a piece; `shown` is the last new line before it. Returns the last new line of the piece.
 fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<u32>) -> Option<u32> {
     match piece {
         Piece::Around { first_line, text: around } => {
@@ -90,7 +89,7 @@ fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<
             let mut at = Position::of(hunk);
             let mut rest = file.lines(hunk);
             rest.by_ref().take(lines.start).for_each(|line| at.pass(&line));
-            // What is around a hunk says better what it belongs to than its header.
+            // Context above a hunk makes the section of its header redundant.
             let section = (shown.is_none() && lines.start == 0).then(|| file.section(hunk));
             at.write_head(text, section);
             let endings = Endings::of(file.lines(hunk));
@@ -103,7 +102,7 @@ fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<
     }
 }
 
-/// A place in a hunk: the numbers of the next line before and after the change.
+/// A position in a hunk: the old and the new number of the next line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     old: u32,
@@ -113,18 +112,18 @@ pub(crate) struct Position {
 impl Position {
     /// The beginning of a hunk.
     pub(crate) fn of(hunk: &Hunk) -> Self {
-        // Of an empty side, git gives the line before it.
+        // Of an empty side, git names the line before it.
         let start = |start: u32, len: u32| if len == 0 { start.saturating_add(1) } else { start };
         Self { old: start(hunk.old_start, hunk.old_len), new: start(hunk.new_start, hunk.new_len) }
     }
 
-    /// Goes behind a line.
+    /// Advances behind a line.
     pub(crate) fn pass(&mut self, line: &Line<'_>) {
         self.old = line.old.map_or(self.old, |number| number.saturating_add(1));
         self.new = line.new.map_or(self.new, |number| number.saturating_add(1));
     }
 
-    /// Writes the header of a hunk, or of the part of one that begins here.
+    /// Writes a hunk header for this position.
     pub(crate) fn write_head(self, text: &mut String, section: Option<&[u8]>) {
         let _ = write!(text, "@@ -{} +{} @@", self.old, self.new);
         let section = String::from_utf8_lossy(section.unwrap_or_default());
@@ -134,12 +133,12 @@ impl Position {
     }
 }
 
-/// How the lines of a hunk end.
+/// The line endings of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endings {
-    /// All with a carriage return and a line feed, which tells nothing.
+    /// CRLF throughout; the carriage return is not shown.
     Windows,
-    /// Any other way: a carriage return is shown.
+    /// Mixed or LF: a carriage return is shown.
     Other,
 }
 
@@ -150,7 +149,7 @@ impl Endings {
     }
 }
 
-/// Writes a line of a hunk, and of a line that is too long the beginning.
+/// Writes a line of a hunk, truncated when it is too long.
 pub(crate) fn write_line(text: &mut String, line: &Line<'_>, endings: Endings, cut: Option<usize>) {
     let (number, mark) = match line.kind {
         LineKind::Context => (line.new, ' '),

@@ -1,11 +1,11 @@
-//! What the words behind the bot's name mean.
+//! Parses the text behind the mention of the bot.
 
 use crate::finding::FindingId;
 use crate::fingerprint::Fingerprint;
 use crate::pull::command::{Command, MAX_REASON, MAX_WORDS};
 
-/// Understands the words behind the name.
-pub(super) fn understand(words: &str) -> Command {
+/// Parses a command.
+pub(super) fn command(words: &str) -> Command {
     let words = words.trim_start_matches([',', ':']).trim();
     let (first, rest) = split_word(words);
     match first.to_ascii_lowercase().as_str() {
@@ -25,9 +25,9 @@ fn unknown(words: &str) -> Command {
     Command::Unknown { words: kept(words, MAX_WORDS) }
 }
 
-/// A command that is nothing but its words.
+/// A command without arguments.
 fn plain(words: &str) -> Option<Command> {
-    // Longer ones are none of these, and are not worth taking apart.
+    // Longer texts are none of these commands.
     let words = words.get(..words.len().min(60)).filter(|head| head.len() == words.len())?.to_ascii_lowercase();
     let said: Vec<&str> = words.split([' ', '\t']).map(bare).filter(|word| !matches!(*word, "" | "please")).collect();
     Some(match said.as_slice() {
@@ -40,7 +40,7 @@ fn plain(words: &str) -> Option<Command> {
     })
 }
 
-/// True for nothing, or for words that ask for nothing.
+/// True for no words, or only polite ones.
 fn is_polite(words: &str) -> bool {
     words.split_whitespace().map(bare).all(|word| word.is_empty() || word.eq_ignore_ascii_case("please"))
 }
@@ -49,7 +49,7 @@ fn bare(word: &str) -> &str {
     word.trim_matches(['.', '!', '?', ',', '`'])
 }
 
-/// The finding that is named first, if one is, in the form in which it is looked for; and what follows.
+/// Splits off the id of a finding in normalised form, if the text begins with one.
 fn finding_in_front(words: &str) -> (Option<String>, &str) {
     let (first, rest) = split_word(words);
     match id(first.trim_matches(['`', '[', ']', '(', ')', ':', ',', '.'])) {
@@ -58,7 +58,7 @@ fn finding_in_front(words: &str) -> (Option<String>, &str) {
     }
 }
 
-/// `f3` and `F003` are one finding; a key of a finding begins with its fingerprint.
+/// Normalises an id: `f3` and `F003` are one finding; a key begins with a fingerprint.
 fn id(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix('f').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit())) {

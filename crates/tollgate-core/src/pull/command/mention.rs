@@ -1,4 +1,4 @@
-//! The line of a comment in which somebody speaks to the bot.
+//! Finds the line of a comment that mentions the bot.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use crate::markdown;
 use crate::markdown::html::Markup;
 
-/// The most of a comment that is read; the hosts allow less.
+/// The most bytes of a comment that are read; forges allow less.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What follows the name in the first line of plain text that begins with it.
+/// The text behind the mention in the first line of plain text that begins with it.
 pub(super) fn addressed(body: &str, mention: &str) -> Option<String> {
     let body = &body[..body.floor_char_boundary(MAX_BYTES)];
-    // Most comments are not for us, and this is asked of each.
+    // A fast path: every comment is checked, and most do not mention the bot.
     if mention.is_empty() || !names(body, mention) {
         return None;
     }
@@ -23,12 +23,12 @@ pub(super) fn addressed(body: &str, mention: &str) -> Option<String> {
     Parser::new_ext(&body, options).into_offset_iter().find_map(|(event, range)| reader.take(&event, range))
 }
 
-/// True when the name stands somewhere in a text.
+/// True when the text contains the mention.
 fn names(body: &str, mention: &str) -> bool {
     memchr::memchr_iter(b'@', body.as_bytes()).any(|at| after_name(&body[at..], mention).is_some())
 }
 
-/// What stands behind `@name` or `@name[bot]`, if it is that name and no longer one.
+/// The text behind `@name` or `@name[bot]`; `None` for a longer name.
 fn after_name<'a>(text: &'a str, mention: &str) -> Option<&'a str> {
     let (name, rest) = text.strip_prefix('@')?.split_at_checked(mention.len())?;
     if !name.eq_ignore_ascii_case(mention) {
@@ -40,15 +40,15 @@ fn after_name<'a>(text: &'a str, mention: &str) -> Option<&'a str> {
     ends.then_some(rest)
 }
 
-/// Looks for the line, paragraph by paragraph.
+/// Searches paragraph by paragraph.
 struct Reader<'a> {
     body: &'a str,
     mention: &'a str,
-    /// How many quotes, lists, tables and notes are open.
+    /// The open quotes, lists, tables and footnotes.
     n_inside: usize,
-    /// Where the paragraph is that is being read.
+    /// The span of the current paragraph.
     paragraph: Option<Range<usize>>,
-    /// What of it is code or HTML, or hidden by HTML.
+    /// The spans of the paragraph that are code, HTML, or hidden by HTML.
     not_text: Vec<Range<usize>>,
     markup: Markup,
     hidden_from: Option<usize>,
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
                 self.markup.end_block();
                 return self.paragraph.take().and_then(|paragraph| self.find(paragraph));
             }
-            // Inside of what is hidden as a whole it would only be out of order.
+            // Inside a hidden span, code would break the order of the spans.
             Event::Code(_) if self.hidden_from.is_none() => self.not_text.push(range),
             Event::InlineHtml(html) => {
                 self.markup.take_inline(html);
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// The first line of a paragraph that begins with the name.
+    /// The first line of a paragraph that begins with the mention.
     fn find(&self, paragraph: Range<usize>) -> Option<String> {
         let mut not_text = self.not_text.iter().peekable();
         let mut start = paragraph.start;
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A part of the text without the comments and tags in it; code stays.
+    /// A part of the text without HTML comments and tags; code stays.
     fn without_html(&self, range: Range<usize>) -> String {
         let mut text = String::new();
         let mut at = range.start;

@@ -1,4 +1,4 @@
-//! The reviews of a feature as its file has them, and as the database has them.
+//! `codeReviewSpec` in `feature.json`: the reviews of a feature, as other programs read them.
 //!
 //! ```json
 //! { "status": "rejected", "currentIteration": 1, "maxIterations": 3,
@@ -10,9 +10,8 @@
 //!   "rev": 7 }
 //! ```
 //!
-//! The keys that other programs know come first and in this order; ours follow. A key that says nothing is left out.
-//! [`read`] takes what people and other programs made of it, and never fails: the database is the truth, and this is
-//! what a board is rebuilt from when that is gone.
+//! The keys of the original format come first and in this order; ours follow. Empty values are left out. [`read`] accepts
+//! edited files and never fails: the database is authoritative, and the board is rebuilt from this when it is lost.
 
 use serde_json::{Map, Value, json};
 
@@ -22,49 +21,49 @@ use crate::finding::Severity;
 
 mod read;
 
-pub use read::{iteration_of_json, read, read_state};
+pub use read::{read, read_state};
 
 /// The most bytes of a diff that stand in a feature's file.
 pub const MAX_INLINE_DIFF: usize = 64 * 1024;
 
-/// Keeps a criterion and its evidence apart.
+/// Separates a criterion from its evidence.
 const BETWEEN: &str = " — ";
 
-/// What is written into a feature's file.
+/// The inputs of `codeReviewSpec`.
 #[derive(Debug, Clone, Copy)]
-pub struct Spec<'a> {
-    /// Where the feature is.
+pub struct CodeReviewSpec<'a> {
+    /// The state of the feature.
     pub state: &'a State,
-    /// How many automatic rounds there are.
+    /// The iterations without a person.
     pub max: u32,
     /// Its reviews, oldest first, each with the diff that was reviewed.
     pub iterations: &'a [(Iteration, DiffRef)],
-    /// Since when it waits for a person, if it does.
+    /// The time of the pause, if it is paused.
     pub paused_at: Option<&'a str>,
-    /// Since when it is being reviewed, if it is.
+    /// The start of the running review, if there is one.
     pub review_started_at: Option<&'a str>,
-    /// How often the feature's state changed; tells older writings from newer ones.
+    /// The number of state changes; orders versions of the file.
     pub rev: u64,
 }
 
-/// A diff as it stands in a feature's file: all of it, or its beginning and where the rest is.
+/// A diff in a feature's file: in full, or its beginning and the file with the whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiffRef {
     /// The diff, or its beginning up to the end of a line.
     pub inline: String,
-    /// How many bytes the whole has.
+    /// The bytes of the whole.
     pub bytes: u64,
     /// The file with the whole, when this is only its beginning.
     pub file: Option<String>,
 }
 
 impl DiffRef {
-    /// Keeps as much of a diff as stands in a feature's file.
+    /// Truncates a diff to [`MAX_INLINE_DIFF`] between lines.
     #[must_use]
     pub fn of(diff: &[u8], iteration: u32) -> Self {
         let text = String::from_utf8_lossy(&diff[..diff.len().min(MAX_INLINE_DIFF)]);
         let bytes = diff.len().try_into().unwrap_or(u64::MAX);
-        // Bytes that are no text take more room as one.
+        // Invalid UTF-8 takes more bytes once it is replaced.
         if diff.len() <= MAX_INLINE_DIFF && text.len() <= MAX_INLINE_DIFF {
             return Self { inline: text.into_owned(), bytes, file: None };
         }
@@ -88,14 +87,14 @@ pub fn review_file(iteration: u32) -> String {
     format!("code-review-iteration-{iteration}.md")
 }
 
-/// Writes the reviews of a feature; `None` as long as there is nothing to say.
+/// Writes the reviews of a feature; `None` before the first review.
 #[must_use]
-pub fn write(spec: &Spec<'_>) -> Option<Value> {
-    let Spec { state, max, iterations, rev, .. } = *spec;
+pub fn write(spec: &CodeReviewSpec<'_>) -> Option<Value> {
+    let CodeReviewSpec { state, max, iterations, rev, .. } = *spec;
     if iterations.is_empty() && state.review == Review::Pending && state.pause.is_none() {
         return None;
     }
-    // Until the next review starts, the last one stands.
+    // Until the next review starts, the last outcome is shown.
     let last = iterations.last().map(|(last, _)| last.outcome.as_str());
     let status = last.filter(|_| state.review == Review::Pending).unwrap_or(state.review.as_str());
     let paused = state.pause.map(|why| object([("reason", json!(why.as_str())), ("at", json!(spec.paused_at))]));
@@ -110,65 +109,25 @@ pub fn write(spec: &Spec<'_>) -> Option<Value> {
         ("status", json!(status)),
         ("currentIteration", json!(state.iteration)),
         ("maxIterations", json!(max)),
-        ("iterations", iterations.iter().map(|(iteration, diff)| in_file(iteration, diff)).collect()),
+        ("iterations", iterations.iter().map(|(iteration, diff)| write_iteration(iteration, diff)).collect()),
         ("paused", json!(paused)),
         ("pending", json!(pending)),
         ("round", json!((state.round > 0).then_some(state.round))),
-        ("stale", said(state.stale)),
-        ("stepped", said(state.stepped)),
+        ("stale", flag(state.stale)),
+        ("stepped", flag(state.stepped)),
         ("rev", json!(rev)),
     ]))
 }
 
-/// Writes one review as the database keeps it: all of it, without the diff.
-#[must_use]
-pub fn iteration_to_json(iteration: &Iteration) -> Value {
-    let criteria = iteration.compliance.criteria.iter().map(|(criterion, met)| {
-        let evidence = evidence(met);
-        object([
-            ("id", json!(criterion.id)),
-            ("text", json!(criterion.text)),
-            ("met", json!(met_word(met))),
-            ("evidence", json!(evidence)),
-        ])
-    });
-    let all = iteration.findings.iter().map(finding).collect();
-    let mut value = common(iteration, DiffRef::default(), all, iteration.late.iter().map(finding).collect());
-    if let Value::Object(map) = &mut value {
-        for key in ["gitDiff", "reviewFile"] {
-            map.shift_remove(key);
-        }
-        if !iteration.compliance.criteria.is_empty() {
-            map.insert("criteria".to_owned(), criteria.collect());
-        }
-        if let Some(commit) = &iteration.commit {
-            map.insert("gitCommitHash".to_owned(), json!(commit));
-        } else {
-            map.shift_remove("gitCommitHash");
-        }
-    }
-    value
-}
-
-/// Findings as files and events have them. Praise is none.
+/// Findings in the shape of files and events, without praise.
 #[must_use]
 pub fn findings(remarks: &[Remark]) -> Value {
     remarks.iter().filter(|remark| remark.severity != Severity::Praise).map(finding).collect()
 }
 
-fn in_file(iteration: &Iteration, diff: &DiffRef) -> Value {
-    let mut value = common(iteration, diff.clone(), findings(&iteration.findings), findings(&iteration.late));
-    if let Value::Object(map) = &mut value
-        && !iteration.compliance.criteria.is_empty()
-    {
-        map.insert("compliance".to_owned(), compliance(&iteration.compliance));
-    }
-    value
-}
-
-/// What the file and the database have in common.
-fn common(iteration: &Iteration, diff: DiffRef, findings: Value, late: Value) -> Value {
+fn write_iteration(iteration: &Iteration, diff: &DiffRef) -> Value {
     let Iteration { number, outcome, reason, .. } = iteration;
+    let late = findings(&iteration.late);
     let is = |wanted: Outcome| reason.as_ref().filter(|_| *outcome == wanted);
     let is_cut = diff.file.is_some();
     object([
@@ -179,22 +138,23 @@ fn common(iteration: &Iteration, diff: DiffRef, findings: Value, late: Value) ->
         ("status", json!(outcome.as_str())),
         ("gitCommitHash", json!(iteration.commit.as_deref().unwrap_or_default())),
         ("gitDiff", json!(diff.inline)),
-        ("findings", findings),
+        ("findings", findings(&iteration.findings)),
         ("overallSummary", json!(iteration.summary)),
         ("rejectionReason", json!(is(Outcome::Rejected))),
         ("reviewFile", json!(review_file(*number))),
-        ("gitDiffTruncated", said(is_cut)),
+        ("gitDiffTruncated", flag(is_cut)),
         ("gitDiffFile", json!(diff.file)),
         ("gitDiffBytes", json!(is_cut.then_some(diff.bytes))),
         ("error", json!(is(Outcome::Failed))),
         ("reason", json!(is(Outcome::Approved))),
         ("late", if late.as_array().is_some_and(Vec::is_empty) { Value::Null } else { late }),
         ("baseCommit", json!(iteration.base)),
-        ("outdated", said(iteration.outdated)),
+        ("outdated", flag(iteration.outdated)),
         ("afterStep", json!(iteration.after_step.as_ref().map(ToString::to_string))),
         ("override", iteration.overridden.as_ref().map_or(Value::Null, overridden)),
         ("notes", json!(Some(&iteration.notes).filter(|notes| !notes.is_empty()))),
         ("note", json!(iteration.note)),
+        ("compliance", compliance(&iteration.compliance)),
     ])
 }
 
@@ -222,8 +182,11 @@ fn overridden(given: &Override) -> Value {
     object([("who", json!(given.who)), ("reason", json!(given.reason)), ("at", json!(given.at))])
 }
 
-/// What is met, is not and is unclear, for people: `C1: The form has a button — src/form.ts:12`.
+/// The criteria by their answer, for people: `C1: The form has a button — src/form.ts:12`.
 fn compliance(compliance: &Compliance) -> Value {
+    if compliance.criteria.is_empty() {
+        return Value::Null;
+    }
     let list = |wanted: &str| -> Value {
         let chosen = compliance.criteria.iter().filter(|(_, met)| met_word(met) == wanted);
         let lines = chosen.map(|(criterion, met)| {
@@ -251,11 +214,11 @@ fn evidence(met: &Met) -> Option<&str> {
     }
 }
 
-fn said(is_so: bool) -> Value {
+fn flag(is_so: bool) -> Value {
     if is_so { Value::Bool(true) } else { Value::Null }
 }
 
-/// An object without the keys that say nothing.
+/// An object without null values.
 fn object<const N: usize>(pairs: [(&str, Value); N]) -> Value {
     let given = pairs.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(given.map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())

@@ -1,4 +1,4 @@
-//! Numbers and sentences for people.
+//! Counts and sentences in English.
 
 use crate::comment::Label;
 use crate::finding::Severity;
@@ -9,7 +9,7 @@ pub(crate) fn plural(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
-/// How many findings there are of each label, worst first.
+/// The number of findings by label, worst first.
 pub(crate) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label, usize); 4] {
     let mut counts = Label::ALL.map(|label| (label, 0));
     for label in severities.into_iter().filter_map(Label::of) {
@@ -21,7 +21,7 @@ pub(crate) fn counts(severities: impl IntoIterator<Item = Severity>) -> [(Label,
 /// `1 critical and 2 major findings`, `2 medium and 1 minor finding`; `None` when all are zero.
 pub(crate) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
     let named = counts.iter().filter(|(_, n)| *n > 0);
-    // The noun goes with the number next to it.
+    // The noun agrees with the last number.
     let (_, n_last) = named.clone().next_back()?;
     let named: Vec<String> = named.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase())).collect();
     let (last, rest) = named.split_last()?;
@@ -29,7 +29,7 @@ pub(crate) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
     Some(format!("{listed} {}", if *n_last == 1 { "finding" } else { "findings" }))
 }
 
-/// `2 of 7 hunks were not reviewed`; `None` when everything was looked at.
+/// `2 of 7 hunks were not reviewed`; `None` for a complete review.
 pub(crate) fn missing(review: &Review) -> Option<String> {
     let coverage = review.coverage.as_ref().filter(|coverage| !coverage.is_complete())?;
     let n_missing = coverage.count().not_reviewed;
@@ -47,7 +47,7 @@ pub(crate) fn sentences(text: &str, n_sentences: usize) -> String {
     });
     let mut sentences: Vec<&str> = Vec::new();
     let mut n_ended = 0;
-    // Beyond this nothing is shown anyway.
+    // More words are never shown.
     for word in prose.flat_map(str::split_whitespace).take(500) {
         let begins = word.starts_with(|first: char| !first.is_lowercase());
         let ended = sentences.last().is_some_and(|last: &&str| last.ends_with(['.', '!', '?', '。', '！', '？']));
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_name_what_there_is() {
+    fn counts_name_labels_with_findings() {
         let said = |severities: &[Severity]| in_words(&counts(severities.iter().copied()));
         assert_eq!(said(&[Severity::Praise]), None);
         assert_eq!(said(&[Severity::Nit]).unwrap(), "1 minor finding");

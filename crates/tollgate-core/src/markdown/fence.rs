@@ -1,6 +1,6 @@
-//! Which lines of Markdown are inside code fences.
+//! Finds code fences in Markdown.
 
-/// What a line is to a reader that only knows fences.
+/// The position of a line relative to fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Outside any fence.
@@ -23,7 +23,7 @@ struct Mark {
     bare: bool,
 }
 
-/// Says of each line whether it is inside a fence. One that is never closed is text.
+/// Classifies each line. A fence that is never closed is text.
 pub(crate) fn kinds(lines: &[&str]) -> Vec<Kind> {
     let marks: Vec<Option<Mark>> = lines.iter().map(|line| mark(line)).collect();
     let longest_after = longest_closing_after(&marks);
@@ -47,7 +47,7 @@ pub(crate) fn kinds(lines: &[&str]) -> Vec<Kind> {
     kinds
 }
 
-/// For each line the longest closing line below it, so that no search runs to the end in vain.
+/// The longest closing fence below each line, so that no search runs to the end in vain.
 fn longest_closing_after(marks: &[Option<Mark>]) -> Vec<[usize; 2]> {
     let mut longest = vec![[0; 2]; marks.len()];
     let mut so_far = [0; 2];
@@ -77,7 +77,7 @@ fn mark(line: &str) -> Option<Mark> {
     valid.then_some(Mark { character, len, indent, bare: info.is_empty() })
 }
 
-/// A fence that nothing in the text can close.
+/// A fence that no line of the text closes.
 pub(crate) fn around(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))

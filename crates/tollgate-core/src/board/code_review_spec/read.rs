@@ -1,17 +1,17 @@
-//! Reviews read back, from the database or from a feature's file that anybody may have edited.
+//! Reads `codeReviewSpec` from a feature's file, which people and other programs may have edited.
 
 use serde_json::Value;
 
+use crate::board::code_review_spec::BETWEEN;
 use crate::board::iteration::{Compliance, Criterion, Identity, Iteration, Met, Outcome, Override, Remark};
 use crate::board::machine::{Pause, Review, State, Status, Work};
-use crate::board::spec::BETWEEN;
 use crate::board::{StepId, criteria};
 use crate::finding::{Category, Severity};
 
-/// More reviews of one feature than this are not read from a file; the last ones count.
+/// The most reviews that are read from a file; the last ones count.
 const MAX_ITERATIONS: usize = 1_000;
 
-/// Reads the reviews in a feature's `codeReviewSpec`, oldest first. What cannot be understood is left out.
+/// Reads the reviews, oldest first. Invalid entries are left out.
 #[must_use]
 pub fn read(spec: &Value) -> Vec<Iteration> {
     let Some(list) = spec["iterations"].as_array() else { return Vec::new() };
@@ -23,10 +23,10 @@ pub fn read(spec: &Value) -> Vec<Iteration> {
     iterations
 }
 
-/// Where a feature is, as far as its file tells.
+/// Rebuilds the state of a feature from its file.
 ///
-/// Nothing is at work after a file was read. What was under way waits for a person: the file does not tell how far it
-/// had come, and nobody who can write a file may start an agent by it.
+/// No job is pending afterwards. A feature that was in progress is paused: the file does not tell how far its job had
+/// come, and write access to a file must not start an agent.
 #[must_use]
 pub fn read_state(spec: &Value, status: &Status) -> State {
     let mut state = State { status: status.clone(), ..State::new() };
@@ -45,9 +45,9 @@ pub fn read_state(spec: &Value, status: &Status) -> State {
     let is_last = last.is_some_and(|last| last.number == state.iteration && last.commit.is_some());
     state.committed = is_last || pending.is_string();
     state.review = match spec["status"].as_str().and_then(Review::parse) {
-        // It was under way and is not any more.
+        // The review was running and is lost.
         Some(Review::Reviewing) | None => Review::Pending,
-        // What stands there is said of an earlier one.
+        // The status belongs to an earlier iteration.
         Some(_) if last_number < state.iteration => Review::Pending,
         Some(review) => review,
     };
@@ -60,16 +60,10 @@ pub fn read_state(spec: &Value, status: &Status) -> State {
     state
 }
 
-/// Reads one review as the database keeps it; `None` when it is no object.
-#[must_use]
-pub fn iteration_of_json(value: &Value) -> Option<Iteration> {
-    value.is_object().then(|| iteration(value, 0))
-}
-
 fn iteration(value: &Value, index: usize) -> Iteration {
     let number = value["iterationNumber"].as_u64().and_then(|number| u32::try_from(number).ok());
     let number = number.filter(|number| *number > 0).unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX));
-    // A word that nobody knows lets nothing pass.
+    // An unknown outcome must not approve.
     let outcome = value["status"].as_str().and_then(Outcome::parse).unwrap_or(Outcome::Failed);
     let reason = match outcome {
         Outcome::Rejected => "rejectionReason",
@@ -123,7 +117,7 @@ fn remark(value: &Value) -> Remark {
         evidence: text(&value["evidence"]),
         identity: identity.map(|(id, fingerprint)| Identity { id: id.to_owned(), fingerprint: fingerprint.to_owned() }),
     };
-    // The words that everybody knows are the ones that people edit.
+    // People edit the common keys, so those win over the canonical ones.
     if severity_word.is_some_and(|word| word != remark.severity_word()) {
         remark.severity = said;
     }
@@ -133,11 +127,7 @@ fn remark(value: &Value) -> Remark {
     remark
 }
 
-/// From the database, which keeps all of it, or from the sentences in the file.
 fn compliance(value: &Value) -> Compliance {
-    if let Some(list) = value["criteria"].as_array() {
-        return Compliance { criteria: list.iter().filter_map(answered).collect() };
-    }
     let mut criteria = Vec::new();
     for (key, word) in [("met", "yes"), ("unmet", "no"), ("unclear", "unclear")] {
         let lines = texts(&value["compliance"][key]);
@@ -149,11 +139,6 @@ fn compliance(value: &Value) -> Compliance {
     }
     criteria.sort_by_key(|(criterion, _)| criteria::number(&criterion.id).unwrap_or(u32::MAX));
     Compliance { criteria }
-}
-
-fn answered(value: &Value) -> Option<(Criterion, Met)> {
-    let criterion = Criterion { id: text(&value["id"])?, text: text(&value["text"])? };
-    Some((criterion, met(value["met"].as_str().unwrap_or_default(), text(&value["evidence"]))))
 }
 
 fn met(word: &str, evidence: Option<String>) -> Met {

@@ -1,34 +1,34 @@
-//! What is known of a file beyond its diff: its text, and the definitions around its hunks.
+//! The text of a changed file and the definitions that enclose its hunks.
 
 use crate::diff::Hunk;
 use crate::finding::LineRange;
 
-/// A definition with more lines than this is not shown around a hunk, whatever was asked for.
+/// Larger definitions are not sent as context.
 const MAX_LINES: u32 = 400;
 
-/// More opening lines than this are not shown above a hunk.
+/// The most opening lines of outer definitions above a hunk.
 const MAX_CRUMBS: usize = 4;
 
-/// What encloses a place in a file.
+/// The definitions that enclose a line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Enclosing {
-    /// The smallest definition around it, when that is short.
+    /// The innermost definition, when it is short.
     pub lines: Option<LineRange>,
-    /// The lines that open the other definitions around it, outermost first: `impl Gate {`.
+    /// The opening lines of the outer definitions, outermost first: `impl Gate {`.
     pub crumbs: Vec<u32>,
 }
 
-/// What is known of a file beyond its diff.
+/// The text of a file and the definitions around its hunks.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct FileContext {
     text: Vec<u8>,
-    /// Where the lines begin.
+    /// The byte offsets of lines.
     starts: Vec<usize>,
-    /// What encloses the first and the last change of each hunk.
+    /// The definitions around the first and the last change of each hunk.
     enclosing: Vec<Option<Enclosing>>,
 }
 
-/// What to show around a hunk.
+/// The context of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Extent {
     /// The first line.
@@ -39,8 +39,8 @@ pub(super) struct Extent {
     pub(super) crumbs: Vec<u32>,
 }
 
-impl Known {
-    /// Takes the text of a file after the change, secrets masked, and what encloses its [`places`](super::places).
+impl FileContext {
+    /// Takes the text after the change, secrets masked, and the definitions around its [`places`](super::places).
     #[must_use]
     pub fn new(text: Vec<u8>, enclosing: Vec<Option<Enclosing>>) -> Self {
         let starts = [0].into_iter().chain(memchr::memchr_iter(b'\n', &text).map(|feed| feed + 1));
@@ -57,7 +57,7 @@ impl Known {
         Some(String::from_utf8_lossy(text).replace("\r\n", "\n").trim_end_matches('\r').to_owned())
     }
 
-    /// What to show around the hunk with this index; `None` when nothing is known.
+    /// The context of the hunk with this index, if it is known.
     pub(super) fn extent(&self, index: usize, hunk: &Hunk) -> Option<Extent> {
         let [first, last] = [2 * index, 2 * index + 1].map(|at| self.enclosing.get(at).and_then(Option::as_ref));
         let (own_start, own_end) = span(hunk);
@@ -77,7 +77,7 @@ impl Known {
     }
 }
 
-/// The first and the last line of a hunk after the change; the last is before the first where nothing is left.
+/// The first and the last new line of a hunk; the last precedes the first in a pure removal.
 pub(super) fn span(hunk: &Hunk) -> (u32, u32) {
     if hunk.new_len == 0 {
         return (hunk.new_start.saturating_add(1), hunk.new_start);
@@ -91,7 +91,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, first: u32, last: u32, expected: Option<&str>) {
-        let known = Known::new(text.as_bytes().to_vec(), Vec::new());
+        let known = FileContext::new(text.as_bytes().to_vec(), Vec::new());
         assert_eq!(known.lines(first, last).as_deref(), expected);
     }
 

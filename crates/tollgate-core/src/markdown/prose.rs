@@ -1,10 +1,9 @@
-//! Text of reviewers in a file: its paragraphs, lists and code are kept, and nothing else of its markup.
+//! Sanitizes Markdown of reviewers: paragraphs, lists and code are kept, all other markup is escaped.
 
-use crate::report::escape::{literal_at_start, shown};
-use crate::report::markdown::escape::visible_lines;
-use crate::report::markdown::fence::{self, Kind};
+use crate::markdown::escape::{literal_at_start, shown, visible_lines};
+use crate::markdown::fence::{self, Kind};
 
-/// Shows a text of several lines.
+/// Renders sanitized text of several lines.
 pub(crate) fn render(text: &str) -> String {
     let text = visible_lines(text.trim());
     let lines: Vec<&str> = text.split('\n').collect();
@@ -24,10 +23,10 @@ pub(crate) fn render(text: &str) -> String {
     shown_lines.join("\n")
 }
 
-/// Code in a fence of its own that nothing in it can close; `language` is the fence's tag.
+/// Code in a fence that its content cannot close; `language` is the fence's tag.
 ///
-/// Programs that read comments know no fences: where a line of the code would be a command to them, all of it stands
-/// one space further in, which a reader of Markdown takes away again.
+/// Bots ignore fences: where a line of the code would be a command to them, the whole block is indented by one space,
+/// which a Markdown parser strips again.
 pub(crate) fn code_block(code: &str, language: &str) -> String {
     let fence = fence::around(code);
     let block = format!("{fence}{language}\n{code}\n{fence}");
@@ -38,12 +37,12 @@ pub(crate) fn code_block(code: &str, language: &str) -> String {
     block.split('\n').map(further).collect::<Vec<_>>().join("\n")
 }
 
-/// True for a line that some program takes for a command: `/merge`, `@bors r+`.
+/// True for a line that bots take for a command: `/merge`, `@bors r+`.
 pub(crate) fn begins_command(line: &str) -> bool {
     line.starts_with(['/', '@'])
 }
 
-/// The item of a list, which stays one.
+/// A list item, which is kept.
 fn item(line: &str) -> Option<String> {
     let content = line.trim_start_matches(' ');
     let indent = line.len() - content.len();
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_read_as_it_is_and_no_line_of_it_is_a_command() {
+    fn code_blocks_keep_their_content_and_hold_no_bot_command() {
         check("a ``` b", "````java\na ``` b\n````");
         check("@Test\n\n  void a();", " ```java\n @Test\n\n   void a();\n ```");
         check("/merge", " ```java\n /merge\n ```");

@@ -1,44 +1,44 @@
-//! What is announced about features, as clients receive it.
+//! Feature events: their names and payloads as clients receive them.
 //!
 //! ```json
 //! { "featureId": "user-auth", "iterationNumber": 1, "message": "…", "projectPath": "/home/a/project" }
 //! ```
 //!
-//! The seven events of a review have their fields first and in this order, as clients in the field know them; the
-//! project follows. Numbers of events and times are put around a payload by whoever sends it.
+//! The seven review events have their fields first and in this order, for compatibility with existing clients; the
+//! project follows. The event log adds sequence numbers and times.
 
 use serde_json::{Map, Value, json};
 
 use crate::board::machine::{Pause, Status};
-use crate::board::{Outcome, Remark, spec};
+use crate::board::{Outcome, Remark, code_review_spec};
 
-/// A review began.
+/// A review started.
 pub const REVIEW_STARTED: &str = "feature:code-review-started";
-/// A review goes on.
+/// Progress of a review.
 pub const REVIEW_PROGRESS: &str = "feature:code-review-progress";
-/// A review is over, with what it found.
+/// A review finished, with its findings.
 pub const REVIEW_COMPLETED: &str = "feature:code-review-completed";
-/// A review lets the feature pass.
+/// A review approved.
 pub const REVIEW_APPROVED: &str = "feature:code-review-approved";
-/// A review sends the feature back.
+/// A review rejected.
 pub const REVIEW_REJECTED: &str = "feature:code-review-rejected";
-/// A review brought no answer.
+/// A review failed.
 pub const REVIEW_FAILED: &str = "feature:code-review-failed";
-/// A feature was rejected as often as it may be.
+/// The iteration limit was reached.
 pub const MAX_ITERATIONS: &str = "feature:code-review-max-iterations";
-/// A feature has another status.
+/// The status of a feature changed.
 pub const STATUS_CHANGED: &str = "feature:status-changed";
-/// A feature waits for a person.
+/// A feature was paused.
 pub const PAUSED: &str = "feature:paused";
-/// An agent began.
+/// An agent started.
 pub const AGENT_STARTED: &str = "feature:agent-started";
-/// An agent said something.
+/// Output of an agent.
 pub const AGENT_OUTPUT: &str = "feature:agent-output";
-/// An agent ended.
+/// An agent finished.
 pub const AGENT_FINISHED: &str = "feature:agent-finished";
-/// Something else about a feature is different.
+/// Another field of a feature changed.
 pub const CHANGED: &str = "feature:changed";
-/// The file of a feature cannot be read.
+/// The file of a feature is invalid.
 pub const BROKEN: &str = "feature:broken";
 
 /// The names of all events.
@@ -59,106 +59,106 @@ pub const ALL: [&str; 14] = [
     BROKEN,
 ];
 
-/// Something about a feature that is announced.
+/// A published event about a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Announced<'a> {
-    /// A review began.
+pub enum FeatureEvent<'a> {
+    /// A review started.
     ReviewStarted {
         /// The iteration.
         iteration: u32,
     },
-    /// A review goes on.
+    /// Progress of a review.
     ReviewProgress {
         /// The iteration.
         iteration: u32,
-        /// What it does now.
+        /// The current step.
         message: &'a str,
     },
-    /// A review is over.
+    /// A review finished.
     ReviewCompleted {
         /// The iteration.
         iteration: u32,
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
-        /// What it found.
+        /// The findings.
         findings: &'a [Remark],
-        /// What it says in general.
+        /// The summary.
         summary: &'a str,
     },
-    /// A review lets the feature pass.
+    /// A review approved.
     ReviewApproved {
-        /// Where it goes.
+        /// The next status.
         next: &'a Status,
     },
-    /// A review sends the feature back.
+    /// A review rejected.
     ReviewRejected {
         /// The iteration.
         iteration: u32,
-        /// What must be fixed.
+        /// The rejection reason.
         reason: &'a str,
     },
-    /// A review brought no answer.
+    /// A review failed.
     ReviewFailed {
-        /// Why.
+        /// The error.
         error: &'a str,
     },
-    /// It was rejected as often as it may be.
+    /// The iteration limit was reached.
     MaxIterations,
-    /// It has another status.
+    /// The status changed.
     StatusChanged {
-        /// The new one.
+        /// The new status.
         status: &'a Status,
         /// The one before.
         previous: &'a Status,
-        /// Why, if that is not plain.
+        /// The reason, if there is one.
         reason: Option<&'a str>,
     },
-    /// It waits for a person.
+    /// The feature was paused.
     Paused {
-        /// Why.
+        /// The reason.
         why: Pause,
-        /// What happened, in words.
+        /// The reason for people.
         message: &'a str,
     },
-    /// An agent began.
+    /// An agent started.
     AgentStarted {
         /// The iteration.
         iteration: u32,
-        /// The step behind the gate, when it works on one.
+        /// The pipeline step, if it runs one.
         step: Option<&'a str>,
         /// The agent.
         agent: &'a str,
-        /// The model it was told to use.
+        /// The configured model.
         model: Option<&'a str>,
     },
-    /// An agent said something.
+    /// Output of an agent.
     AgentOutput {
         /// The iteration.
         iteration: u32,
-        /// How many bytes it had said before.
+        /// The byte offset in its output.
         offset: u64,
-        /// What it said.
+        /// The output.
         text: &'a str,
     },
-    /// An agent ended.
+    /// An agent finished.
     AgentFinished {
         /// The iteration.
         iteration: u32,
-        /// How it ended, in one word: `done`, `failed`, `stopped`, `interrupted`.
+        /// The result: `done`, `failed`, `stopped`, `interrupted`.
         result: &'a str,
-        /// What went wrong.
+        /// The error, if it failed.
         error: Option<&'a str>,
     },
-    /// Something else about it is different.
+    /// Another field changed.
     Changed,
-    /// Its file cannot be read.
+    /// Its file is invalid.
     Broken {
-        /// Why.
+        /// The error.
         error: &'a str,
     },
 }
 
-impl Announced<'_> {
+impl FeatureEvent<'_> {
     /// The name of the event.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -180,7 +180,7 @@ impl Announced<'_> {
         }
     }
 
-    /// The fields between the feature and the project; one that is null is left out.
+    /// The fields between the feature and the project; null values are left out.
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let number = |iteration: &u32| ("iterationNumber", json!(iteration));
         match self {
@@ -189,7 +189,7 @@ impl Announced<'_> {
             Self::ReviewCompleted { iteration, outcome, findings, summary } => vec![
                 number(iteration),
                 ("status", json!(outcome.as_str())),
-                ("findings", spec::findings(findings)),
+                ("findings", code_review_spec::findings(findings)),
                 ("summary", json!(summary)),
             ],
             Self::ReviewApproved { next } => vec![("nextStatus", json!(next.to_string()))],
@@ -215,9 +215,9 @@ impl Announced<'_> {
     }
 }
 
-/// The payload of an event. The feature is named as its folder is, which may be no name that we would give.
+/// The payload of an event. The feature is its folder name, which may be an invalid id.
 #[must_use]
-pub fn payload(project: &str, feature: &str, announced: &Announced<'_>) -> Value {
+pub fn payload(project: &str, feature: &str, announced: &FeatureEvent<'_>) -> Value {
     let mut payload = Map::new();
     payload.insert("featureId".to_owned(), json!(feature));
     let given = announced.fields().into_iter().filter(|(_, value)| !value.is_null());
@@ -232,7 +232,7 @@ mod tests {
     use crate::finding::{Category, Severity};
 
     #[track_caller]
-    fn check(announced: Announced<'_>, name: &str, expected: &str) {
+    fn check(announced: FeatureEvent<'_>, name: &str, expected: &str) {
         assert_eq!(announced.name(), name);
         assert!(ALL.contains(&name));
         let expected = expected.replace("{f", "{\"featureId\":\"f\"").replace("p}", "\"projectPath\":\"/p\"}");
@@ -240,21 +240,25 @@ mod tests {
     }
 
     #[test]
-    fn the_events_of_a_review_have_the_fields_that_clients_know() {
-        check(Announced::ReviewStarted { iteration: 1 }, "feature:code-review-started", r#"{f,"iterationNumber":1,p}"#);
-        let progress = Announced::ReviewProgress { iteration: 2, message: "asking" };
+    fn review_events_have_the_fields_of_existing_clients() {
+        check(
+            FeatureEvent::ReviewStarted { iteration: 1 },
+            "feature:code-review-started",
+            r#"{f,"iterationNumber":1,p}"#,
+        );
+        let progress = FeatureEvent::ReviewProgress { iteration: 2, message: "asking" };
         check(progress, "feature:code-review-progress", r#"{f,"iterationNumber":2,"message":"asking",p}"#);
         let next = &Status::WaitingApproval;
         let expected = r#"{f,"nextStatus":"waiting_approval",p}"#;
-        check(Announced::ReviewApproved { next }, "feature:code-review-approved", expected);
-        let rejected = Announced::ReviewRejected { iteration: 3, reason: "no tests" };
+        check(FeatureEvent::ReviewApproved { next }, "feature:code-review-approved", expected);
+        let rejected = FeatureEvent::ReviewRejected { iteration: 3, reason: "no tests" };
         check(rejected, "feature:code-review-rejected", r#"{f,"iterationNumber":3,"rejectionReason":"no tests",p}"#);
-        check(Announced::ReviewFailed { error: "late" }, "feature:code-review-failed", r#"{f,"error":"late",p}"#);
-        check(Announced::MaxIterations, "feature:code-review-max-iterations", "{f,p}");
+        check(FeatureEvent::ReviewFailed { error: "late" }, "feature:code-review-failed", r#"{f,"error":"late",p}"#);
+        check(FeatureEvent::MaxIterations, "feature:code-review-max-iterations", "{f,p}");
     }
 
     #[test]
-    fn a_review_that_is_over_brings_its_findings() {
+    fn a_completed_review_carries_its_findings() {
         let remark = Remark {
             category: Category::Security,
             severity: Severity::Critical,
@@ -266,7 +270,7 @@ mod tests {
             evidence: None,
             identity: None,
         };
-        let completed = Announced::ReviewCompleted {
+        let completed = FeatureEvent::ReviewCompleted {
             iteration: 1,
             outcome: Outcome::Rejected,
             findings: &[remark],
@@ -277,24 +281,24 @@ mod tests {
     }
 
     #[test]
-    fn other_events_tell_what_a_board_shows() {
+    fn other_events_carry_the_fields_of_a_board() {
         let (status, previous) = (&Status::InProgress, &Status::Backlog);
-        let changed = Announced::StatusChanged { status, previous, reason: None };
+        let changed = FeatureEvent::StatusChanged { status, previous, reason: None };
         let expected = r#"{f,"status":"in_progress","previousStatus":"backlog",p}"#;
         check(changed, "feature:status-changed", expected);
         let expected = r#"{f,"status":"in_progress","previousStatus":"backlog","reason":"edited",p}"#;
-        let changed = Announced::StatusChanged { status, previous, reason: Some("edited") };
+        let changed = FeatureEvent::StatusChanged { status, previous, reason: Some("edited") };
         check(changed, "feature:status-changed", expected);
-        let paused = Announced::Paused { why: Pause::MaxIterations, message: "enough" };
+        let paused = FeatureEvent::Paused { why: Pause::MaxIterations, message: "enough" };
         check(paused, "feature:paused", r#"{f,"reason":"max-iterations","message":"enough",p}"#);
-        let started = Announced::AgentStarted { iteration: 1, step: None, agent: "claude", model: Some("opus") };
+        let started = FeatureEvent::AgentStarted { iteration: 1, step: None, agent: "claude", model: Some("opus") };
         check(started, "feature:agent-started", r#"{f,"iterationNumber":1,"agent":"claude","model":"opus",p}"#);
-        let output = Announced::AgentOutput { iteration: 1, offset: 10, text: "a\n" };
+        let output = FeatureEvent::AgentOutput { iteration: 1, offset: 10, text: "a\n" };
         check(output, "feature:agent-output", r#"{f,"iterationNumber":1,"offset":10,"text":"a\n",p}"#);
-        let finished = Announced::AgentFinished { iteration: 1, result: "failed", error: Some("exit code 1") };
+        let finished = FeatureEvent::AgentFinished { iteration: 1, result: "failed", error: Some("exit code 1") };
         let expected = r#"{f,"iterationNumber":1,"result":"failed","error":"exit code 1",p}"#;
         check(finished, "feature:agent-finished", expected);
-        check(Announced::Changed, "feature:changed", "{f,p}");
-        check(Announced::Broken { error: "line 3" }, "feature:broken", r#"{f,"error":"line 3",p}"#);
+        check(FeatureEvent::Changed, "feature:changed", "{f,p}");
+        check(FeatureEvent::Broken { error: "line 3" }, "feature:broken", r#"{f,"error":"line 3",p}"#);
     }
 }

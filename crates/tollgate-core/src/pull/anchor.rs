@@ -1,55 +1,48 @@
-//! Where on a pull request a finding can stand.
+//! Anchors findings in the diff of a pull request.
 //!
-//! A host takes a comment only at lines that its diff shows: both ends in one hunk, on the new side lines that were
-//! added or stand around them, on the old side lines that were removed. One comment elsewhere makes it refuse all of
-//! them, so each is held against the hunks first. What has no such line stands at the nearest, at its file, or in the
-//! text of the review: nothing is lost.
+//! Forges accept a comment only at lines of the diff: both ends in one hunk, on the new side added or context lines, on
+//! the old side removed lines. One invalid comment makes the forge refuse the whole review, so each is checked against
+//! the hunks first. A finding without such a line falls back to the nearest one, to its file, or to the review body.
 
 use std::collections::HashMap;
 
 use crate::diff::{FileDiff, Hunk, LineKind};
-use crate::finding::{Finding, LineRange, Location, Side};
+use crate::finding::{LineRange, Location, Side};
 use crate::path::{FilePath, RepoPath};
-use crate::pull::post::Span;
+use crate::pull::inline_comment::LineSpan;
 
-/// Where a finding can stand.
+/// The anchor of a finding in the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placed {
-    /// At its own lines, or at those of them that the diff shows, the first among them.
-    At(Span),
-    /// At the nearest line that the diff shows.
-    Near(Span),
-    /// At its file, of which the diff shows no line on that side.
+pub enum Anchor {
+    /// At its own lines, or at those of them that are in the diff, if the first one is.
+    Exact(LineSpan),
+    /// At the nearest line of the diff.
+    Nearest(LineSpan),
+    /// At its file: the diff has no line of it on that side.
     File,
-    /// Nowhere: its file is not in the diff, or has a name that cannot be said.
-    Nowhere,
+    /// None: its file is not in the diff, or its path is not UTF-8.
+    Outside,
 }
 
-/// Finds the place of one finding.
-#[must_use]
-pub fn place(finding: &Finding, files: &[FileDiff]) -> Placed {
-    Places::new(files).of(&finding.location)
-}
-
-/// The files of a diff by their names, for many findings.
-pub(super) struct Places<'a> {
+/// The files of a diff by path.
+pub(super) struct AnchorIndex<'a> {
     old: HashMap<FilePath, &'a FileDiff>,
     new: HashMap<FilePath, &'a FileDiff>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> AnchorIndex<'a> {
     pub(super) fn new(files: &'a [FileDiff]) -> Self {
         let by = |path: fn(&FileDiff) -> Option<&RepoPath>| {
             let mut named: Vec<(&RepoPath, &FileDiff)> =
                 files.iter().filter_map(|file| path(file).map(|path| (path, file))).collect();
-            // Names that cannot be said may look like others, which go first.
+            // A path that is not UTF-8 may look like another one, which wins.
             named.sort_by_key(|(path, _)| std::str::from_utf8(path.as_bytes()).is_ok());
             named.into_iter().map(|(path, file)| (FilePath::of_repo_path(path), file)).collect()
         };
         Self { old: by(|file| file.old_path.as_ref()), new: by(|file| file.new_path.as_ref()) }
     }
 
-    /// The file of the diff that a place is in. A reviewer may name the old side of a renamed file by its new name.
+    /// The file of a location. A reviewer may name the old side of a renamed file by its new path.
     pub(super) fn file(&self, location: &Location) -> Option<&'a FileDiff> {
         let (first, second) = match location.side {
             Side::Left => (&self.old, &self.new),
@@ -58,21 +51,21 @@ impl<'a> Places<'a> {
         first.get(&location.file).or_else(|| second.get(&location.file)).copied()
     }
 
-    pub(super) fn of(&self, location: &Location) -> Placed {
+    pub(super) fn of(&self, location: &Location) -> Anchor {
         match self.file(location) {
             Some(file) if path(file).is_some() => place_in(file, location.lines, location.side),
-            _ => Placed::Nowhere,
+            _ => Anchor::Outside,
         }
     }
 }
 
-/// The path by which a host knows a file; `None` for one that is no text, which JSON cannot say.
+/// The path of a file on the forge; `None` when it is not UTF-8, which JSON cannot hold.
 pub(super) fn path(file: &FileDiff) -> Option<&str> {
     std::str::from_utf8(file.path().as_bytes()).ok()
 }
 
-fn place_in(file: &FileDiff, wanted: LineRange, side: Side) -> Placed {
-    let mut best: Option<(u32, Span)> = None;
+fn place_in(file: &FileDiff, wanted: LineRange, side: Side) -> Anchor {
+    let mut best: Option<(u32, LineSpan)> = None;
     for hunk in &file.hunks {
         let Some(reach) = reach(hunk, side) else { continue };
         if best.is_some_and(|(gap, _)| gap <= self::gap(reach, wanted)) {
@@ -81,13 +74,13 @@ fn place_in(file: &FileDiff, wanted: LineRange, side: Side) -> Placed {
         let Some((first, last)) = nearest(file, hunk, reach, wanted, side) else { continue };
         let gap = self::gap((first, last), wanted);
         if best.is_none_or(|(least, _)| gap < least) {
-            best = Some((gap, Span { start: first, line: last, side }));
+            best = Some((gap, LineSpan { start: first, line: last, side }));
         }
     }
     match best {
-        Some((0, span)) if span.start == wanted.start() => Placed::At(span),
-        Some((_, span)) => Placed::Near(span),
-        None => Placed::File,
+        Some((0, span)) if span.start == wanted.start() => Anchor::Exact(span),
+        Some((_, span)) => Anchor::Nearest(span),
+        None => Anchor::File,
     }
 }
 
@@ -100,16 +93,16 @@ fn reach(hunk: &Hunk, side: Side) -> Option<(u32, u32)> {
     (start > 0).then(|| start.checked_add(len.checked_sub(1)?)).flatten().map(|end| (start, end))
 }
 
-/// How many lines lie between two ranges; 0 when they meet.
+/// The distance of two ranges in lines; 0 when they meet.
 fn gap((first, last): (u32, u32), wanted: LineRange) -> u32 {
     wanted.start().saturating_sub(last).max(first.saturating_sub(wanted.end()))
 }
 
-/// The lines of a hunk that are wanted, or the one nearest to them.
+/// The requested lines of a hunk, or the nearest one.
 fn nearest(file: &FileDiff, hunk: &Hunk, reach: (u32, u32), wanted: LineRange, side: Side) -> Option<(u32, u32)> {
     let (first, last) = reach;
     match side {
-        // Every line between the first and the last is there.
+        // The new side of a hunk has no gaps.
         Side::Right if wanted.end() < first => Some((first, first)),
         Side::Right if wanted.start() > last => Some((last, last)),
         Side::Right => Some((wanted.start().max(first), wanted.end().min(last))),
@@ -126,7 +119,7 @@ fn nearest(file: &FileDiff, hunk: &Hunk, reach: (u32, u32), wanted: LineRange, s
     }
 }
 
-/// The texts of lines after the change, which must all be in one hunk.
+/// The texts of new lines, which must all be in one hunk.
 pub(super) fn texts(file: &FileDiff, lines: LineRange) -> Option<Vec<&[u8]>> {
     let is_inside = |reach: (u32, u32)| LineRange::new(reach.0, reach.1).is_some_and(|hunk| hunk.contains(lines.end()));
     let hunk = file
@@ -137,7 +130,7 @@ pub(super) fn texts(file: &FileDiff, lines: LineRange) -> Option<Vec<&[u8]>> {
     Some(inside.map(|line| line.text).collect())
 }
 
-/// The line after the change that is nearest to a removed one; `None` where the file is gone.
+/// The new line nearest to a removed one; `None` for a deleted file.
 pub(super) fn beside(file: &FileDiff, removed: u32) -> Option<u32> {
     file.new_path.as_ref()?;
     let holds = |hunk: &&Hunk| reach(hunk, Side::Left).is_some_and(|(first, last)| (first..=last).contains(&removed));
@@ -152,7 +145,7 @@ pub(super) fn beside(file: &FileDiff, removed: u32) -> Option<u32> {
             None => {}
         }
     }
-    // A hunk that only removes says after which line.
+    // The header of a pure removal names the line before it.
     before.or(Some(hunk.new_start)).filter(|number| *number > 0)
 }
 
@@ -162,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::diff::Status;
+    use crate::finding::Finding;
     use crate::pull::sample::{files, finding};
 
     /// Lines 3 to 5 and 10 to 12 of the old file, 3 to 6 and 11 to 12 of the new one.
@@ -201,30 +195,34 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
 +b
 ";
 
-    fn shown(placed: Placed) -> String {
-        let span = |span: Span| format!("{}-{} {}", span.start, span.line, span.side.as_str());
+    fn anchor(finding: &Finding, files: &[FileDiff]) -> Anchor {
+        AnchorIndex::new(files).of(&finding.location)
+    }
+
+    fn shown(placed: Anchor) -> String {
+        let span = |span: LineSpan| format!("{}-{} {}", span.start, span.line, span.side.as_str());
         match placed {
-            Placed::At(at) => format!("at {}", span(at)),
-            Placed::Near(near) => format!("near {}", span(near)),
-            Placed::File => "file".to_owned(),
-            Placed::Nowhere => "nowhere".to_owned(),
+            Anchor::Exact(at) => format!("at {}", span(at)),
+            Anchor::Nearest(near) => format!("near {}", span(near)),
+            Anchor::File => "file".to_owned(),
+            Anchor::Outside => "nowhere".to_owned(),
         }
     }
 
     #[track_caller]
     fn check(at: &str, expected: &str) {
-        assert_eq!(shown(place(&finding(at, "High", "x"), &files(DIFF))), expected, "{at}");
+        assert_eq!(shown(anchor(&finding(at, "High", "x"), &files(DIFF))), expected, "{at}");
     }
 
     #[test]
-    fn lines_of_one_hunk_are_their_own_place() {
+    fn lines_of_one_hunk_are_exact() {
         check("new.rs:4", "at 4-4 RIGHT");
         check("new.rs:3-6", "at 3-6 RIGHT");
         check("new.rs:12", "at 12-12 RIGHT");
     }
 
     #[test]
-    fn what_sticks_out_is_cut_to_the_hunk() {
+    fn ranges_are_clipped_to_the_hunk() {
         check("new.rs:5-9", "at 5-6 RIGHT");
         check("new.rs:6-12", "at 6-6 RIGHT");
         check("new.rs:1-4", "near 3-4 RIGHT");
@@ -240,7 +238,7 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
     }
 
     #[test]
-    fn on_the_old_side_only_removed_lines_are_there() {
+    fn the_old_side_anchors_to_removed_lines_only() {
         check("old.rs:4:LEFT", "at 4-4 LEFT");
         check("old.rs:10-12:LEFT", "at 10-12 LEFT");
         check("old.rs:3:LEFT", "near 4-4 LEFT");
@@ -248,24 +246,24 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
         check("old.rs:11:LEFT", "near 10-10 LEFT");
         check("old.rs:99:LEFT", "near 12-12 LEFT");
         check("gone.rs:1-2:LEFT", "at 1-2 LEFT");
-        // By the name of the other side.
+        // By the path of the other side.
         check("new.rs:4:LEFT", "at 4-4 LEFT");
     }
 
     #[test]
-    fn a_file_without_lines_takes_the_finding_as_a_whole() {
+    fn a_file_without_lines_is_anchored_as_a_whole() {
         check("a.png:1", "file");
         check("gone.rs:1", "file");
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_cannot_be_named_is_no_place() {
+    fn files_outside_the_diff_have_no_anchor() {
         check("other.rs:1", "nowhere");
         check("\u{fffd}.rs:1", "nowhere");
     }
 
     #[test]
-    fn names_of_files_are_those_after_the_change_or_of_what_is_gone() {
+    fn paths_are_new_ones_or_those_of_deleted_files() {
         let files = files(DIFF);
         let paths: Vec<_> = files.iter().map(path).collect();
         assert_eq!(paths, [Some("new.rs"), Some("gone.rs"), Some("a.png"), None]);
@@ -282,7 +280,7 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
     }
 
     #[test]
-    fn a_removed_line_has_one_beside_it_unless_the_file_is_gone() {
+    fn a_removed_line_has_a_nearest_new_line_unless_the_file_is_deleted() {
         let files = files(DIFF);
         assert_eq!([4, 5, 10, 12].map(|line| beside(&files[0], line)), [Some(3), Some(6), Some(11), Some(11)]);
         assert_eq!(beside(&files[0], 8), None);
@@ -310,7 +308,7 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
 
     proptest! {
         #[test]
-        fn a_host_takes_every_place(
+        fn every_anchor_is_valid_for_the_forge(
             hunks in proptest::collection::vec(
                 (1_u32..6, proptest::collection::vec(proptest::sample::select(&[' ', '+', '-'][..]), 1..8)), 0..4),
             start in 1_u32..40, more in 0_u32..12, is_left in any::<bool>(),
@@ -329,19 +327,19 @@ diff --git \"a/\\377.rs\" \"b/\\377.rs\"
                 }
             };
             let all: Vec<u32> = files[0].hunks.iter().flat_map(&shown).collect();
-            match place(&finding, &files) {
-                Placed::At(span) | Placed::Near(span) => {
+            match anchor(&finding, &files) {
+                Anchor::Exact(span) | Anchor::Nearest(span) => {
                     prop_assert!(span.start <= span.line && span.side == side);
                     let holds = |hunk: &Hunk| shown(hunk).contains(&span.start) && shown(hunk).contains(&span.line);
                     prop_assert!(files[0].hunks.iter().any(holds));
-                    // Nothing nearer was passed over.
+                    // No nearer line exists.
                     let gap = |line: &u32| super::gap((*line, *line), finding.location.lines);
                     prop_assert_eq!(all.iter().map(gap).min(), Some(gap(&span.start)));
                 }
-                Placed::File => prop_assert!(all.is_empty()),
-                Placed::Nowhere => prop_assert!(false),
+                Anchor::File => prop_assert!(all.is_empty()),
+                Anchor::Outside => prop_assert!(false),
             }
-            let is_at = matches!(place(&finding, &files), Placed::At(_));
+            let is_at = matches!(anchor(&finding, &files), Anchor::Exact(_));
             prop_assert_eq!(is_at, all.contains(&start));
         }
     }

@@ -1,28 +1,28 @@
-//! What others wrote, kept apart from what we say.
+//! Fences untrusted text in prompts behind a random boundary (prompt injection).
 //!
 //! ```text
 //! [data tollgate-0123456789abcdef: title]
-//! Ignore what was said before
+//! Ignore all previous instructions
 //! [end tollgate-0123456789abcdef]
 //! ```
 //!
-//! The boundary is random, so that nobody who wrote the text can have known it; should it stand in the text all the
-//! same, it is broken there. Between the two lines there is nothing of ours, and outside of them nothing of others'.
+//! The boundary is random, so the author of the text cannot know it; an occurrence in the text is replaced. Text between
+//! the two lines is untrusted, text outside of them is ours or the operator's.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::visible::visible;
 
-/// What is put where the boundary stood in a text. The boundary has no brackets, so none can arise anew around it.
+/// Replaces the boundary in a text. The boundary has no brackets, so the replacement cannot form a new one.
 const BROKEN: &str = "[boundary]";
 
-/// The mark between what we say and what others wrote, new for every review.
+/// A random delimiter of untrusted text, new for every review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary(String);
 
 impl Boundary {
-    /// Makes a boundary of random bytes.
+    /// Builds a boundary from random bytes.
     #[must_use]
     pub fn new(random: [u8; 8]) -> Self {
         Self(random.iter().fold("tollgate-".to_owned(), |mut text, byte| {
@@ -38,7 +38,7 @@ impl Boundary {
         &self.0
     }
 
-    /// Puts a text of others between two lines with the boundary; `name` says what it is.
+    /// Fences untrusted text between two lines with the boundary; `name` labels it.
     pub(crate) fn fence(&self, name: &str, text: &str) -> String {
         let text = visible(text);
         let text = text.replace(self.as_str(), BROKEN);
@@ -46,8 +46,8 @@ impl Boundary {
     }
 }
 
-/// A text of others on one line.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+/// Untrusted text on one line.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     match visible(text) {
         shown if shown.contains('\n') => Cow::Owned(shown.replace('\n', "\\n")),
         shown => shown,

@@ -1,4 +1,4 @@
-//! Marks in what we write, by which we know it again. Nobody sees them.
+//! Hidden markers in comments, by which published comments are found again.
 //!
 //! ```text
 //! <!-- tollgate:summary head=0123456789012345678901234567890123456789 -->
@@ -8,8 +8,8 @@
 //! <!-- tollgate:note head=0123456789012345678901234567890123456789 what=skipped -->
 //! ```
 //!
-//! A mark is a line of its own outside code, quotes and lists. Anybody can write one, so marks count only in what we
-//! wrote ourselves, which those must check who read them.
+//! A marker is a line of its own outside code, quotes and lists. Any user can write one, so callers must ignore markers
+//! in comments of other authors.
 
 use std::fmt;
 
@@ -17,46 +17,46 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::comment::MAX_CHARS;
 use crate::markdown;
-use crate::pull::key::Key;
+use crate::pull::finding_key::FindingKey;
 use crate::sha::Sha;
 
-/// How every mark begins.
+/// The beginning of every marker.
 const OPEN: &str = "<!-- tollgate:";
 
-/// Something that we wrote.
+/// The marker of a published comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+pub enum Marker {
     /// The summary of a pull request.
     Summary {
-        /// The commit it speaks of.
+        /// The reviewed commit.
         head: Sha,
     },
     /// A review with comments at lines.
     Review {
-        /// The commit it speaks of.
+        /// The reviewed commit.
         head: Sha,
     },
     /// A comment about one finding.
     Finding {
         /// The finding.
-        key: Key,
+        key: FindingKey,
     },
-    /// An answer to somebody.
+    /// A reply to a bot command.
     Reply {
-        /// The comment that is answered.
+        /// The comment with the command.
         comment: u64,
     },
-    /// A comment that says why there is no review.
+    /// A notice that a commit is not reviewed.
     Note {
-        /// The commit it speaks of.
+        /// The reviewed commit.
         head: Sha,
-        /// What it says, in a word.
+        /// The kind of notice.
         what: String,
     },
 }
 
-impl Mark {
-    /// Reads one mark: the whole of a line.
+impl Marker {
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let inside = line.trim().strip_prefix(OPEN)?.strip_suffix(" -->")?;
@@ -66,7 +66,7 @@ impl Mark {
         let mark = match (kind, second) {
             ("summary", None) => Self::Summary { head: head(first)? },
             ("review", None) => Self::Review { head: head(first)? },
-            ("finding", None) => Self::Finding { key: Key::parse(first)? },
+            ("finding", None) => Self::Finding { key: FindingKey::parse(first)? },
             ("reply", None) => Self::Reply { comment: first.strip_prefix("comment=")?.parse().ok()? },
             ("note", Some(what)) => {
                 let what = what.strip_prefix("what=").filter(|what| is_word(what))?;
@@ -77,13 +77,13 @@ impl Mark {
         rest.is_none().then_some(mark)
     }
 
-    /// The marks in a text, in order.
+    /// The markers in a text, in order.
     #[must_use]
     pub fn all_in(body: &str) -> Vec<Self> {
         if !body.contains(OPEN) {
             return Vec::new();
         }
-        // No more than a host takes; a mark is never longer than what is added to its end.
+        // A bound on the work: forges accept less than this.
         let body = body.char_indices().nth(2 * MAX_CHARS).map_or(body, |(end, _)| &body[..end]);
         let body = markdown::flatten(body);
         let (mut marks, mut n_inside, mut in_comment) = (Vec::new(), 0_usize, false);
@@ -106,7 +106,7 @@ impl Mark {
         marks
     }
 
-    /// A text with the mark below it, within what a host takes. The text may have to be cut, the mark never is.
+    /// A text with the marker below it, within the size limit of the forge. The text is truncated, the marker never.
     #[must_use]
     pub fn below(&self, text: &str) -> String {
         let mark = self.to_string();
@@ -118,7 +118,7 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for Marker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(OPEN)?;
         match self {
@@ -136,17 +136,17 @@ fn is_word(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
-/// What is said where something had to be left out.
-const CUT: &str = "\n\n… (the rest does not fit here)";
+/// The note on a truncated text.
+const CUT: &str = "\n\n… (truncated)";
 
-/// A text within so many characters, cut between lines where it must be, with a note.
+/// Truncates a text between lines, with a note.
 ///
-/// A fence that the cut leaves open is closed, and so are folded parts: what follows must not become part of them.
+/// Open fences and `<details>` are closed, so that following text does not become part of them.
 pub(crate) fn cut(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
-    // Room for what closes what is open.
+    // Room for the closing fence and tags.
     let room = max_chars.saturating_sub(CUT.chars().count() + 400);
     let end = text.char_indices().nth(room).map_or(text.len(), |(end, _)| end);
     let head = &text[..end];
@@ -174,34 +174,34 @@ mod tests {
 
     const HEAD: &str = "0123456789012345678901234567890123456789";
 
-    fn marks() -> [Mark; 5] {
+    fn marks() -> [Marker; 5] {
         let head = Sha::parse(HEAD).unwrap();
         [
-            Mark::Summary { head: head.clone() },
-            Mark::Review { head: head.clone() },
-            Mark::Finding { key: Key::parse("fp-0123456789abcdef-01234567.2").unwrap() },
-            Mark::Reply { comment: 123 },
-            Mark::Note { head, what: "skipped".to_owned() },
+            Marker::Summary { head: head.clone() },
+            Marker::Review { head: head.clone() },
+            Marker::Finding { key: FindingKey::parse("fp-0123456789abcdef-01234567.2").unwrap() },
+            Marker::Reply { comment: 123 },
+            Marker::Note { head, what: "skipped".to_owned() },
         ]
     }
 
-    fn one(mark: &Mark) -> &[Mark] {
+    fn one(mark: &Marker) -> &[Marker] {
         std::slice::from_ref(mark)
     }
 
     #[test]
-    fn marks_are_read_as_they_are_written() {
+    fn markers_round_trip_as_text() {
         for mark in &marks() {
-            assert_eq!(Mark::all_in(&mark.below("Some text.")), one(mark));
-            assert_eq!(Mark::all_in(&mark.below("")), one(mark));
-            assert_eq!(Mark::all_in(&mark.below("a\r\n").replace('\n', "\r\n")), one(mark));
+            assert_eq!(Marker::all_in(&mark.below("Some text.")), one(mark));
+            assert_eq!(Marker::all_in(&mark.below("")), one(mark));
+            assert_eq!(Marker::all_in(&mark.below("a\r\n").replace('\n', "\r\n")), one(mark));
         }
         let all = marks().map(|mark| mark.to_string()).join("\n");
-        assert_eq!(Mark::all_in(&all), marks());
+        assert_eq!(Marker::all_in(&all), marks());
     }
 
     #[test]
-    fn what_is_not_a_mark_of_ours_is_none() {
+    fn malformed_markers_are_ignored() {
         for line in [
             "<!-- tollgate:summary -->",
             "<!-- tollgate:summary head=0123 -->",
@@ -218,12 +218,12 @@ mod tests {
             &format!("<!-- tollgate:note head={HEAD} what=A -->"),
             &format!("<!-- tollgate:note head={HEAD} -->"),
         ] {
-            assert_eq!(Mark::all_in(line), [], "{line}");
+            assert_eq!(Marker::all_in(line), [], "{line}");
         }
     }
 
     #[test]
-    fn a_mark_in_code_in_a_quote_or_in_a_sentence_is_none() {
+    fn markers_in_code_quotes_or_sentences_are_ignored() {
         let mark = "<!-- tollgate:reply comment=1 -->";
         for body in [
             format!("`{mark}`"),
@@ -238,23 +238,19 @@ mod tests {
             format!("<!--\na\n{mark}"),
             format!("&lt;{}", &mark[1..]),
         ] {
-            assert_eq!(Mark::all_in(&body), [], "{body}");
+            assert_eq!(Marker::all_in(&body), [], "{body}");
         }
     }
 
     #[test]
-    fn a_text_is_cut_before_its_mark_and_closes_what_it_leaves_open() {
+    fn truncation_keeps_the_marker_and_closes_fences_and_details() {
         let mark = &marks()[0];
         let long = format!("<details>\n<summary>a</summary>\n\n````rust\n{}", "let a = 1; // ✓\n".repeat(10_000));
         let body = mark.below(&long);
         assert!(body.chars().count() <= MAX_CHARS);
-        assert_eq!(Mark::all_in(&body), one(mark));
-        assert!(
-            body.contains("\n````\n\n</details>\n\n… (the rest does not fit here)\n\n<!--"),
-            "{}",
-            &body[body.len() - 200..]
-        );
-        assert!(Mark::all_in(&mark.below(&"a".repeat(200_000))) == one(mark));
+        assert_eq!(Marker::all_in(&body), one(mark));
+        assert!(body.contains("\n````\n\n</details>\n\n… (truncated)\n\n<!--"), "{}", &body[body.len() - 200..]);
+        assert!(Marker::all_in(&mark.below(&"a".repeat(200_000))) == one(mark));
         assert_eq!(cut("abc", 3), "abc");
     }
 }

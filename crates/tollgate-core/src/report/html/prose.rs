@@ -1,43 +1,25 @@
-//! Untrusted text in HTML.
+//! Renders prose and code of reviewers as HTML.
 
+use crate::html::escape;
 use crate::visible::is_hidden;
 
-/// Text for an element or an attribute; invisible characters become escapes that can be seen.
-pub(super) fn text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + 16);
-    push(&mut escaped, text, false);
-    escaped
-}
-
-/// Text for code: escapes of invisible characters are marked, so that they cannot be taken for what is written.
-pub(super) fn code(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + 16);
-    push(&mut escaped, text, true);
-    escaped
-}
-
-fn push(escaped: &mut String, text: &str, marked: bool) {
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            hidden if is_hidden(hidden) => {
-                let shown = if hidden == '\r' { "\\r".to_owned() } else { format!("\\u{{{:x}}}", u32::from(hidden)) };
-                if marked {
-                    escaped.push_str(&format!("<span class=\"hidden-char\">{shown}</span>"));
-                } else {
-                    escaped.push_str(&shown);
-                }
-            }
-            plain => escaped.push(plain),
+/// Escapes code: escapes of invisible characters are marked up, so that a reader can tell them from written text.
+pub(super) fn code(code: &str) -> String {
+    let mut html = String::with_capacity(code.len() + 16);
+    let mut rest = code;
+    while let Some(at) = rest.find(is_hidden) {
+        let (plain, tail) = rest.split_at(at);
+        let end = tail.find(|character| !is_hidden(character)).unwrap_or(tail.len());
+        html.push_str(&escape(plain));
+        for hidden in tail[..end].chars() {
+            html.push_str(&format!("<span class=\"hidden-char\">{}</span>", escape(hidden.encode_utf8(&mut [0; 4]))));
         }
+        rest = &tail[end..];
     }
+    html + &escape(rest)
 }
 
-/// Prose: paragraphs, with code between backticks and in fences.
+/// Renders paragraphs, with code between backticks and in fences.
 pub(super) fn prose(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut html = String::new();
@@ -65,7 +47,7 @@ fn close(html: &mut String, paragraph: &mut Vec<&str>) {
     }
 }
 
-/// A line of prose, with code between single backticks.
+/// Renders a line, with code between single backticks.
 pub(super) fn inline(prose: &str) -> String {
     let parts: Vec<&str> = prose.split('`').collect();
     let mut html = String::new();
@@ -73,18 +55,18 @@ pub(super) fn inline(prose: &str) -> String {
         // An even number of parts means that the last backtick has no partner.
         let unpaired = parts.len().is_multiple_of(2) && index + 1 == parts.len();
         match index % 2 {
-            0 => html.push_str(&text(part)),
-            _ if unpaired => html.push_str(&format!("`{}", text(part))),
+            0 => html.push_str(&escape(part)),
+            _ if unpaired => html.push_str(&format!("`{}", escape(part))),
             _ => html.push_str(&format!("<code>{}</code>", code(part))),
         }
     }
     html
 }
 
-/// An address that may stand in a link; anything but http and https is shown as text.
+/// An escaped URL for a link; `None` unless it is http or https.
 pub(super) fn address(url: &str) -> Option<String> {
     let web = url.starts_with("https://") || url.starts_with("http://");
-    (web && !url.contains(|character: char| character.is_whitespace() || character.is_control())).then(|| text(url))
+    (web && !url.contains(|character: char| character.is_whitespace() || character.is_control())).then(|| escape(url))
 }
 
 #[cfg(test)]
